@@ -19,7 +19,7 @@ pub fn inspect(file: &[u8]) {
                 return;
             }
         }
-        let (said, _) = session.finish();
+        let (said, ..) = session.finish();
         for flow in &said.flows {
             let judged = flow.retransmissions.total();
             assert!(judged <= flow.segments, "{judged} of {} segments sent again", flow.segments);

@@ -34,7 +34,7 @@ pub fn inspect(bytes: Vec<u8>) -> Result<String, String> {
     let mut session = Session::new(1, false);
     session.feed(0, &bytes).map_err(|fault| fault.to_string())?;
     session.end(0).map_err(|fault| fault.to_string())?;
-    let (inspected, _) = session.finish();
+    let (inspected, ..) = session.finish();
     let packets: u64 = inspected.files.iter().map(|file| file.packets).sum();
     Ok(serde_json::json!({ "packets": packets }).to_string())
 }

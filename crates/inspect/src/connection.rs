@@ -107,12 +107,12 @@ pub enum Taken {
 
 impl Connection {
     /// One that begins with this packet.
-    pub fn new(packet: &Packet, keep_slices: bool, labelled: bool) -> Self {
+    pub fn new(packet: &Packet, keep_slices: bool, labelled: bool, logged: bool) -> Self {
         let labels = labelled.then(Box::default);
         let mut made = Self { first_ns: packet.time_ns, labels, ..Self::default() };
         for side in &mut made.sides {
             side.limits.slices = keep_slices.then(Vec::new);
-            side.half.verdicts.log = labelled.then(Vec::new);
+            side.half.verdicts.log = (labelled || logged).then(Vec::new);
         }
         made
     }
@@ -324,6 +324,11 @@ impl Direction {
         let options = if stamped { 12 } else { 0 };
         let said = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
         said.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
+    }
+
+    /// The data of a full segment of this direction as a whole.
+    pub fn full_bytes(&self) -> u32 {
+        self.full(self.half.stamped())
     }
 
     /// Segments missing in the capture, at least.

@@ -104,6 +104,13 @@ pub struct Half {
 }
 
 impl Half {
+    /// The position of a segment's first byte of data, of one that was taken.
+    pub fn position_of(&self, packet: &Packet) -> i64 {
+        let (known, at) = self.reference.unwrap_or((packet.seq, 0));
+        at + i64::from(packet.seq.wrapping_sub(known).cast_signed())
+            + i64::from(packet.flags & SYN != 0)
+    }
+
     fn position(&mut self, seq: u32) -> i64 {
         let (known, at) = *self.reference.get_or_insert((seq, 0));
         at + i64::from(seq.wrapping_sub(known).cast_signed())
@@ -399,6 +406,11 @@ impl Half {
         self.outstanding() - self.board.sacked_bytes()
     }
 
+    /// Bytes acknowledged or SACKed.
+    pub fn delivered(&self) -> i64 {
+        self.acked + self.board.sacked_bytes()
+    }
+
     /// Bytes sent and not yet acknowledged.
     pub fn outstanding(&self) -> i64 {
         self.next - self.acked
@@ -419,6 +431,11 @@ impl Half {
         let seen = if self.longest > 0 { self.longest } else { longest };
         let longest = i64::from(seen.clamp(1, ETHERNETS));
         self.missing_bytes.max(0).cast_unsigned().div_ceil(longest.cast_unsigned())
+    }
+
+    /// Whether its segments have time stamps.
+    pub fn stamped(&self) -> bool {
+        !self.stamps.is_empty()
     }
 
     /// Whether this is the sequence number that opened the direction.

@@ -8,7 +8,7 @@ use crate::quantiles::Quantiles;
 use crate::rows;
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
-use crate::verdicts::Tally;
+use crate::verdicts::{Judged, Tally};
 use dragstrip_capture::read::Address;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,6 +32,12 @@ pub(crate) struct Shown {
     pub slices: Vec<Slice>,
     /// Whether the figures are the sender's.
     pub at_sender: bool,
+    /// Data of a full segment.
+    pub full: u32,
+    /// The handshake's round trip.
+    pub opening_ns: Option<i64>,
+    /// What was said of each segment below the highest, if that was kept.
+    pub every: Vec<Judged>,
 }
 
 /// The whole.
@@ -364,6 +370,9 @@ fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: us
         acked: own.half.acked.max(0).cast_unsigned().min(own.half.bytes),
         slices: own.limits.slices.clone().unwrap_or_default(),
         at_sender: point.place(side) == Place::Sender,
+        full: own.full_bytes(),
+        opening_ns: point.opening_rtt_ns(),
+        every: own.half.verdicts.every(),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::pair::Pair;
 use crate::recording;
 use crate::result::{self, Inspected};
 use crate::rows::Rows;
+use crate::series::{FlowSeries, Series};
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
 use dragstrip_capture::read::{Fault, Packet};
@@ -23,6 +24,7 @@ pub struct Session {
     followed: usize,
     passed: u64,
     rows: Option<Rows>,
+    series: Option<Series>,
     labelled: bool,
 }
 
@@ -36,6 +38,7 @@ impl Session {
             followed: 0,
             passed: 0,
             rows: rows.then(Rows::default),
+            series: None,
             labelled: false,
         }
     }
@@ -44,6 +47,13 @@ impl Session {
     #[must_use]
     pub fn labelled(mut self) -> Self {
         self.labelled = true;
+        self
+    }
+
+    /// With every segment of the flows ([`Session::finish`]).
+    #[must_use]
+    pub fn every_segment(mut self) -> Self {
+        self.series = Some(Series::default());
         self
     }
 
@@ -154,7 +164,9 @@ impl Session {
         let Flow::Followed(followed) = self.flows.get_mut(number) else { return };
         let Followed { points, pairs } = &mut **followed;
         let at = points.iter().position(|point| point.0 == index).unwrap_or_else(|| {
-            points.push((index, Connection::new(packet, self.rows.is_some(), self.labelled)));
+            let logged = self.series.is_some();
+            let made = Connection::new(packet, self.rows.is_some(), self.labelled, logged);
+            points.push((index, made));
             points.len() - 1
         });
         if self.files.len() > 1 && pairs.len() + 1 < self.files.len() {
@@ -169,6 +181,9 @@ impl Session {
         if let Some(rows) = &mut self.rows {
             rows.note(number, index, side, point, packet.time_ns, sample);
         }
+        if let Some(series) = &mut self.series {
+            series.note((number, index, side), point, packet, kind, sample);
+        }
         if index > 0 {
             pairs[index - 1].take(1, side, packet, kind);
         } else {
@@ -178,11 +193,12 @@ impl Session {
         }
     }
 
-    /// What the captures say, and a recording of it if one is wanted; all of them are at their end.
+    /// What the captures say, a recording of it if one is wanted, and each flow's segments if they are; all of them are at their end.
     #[must_use]
-    pub fn finish(self) -> (Inspected, Option<Recording>) {
+    pub fn finish(self) -> (Inspected, Option<Recording>, Vec<FlowSeries>) {
         let (said, shown) = result::of(&self.files, self.flows, self.passed);
         let recording = self.rows.map(|rows| recording::of(&said, &shown, &rows));
-        (said, recording)
+        let series = self.series.map(|series| series.finish(&shown)).unwrap_or_default();
+        (said, recording, series)
     }
 }

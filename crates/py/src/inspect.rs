@@ -2,10 +2,10 @@
 
 use crate::{InputError, panic, tables, to_json};
 use dragstrip_capture::read::Fault;
-use dragstrip_inspect::Session;
+use dragstrip_inspect::{FlowSeries, Session};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 /// Captures that are inspected together; `InputError` is raised for one that cannot be read at all.
 #[pyclass(name = "Inspection")]
@@ -15,14 +15,21 @@ pub struct PyInspection {
 
 #[pymethods]
 impl PyInspection {
-    /// Of so many files; `rows`: for a recording too; `labels`: with those of Wireshark and tcptrace.
+    /// Of so many files; `rows`: for a recording too; `labels`: with those of Wireshark and tcptrace; `segments`: with each segment.
     #[new]
-    fn new(files: usize, rows: bool, labels: bool) -> PyResult<Self> {
+    #[pyo3(signature = (files, rows, labels, segments=false))]
+    fn new(files: usize, rows: bool, labels: bool, segments: bool) -> PyResult<Self> {
         if !(1..=dragstrip_inspect::FILES_MAX).contains(&files) {
             return Err(PyValueError::new_err(format!("{files} files")));
         }
-        let session = Session::new(files, rows);
-        Ok(Self { session: Some(if labels { session.labelled() } else { session }) })
+        let mut session = Session::new(files, rows);
+        if labels {
+            session = session.labelled();
+        }
+        if segments {
+            session = session.every_segment();
+        }
+        Ok(Self { session: Some(session) })
     }
 
     /// The file to read on in; none: all are at their end.
@@ -41,13 +48,33 @@ impl PyInspection {
         })
     }
 
-    /// What the captures say, as JSON, and the tables of a recording (`tables.rs`) or none; nothing can be fed after it.
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
+    /// What the captures say, as JSON, the tables of a recording (`tables.rs`) or none, and of each flow its segments in columns of 64-bit
+    /// little-endian integers, if they are wanted; nothing can be fed after it.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Finished<'py>> {
         let session = self.session.take().ok_or_else(finished)?;
-        let (said, recording) = panic::caught("a capture", || Ok(py.detach(|| session.finish())))?;
+        let (said, recording, series) =
+            panic::caught("a capture", || Ok(py.detach(|| session.finish())))?;
         let tables = recording.map(|recording| tables::to_python(py, recording)).transpose()?;
-        Ok((to_json(&said)?, tables))
+        let series = series.into_iter().map(|flow| segments(py, flow)).collect::<PyResult<_>>()?;
+        Ok((to_json(&said)?, tables, series))
     }
+}
+
+/// JSON, tables, and each flow's segments.
+type Finished<'py> = (String, Option<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>);
+
+fn segments(py: Python<'_>, flow: FlowSeries) -> PyResult<Bound<'_, PyDict>> {
+    let FlowSeries { flow, full, opening_ns, columns, left_out } = flow;
+    let said = PyDict::new(py);
+    said.set_item("flow", flow)?;
+    said.set_item("full_bytes", full)?;
+    said.set_item("opening_ns", opening_ns)?;
+    said.set_item("left_out", left_out)?;
+    for (name, values) in columns {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        said.set_item(name, PyBytes::new(py, &bytes))?;
+    }
+    Ok(said)
 }
 
 impl PyInspection {

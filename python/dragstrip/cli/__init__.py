@@ -31,6 +31,7 @@ from dragstrip.cli import (
     tools,
     topics,
     validate,
+    whatif,
 )
 from dragstrip.cli.capture import Capturing
 
@@ -53,6 +54,8 @@ app.command(short_help="Write a page with an interactive race.")(play.play)
 app.command()(report.report)
 app.command(short_help="Report what captures and other programs' files show.")(inspect.inspect)
 app.command(short_help="Say what is wrong on a path, and what helps.")(diagnose.diagnose)
+app.command(short_help="Say what others would have done in a capture's place.")(whatif.whatif)
+app.command(short_help="Say which congestion control a capture shows.")(whatif.identify)
 app.command(short_help="Say what an algorithm is good at and whom it harms.")(passport.passport)
 app.command(short_help="Search for conditions under which one fails.")(attack.attack)
 app.command(short_help="Write recordings as files of other programs.")(export.export)

@@ -37,6 +37,14 @@ def inspect(
             help="Also show Wireshark's and tcptrace's labels of the packets; with --json of each event.",
         ),
     ] = False,
+    path: Annotated[
+        bool,
+        typer.Option(
+            "--path",
+            help="Also infer what the path is from each capture: round trip, rate, queue, policer, losses, "
+            "and what cannot be told.",
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Report what captures of TCP show: bytes, round trips, retransmissions and limits of each flow.
@@ -46,9 +54,13 @@ def inspect(
     Example: dragstrip inspect server.pcapng --json
 
     Example: dragstrip inspect server.pcapng --labels
+
+    Example: dragstrip inspect server.pcapng --path
     """
     from dragstrip.formats import captures, guess, readers
     from dragstrip.formats.readers import summary
+    from dragstrip.inference import console
+    from dragstrip.inference.path import infer
     from dragstrip.io.files import adding
     from dragstrip.recording import CAPTURES, write
 
@@ -64,6 +76,7 @@ def inspect(
     recording = None
     if taken:
         said, recording = captures.inspect(taken, rows=out is not None, labels=labels)
+    paths = [] if not path else [one for file in taken for one in infer(file)]
     if out is not None:
         with adding(out) as draft:
             for file, name in names.items():
@@ -71,10 +84,14 @@ def inspect(
             if recording is not None:
                 write(recording, draft / CAPTURES)
     if as_json:
-        print_json({**said, **{key: said.get(key, []) + told[key] for key in told}})
+        shown = {**said, **{key: said.get(key, []) + told[key] for key in told}}
+        print_json({**shown, "paths": console.document(paths)} if path else shown)
         return
     if taken:
         _say(said)
+    if path:
+        say("")
+        say(console.text(paths) if paths else "No path to infer: no capture with data.")
     if others:
         say(summary.told(told))
         for note in told["notes"]:

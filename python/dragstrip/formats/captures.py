@@ -26,9 +26,30 @@ def inspect(
     scenario, is empty. With `labels`, add the terms of Wireshark and tcptrace and every event. Raises
     `BadInputError` for a file that is no capture.
     """
+    said, tables, _ = _inspected(paths, _core.Inspection(_count(paths), rows, labels), quiet)
+    return said, None if tables is None else _recording(said, tables)
+
+
+def segments(path: Path, quiet: bool = False) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what one capture shows, and each flow's segments in columns of 64-bit integers, as bytes.
+
+    The columns are described in crates/inspect/src/series.rs. Three million rows are kept; `left_out` counts
+    the others. Raises `BadInputError` for a file that is no capture.
+    """
+    said, _, rows = _inspected([path], _core.Inspection(1, False, False, True), quiet)
+    return said, rows
+
+
+def _count(paths: Sequence[Path]) -> int:
     if len(paths) > _core.CAPTURES_MAX:
         raise BadInputError("FILE", len(paths), f"at most {_core.CAPTURES_MAX} captures", "command line")
-    session = _core.Inspection(len(paths), rows, labels)
+    return len(paths)
+
+
+def _inspected(
+    paths: Sequence[Path], session: _core.Inspection, quiet: bool
+) -> tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]:
+    """Feed files to a session; return the document, the tables and the segments."""
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     begins: dict[int, bytes] = {}
@@ -42,11 +63,11 @@ def inspect(
             _feed(session, index, piece, paths[index], begins[index])
     finally:
         speaker.close()
-    text, tables = session.finish()
+    text, tables, rows = session.finish()
     said: dict[str, Any] = json.loads(text)
     for file, path in zip(said["files"], paths, strict=True):
         file["path"] = str(path)
-    return said, None if tables is None else _recording(said, tables)
+    return said, tables, rows
 
 
 def _recording(said: dict[str, Any], tables: dict[str, Any]) -> Recording:

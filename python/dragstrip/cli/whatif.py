@@ -1,0 +1,146 @@
+"""`dragstrip whatif` and `dragstrip identify`: what explains a capture, and which algorithm it shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli import completion
+from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.output import print_json, say
+from dragstrip.cli.race import Race, takes_race
+
+CHANGES = (
+    "rate",
+    "rtt",
+    "queue",
+    "loss",
+    "jitter",
+    "up_rate",
+    "up_queue",
+    "link",
+    "ecn",
+    "accurate_ecn",
+    "sysctl",
+    "seed",
+    "change",
+)
+"""Options of `compare` that change the path."""
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CAPTURE",
+        help="A capture at the sender: pcap or pcapng, compressed or not.",
+        show_default=False,
+    ),
+]
+FlowName = Annotated[
+    str | None,
+    typer.Option(
+        "--flow",
+        metavar="TEXT",
+        help="A part of the flow's name as `inspect` shows it, such as a port; default: the largest.",
+        show_default=False,
+    ),
+]
+Addresses = Annotated[
+    bool, typer.Option("--addresses", help="Show addresses and folders in what is written.")
+]
+
+
+@takes_race(CHANGES)
+def whatif(
+    capture: File,
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ALGORITHM...]",
+            help="What else to race on the path; default: cubic bbr reno.",
+            autocompletion=completion.algorithms,
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    race: Race,
+    own: Annotated[
+        str | None,
+        typer.Option(
+            "--cc",
+            metavar="NAME",
+            help="The capture's congestion control; default: what `identify` finds.",
+            autocompletion=completion.algorithms,
+            show_default=False,
+        ),
+    ] = None,
+    flow: FlowName = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Race on a path that does not explain the capture, too.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Also write the experiment, the verdict as JSON, and a page.",
+            show_default=False,
+        ),
+    ] = None,
+    addresses: Addresses = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what other congestion controls would have done in the place of a capture's own.
+
+    Infers the path, runs the capture's algorithm on it, says how well that explains the capture, and races
+    others there. Options such as --queue change the path for the race.
+
+    Example: dragstrip whatif server.pcapng bbr
+
+    Example: dragstrip whatif server.pcapng cubic bbr --queue fq_codel --out verdict
+    """
+    from dragstrip.io.files import adding, expect_folder, write_json, write_text
+    from dragstrip.whatif import console, page, walk
+    from dragstrip.whatif.written import experiment
+
+    if out is not None:
+        expect_folder("--out", out)
+    verdict = walk.whatif(
+        capture, algorithms or [], own=own, name=flow, changes=race, anyway=anyway, quiet=as_json
+    )
+    document = walk.document(verdict, addresses)
+    if out is not None:
+        with adding(out) as draft:
+            write_text(draft / "path.toml", experiment(verdict))
+            write_json(draft / "whatif.json", document)
+            write_text(draft / page.NAME, page.page(verdict, document, addresses))
+    if as_json:
+        print_json(document)
+        return
+    say(console.text(verdict, addresses))
+    if out is not None:
+        say(f"\nWritten: {out / 'path.toml'} {out / 'whatif.json'} {out / page.NAME}")
+
+
+def identify(
+    capture: File,
+    *,
+    flow: FlowName = None,
+    addresses: Addresses = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say which congestion control a capture shows, or why it cannot be told.
+
+    Runs each congestion control of Linux on the path that the capture shows, and compares what it does.
+
+    Example: dragstrip identify server.pcapng
+
+    Example: dragstrip identify server.pcapng --flow :443 --json
+    """
+    from dragstrip.whatif import console, walk
+
+    found, _, answer = walk.identify(capture, flow, quiet=as_json)
+    if as_json:
+        print_json({"version": walk.VERSION, **walk.subject(found, addresses), **answer.document()})
+    else:
+        say(console.identified(found, answer, addresses))

@@ -1,0 +1,6 @@
+"""What a capture says about the path between its ends.
+
+Belongs here: the inference of each property of a path from a flow's segments, its limits, and its text. Does
+not belong here: reading captures (`formats`, crates/inspect), and the trial against known paths
+(bench/inference.py).
+"""

@@ -1,0 +1,93 @@
+"""The path of a flow as text and as a document."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from dragstrip.inference.estimate import Estimate
+from dragstrip.inference.path import PathEstimate
+from dragstrip.io.untrusted import one_line
+
+WIDTH = 80
+NAME = 18
+"""Columns of a property's name."""
+
+
+def document(paths: Sequence[PathEstimate]) -> list[dict[str, Any]]:
+    """Return paths as JSON has them: the fields of `PathEstimate`."""
+    return [asdict(path) for path in paths]
+
+
+def text(paths: Sequence[PathEstimate]) -> str:
+    """Return paths for a terminal of 80 columns: a line for each property, longer ones folded."""
+    return "\n\n".join("\n".join(_lines(path)) for path in paths)
+
+
+def _lines(path: PathEstimate) -> Iterator[str]:
+    yield f"path of {one_line(path.flow)} (capture at: {path.place})"
+    yield from _line("base RTT", _said(path.base_rtt_ms, _ms))
+    yield from _line("bottleneck", _said(path.rate_bps, _rate))
+    yield from _line("queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else ""))
+    if path.queue != "policer":
+        size = _said(path.buffer_bytes, _size)
+        held = path.buffer_ms.value
+        yield from _line("buffer", size if held is None else f"{size}, {_ms(held)} at the bottleneck's rate")
+    else:
+        yield from _line("policer's rate", _said(path.policer_rate_bps, _rate))
+        yield from _line("policer's burst", _said(path.policer_burst_bytes, _size))
+    yield from _line("random loss", _said(path.random_loss, _share))
+    yield from _line("jitter", _said(path.jitter_ms, _ms))
+    yield from _line("ACK aggregation", _said(path.ack_aggregation_ms, _ms))
+    window = path.receiver_window_bytes
+    said = _said(window, _size) if window.value is None else f"{_size(window.value)}, {window.reason}"
+    yield from _line("receiver's window", said)
+    for note in path.notes:
+        yield from _line("note", note)
+
+
+def _line(name: str, said: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        one_line(said), WIDTH, initial_indent=f"  {name:<{NAME}}", subsequent_indent=" " * (NAME + 2)
+    )
+
+
+def _said(estimate: Estimate, shown: Callable[[float], str]) -> str:
+    low = None if estimate.low is None else shown(estimate.low)
+    high = None if estimate.high is None else shown(estimate.high)
+    if estimate.value is None:
+        bounds = f" (between {low} and {high})" if low and high else f" (at least {low})" if low else ""
+        return f"cannot tell: {estimate.reason}{bounds}"
+    value = shown(estimate.value)
+    if low == value == high:
+        return value
+    if low is None or high is None:
+        return f"{value} (at least {low})" if low else f"{value} (at most {high})" if high else value
+    return f"{value} ({low} to {high})"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.4g} ms" if value >= 0.001 else "0 ms"
+
+
+def _rate(value: float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.4g} {unit}bit/s"
+    return f"{value:.4g} bit/s"
+
+
+def _size(value: float) -> str:
+    return (
+        f"{value / 1e6:.4g} MB"
+        if value >= 1e6
+        else f"{value / 1e3:.4g} kB"
+        if value >= 1e3
+        else f"{value:.0f} B"
+    )
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:.2g} %"

@@ -1,0 +1,81 @@
+"""What disturbs a path besides its queue, and what the receiver offers: jitter, ACK aggregation, window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dragstrip.inference.estimate import Estimate, unknown
+from dragstrip.inference.rate import Trips
+from dragstrip.inference.series import Flow
+
+SAMPLES_MIN = 30
+
+
+def jitter(seen: Trips, packet_s: float, base_s: float) -> Estimate:
+    """Return the jitter in milliseconds: the mean change of delay between neighbours that no queue explains.
+
+    Of two segments, the later one waits longer by at most the time that the bottleneck needs for what was
+    sent in between, and shorter by at most the time between their departures.
+    """
+    if len(seen) < SAMPLES_MIN:
+        return unknown(f"{len(seen)} round trips are too few")
+    order = np.argsort(seen.sent_s, kind="stable")
+    sent, trip = seen.sent_s[order], seen.rtt_s[order]
+    apart, change = np.diff(sent), np.diff(trip)
+    near = apart < max(0.02, base_s / 4)
+    if near.sum() < SAMPLES_MIN // 2:
+        return unknown("too few segments were sent close together")
+    apart, change = apart[near], change[near]
+    longest = 2 * packet_s
+    rest = np.where(
+        change > longest,
+        change - longest,
+        np.where(change < -apart - packet_s, -apart - packet_s - change, 0.0),
+    )
+    values = np.minimum(rest, np.quantile(rest, 0.98)) * 1e3
+    value = float(values.mean())
+    error = 2 * float(values.std()) / np.sqrt(len(values))
+    return Estimate(value, max(0.0, value - error), value + error)
+
+
+def aggregation(flow: Flow) -> Estimate:
+    """Return the time between bursts of acknowledgements in milliseconds, 0 if they come evenly.
+
+    A radio or cable link collects acknowledgements, or data, and hands them over at once: most of what is
+    delivered then arrives within a small part of the time.
+    """
+    back = flow.returned
+    moved = np.diff(back.delivered)
+    gaps = np.diff(back.time_s)
+    kept = moved > 0
+    moved, gaps = moved[kept], gaps[kept]
+    if len(moved) < SAMPLES_MIN:
+        return unknown(f"{len(moved)} acknowledgements are too few")
+    trip = float(np.nanmedian(back.rtt_s)) if np.isfinite(back.rtt_s).any() else np.inf
+    near = gaps < trip / 2
+    if near.sum() < SAMPLES_MIN:
+        return unknown("too few acknowledgements came close together")
+    span = float(gaps[near].sum())
+    mean = span / float(moved[near].sum()) * flow.full_bytes
+    together = gaps < 0.25 * mean * moved / flow.full_bytes
+    bursts = ~together
+    packets = float(moved.sum()) / flow.full_bytes / max(1, int(bursts.sum()))
+    wide = gaps[bursts & near]
+    if together.mean() < 0.5 or packets < 4 or len(wide) < 10:
+        return Estimate(0.0, 0.0, mean * 1e3)
+    low, value, high = (float(np.quantile(wide, at)) * 1e3 for at in (0.25, 0.5, 0.75))
+    return Estimate(value, low, high)
+
+
+def receiver_window(flow: Flow) -> Estimate:
+    """Return the largest window that the receiver offered, in bytes, and in `reason` whether it limited."""
+    offered = flow.returned.window[np.isfinite(flow.returned.window)]
+    if not len(offered):
+        return unknown("the handshake, and so the window's scale, is not in the capture")
+    value = float(offered.max())
+    limited = flow.receiver_limited
+    if limited is None:
+        return Estimate(value, value, value, "whether it limited the sender cannot be seen here")
+    if limited < 0.005:
+        return Estimate(value, value, value, "never limited the sender")
+    return Estimate(value, value, value, f"limited the sender for {limited * 100:.0f} % of the time")

@@ -1,0 +1,270 @@
+"""What a capture says about the path of each of its flows.
+
+Each property has a module of its own; here they meet, and what one excludes is left out of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from dragstrip.errors import BadInputError
+from dragstrip.formats import captures
+from dragstrip.inference import base, noise, policer, queue, rate, series
+from dragstrip.inference.estimate import Estimate, unknown
+from dragstrip.inference.series import Flow
+
+__all__ = ["Estimate", "PathEstimate", "infer"]
+
+Method = Callable[[policer.Events, float], policer.Bucket | None]
+
+SEGMENTS_MIN = 20
+"""Segments of a flow with which it is looked at."""
+SHARED = 0.05
+"""Share of a flow's bytes that others have sent meanwhile, from which they compete."""
+DEEP_MIN, FASTER = 20, 1.3
+"""Packets of a bucket that no short queue is taken for, at least; how much faster than a policer's rate
+segments must arrive where they wait for one or two packets' time."""
+BESIDE_MAX = 3
+"""Flows that may share a policer with one, at most."""
+FLOWS_MAX = 64
+"""Flows whose paths are inferred, the largest first."""
+
+
+@dataclass(frozen=True)
+class PathEstimate:
+    """The path of a flow, as far as one capture shows it. Rates and sizes are at the IP layer."""
+
+    file: str
+    flow: str
+    """As `inspect` names it."""
+    place: str
+    """Where the capture stands: `sender`, `receiver`, `between`."""
+    base_rtt_ms: Estimate
+    rate_bps: Estimate
+    """Rate of the bottleneck, over the time at capacity."""
+    rate_over_time: tuple[tuple[float, float], ...]
+    """Seconds since the flow's first segment, bit/s; only while the bottleneck was busy."""
+    buffer_bytes: Estimate
+    buffer_ms: Estimate
+    queue: str
+    """`tail drop`, `aqm`, `policer`, `shaper` or `cannot tell`."""
+    queue_reason: str
+    policer_rate_bps: Estimate
+    policer_burst_bytes: Estimate
+    random_loss: Estimate
+    """Share of segments that were lost for no reason of the queue's."""
+    jitter_ms: Estimate
+    ack_aggregation_ms: Estimate
+    receiver_window_bytes: Estimate
+    """Largest offered window; `reason` says whether it limited the sender."""
+    notes: tuple[str, ...]
+
+
+def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
+    """Return what a capture says about the path of each flow, or of the one whose name contains `flow`.
+
+    Raises `BadInputError` for a file that is no capture, and where no flow or several have that name.
+    """
+    said, rows = captures.segments(file, quiet=False)
+    flows = [series.of(one, each) for one, each in zip(said["flows"], rows, strict=True)]
+    if flow is not None:
+        named = [each for each in flows if flow in each.name]
+        if len(named) != 1:
+            names = ", ".join(each.name for each in flows[:8]) or "no flow"
+            raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
+        chosen = named
+    else:
+        chosen = sorted(flows, key=lambda each: -int(each.sent.bytes.sum()))[:FLOWS_MAX]
+        chosen = [each for each in flows if each in chosen] if len(flows) > FLOWS_MAX else flows
+    left = len(flows) - len(chosen) if flow is None else 0
+    known = Buckets()
+    return [_path(str(file), each, flows, left, known) for each in chosen]
+
+
+class Buckets:
+    """The token buckets of sets of flows, each looked for once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, frozenset[str]], policer.Bucket | None] = {}
+
+    def __call__(self, flows: Sequence[Flow], method: Method) -> policer.Bucket | None:
+        """Return the bucket that explains best what these flows lost together."""
+        key = method.__name__, frozenset(each.name for each in flows)
+        if key not in self._known:
+            packet = max(each.full_bytes + each.header_bytes for each in flows)
+            trip = min(rate.trips(each).rtt_s.min(initial=np.inf) for each in flows)
+            events = policer.events(list(flows))
+            possible = np.isfinite(trip) and policer.enough(events, float(trip))
+            self._known[key] = method(events, packet) if possible else None
+        return self._known[key]
+
+
+def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Buckets) -> PathEstimate:
+    notes = []
+    if left:
+        notes.append(f"{left} smaller flows were not looked at")
+    if flow.cut:
+        notes.append("only the first three million segments and acknowledgements were looked at")
+    others = _beside(flow, flows)
+    if others:
+        notes.append(
+            f"{len(others)} other flow{'s' if len(others) > 1 else ''} of this capture ran meanwhile"
+        )
+    if (flow.sent.bytes > flow.full_bytes).mean() > 0.02 if len(flow.sent) else False:
+        notes.append("the capture has segments joined by the sender's offload")
+    missing = _refusal(flow)
+    seen = rate.trips(flow)
+    if missing or flow.place == "receiver":
+        cannot = unknown(missing or "the capture was taken at the receiver")
+        return PathEstimate(
+            file,
+            flow.name,
+            flow.place,
+            base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow),
+            cannot,
+            (),
+            cannot,
+            cannot,
+            "cannot tell",
+            cannot.reason,
+            cannot,
+            cannot,
+            cannot,
+            cannot,
+            cannot,
+            noise.receiver_window(flow),
+            tuple(notes),
+        )
+    if flow.place == "between":
+        notes.append("only what lies between the capture and the receiver is seen, but for the base RTT")
+    return _before_bottleneck(file, flow, others, seen, notes, known)
+
+
+def _refusal(flow: Flow) -> str:
+    if len(flow.sent) < SEGMENTS_MIN:
+        return f"{len(flow.sent)} segments are too few"
+    if not len(flow.returned) or flow.returned.delivered[-1] <= flow.returned.delivered[0]:
+        return "the acknowledgements are not in the capture"
+    return ""
+
+
+def _beside(flow: Flow, flows: Sequence[Flow]) -> list[Flow]:
+    """Return the flows of the same sender that were busy while this one was."""
+    begin, end = flow.origin_ns, flow.origin_ns + flow.duration_s * 1e9
+    host = flow.name.split(" → ")[0].rsplit(":", 1)[0]
+    total = float(flow.sent.bytes.sum())
+    found = []
+    for other in flows:
+        if other is flow or other.name.split(" → ")[0].rsplit(":", 1)[0] != host:
+            continue
+        at = other.origin_ns + other.sent.time_s * 1e9
+        meanwhile = float(other.sent.bytes[(at >= begin) & (at <= end)].sum())
+        if meanwhile > SHARED * total:
+            found.append(other)
+    return found
+
+
+def _before_bottleneck(
+    file: str, flow: Flow, others: list[Flow], seen: rate.Trips, notes: list[str], known: Buckets
+) -> PathEstimate:
+    packet = flow.full_bytes * flow.overhead
+    found = rate.pairs(flow, seen)
+    rough = base.rough_s(flow, seen)
+    first = base.base_rtt(flow, seen, found.rate_bps)
+    base_s = (first.value or (rough or 0.0) * 1e3) / 1e3
+    shared = "other flows of this capture took a part of it" if others else ""
+    capacity = rate.capacity(flow, seen, found, base_s, shared)
+    estimate = capacity.rate_bps
+    trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps)
+    base_s = (trip.value or 0.0) / 1e3
+    jitter = noise.jitter(seen, packet * 8 / (estimate.value or found.rate_bps or np.inf), base_s)
+    policed = _policed(flow, others, packet, base_s, seen, found, known)
+    if policed is not None:
+        trip = base.base_rtt(flow, seen, None)
+    if flow.place == "between":
+        trip = base.elsewhere(flow)
+    rate_bps = (
+        unknown("a policer limits the flow: the link behind it was not reached") if policed else estimate
+    )
+    none = unknown("no policer was found")
+    if policed is not None:
+        held = queue.without(
+            "policer",
+            f"{policed.empty * 100:.0f} % of the losses found the simulated bucket empty, without a queue",
+            "a policer has no buffer",
+            unknown("losses are the policer's"),
+        )
+        police = Estimate(policed.rate_bps, policed.low_bps, policed.high_bps)
+        if policed.high_bps > policer.RATIO_MAX * policed.low_bps:
+            why = "a shallow bucket: it was full again before each burst"
+            police = unknown(why, policed.low_bps, policed.high_bps)
+        least, most = policed.burst_bounds
+        burst = Estimate(policed.burst_bytes, least, most)
+    else:
+        police = burst = none
+        speed = estimate.value or (found.rate_bps if others else None)
+        waits = None if speed is None else queue.waits(flow, seen, base_s, speed)
+        if speed is None or waits is None:
+            held = queue.unqueued(flow, estimate.reason)
+        else:
+            held = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
+            if others:
+                held = queue.without(held.kind, held.reason, shared, held.random_loss)
+    return PathEstimate(
+        file=file,
+        flow=flow.name,
+        place=flow.place,
+        base_rtt_ms=trip,
+        rate_bps=rate_bps,
+        rate_over_time=() if policed else capacity.over_time,
+        buffer_bytes=held.buffer_bytes,
+        buffer_ms=held.buffer_ms,
+        queue=held.kind,
+        queue_reason=held.reason,
+        policer_rate_bps=police,
+        policer_burst_bytes=burst,
+        random_loss=held.random_loss,
+        jitter_ms=jitter,
+        ack_aggregation_ms=noise.aggregation(flow),
+        receiver_window_bytes=noise.receiver_window(flow),
+        notes=tuple(notes),
+    )
+
+
+def _policed(
+    flow: Flow,
+    others: list[Flow],
+    packet: float,
+    base_s: float,
+    seen: rate.Trips,
+    found: rate.Pairs,
+    known: Buckets,
+) -> policer.Bucket | None:
+    """Return the policer that explains this flow's losses, alone or together with flows beside it."""
+    beside = sorted(others, key=lambda other: -int(other.sent.bytes.sum()))[:BESIDE_MAX]
+    sets = [[flow, *more] for count in range(len(beside) + 1) for more in combinations(beside, count)]
+    tried = []
+    for method in (policer.by_losses, policer.by_grid):
+        for flows in sets:
+            bucket = known(flows, method)
+            if bucket is None or not bucket.explains:
+                continue
+            waits = queue.waits(flow, seen, base_s, bucket.rate_bps)
+            if waits is None or not len(waits.at_loss):
+                continue
+            # A queue that overflows is a bucket too, but what it lets pass has waited as long as it is deep.
+            # The depth is sure only if the bucket was seen full.
+            waited = float(np.median(waits.at_loss))
+            sure = bucket.burst_bounds[1] is not None and bucket.burst_bytes >= DEEP_MIN * packet
+            faster = found.rate_bps is None or found.rate_bps > FASTER * bucket.rate_bps
+            short = waited <= 0.35 * packet or (faster and waited <= 2 * packet)
+            if short or (sure and waited <= 0.15 * bucket.burst_bytes):
+                tried.append(bucket)
+                if bucket.right >= policer.CLEAR:
+                    return bucket
+    return max(tried, key=lambda bucket: bucket.right, default=None)

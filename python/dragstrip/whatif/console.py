@@ -1,0 +1,144 @@
+"""What was found in a capture, as text for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from dragstrip.experiment.comparison import FLAGS, command
+from dragstrip.inference.path import PathEstimate
+from dragstrip.io.shell import folded
+from dragstrip.io.untrusted import one_line
+from dragstrip.results.standings import quantity
+from dragstrip.whatif.identify import Answer
+from dragstrip.whatif.walk import Flow, Prediction, Verdict, figures, flow_name
+from dragstrip.whatif.wording import answer as in_words
+from dragstrip.whatif.wording import estimate, verdict_sentence
+
+WIDTH = 80
+SHOWN = 6
+"""Candidates of an identification that are listed."""
+
+
+def text(verdict: Verdict, addresses: bool) -> str:
+    """Return everything that `whatif` found."""
+    flow = verdict.flow
+    lines = [*_wrapped(verdict_sentence(verdict)), "", *_wrapped(f"Capture: {_capture(flow, addresses)}")]
+    if verdict.answer is not None:
+        lines += _wrapped(f"Congestion control: {in_words(verdict.answer)}")
+    lines += ["", *_path(flow.path), *_listed("taken", verdict.known.assumed)]
+    lines += [
+        "",
+        f"How well a run of {one_line(verdict.algorithm)} there explains the capture: {verdict.fit.grade}",
+    ]
+    lines += [*_fit(verdict), *_listed("", verdict.reasons)]
+    if verdict.refused:
+        lines += [
+            "",
+            *_wrapped("No others were raced on a path that does not explain the capture; --anyway does."),
+        ]
+        return "\n".join(lines)
+    lines += ["", *_wrapped(_heading(verdict)), *_table(verdict.predictions)]
+    lines += [
+        "",
+        "The path and its flow again:",
+        *folded(command([verdict.algorithm], verdict.options), WIDTH, FLAGS),
+    ]
+    return "\n".join(lines)
+
+
+def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
+    """Return what `identify` found."""
+    lines = [*_wrapped(in_words(answer)), *_wrapped(f"Capture: {_capture(flow, addresses)}")]
+    if answer.scores:
+        lines += ["", f"{'candidate':<12} {'score':>6}  distance in units of its own noise"]
+        lines += [f"{name:<12} {score:6.2f}  {apart:.2f}" for name, score, apart in answer.scores[:SHOWN]]
+    return "\n".join(lines)
+
+
+def _capture(flow: Flow, addresses: bool) -> str:
+    name = str(flow.file) if addresses else flow.file.name
+    place = {"sender": "at the sender", "receiver": "at the receiver"}.get(
+        str(flow.said["place"]), "between the ends"
+    )
+    return one_line(f"{name}, {flow_name(flow, addresses)}, {flow.capture.duration_s:.3g} s, {place}")
+
+
+def _path(path: PathEstimate) -> Iterator[str]:
+    yield "Path"
+    rows = [("rate", estimate(path.rate_bps, "Mbit/s", 1e6)), ("idle RTT", estimate(path.base_rtt_ms, "ms"))]
+    if path.queue == "policer":
+        rows += [
+            ("policer", estimate(path.policer_rate_bps, "Mbit/s", 1e6)),
+            ("burst", estimate(path.policer_burst_bytes, "kB", 1e3)),
+        ]
+    rows += [
+        ("buffer", estimate(path.buffer_bytes, "kB", 1e3)),
+        ("queue", f"{path.queue}: {path.queue_reason}"),
+    ]
+    if path.random_loss.value:
+        rows.append(("loss", estimate(path.random_loss, "%", 0.01)))
+    if path.jitter_ms.value:
+        rows.append(("jitter", estimate(path.jitter_ms, "ms")))
+    for name, said in rows:
+        yield from _wrapped(said, f"  {name:<9} ")
+    for note in path.notes:
+        yield from _wrapped(note, f"  {'note':<9} ")
+
+
+def _fit(verdict: Verdict) -> Iterator[str]:
+    yield f"  {'':<18} {'capture':>14} {'run':>14} {'error':>9}"
+    fit = verdict.fit
+    theirs, ours = figures(verdict.capture), figures(verdict.run)
+    rows = [("goodput", "goodput_bps", fit.goodput)]
+    if fit.rtt is not None:
+        names = ("rtt_ms_p5", "rtt_ms_p50", "rtt_ms_p95")
+        rows += [(f"RTT {name[8:]} %", name, error) for name, error in zip(names, fit.rtt, strict=True)]
+    for title, name, error in rows:
+        show = quantity.rate if name == "goodput_bps" else quantity.milliseconds
+        yield f"  {title:<18} {show(theirs[name]):>14} {show(ours[name]):>14} {error:>+9.1%}"
+    before, after = fit.retransmissions
+    yield f"  {'sent again':<18} {before:>14} {after:>14}"
+    apart = f"{quantity.size(abs(fit.apart_bytes))} ({fit.apart_share:.1%})"
+    yield f"  delivered bytes apart at most {apart}, at {fit.apart_at_s:.1f} s"
+
+
+def _heading(verdict: Verdict) -> str:
+    changes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.changed.items())
+    there = f"On that path with {changes}" if changes else "On that path"
+    runs = len(verdict.predictions[0].runs)
+    return f"{there}, with the range over {runs} path{'s' if runs > 1 else ''} that it may be:"
+
+
+def _table(predictions: tuple[Prediction, ...]) -> Iterator[str]:
+    yield f"{'':<14}{'goodput Mbit/s':^24}{'RTT ms, median':^22}{'RTT 95 %':>9} {'again %':>9}"
+    for one in predictions:
+        cells = []
+        for name, scale, width in (("goodput_bps", 1e6, 24), ("rtt_ms_p50", 1.0, 22)):
+            found = one.of(name)
+            cells.append(f"{'–' if found is None else _range(found, scale):^{width}}")
+        high, again = one.of("rtt_ms_p95"), one.of("retransmitted_share")
+        late = "–" if high is None else quantity.digits(high[0])
+        share = "–" if again is None else f"{100 * again[0]:.2f}"
+        yield f"{one_line(one.algorithm)[:13]:<14}{''.join(cells)}{late:>9} {share:>9}".rstrip()
+
+
+def _range(found: tuple[float, float, float], scale: float) -> str:
+    value, low, high = (quantity.digits(one / scale) for one in found)
+    return f"{value} ({low} to {high})"
+
+
+def _listed(mark: str, said: tuple[str, ...]) -> Iterator[str]:
+    for one in said:
+        yield from _wrapped(one, f"  {mark:<9} " if mark else "  - ")
+
+
+def _wrapped(said: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        one_line(said),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,222 @@
+"""An inferred path as an experiment: options of `compare` that describe it, and what is not certain of it.
+
+Rates and buffers are those of the IP layer; a bottleneck of `compare` counts Ethernet frames, 14 bytes more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from dragstrip.errors import BadInputError
+from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
+from dragstrip.experiment.types import Experiment
+from dragstrip.inference.path import Estimate, PathEstimate
+from dragstrip.scenario.paths import FRAME_BYTES
+
+Options: TypeAlias = dict[str, Any]
+
+IP_BYTES = FRAME_BYTES - 14
+"""A full packet at the IP layer."""
+FRAME = FRAME_BYTES / IP_BYTES
+"""Bytes of a full frame for one at the IP layer."""
+BUFFER_BDP_MAX = 10.0
+"""A buffer that never filled is taken to hold so many bandwidth-delay products at most."""
+BUFFER_PACKETS_MIN = 4
+LOSS_MIN = 1e-5
+"""A smaller share of random loss is none."""
+JITTER_SHARE_MIN = 0.02
+"""Jitter below this share of the round trip is none."""
+POLICED_LINK = 10.0
+"""The link behind a policer was not reached: it is taken to be so many times faster."""
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Network:
+    """A path with one value for each property, in units of the IP layer."""
+
+    rate_bps: float
+    rtt_ms: float
+    """Round trip of the empty path, without the time to send a packet."""
+    buffer_bytes: float
+    discipline: str = ""
+    """The queue in tc's words; empty: a tail drop of `buffer_bytes`."""
+    loss: float = 0.0
+    jitter_ms: float = 0.0
+    window_bytes: float | None = None
+    """The receiver's window, if it limited the sender."""
+    ecn: bool = False
+
+    @property
+    def sending_ms(self) -> float:
+        """The time to send a full packet."""
+        return IP_BYTES * 8 / self.rate_bps * 1e3
+
+    @property
+    def idle_ms(self) -> float:
+        """The round trip of a full segment that does not wait."""
+        return self.rtt_ms + self.sending_ms
+
+    @property
+    def bdp_bytes(self) -> float:
+        """The bandwidth-delay product."""
+        return self.rate_bps * self.rtt_ms / 8e3
+
+    def options(self, duration_s: float, seed: int = SEED) -> Options:
+        """Return the path as options of `compare`."""
+        made: Options = {
+            "rate": f"{max(8000, round(self.rate_bps * FRAME))}bit",
+            "rtt": f"{max(1, round(self.rtt_ms * 1e3))}us",
+            "queue": self.discipline or f"bfifo limit {round(self.buffer_bytes * FRAME)}",
+            "duration": f"{max(1, round(duration_s * 1e3))}ms",
+            "seed": seed,
+        }
+        if self.loss >= LOSS_MIN:
+            made["loss"] = f"{100 * self.loss:.4g}%"
+        if self.jitter_ms:
+            made["jitter"] = f"{round(self.jitter_ms * 1e3)}us"
+        if self.window_bytes is not None:
+            # Half of the buffer is the window (tcp_adv_win_scale is 1).
+            made["sysctl"] = {
+                "net.ipv4.tcp_rmem": f"4096 {round(2 * self.window_bytes)} {round(2 * self.window_bytes)}"
+            }
+        if self.ecn:
+            made["ecn"] = True
+        return made
+
+
+@dataclass(frozen=True)
+class Known:
+    """The path as it is taken, the paths that the capture does not exclude, and what was assumed."""
+
+    middle: Network
+    others: Mapping[str, Network]
+    """By what is changed: `rate low`, `buffer high` ..."""
+    assumed: tuple[str, ...]
+
+    def moved(self, by_ms: float) -> Known:
+        """Return the same with idle round trips that are longer by so much."""
+        shifted = {name: _longer(one, by_ms) for name, one in self.others.items()}
+        return replace(self, middle=_longer(self.middle, by_ms), others=shifted)
+
+
+def _longer(one: Network, by_ms: float) -> Network:
+    return replace(one, rtt_ms=max(0.001, one.rtt_ms + by_ms))
+
+
+def known(path: PathEstimate, ecn: bool, receiver_limited: bool, longest_queue_bytes: float) -> Known:
+    """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
+
+    `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size.
+    """
+    assumed: list[str] = []
+    policed = path.queue == "policer" and path.policer_rate_bps.value is not None
+    rate = path.policer_rate_bps if policed else path.rate_bps
+    bps = _value(rate, "rate", path, assumed)
+    rtt_ms = _value(path.base_rtt_ms, "round-trip time", path, assumed)
+    middle = Network(
+        bps,
+        rtt_ms,
+        1.0,
+        loss=path.random_loss.value or 0.0,
+        jitter_ms=_jitter(path.jitter_ms, rtt_ms),
+        window_bytes=path.receiver_window_bytes.value if receiver_limited else None,
+        ecn=ecn,
+    )
+    if policed:
+        return _policer(middle, path, assumed)
+    buffer, low, high = _buffer(middle, path, longest_queue_bytes, assumed)
+    middle = replace(middle, buffer_bytes=buffer)
+    if path.queue == "aqm":
+        middle = replace(middle, discipline="codel ecn" if ecn else "codel")
+        assumed.append("the queue drops early; it is taken for CoDel with its defaults")
+    others = dict(_ends(middle, "rate", "rate_bps", rate.low, rate.high))
+    others |= dict(_ends(middle, "RTT", "rtt_ms", path.base_rtt_ms.low, path.base_rtt_ms.high))
+    if not middle.discipline:
+        others |= dict(_ends(middle, "buffer", "buffer_bytes", low, high))
+    if middle.loss:
+        others |= dict(_ends(middle, "loss", "loss", path.random_loss.low, path.random_loss.high))
+    return Known(middle, others, tuple(assumed))
+
+
+def _ends(
+    middle: Network, name: str, field: str, low: float | None, high: float | None
+) -> Iterator[tuple[str, Network]]:
+    """Yield the path with one property at either end of its interval."""
+    changes: dict[str, Any]
+    for end, value in (("low", low), ("high", high)):
+        if value is not None and value > 0 and value != getattr(middle, field):
+            changes = {field: value}
+            yield f"{name} {end}", replace(middle, **changes)
+
+
+def _value(estimate: Estimate, name: str, path: PathEstimate, assumed: list[str]) -> float:
+    if estimate.value is not None:
+        return estimate.value
+    if estimate.low is not None and estimate.high is not None:
+        middle = (estimate.low + estimate.high) / 2
+        assumed.append(f"{name}: {estimate.reason}; the middle is taken")
+        return middle
+    expected = f"a capture that shows the path's {name}: {estimate.reason}"
+    raise BadInputError(path.flow, None, expected, path.file)
+
+
+def _buffer(
+    middle: Network, path: PathEstimate, longest: float, assumed: list[str]
+) -> tuple[float, float | None, float | None]:
+    """Return the buffer with its interval in bytes."""
+    estimate = path.buffer_bytes
+    least = BUFFER_PACKETS_MIN * IP_BYTES
+    if estimate.value is not None:
+        return max(least, estimate.value), estimate.low and max(least, estimate.low), estimate.high
+    if path.queue == "aqm":
+        return max(least, longest, middle.bdp_bytes), None, None
+    low = max(least, longest, estimate.low or 0.0)
+    high = max(low, estimate.high or BUFFER_BDP_MAX * middle.bdp_bytes)
+    assumed.append(
+        f"buffer: {estimate.reason or 'not known'}; {low / 1e3:.3g} kB were in use, "
+        f"up to {high / 1e3:.3g} kB are tried"
+    )
+    if middle.loss < LOSS_MIN and path.queue == "cannot tell":
+        return high, low, None
+    return max(low, middle.bdp_bytes), low, high
+
+
+def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
+    burst = path.policer_burst_bytes
+    if burst.value is None:
+        raise BadInputError(
+            path.flow, None, f"a capture that shows the policer's burst: {burst.reason}", path.file
+        )
+    assumed.append(
+        f"the link behind the policer was not reached; it is taken to be {POLICED_LINK:g} times faster"
+    )
+
+    def policed(rate_bps: float, burst_bytes: float) -> Network:
+        words = f"police rate {round(rate_bps * FRAME)}bit burst {round(burst_bytes * FRAME)}b"
+        link = middle.rate_bps * POLICED_LINK
+        return replace(middle, rate_bps=link, discipline=words, buffer_bytes=link)
+
+    rate = path.policer_rate_bps
+    bps = middle.rate_bps
+    others = {}
+    for end, value in (("low", rate.low), ("high", rate.high)):
+        if value:
+            others[f"rate {end}"] = policed(value, burst.value)
+    for end, value in (("low", burst.low), ("high", burst.high)):
+        if value:
+            others[f"burst {end}"] = policed(bps, value)
+    return Known(policed(bps, burst.value), others, tuple(assumed))
+
+
+def _jitter(estimate: Estimate, rtt_ms: float) -> float:
+    value = estimate.value or 0.0
+    return value if value > JITTER_SHARE_MIN * rtt_ms else 0.0
+
+
+def experiment(options: Mapping[str, Any], algorithms: list[str], title: str = "") -> Experiment:
+    """Return what `compare` means by these options; raises `BadInputError` in words of the command line."""
+    made = reworded(lambda: compare(algorithms, source=COMMAND_LINE, **options), COMMAND_LINE)
+    return made.changed(title=title, source="dragstrip whatif") if title else made

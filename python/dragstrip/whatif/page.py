@@ -1,0 +1,307 @@
+"""A verdict as one HTML file: the sentence, the run over the capture, and the tables."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dragstrip import __version__
+from dragstrip.report import viewer
+from dragstrip.report.colours import BLACK, GREEN, MUTED, ROSE, SKY, VERMILION
+from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
+from dragstrip.report.page import figure as drawn
+from dragstrip.report.page import style
+from dragstrip.report.series import Curve, decimate, nice_bin_s
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import RATES, SIZES, unit_for
+from dragstrip.whatif import wording
+from dragstrip.whatif.seen import Seen
+from dragstrip.whatif.walk import Verdict, flow_name
+
+NAME = "whatif.html"
+POINTS = 1200
+TICKS_MAX = 400
+"""Retransmissions of a verdict that are marked, at most; their count is in the table."""
+VERDICTS = {"needed": VERMILION, "spurious": SKY, "unknown": ROSE}
+CAPTURE, RUN = "capture", "run"
+WIDTH, HEIGHT = 420, 120
+DASHES = (6, 3)
+
+
+def page(verdict: Verdict, document: Mapping[str, Any], addresses: bool) -> str:
+    """Return the page; everything from outside is escaped, and addresses only appear if asked for."""
+    flow = verdict.flow
+    name = str(flow.file) if addresses else flow.file.name
+    title = f"{name}, {flow_name(flow, addresses)}"
+    parts = [
+        f'<p class="kicker">Dragstrip {__version__} · what if</p>',
+        f"<h1>{_text(title)}</h1>",
+        f'<p class="lead">{_text(document["sentence"])}</p>',
+        "<h2>What others would have done</h2>",
+        _what_if(document),
+        "<h2>The capture, and a run on the inferred path</h2>",
+        f'<div class="figures one">{drawn(over_time(verdict))}</div>',
+        f'<p class="note">{_text(_legend(verdict))}</p>',
+        f"<h2>How well the run explains it: {_text(verdict.fit.grade)}</h2>",
+        _fit(document),
+        _list(verdict.reasons),
+        "<h2>The path</h2>",
+        _path(verdict),
+        _list(verdict.known.assumed),
+        "<h2>Congestion control</h2>",
+        _algorithm(verdict),
+        "<h2>Again</h2>",
+        f"<p><code>{_text(document['experiment'])}</code></p>",
+    ]
+    look, script = style(), viewer.script()
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f'<meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
+        f"<title>{_text(title)} – Dragstrip</title><style>{look}</style>"
+    )
+    body = f'<main>{"".join(parts)}</main><script type="module">{script}</script>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
+
+
+def _text(said: object) -> str:
+    return html.escape(str(said))
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{_text(head)}</th>' for head in heads)
+    rows = "".join(f"<tr>{_row(line)}</tr>" for line in lines)
+    table = f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="scroll" tabindex="0">{table}</div>'
+
+
+def _row(line: Sequence[str]) -> str:
+    cells = "".join(f"<td>{_text(cell)}</td>" for cell in line[1:])
+    return f'<th scope="row">{_text(line[0])}</th>{cells}'
+
+
+def _list(said: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(one)}</li>' for one in said)}</ul>" if said else ""
+
+
+def _what_if(document: Mapping[str, Any]) -> str:
+    if not document["raced"]:
+        return "<p>Nothing was raced on a path that does not explain the capture.</p>"
+    lines = [
+        (
+            one["algorithm"],
+            _span(one["goodput_bps"], quantity.rate),
+            _span(one["rtt_ms_p50"], quantity.milliseconds),
+            _span(one["rtt_ms_p95"], quantity.milliseconds),
+            _span(one["retransmitted_share"], quantity.percent),
+        )
+        for one in document["what_if"]
+    ]
+    runs = document["what_if"][0]["runs"]
+    changes = "".join(f", {name.replace('_', ' ')} {value}" for name, value in document["changes"].items())
+    note = f"On the inferred path{changes}; in brackets the range over {runs} paths that it may be."
+    heads = ("", "goodput", "RTT, median", "RTT, 95 %", "sent again")
+    return f'{_table(heads, lines)}<p class="note">{_text(note)}</p>'
+
+
+def _span(found: Mapping[str, float] | None, text: Any) -> str:
+    if found is None:
+        return "–"
+    value, low, high = (text(found[name]) for name in ("value", "low", "high"))
+    return str(value) if low == high else f"{value} ({low} to {high})"
+
+
+def _fit(document: Mapping[str, Any]) -> str:
+    explains, capture = document["explains"], document["capture"]
+    run, errors = explains["run"], explains["rtt_errors"] or {}
+    lines = [("goodput", quantity.rate(capture["goodput_bps"]), quantity.rate(run["goodput_bps"]))]
+    shares = [explains["goodput_error"]]
+    for name, error in errors.items():
+        theirs, ours = (quantity.milliseconds(side[f"rtt_ms_{name}"]) for side in (capture, run))
+        lines.append((f"RTT, {name}", theirs, ours))
+        shares.append(error)
+    cells: list[Sequence[str]] = [(*line, f"{share:+.1%}") for line, share in zip(lines, shares, strict=True)]
+    again = explains["retransmissions"]
+    cells.append(("segments sent again", str(again["capture"]), str(again["run"]), ""))
+    apart = explains["delivered_apart"]
+    cells.append(
+        ("delivered bytes apart at most", "", quantity.size(abs(apart["bytes"])), f"{apart['share']:.1%}")
+    )
+    return _table(("", "capture", "run", "error"), cells)
+
+
+def _path(verdict: Verdict) -> str:
+    path = verdict.flow.path
+    lines = [
+        ("rate (IP)", wording.estimate(path.rate_bps, "Mbit/s", 1e6)),
+        ("idle RTT", wording.estimate(path.base_rtt_ms, "ms")),
+        ("buffer", wording.estimate(path.buffer_bytes, "kB", 1e3)),
+        ("buffer, as time", wording.estimate(path.buffer_ms, "ms")),
+        ("queue", f"{path.queue}: {path.queue_reason}"),
+        ("policer's rate", wording.estimate(path.policer_rate_bps, "Mbit/s", 1e6)),
+        ("policer's burst", wording.estimate(path.policer_burst_bytes, "kB", 1e3)),
+        ("random loss", wording.estimate(path.random_loss, "%", 0.01)),
+        ("jitter", wording.estimate(path.jitter_ms, "ms")),
+        ("ACK aggregation", wording.estimate(path.ack_aggregation_ms, "ms")),
+        ("receiver's window", wording.estimate(path.receiver_window_bytes, "kB", 1e3)),
+    ]
+    return _table(("", "value and interval, or why there is none"), lines) + _list(path.notes)
+
+
+def _algorithm(verdict: Verdict) -> str:
+    if verdict.answer is None:
+        return f"<p>{_text(verdict.algorithm)}, as given.</p>"
+    lines = [(name, f"{score:.2f}", f"{apart:.2f}") for name, score, apart in verdict.answer.scores]
+    table = _table(("candidate", "score", "distance in units of its own noise"), lines)
+    said = _text(wording.answer(verdict.answer))
+    return f"<p>{said}</p><details><summary>All candidates</summary>{table}</details>"
+
+
+# --- over time --------------------------------------------------------------------------------------
+
+
+def over_time(verdict: Verdict) -> Figure:
+    """Draw delivered bytes with each retransmission, RTT, rate and flight, of the capture and of the run."""
+    capture, run = verdict.capture, verdict.run
+    end_s = max(capture.duration_s, 1e-3)
+    panels = [_delivered(verdict), _again(verdict), _rtt(verdict), _rate(verdict), _flight(capture, run)]
+    words = (
+        f"The capture and a run of {verdict.algorithm} on the inferred path over {end_s:.3g} s: "
+        f"goodput {quantity.rate(capture.goodput_bps)} and {quantity.rate(run.goodput_bps)}."
+    )
+    content = TimeLines(Axis("Time (s)", 0, end_s, "s"), [one for one in panels if one], WIDTH, HEIGHT)
+    return Figure("over-time", "Over time", words, content)
+
+
+def _legend(verdict: Verdict) -> str:
+    known = [name for name in VERDICTS if any(event["verdict"] == name for event in verdict.flow.events)]
+    ticks = (
+        f" Ticks on the delivered bytes are segments sent again: {quantity.listing(known)}." if known else ""
+    )
+    return (
+        "Black: the capture. Green and dashed: the run. Thin lines are the ends of the path's intervals: "
+        f"in the RTT a full buffer, in the rate the bottleneck at the IP layer.{ticks}"
+    )
+
+
+def _lines(capture: Curve, run: Curve) -> list[Stroke]:
+    made = []
+    if len(capture):
+        made.append(Stroke([decimate(capture, POINTS)], BLACK, 1.6, label=CAPTURE, main=True))
+    if len(run):
+        made.append(Stroke([decimate(run, POINTS)], GREEN, 1.2, dash=DASHES, label=RUN, main=True))
+    return made
+
+
+def _scaled(curve: Curve, by: float) -> Curve:
+    return Curve(curve.x, curve.y / by)
+
+
+def _delivered(verdict: Verdict) -> Panel:
+    capture, run = verdict.capture, verdict.run
+    top = max(capture.delivered_bytes, run.delivered_bytes, 1.0)
+    unit = unit_for(top, SIZES)
+    strokes = _lines(*(_scaled(Curve(one.at_s, one.acked_bytes), unit.divisor) for one in (capture, run)))
+    for name, colour in VERDICTS.items():
+        times = _thinned([event["at_s"] for event in verdict.flow.events if event["verdict"] == name])
+        at = capture.delivered_at(times) / unit.divisor
+        half = 0.03 * top / unit.divisor
+        ticks = [
+            Curve(np.array([x, x]), np.array([max(0.0, y - half), y + half]))
+            for x, y in zip(times, at, strict=True)
+        ]
+        if ticks:
+            strokes.append(Stroke(ticks, colour, 1.0, 0.8))
+    return Panel(Axis(f"Delivered ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)
+
+
+def _thinned(times: Sequence[float]) -> Any:
+    step = max(1, -(-len(times) // TICKS_MAX))
+    return np.array(times[::step], dtype=np.float64)
+
+
+def _again(verdict: Verdict) -> Panel | None:
+    events = verdict.flow.events
+    capture = verdict.capture
+    strokes = []
+    for name, colour in VERDICTS.items():
+        times = [event["at_s"] for event in events if event["verdict"] == name]
+        if times:
+            at = np.array([0.0, *times, capture.duration_s])
+            counts = np.array([0.0, *range(1, len(times) + 1), len(times)])
+            strokes.append(
+                Stroke([decimate(Curve(at, counts), POINTS)], colour, 1.4, step=True, label=name, main=True)
+            )
+    if not strokes:
+        return None
+    run = verdict.run
+    strokes.append(
+        Stroke(
+            [decimate(Curve(run.at_s, run.retransmits), POINTS)],
+            GREEN,
+            1.2,
+            dash=DASHES,
+            label=RUN,
+            main=True,
+        )
+    )
+    top = max(float(curve.y.max()) for stroke in strokes for curve in stroke.curves)
+    return Panel(Axis("Sent again (segments)", 0, max(top, 1.0) * 1.05), strokes)
+
+
+def _rtt(verdict: Verdict) -> Panel | None:
+    capture, run, path = verdict.capture, verdict.run, verdict.flow.path
+    if not len(capture.rtt_ms):
+        return None
+    strokes = _lines(*(Curve(one.rtt_at_s, one.rtt_ms) for one in (capture, run)))
+    top = max(float(one.rtt_ms.max()) for one in (capture, run) if len(one.rtt_ms))
+    idle = path.base_rtt_ms.value
+    if idle is not None:
+        full = path.buffer_ms
+        strokes += _ends(capture, [idle + end for end in (full.low, full.high) if end is not None], 1.3 * top)
+    rule = Rule(idle, "idle") if idle is not None else None
+    return Panel(Axis("RTT (ms)", 0, top * 1.05, "ms"), strokes, rule)
+
+
+def _rate(verdict: Verdict) -> Panel:
+    capture, run, path = verdict.capture, verdict.run, verdict.flow.path
+    curves = [_per_bin(one, capture.duration_s) for one in (capture, run)]
+    ends = [end for end in (path.rate_bps.low, path.rate_bps.high) if end is not None]
+    if path.queue == "policer":
+        ends = [end for end in (path.policer_rate_bps.low, path.policer_rate_bps.high) if end is not None]
+    top = max(1.0, *ends, *(float(curve.y.max()) for curve in curves if len(curve)))
+    unit = unit_for(top, RATES)
+    strokes = _lines(*(_scaled(curve, unit.divisor) for curve in curves))
+    strokes += _ends(capture, [unit.scale(end) for end in ends], unit.scale(top) * 1.05)
+    if path.rate_over_time:
+        over = Curve(*(np.array(column) for column in zip(*path.rate_over_time, strict=True)))
+        strokes.append(Stroke([decimate(_scaled(over, unit.divisor), POINTS)], MUTED, 0.8, 0.8))
+    return Panel(Axis(f"Goodput ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)
+
+
+def _ends(capture: Seen, ends: Sequence[float], most: float) -> list[Stroke]:
+    """Return thin lines across the panel, at either end of an interval."""
+    across = np.array([0.0, capture.duration_s])
+    curves = [Curve(across, np.array([end, end])) for end in ends if end <= most]
+    return [Stroke(curves, MUTED, 0.8, 0.9)] if curves else []
+
+
+def _per_bin(flow: Seen, end_s: float) -> Curve:
+    """Return the delivered bytes as a rate, in bins of at least 200 ms."""
+    bin_s = nice_bin_s(end_s, 150, 0.2)
+    edges = np.arange(0.0, min(flow.duration_s, end_s) + 1e-9, bin_s)
+    if len(edges) < 2:
+        return Curve(np.empty(0), np.empty(0))
+    return Curve((edges[:-1] + edges[1:]) / 2, np.diff(flow.delivered_at(edges)) * 8 / bin_s)
+
+
+def _flight(capture: Seen, run: Seen) -> Panel | None:
+    top = max((float(one.flight_bytes.max()) for one in (capture, run) if len(one.flight_bytes)), default=0.0)
+    if top <= 0:
+        return None
+    unit = unit_for(top, SIZES)
+    strokes = _lines(*(_scaled(Curve(one.at_s, one.flight_bytes), unit.divisor) for one in (capture, run)))
+    return Panel(Axis(f"In flight ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)

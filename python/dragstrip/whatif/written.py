@@ -1,0 +1,15 @@
+"""A verdict's path as an experiment that can be edited, run and played."""
+
+from __future__ import annotations
+
+from dragstrip.io import toml
+from dragstrip.whatif import network
+from dragstrip.whatif.walk import Verdict
+
+
+def experiment(verdict: Verdict) -> str:
+    """Return the text of the experiment: the capture's algorithm and the others, each alone on the path."""
+    names = [one.algorithm for one in verdict.predictions] or [verdict.algorithm]
+    options = {**verdict.options, **verdict.changed}
+    made = network.experiment(options, names, f"The path of {verdict.flow.file.name}")
+    return toml.written(made.content())

@@ -1,0 +1,179 @@
+"""`dragstrip inspect --path`: known paths are inferred from captures, and what cannot be told is not guessed."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dragstrip.cli import app
+from dragstrip.engines.capture import Asked
+from dragstrip.errors import BadInputError
+from dragstrip.execution.runner import captured, execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.inference import console, policer
+from dragstrip.inference.path import PathEstimate, infer
+
+IP = 1500 / 1514
+"""The simulator's links count Ethernet frames, estimates IP packets."""
+PATHS: dict[str, dict[str, Any]] = {
+    "tail": {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb"},
+    "codel": {"rate": "10mbit", "rtt": "40ms", "queue": "codel"},
+    "policed": {"rate": "50mbit", "rtt": "40ms", "queue": "police rate 5mbit burst 60kb"},
+    "lossy": {"rate": "100mbit", "rtt": "40ms", "queue": "1bdp", "loss": "1%"},
+    "short": {"rate": "20mbit", "rtt": "40ms", "queue": "1bdp", "duration": "100ms"},
+}
+SHARED = Path(__file__).parents[2] / "shared" / "captures" / "policing"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, PathEstimate]]:
+    """A sender's capture of each path, and what is inferred from it."""
+    folder = tmp_path_factory.mktemp("paths")
+    result = {}
+    for name, options in PATHS.items():
+        planned = plan(compare(["cubic"], **{"duration": "8s", **options}))
+        execute(captured(planned, Asked(("s1", "d"))), folder / name, report=False, workers=1)
+        file = next((folder / name).rglob("s1.pcapng"))
+        result[name] = file, infer(file)[0]
+    return result
+
+
+def near(value: float | None, truth: float, most: float) -> bool:
+    return value is not None and abs(value / truth - 1) <= most
+
+
+def test_a_full_buffer_is_measured(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    path = found["tail"][1]
+    assert path.queue == "tail drop"
+    assert near(path.rate_bps.value, 10e6 * IP, 0.03)
+    assert near(path.base_rtt_ms.value, 40, 0.02)
+    assert near(path.buffer_bytes.value, 50_000 * IP, 0.1)
+    assert path.random_loss.value == 0
+    assert path.random_loss.high is not None
+    assert path.random_loss.high < 0.002
+    assert all(abs(rate / (10e6 * IP) - 1) < 0.15 for _, rate in path.rate_over_time)
+
+
+def test_a_queue_that_drops_early_has_no_measured_buffer(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    path = found["codel"][1]
+    assert path.queue == "aqm"
+    assert near(path.rate_bps.value, 10e6 * IP, 0.03)
+    assert path.buffer_bytes.value is None
+    assert path.buffer_bytes.reason
+
+
+def test_a_policer_is_found_with_its_rate_and_burst(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    path = found["policed"][1]
+    assert path.queue == "policer"
+    assert near(path.policer_rate_bps.value, 5e6 * IP, 0.05)
+    assert near(path.policer_burst_bytes.value, 60_000 * IP, 0.1)
+    assert path.rate_bps.value is None
+
+
+def test_random_loss_is_no_queue(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    path = found["lossy"][1]
+    assert path.queue == "cannot tell"
+    assert path.buffer_bytes.value is None
+    loss = path.random_loss
+    assert loss.low is not None
+    assert loss.high is not None
+    assert loss.low <= 0.01 <= loss.high
+
+
+def test_a_flow_that_never_filled_the_path_tells_no_rate(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    path = found["short"][1]
+    assert path.rate_bps.value is None
+    assert path.rate_bps.reason
+    assert path.queue == "cannot tell"
+
+
+def test_a_receivers_capture_is_not_taken_for_a_senders(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    file = next(found["tail"][0].parent.glob("d.pcapng"))
+    path = infer(file)[0]
+    assert path.place == "receiver"
+    assert path.rate_bps.value is None
+    assert "receiver" in path.rate_bps.reason
+
+
+def test_the_text_fits_and_the_document_has_it_all(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    for _, path in found.values():
+        assert all(len(line) <= 80 for line in console.text([path]).splitlines())
+    result = CliRunner().invoke(app, ["inspect", str(found["tail"][0]), "--path", "--json"])
+    assert result.exit_code == 0, result.output
+    (said,) = json.loads(result.output)["paths"]
+    assert said["rate_bps"]["value"] == pytest.approx(found["tail"][1].rate_bps.value)
+
+
+def test_a_flow_by_name(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    file, path = found["tail"]
+    assert [one.flow for one in infer(file, path.flow)] == [path.flow]
+    with pytest.raises(BadInputError, match="no such"):
+        infer(file, "no such")
+
+
+@pytest.mark.parametrize("keep", [1, 10, 300])
+def test_a_capture_that_ends_early(
+    found: dict[str, tuple[Path, PathEstimate]], tmp_path: Path, keep: int
+) -> None:
+    """The first packets alone: few are too few, and nothing fails."""
+    file = tmp_path / "early.pcapng"
+    file.write_bytes(_first(found["tail"][0].read_bytes(), keep))
+    for path in infer(file):
+        assert path.queue == "cannot tell"
+        assert path.buffer_bytes.value is None
+
+
+def test_one_direction_alone(found: dict[str, tuple[Path, PathEstimate]], tmp_path: Path) -> None:
+    file = tmp_path / "one.pcapng"
+    file.write_bytes(_first(found["tail"][0].read_bytes(), 10**6, bytes([10, 0, 0, 1])))
+    (path,) = infer(file)
+    assert path.rate_bps.value is None
+    assert "acknowledgements" in path.rate_bps.reason
+
+
+def _first(data: bytes, packets: int, source: bytes | None = None) -> bytes:
+    """Return a pcapng file with its first packets, or those of one IPv4 source."""
+    kept, at, count = [], 0, 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        block = data[at : at + length]
+        at += length
+        if kind == 6:
+            if source is not None and block[28 + 26 : 28 + 30] != source:
+                continue
+            count += 1
+            if count > packets:
+                break
+        kept.append(block)
+    return b"".join(kept)
+
+
+def test_random_losses_are_no_bucket() -> None:
+    """A steady flow of which each segment is lost with a probability of 2 %."""
+    drawn = np.random.default_rng(1)
+    times = np.arange(5_000) * 0.002
+    hit = drawn.random(len(times)) < 0.02
+    events = policer.Events(times, np.where(hit, 0.0, 1500.0), np.where(hit, 1500.0, 0.0))
+    for method in (policer.by_losses, policer.by_grid):
+        bucket = method(events, 1500.0)
+        assert bucket is None or not bucket.explains
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the captures of USC-NSL/policing-detection are not here")
+@pytest.mark.parametrize(
+    ("name", "rate"), [("CP=10008", 1.5e6), ("CP=10018", 10e6), ("CP=10836", None), ("CP=10811", None)]
+)
+def test_real_policers_and_shapers(name: str, rate: float | None) -> None:
+    (file,) = SHARED.glob(f"*{name}.pcap.xz")
+    path = max(infer(file), key=lambda one: one.receiver_window_bytes.value or 0)
+    if rate is None:
+        assert path.queue == "tail drop"
+    else:
+        assert path.queue == "policer"
+        assert near(path.policer_rate_bps.value, rate, 0.05)

@@ -1,0 +1,247 @@
+"""`dragstrip whatif`: paths become experiments, runs explain captures or do not, and others are predicted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dragstrip.cli import app
+from dragstrip.engines.capture import Asked
+from dragstrip.errors import BadInputError
+from dragstrip.execution.runner import captured, execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.inference.path import Estimate, PathEstimate
+from dragstrip.recording import read
+from dragstrip.whatif import fit as fitting
+from dragstrip.whatif import network, seen, walk
+from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
+from dragstrip.whatif.seen import Seen
+
+PATH = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 45kb", "duration": "12s"}
+NOT_TOLD = Estimate(None, None, None, "not told")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """CUBIC's and BBR's runs on one path, each with a capture at its sender and at its receiver."""
+    folder = tmp_path_factory.mktemp("whatif") / "race"
+    planned = captured(plan(compare(["cubic", "bbr"], **PATH)), Asked(points=("s1", "d")))  # type: ignore[arg-type]
+    execute(planned, folder, report=False)
+    return folder
+
+
+def capture(made: Path, run: str, place: str = "s1") -> Path:
+    return made / "runs" / run / "captures" / f"{place}.pcapng"
+
+
+def run(*words: str | Path) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def said(*words: str | Path) -> dict[str, Any]:
+    ended = run("whatif", *words, "--json")
+    assert ended.exit_code == 0, ended.output
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
+def test_a_capture_of_cubic_predicts_bbr(made: Path, tmp_path: Path) -> None:
+    document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--out", tmp_path / "out")
+    assert document["explains"]["grade"] == EXPLAINED
+    own, other = document["what_if"]
+    truth = walk.figures(seen.of_recording(read(made / "runs" / "001-bbr")))
+    for figure, most in (("goodput_bps", 0.05), ("rtt_ms_p50", 0.10)):
+        assert other[figure]["value"] == pytest.approx(truth[figure], rel=most)
+        assert other[figure]["low"] <= other[figure]["value"] <= other[figure]["high"]
+    assert own["rtt_ms_p50"]["value"] > 1.2 * other["rtt_ms_p50"]["value"], "the buffer is CUBIC's"
+
+    page = (tmp_path / "out" / "whatif.html").read_text()
+    assert document["sentence"].partition(" moved")[0] == "cubic"
+    for text in (page, json.dumps(document), (tmp_path / "out" / "path.toml").read_text()):
+        assert "10.0.0." not in text, "addresses only if asked for"
+        assert str(made) not in text
+    ended = run("run", tmp_path / "out" / "path.toml", "--out", tmp_path / "again", "--json")
+    assert ended.exit_code == 0, ended.output
+    again = {line["flows"][0]["cc"]: line["flows"][0] for line in json.loads(ended.stdout)["runs"]}
+    assert again["bbr"]["rtt_ms"]["p50"] == pytest.approx(other["rtt_ms_p50"]["value"], rel=0.01)
+
+
+def test_the_path_changes_for_the_race_alone(made: Path) -> None:
+    document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--queue", "fq_codel", "--addresses")
+    assert document["changes"] == {"queue": "fq_codel"}
+    assert document["explains"]["grade"] == EXPLAINED
+    own, _ = document["what_if"]
+    assert own["rtt_ms_p50"]["value"] < 0.8 * document["capture"]["rtt_ms_p50"]
+    assert "10.0.0.1" in document["capture"]["flow"]
+
+
+def test_a_wrong_algorithm_is_refused_unless_anyway(made: Path) -> None:
+    file = capture(made, "000-cubic")
+    document = said(file, "bbr", "--cc", "vegas")
+    assert document["explains"]["grade"] == NOT_EXPLAINED
+    assert not document["raced"]
+    assert not document["what_if"]
+    assert "cannot be said" in document["sentence"]
+    assert said(file, "bbr", "--cc", "vegas", "--anyway")["what_if"]
+    shown = run("whatif", file, "bbr", "--cc", "vegas")
+    assert "--anyway" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_text_within_80_columns(made: Path) -> None:
+    shown = run("whatif", capture(made, "001-bbr"), "cubic", "--cc", "bbr")
+    assert shown.exit_code == 0, shown.output
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert "10.0.0." not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--flow", "nobody"], "--flow: got 'nobody', expected part of the name of one flow"),
+        (["bbrr"], "ALGORITHM: got 'bbrr', expected one of"),
+        (["--cc", "cubik"], 'did you mean "cubic"?'),
+        (["--queue", "droptail"], "--queue"),
+        (["--rate", "ten"], "--rate"),
+    ],
+)
+def test_wrong_words(made: Path, tmp_path: Path, words: list[str], message: str) -> None:
+    ended = run("whatif", capture(made, "000-cubic"), *words, "--out", tmp_path / "out")
+    assert isinstance(ended.exception, BadInputError), ended.output
+    assert message in str(ended.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_capture_at_the_receiver_is_refused_with_the_reason(made: Path) -> None:
+    ended = run("whatif", capture(made, "000-cubic", "d"), "bbr", "--cc", "cubic")
+    assert isinstance(ended.exception, BadInputError)
+    assert "the capture was taken at the receiver" in str(ended.exception)
+
+
+# --- paths ------------------------------------------------------------------------------------------
+
+
+def estimate(value: float, share: float = 0.0) -> Estimate:
+    return Estimate(value, value * (1 - share), value * (1 + share))
+
+
+def path(**fields: Any) -> PathEstimate:
+    base = PathEstimate(
+        file="x.pcap",
+        flow="a",
+        place="sender",
+        base_rtt_ms=estimate(40.0),
+        rate_bps=estimate(9.9e6, 0.01),
+        rate_over_time=(),
+        buffer_bytes=estimate(60e3, 0.05),
+        buffer_ms=estimate(48.0, 0.05),
+        queue="tail drop",
+        queue_reason="",
+        policer_rate_bps=NOT_TOLD,
+        policer_burst_bytes=NOT_TOLD,
+        random_loss=Estimate(0.0, 0.0, 1e-4),
+        jitter_ms=estimate(0.0),
+        ack_aggregation_ms=estimate(0.0),
+        receiver_window_bytes=estimate(1e6),
+        notes=(),
+    )
+    return replace(base, **fields)
+
+
+def test_a_path_as_options_counts_frames() -> None:
+    known = network.known(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    options = known.middle.options(10.0)
+    assert options["rate"] == f"{round(9.9e6 * 1514 / 1500)}bit"
+    assert options["queue"] == f"bfifo limit {round(60e3 * 1514 / 1500)}"
+    assert options["rtt"] == "40000us"
+    assert sorted(known.others) == ["buffer high", "buffer low", "rate high", "rate low"]
+    assert "sysctl" not in options
+    limited = network.known(path(), ecn=True, receiver_limited=True, longest_queue_bytes=0.0)
+    assert limited.middle.options(10.0)["sysctl"] == {"net.ipv4.tcp_rmem": "4096 2000000 2000000"}
+    assert limited.middle.options(10.0)["ecn"]
+
+
+def test_a_buffer_that_never_filled_is_tried_from_what_was_used() -> None:
+    unfilled = path(queue="cannot tell", buffer_bytes=NOT_TOLD, buffer_ms=NOT_TOLD)
+    known = network.known(unfilled, ecn=False, receiver_limited=False, longest_queue_bytes=20e3)
+    assert known.middle.buffer_bytes == pytest.approx(10 * known.middle.bdp_bytes), "nothing was lost"
+    assert known.others["buffer low"].buffer_bytes == 20e3
+    assert any("buffer" in said for said in known.assumed)
+
+
+def test_a_policer_is_in_front_of_a_faster_link() -> None:
+    policed = path(
+        queue="policer",
+        rate_bps=NOT_TOLD,
+        policer_rate_bps=estimate(2e6, 0.01),
+        policer_burst_bytes=estimate(30e3, 0.1),
+    )
+    known = network.known(policed, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    assert known.middle.options(1.0)["queue"].startswith("police rate 2018667bit burst")
+    assert known.middle.rate_bps == pytest.approx(20e6)
+    assert sorted(known.others) == ["burst high", "burst low", "rate high", "rate low"]
+    assert network.experiment(known.middle.options(1.0), ["reno"]).path
+
+
+def test_a_path_without_a_rate_is_refused_by_its_reason() -> None:
+    with pytest.raises(BadInputError, match="shows the path's rate: capacity not reached"):
+        network.known(path(rate_bps=Estimate(None, 1e6, None, "capacity not reached")), False, False, 0.0)
+
+
+# --- grades -----------------------------------------------------------------------------------------
+
+
+def flow(rate_bps: float, rtt_ms: float, seconds: float = 20.0, again: int = 0) -> Seen:
+    """A flow that delivers evenly; the RTT has a saw-tooth of 10 %."""
+    at = np.arange(0.1, seconds, 0.1)
+    trips = rtt_ms * (1 + 0.05 * np.sin(at * 3))
+    delivered = rate_bps / 8 * at
+    flight = rate_bps / 8 * rtt_ms / 1e3 * np.ones(len(at))
+    total = float(rate_bps / 8 * seconds)
+    return Seen(seconds, at, trips, at, flight, delivered, np.linspace(0, again, len(at)), total, again)
+
+
+@pytest.mark.parametrize(
+    ("goodput", "rtt", "grade"),
+    [
+        (1.0, 1.0, EXPLAINED),
+        (1.04, 0.92, EXPLAINED),
+        (1.07, 1.0, ROUGHLY),
+        (1.0, 1.2, ROUGHLY),
+        (0.8, 1.0, NOT_EXPLAINED),
+        (1.0, 1.3, NOT_EXPLAINED),
+    ],
+)
+def test_grades(goodput: float, rtt: float, grade: str) -> None:
+    found = fitting.fit(flow(8e6, 50.0), flow(8e6 * goodput, 50.0 * rtt))
+    assert found.grade == grade
+    assert found.goodput == pytest.approx(goodput - 1, abs=1e-9)
+
+
+def test_a_pause_that_goodput_hides_shows_in_the_delivered_bytes() -> None:
+    one = flow(8e6, 50.0)
+    late = replace(one, acked_bytes=np.where(one.at_s < 10, 0.4, 1.0) * one.acked_bytes)
+    found = fitting.fit(one, late)
+    assert found.goodput == 0
+    assert found.grade == NOT_EXPLAINED
+    assert 9 < found.apart_at_s < 10.1
+
+
+def test_cross_traffic_shows_as_rtt_without_flight() -> None:
+    limits = {"cwnd": 20.0, "receiver": 0.0, "application": 0.0, "unknown": 0.0}
+    run = flow(8e6, 50.0)
+    rising = replace(run, rtt_ms=np.linspace(50, 100, len(run.rtt_ms)))
+    said = fitting.contradictions(rising, run, fitting.fit(rising, run), {"limited_s": limits}, 0)
+    assert any("the flight stays" in line and "cross traffic" in line for line in said)
+    same = fitting.contradictions(run, run, fitting.fit(run, run), {"limited_s": limits}, 0)
+    assert same == []
+    limits = {**limits, "application": 5.0}
+    said = fitting.contradictions(run, run, fitting.fit(run, run), {"limited_s": limits}, 2)
+    assert any("nothing to send" in line for line in said)
+    assert any("2 other flows" in line for line in said)
