@@ -16,6 +16,9 @@ from dragstrip.results.standings.look import LOOK
 
 _PAIRS: dict[str, tuple[str, str]] = {name: tuple(pair) for name, pair in LOOK["colours"].items()}
 GREY, INK, MUTED, GRID = (_PAIRS[name][0] for name in ("grey", "ink", "muted", "grid"))
+VERMILION, GREEN, ROSE, SKY, BLACK = (
+    _PAIRS[name][0] for name in ("vermilion", "green", "rose", "sky", "black")
+)
 
 # The five of the demonstration first, so that they differ most.
 PALETTE = tuple(_PAIRS[name][0] for name in LOOK["palette"])
