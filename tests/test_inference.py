@@ -173,7 +173,7 @@ def test_real_policers_and_shapers(name: str, rate: float | None) -> None:
     (file,) = SHARED.glob(f"*{name}.pcap.xz")
     path = max(infer(file), key=lambda one: one.receiver_window_bytes.value or 0)
     if rate is None:
-        assert path.queue == "tail drop"
+        assert path.queue != "policer"
     else:
         assert path.queue == "policer"
         assert near(path.policer_rate_bps.value, rate, 0.05)

@@ -262,7 +262,9 @@ def _policed(
             waited = float(np.median(waits.at_loss))
             sure = bucket.burst_bounds[1] is not None and bucket.burst_bytes >= DEEP_MIN * packet
             faster = found.rate_bps is None or found.rate_bps > FASTER * bucket.rate_bps
-            short = waited <= 0.35 * packet or (faster and waited <= 2 * packet)
+            # A short queue at a link of that rate explains the same losses.
+            link = not faster and (found.rate_bps or 0.0) > bucket.low_bps / FASTER
+            short = not link and waited <= (2 if faster else 0.35) * packet
             if short or (sure and waited <= 0.15 * bucket.burst_bytes):
                 tried.append(bucket)
                 if bucket.right >= policer.CLEAR:
