@@ -45,7 +45,7 @@ class Judged:
     badness: float
     """How far on the wrong side the figure is, as a natural logarithm of a ratio; 0 where it is not."""
     differences: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Of a comparison: by baseline, the ends of the interval of the figure less the baseline's."""
+    """The ends of the interval of the figure less the baseline's, by baseline; empty unless K compares."""
 
 
 def value(row: Row, shown: Sequence[Shown]) -> Value:

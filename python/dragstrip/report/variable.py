@@ -18,7 +18,7 @@ from dragstrip.results.standings.setups import Setup
 from dragstrip.scenario.paths import FRAME_BYTES
 
 SETUPS_MIN = 3
-"""Of fewer set-ups, bars side by side say as much."""
+"""The fewest set-ups that are drawn along a number; bars side by side say as much of fewer."""
 
 
 def _rate(setup: Setup) -> float | None:
