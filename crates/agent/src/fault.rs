@@ -24,7 +24,12 @@ impl Display for Fault {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(text) => to.write_str(text),
-            Self::Refused(field, value, expected) => write!(to, "{field}: {value}: {expected}"),
+            Self::Refused(field, value, expected) if value.is_empty() => {
+                write!(to, "{field}: expected {expected}")
+            }
+            Self::Refused(field, value, expected) => {
+                write!(to, "{field}: got {value}, expected {expected}")
+            }
         }
     }
 }

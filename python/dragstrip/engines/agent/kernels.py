@@ -65,11 +65,13 @@ def without_a_kernel(
     stack: str | None,
     tick_hz: int | None = None,
     release: str | None = None,
+    *,
+    loadable: bool = False,
 ) -> list[Refusal]:
     """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
-    `release`: as `uname -r` says; none: not known yet.
+    `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
@@ -111,6 +113,10 @@ def without_a_kernel(
         for field in ("cc", "receiver_cc"):
             cc = flow["transport"].get(field)
             if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
-                expected = f"one that this kernel has: {' '.join(known)}"
+                named = "this kernel" if release is None else f"this kernel ({release})"
+                expected = f"one that {named} has{' loaded' * loadable}: {' '.join(known)}"
+                if loadable:
+                    module = f"tcp_{cc.replace('-', '_')}"
+                    expected += f"; as root, `modprobe {module}` loads it if the kernel was built with it"
                 found.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
     return found

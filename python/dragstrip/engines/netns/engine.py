@@ -45,7 +45,8 @@ class Namespaces(KernelEngine):
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what no kernel has, the algorithms that this one has not, and options of any."""
         known = self.algorithms(options)
-        beyond = without_a_kernel(scenario, known, self.own_stack, release=platform.release())
+        release = platform.release()
+        beyond = without_a_kernel(scenario, known, self.own_stack, release=release, loadable=True)
         return [*invalid(scenario, known), *beyond, *_options(scenario)]
 
     def ready(self, options: Options, say: Say) -> None:
