@@ -65,7 +65,6 @@ def arrived(recording: Recording, since_s: float = 0, until_s: float = 1e9) -> i
     return sum(row["new_bytes"] for row in rows if since_s < row["time_ns"] / 1e9 <= until_s)
 
 
-@pytest.mark.sample
 def test_a_path_with_delay_is_measured_and_filled(machine: dict[str, Any]) -> None:
     recording = run(race("cubic", duration="4s"))
     verified = recording.provenance["verified"]
@@ -273,7 +272,6 @@ def test_every_algorithm_of_the_kernel_runs(machine: dict[str, Any]) -> None:
     assert min(row["bytes_received"] for row in got.values()) > 0
 
 
-@pytest.mark.sample
 def test_captures_of_a_path_with_delay(machine: dict[str, Any], tmp_path: Path) -> None:
     experiment = compare(["cubic"], duration="2s", engine="netns", **BASE)
     out = tmp_path / "out"

@@ -88,7 +88,6 @@ def no_router(machine: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
         yield made
 
 
-@pytest.mark.sample
 def test_delay_on_a_router(one_router: Laboratory, tmp_path: Path) -> None:
     words = (*RACE, "--rtt", "40ms", "--queue", "fq_codel", "--duration", "3s", "cubic")
     verified = one_router.provenance(tmp_path / "out", *words)["verified"]

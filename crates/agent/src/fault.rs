@@ -58,3 +58,15 @@ pub fn refusal<T>(
 ) -> Result<T, Fault> {
     Err(Fault::Refused(field.into(), value.into(), expected.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_without_a_value_has_no_gap() {
+        let told = |value| refusal::<()>("link a-b", value, "a cable").unwrap_err().to_string();
+        assert_eq!(told(""), "link a-b: expected a cable");
+        assert_eq!(told("x"), "link a-b: got x, expected a cable");
+    }
+}

@@ -36,7 +36,10 @@ LIMIT_S = 3600.0
 KVM = Path("/dev/kvm")
 JOB = "/run/dragstrip"
 """Where the guest finds what it is to do (crates/agent/src/machine/guest.rs)."""
-WORDS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable rdinit=/init -- guest"
+WORDS = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"
+EMULATED = "clocksource=hpet no_timer_check"
+"""What a guest in an emulator must not find out by measuring, for this machine may be busy meanwhile: the rate
+of its time stamp counter, which is this machine's, and whether its timer works."""
 LEFT_OUT = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")
 """What of this process's environment speaks of sockets that the guest has not."""
 AT_ONCE = 1 << 20
@@ -95,7 +98,7 @@ class Guest:
         return places
 
     def _hardware(self, folder: Path) -> list[str]:
-        accelerators = ["kvm", "tcg"] if accelerated() else ["tcg"]
+        accelerators, more = (["kvm", "tcg"], "") if accelerated() else (["tcg"], f" {EMULATED}")
         given = [("host", Path("/"), "readonly=on"), ("job", folder / "job", "readonly=off")]
         given += [(f"share{number}", place, "readonly=off") for number, place in enumerate(self._shared())]
         return [
@@ -105,7 +108,14 @@ class Guest:
             *("-smp", str(PROCESSORS), "-m", f"{MEMORY_MIB}M"),
             *(word for name in accelerators for word in ("-accel", name)),
             *("-device", "virtio-rng-pci"),
-            *("-kernel", str(self.kernel.image), "-initrd", str(folder / "initramfs"), "-append", WORDS),
+            *(
+                "-kernel",
+                str(self.kernel.image),
+                "-initrd",
+                str(folder / "initramfs"),
+                "-append",
+                f"{WORDS}{more} -- guest",
+            ),
             *(
                 word
                 for tag, place, mode in given
