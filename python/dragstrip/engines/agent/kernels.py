@@ -59,6 +59,11 @@ def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
             yield Refusal(f"{where}: queue", kind, expected)
 
 
+def loading(cc: str) -> str:
+    """What brings a congestion control into a kernel that has it as a module, as the agent says it."""
+    return f"; as root, `modprobe tcp_{cc.replace('-', '_')}` loads it if the kernel was built with it"
+
+
 def without_a_kernel(
     scenario: Json,
     known: Collection[str],
@@ -115,8 +120,6 @@ def without_a_kernel(
             if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
                 named = "this kernel" if release is None else f"this kernel ({release})"
                 expected = f"one that {named} has{' loaded' * loadable}: {' '.join(known)}"
-                if loadable:
-                    module = f"tcp_{cc.replace('-', '_')}"
-                    expected += f"; as root, `modprobe {module}` loads it if the kernel was built with it"
+                expected += loading(cc) * loadable
                 found.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
     return found

@@ -38,8 +38,8 @@ JOB = "/run/dragstrip"
 """Where the guest finds what it is to do (crates/agent/src/machine/guest.rs)."""
 WORDS = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"
 EMULATED = "clocksource=hpet no_timer_check"
-"""What a guest in an emulator must not find out by measuring, for this machine may be busy meanwhile: the rate
-of its time stamp counter, which is this machine's, and whether its timer works."""
+"""What a guest in an emulator must not find out by measuring, for this machine may be busy meanwhile: the
+rate of its time stamp counter, which is this machine's, and whether its timer works."""
 LEFT_OUT = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")
 """What of this process's environment speaks of sockets that the guest has not."""
 AT_ONCE = 1 << 20
