@@ -120,7 +120,7 @@ test-faults: python  ## Every moment of SIGKILL that docs/how-to/sweeps.md speak
 test-hosts: core  ## The tests of engines netns and ssh on Debian's kernel, in a guest in real time (docs/how-to/netns.md).
 	@.ci/tools kernel ssh agent
 	@$(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' || $(UV) run --no-sync dragstrip kernel fetch
-	DRAGSTRIP_HOSTS=full $(UV) run --no-sync dragstrip kernel run -- sh -c 'dragstrip doctor && exec python -m pytest -n 0 \
+	DRAGSTRIP_HOSTS=full $(UV) run --no-sync dragstrip kernel run --time-limit 14400s -- sh -c 'dragstrip doctor && exec python -m pytest -n 0 \
 	  -p no:cacheprovider tests/hosts tests/netns tests/ssh $(HOSTS)'
 
 torture: python play  ## Everything that docs/explanation/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragstrip.engines.agent import compiled
-from dragstrip.engines.agent.asked import Asked
+from dragstrip.engines.agent.asked import SILENCE_OF_HOSTS_S, Asked
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.recorded import judged
 from dragstrip.engines.agent.runs import performed
@@ -42,12 +42,12 @@ MISSING: Shape = {"missing": [optional(ANY)]}
 def check(lab: Lab, scenario: Json | None = None) -> Json:
     """What was found on every host; nothing is changed there."""
     request = {"lab": _lab(lab, scenario), "what": "check", "scenario": scenario}
-    return Asked(NAME, "conduct", shape=CHECKED).ask(request)[0]
+    return _asked(CHECKED).ask(request)[0]
 
 
 def clean(lab: Lab) -> Json:
     """Undoes on every host what was left behind."""
-    return Asked(NAME, "conduct", shape=CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
+    return _asked(CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
 
 
 def run(
@@ -60,7 +60,7 @@ def run(
     recording = performed(
         NAME,
         scenario,
-        lambda request, behind: Asked(NAME, "conduct").ask(request, progress, behind),
+        lambda request, behind: _asked().ask(request, progress, behind),
         {},
         {"lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]}},
         load=load,
@@ -82,7 +82,7 @@ def missing(lab: Lab, scenarios: Sequence[Json], load: Sequence[Loadable] = ()) 
     for numbers in alike.values():
         asked = [scenarios[number] for number in numbers]
         request = {"lab": _lab(lab, asked[0]), "what": "missing", "scenarios": asked, "load": programs}
-        told = Asked(NAME, "conduct", shape=MISSING).ask(request)[0]["missing"]
+        told = _asked(MISSING).ask(request)[0]["missing"]
         for number, reason in zip(numbers, told, strict=True):
             found[number] = None if reason is None else Refusal(*reason)
     return found
@@ -98,6 +98,10 @@ def program() -> str:
 
 def _connecting() -> list[str]:
     return shlex.split(os.environ.get(SSH, "ssh")) or ["ssh"]
+
+
+def _asked(shape: Shape | None = None) -> Asked:
+    return Asked(NAME, "conduct", shape=shape, silence_s=SILENCE_OF_HOSTS_S)
 
 
 def prepare(say: Say = quietly) -> None:
