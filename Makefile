@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test check test-faults torture audit sbom guide passports bench fidelity agreement catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: demo play test check test-faults test-hosts torture audit sbom guide passports bench fidelity agreement catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -115,6 +115,13 @@ capture-tools:  ## What reads captures and exports in tests.
 test-faults: python  ## Every moment of SIGKILL that docs/how-to/sweeps.md speaks of; the faults of a lab's hosts (docs/how-to/lab.md).
 	@.ci/tools ssh agent
 	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py tests/ssh/test_faults.py
+
+# Pass words to pytest by HOSTS="-k delay".
+test-hosts: core  ## The tests of engines netns and ssh on Debian's kernel, in a guest in real time (docs/how-to/netns.md).
+	@.ci/tools kernel ssh agent
+	@$(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' || $(UV) run --no-sync dragstrip kernel fetch
+	DRAGSTRIP_HOSTS=full $(UV) run --no-sync dragstrip kernel run --time-limit 14400s -- sh -c 'dragstrip doctor && exec python -m pytest -n 0 \
+	  -p no:cacheprovider tests/hosts tests/netns tests/ssh $(HOSTS)'
 
 torture: python play  ## Everything that docs/explanation/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"

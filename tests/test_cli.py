@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -385,3 +386,47 @@ def test_the_table_is_printed_before_the_report_is_drawn(
     assert len(printed) == 1
     assert "reno" in printed[0]
     assert "Report:" not in printed[0]
+
+
+def test_sigterm_removes_what_is_temporary(tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    words = ["compare", "--check", *shlex.split(PATH), "--duration", "10000s", "cubic"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dragstrip", *words],
+        env={**os.environ, "TMPDIR": str(place)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while not list(place.glob("dragstrip-check-*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "error: interrupted"
+    assert list(place.iterdir()) == []
+
+
+def test_doctor_says_of_each_engine_whether_it_is_there(
+    dragstrip: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setenv("DRAGSTRIP_AGENT", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("DRAGSTRIP_SSH", "no-such-ssh")
+    told = dragstrip("doctor")
+    lines = told.out.splitlines()
+    for what in ("engine vm", "engine netns", "engine ssh", "kernel run"):
+        (line,) = [line for line in lines if f" {what}: " in line]
+        assert line.startswith("-  "), line
+        assert "not available (" in line
+    assert not [line for line in lines if line.startswith("ok") and "not available" in line]
+    found = json.loads(dragstrip("doctor --json").out)["findings"]
+    assert {one["what"] for one in found if not one["available"]} >= {
+        "engine vm",
+        "engine netns",
+        "engine ssh",
+    }

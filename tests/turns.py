@@ -15,6 +15,7 @@ import pytest
 ALONE = (
     "netns/",
     "ssh/",
+    "hosts/",
     "torture/test_killed.py",
     "torture/test_torture.py::test_a_sample_of[namespaces]",
     "test_core_build.py",

@@ -50,13 +50,6 @@ class Course:
         out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
-    def ask_masters_to_end(self) -> None:
-        """Closes the connections that ssh keeps open for the next command."""
-        control = f"ControlPath={self.runtime}/dragstrip-ssh/%C"
-        for number in range(1, len(self.lab.hosts) + 1):
-            words = [*self.lab.ssh.split(), "-o", control, "-O", "exit", f"10.99.{number}.2"]
-            subprocess.run(words, capture_output=True, check=False)
-
     def changed(self, text: str, new: str) -> Path:
         """The lab's file with something else in it."""
         content = self.file.read_text()
@@ -78,4 +71,4 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     with tempfile.TemporaryDirectory(dir="/tmp") as runtime, three(folder) as (lab, file):
         course = Course(lab, file, folder, Path(runtime))
         yield course
-        course.ask_masters_to_end()
+        lab.ask_masters_to_end(course.runtime)

@@ -2,6 +2,9 @@
 
 Nothing is started or changed in the first namespace but the processes that hold the others: `control`, where ssh
 runs, and the hosts, each with a cable to `control` (its management) and cables to other hosts.
+
+`python tests/ssh/namespaces.py COMMAND...` runs a command beside the GENI exercise's lab, whose file replaces the
+word LAB (docs/how-to/lab.md).
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -83,9 +88,54 @@ class LabOfNamespaces:
     ssh: str = ""
     sshds: dict[str, int] = field(default_factory=dict)
 
+    def ask_masters_to_end(self, runtime: Path) -> None:
+        """Closes the connections that ssh keeps open for the next command, whose sockets are in `runtime`."""
+        control = f"ControlPath={runtime}/dragstrip-ssh/%C"
+        for number in range(1, len(self.hosts) + 1):
+            words = [*self.ssh.split(), "-o", control, "-O", "exit", f"10.99.{number}.2"]
+            subprocess.run(words, capture_output=True, check=False)
+
+    def route(self, roles: Mapping[str, str], cables: Mapping[tuple[str, str], str]) -> None:
+        """Every host knows the way to every cable, by the hosts that it has cables to; routers forward."""
+        ends = [(one, other, network) for (one, other), network in cables.items()]
+        near = {name: {network for *pair, network in ends if name in pair} for name in roles}
+        for name, host in self.hosts.items():
+            if roles[name] == "router":
+                host.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+            known, edge = set(near[name]), [(n, None) for n in _neighbours(name, ends)]
+            while edge:
+                (at, _, gateway), first = edge.pop(0)
+                first = first or gateway
+                for network in sorted(near[at] - known):
+                    host.run("ip", "route", "add", f"{network}.0/24", "via", first)
+                    known.add(network)
+                    edge += [(n, first) for n in _neighbours(at, ends)]
+
     def listing(self) -> dict[str, dict[str, str]]:
         """Of all hosts."""
         return {name: host.listing() for name, host in self.hosts.items()}
+
+
+def _neighbours(name: str, ends: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """(host at the cable's other end, cable, its address there)."""
+    found = [(other, network, f"{network}.2") for one, other, network in ends if one == name]
+    return found + [(one, network, f"{network}.1") for one, other, network in ends if other == name]
+
+
+def written(roles: Mapping[str, str], cables: Mapping[tuple[str, str], str]) -> str:
+    """The file of a lab that `lab` makes."""
+    text = '[lab]\nname = "course"\nprefixes = ["10.10.0.0/16"]\nrevert_after = "30s"\n'
+    for number, (name, role) in enumerate(roles.items(), 1):
+        own = [(pair, network) for pair, network in cables.items() if name in pair]
+        listed = [
+            f'eth{eth} = {{ address = "{network}.{1 + pair.index(name)}/24", to = "{pair[1 - pair.index(name)]}" }}'
+            for eth, (pair, network) in enumerate(own, 1)
+        ]
+        text += (
+            f'[hosts.{name}]\nssh = "10.99.{number}.2"\nrole = "{role}"\nmanagement = "mgmt"\n'
+            f"interfaces = {{ {', '.join(listed)} }}\n"
+        )
+    return text
 
 
 @contextmanager
@@ -226,3 +276,20 @@ role = "receiver"
 management = "mgmt"
 interfaces = { eth1 = { address = "10.10.1.1/24", to = "center" } }
 """
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs a command beside a lab; its exit status."""
+    if why := missing():
+        print(f"error: {why}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder, three(Path(folder)) as (made, file):
+        command = [str(file) if word == "LAB" else word for word in words]
+        environment = {**os.environ, "DRAGSTRIP_SSH": made.ssh, "XDG_RUNTIME_DIR": folder}
+        status = subprocess.run(command, env=environment, check=False).returncode
+        made.ask_masters_to_end(Path(folder))
+        return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

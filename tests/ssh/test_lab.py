@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,60 @@ def test_a_lab_is_looked_at_and_left_as_it_is(course: Course) -> None:
     assert told["left", "interfaces.eth1"].startswith("10.10.1.1/24 to center")
     assert abs(found["hosts"]["left"]["clock"]["offset_ns"]) < 1e9
     assert course.lab.listing() == before
+
+
+def test_what_the_lab_cannot_run_is_said_in_one_line(course: Course, tmp_path: Path) -> None:
+    file = tmp_path / "direct.toml"
+    ends = "".join(f'[[nodes]]\nname = "{name}"\nkind = "host"\n' for name in ("right", "left"))
+    link = '[[links]]\nfrom = "right"\nto = "left"\nrate = "10mbit"\n'
+    flow = '[[flows]]\nsender = "right"\nreceiver = "left"\ncc = "reno"\n'
+    file.write_text(f'title = "No router"\nduration = "1s"\n{ends}{link}{flow}')
+    status, out, _ = course.ask("lab", "check", "LAB", str(file))
+    assert status == 2
+    assert 'link right-left: expected a cable: host right has no interface with to = "left"' in out
+    assert ": :" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--queue", "fq_codel"), "host center: link r-d: queue: got fq_codel"),
+        (("--queue", "pfifo", "--jitter", "1ms"), "sch_netem"),
+    ],
+)
+def test_what_hosts_lack_is_said_before_the_first_run(
+    course: Course, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    out = tmp_path / "out"
+    race = [word for word in RACE if word not in ("--queue", "bfifo limit 30kb", "--json")]
+    status, printed, err = course.ask(*race, *words, "--repeat", "3", "--out", str(out), "reno", "cubic")
+    if status == 0:
+        pytest.skip("this kernel has it")
+    assert (status, printed) == (2, ""), err
+    assert said in err.splitlines()[-1]
+    assert "failed" not in err
+    assert not out.exists()
+
+
+def test_an_algorithm_that_a_host_has_not_loaded_is_said_with_its_kernel(
+    course: Course, tmp_path: Path
+) -> None:
+    lacking = [name for name in ("vegas", "westwood", "cdg") if name not in available()]
+    if not lacking:
+        pytest.skip("this kernel has loaded them all")
+    status, printed, err = course.ask(*RACE, "--out", str(tmp_path / "out"), "reno", lacking[0])
+    assert (status, printed) == (2, ""), err
+    line = err.splitlines()[-1]
+    assert f"the kernel of host right ({platform.release()}) has loaded: {' '.join(available())}" in line
+    assert f"`modprobe tcp_{lacking[0]}`" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_traffic_both_ways_has_its_hosts(course: Course, tmp_path: Path) -> None:
+    words = (*RACE, "--both-ways", "--duration", "1s", "--out", str(tmp_path / "out"), "reno")
+    status, out, err = course.ask(*words)
+    assert status == 0, err
+    assert len(json.loads(out)["runs"][0]["flows"]) == 2
 
 
 def test_a_race_behind_a_router_and_everything_is_as_it_was(course: Course, tmp_path: Path) -> None:

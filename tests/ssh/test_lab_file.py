@@ -59,6 +59,30 @@ def test_nodes_find_their_hosts_by_name_by_role_or_as_the_file_says(tmp_path: Pa
     assert "the lab has 1 of role router" in refused[0].expected
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "left",
+        "lab@left.example",
+        "ssh://lab@left.example:2222",
+        "10.99.3.2",
+        "fe80::1",
+        "lab@[fe80::1]",
+        "a_b",
+    ],
+)
+def test_addresses_of_ssh_are_taken(address: str, tmp_path: Path) -> None:
+    lab = read(tmp_path, THREE.replace('"10.99.3.2"', f'"{address}"'))
+    assert lab.hosts[2].ssh == address
+
+
+def test_with_traffic_both_ways_the_sender_is_who_begins(tmp_path: Path) -> None:
+    race = compare(["reno"], rate="10mbit", rtt="20ms", duration="2s", both_ways=True)
+    (planned,) = expand(race)
+    wanted = {"s1": "right", "r": "center", "d": "left"}
+    assert homes(planned.scenario, read(tmp_path, THREE)) == (wanted, [])
+
+
 def test_links_that_change_are_refused(tmp_path: Path) -> None:
     read(tmp_path, THREE)
     race = compare(["reno"], rate="10mbit", rtt="20ms", queue="bfifo limit 50kb", duration="2s")
@@ -90,6 +114,14 @@ ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
         ('"30s"', '"4 parsecs"', "lab.revert_after: got '4 parsecs', expected text with a unit"),
         ('"10.99.3.2"', '"-oProxyCommand=reboot"', "hosts.left.ssh: got '-oProxyCommand=reboot', expected one argument of ssh(1)"),
         ('"10.99.3.2"', '"left reboot"', "hosts.left.ssh: got 'left reboot', expected one argument"),
+        ('"10.99.3.2"', '"%h%p"', "hosts.left.ssh: got '%h%p', expected one argument of ssh(1)"),
+        ('"10.99.3.2"', '"ssh://-oProxyCommand=reboot"', "hosts.left.ssh: got 'ssh://-oProxyCommand=reboot', expected one"),
+        ('"10.99.3.2"', '"ssh://lab@-oProxyCommand=reboot"', "hosts.left.ssh: got 'ssh://lab@-oProxyCommand=reboot', expected one"),
+        ('"10.99.3.2"', '"lab@-oProxyCommand=reboot"', "hosts.left.ssh: got 'lab@-oProxyCommand=reboot', expected one argument"),
+        ('"10.99.3.2"', '"-lab@left"', "hosts.left.ssh: got '-lab@left', expected one argument"),
+        ('"10.99.3.2"', '"left;reboot"', "hosts.left.ssh: got 'left;reboot', expected one argument"),
+        ('"10.99.3.2"', '"left\\u001b[2J"', "hosts.left.ssh: got 'left\\x1b[2J', expected one argument"),
+        ('"10.99.3.2"', '"left\\u202e"', "hosts.left.ssh: got 'left\\u202e', expected one argument"),
         ('"10.99.3.2"', '"left\\nreboot"', "hosts.left.ssh: got 'left\\nreboot', expected one argument"),
         ('"receiver"', '"reciever"', 'hosts.left.role: got \'reciever\', expected one of sender, router, receiver; did you mean "receiver"?'),
         ('"receiver"', '"receiver"\nrights = "all"', "hosts.left.rights: got 'all', expected one of root, sudo, capabilities"),

@@ -30,7 +30,7 @@ PING h (10.0.0.2) 56(84) bytes of data.
 """
 PROGRAM = "on ack { cwnd = cwnd + acked / cwnd } on loss { ssthresh = max(cwnd / 2, 2) }"
 UNKNOWN = "--no-such-option"
-NOT_RUN = ("attack", "doctor", "new-algorithm", "kernel fetch", "lab", "validate")
+NOT_RUN = ("attack", "doctor", "new-algorithm", "kernel fetch", "kernel run", "lab", "validate")
 """Commands that take minutes, ask other machines or change the checkout: only refused or asked for help here."""
 LEFT_OUT = {"--serve", "--on"}
 """`--serve` ends when interrupted, and `--on` connects to other machines: `serve.py` and tests/sweep have them."""
@@ -57,6 +57,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "FILE.toml": ("missing.toml", "e.toml"),
     "N": ("1", "2", "3", "0", "-1", "1.5", "x", "96", "4294967296", "9" * 30),
     "TIME": TIMES,
+    "COMMAND...": ("true", "sh"),
     "ENGINE": ("sim", "ns3", "sim,sim", ",", "Sim"),
     "ENGINES": ("sim", "ns3"),
     "NAME=VALUE": ("kernel=x", "strict=yes", "x", "=1", "nope=1"),

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from dragstrip import _core
+from dragstrip.cli import kernel as kernel_cli
 from dragstrip.engines import named
 from dragstrip.engines.agent import compiled
 from dragstrip.engines.kernels import kernel
@@ -55,6 +56,18 @@ def test_a_kernel_is_taken_in_with_the_modules_it_needs(tmp_path: Path) -> None:
     assert kernel.chosen().name == "6.12-b"
     kernel.use("6.1-a")
     assert kernel.chosen().name == "6.1-a"
+
+
+def test_a_change_of_the_kernel_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, (name, said) in enumerate(
+        [
+            ("6.1-a", ""),
+            ("6.1-a", ""),
+            ("6.12-b", " (until now 6.1-a: `dragstrip kernel use 6.1-a` goes back)"),
+        ]
+    ):
+        kernel_cli.use(str(a_kernel(tmp_path / str(number), name)))
+        assert capsys.readouterr().out == f"In use: {name}{said}\n"
 
 
 def test_no_kernel_says_how_to_get_one() -> None:

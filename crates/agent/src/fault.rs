@@ -24,7 +24,12 @@ impl Display for Fault {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(text) => to.write_str(text),
-            Self::Refused(field, value, expected) => write!(to, "{field}: {value}: {expected}"),
+            Self::Refused(field, value, expected) if value.is_empty() => {
+                write!(to, "{field}: expected {expected}")
+            }
+            Self::Refused(field, value, expected) => {
+                write!(to, "{field}: got {value}, expected {expected}")
+            }
         }
     }
 }
@@ -52,4 +57,16 @@ pub fn refusal<T>(
     expected: impl Into<String>,
 ) -> Result<T, Fault> {
     Err(Fault::Refused(field.into(), value.into(), expected.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_without_a_value_has_no_gap() {
+        let told = |value| refusal::<()>("link a-b", value, "a cable").unwrap_err().to_string();
+        assert_eq!(told(""), "link a-b: expected a cable");
+        assert_eq!(told("x"), "link a-b: got x, expected a cable");
+    }
 }

@@ -6,6 +6,7 @@
 //! with the tables.
 //!
 //! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine of its own.
+//! `dragstrip-agent guest`: as the first process of a virtual machine in real time (machine/guest.rs).
 //! `dragstrip-agent run exchange=FILE parent=PID [grant=WORDS]`: in a machine that runs already, as root or in a user
 //! namespace, once; it ends with the process PID, which started it.
 //! `dragstrip-agent conduct exchange=FILE parent=PID`: on hosts of a lab, which it reaches by ssh (lab/).
@@ -47,7 +48,7 @@ use exchange::Exchange;
 use fault::{Fault, fault};
 use here::Rights;
 use kernel::Kernel;
-use machine::{Grant, Loaded, first};
+use machine::{Grant, Loaded, first, guest};
 use plan::Plan;
 
 fn main() {
@@ -57,6 +58,13 @@ fn main() {
             if let Err(fault) = as_first(&arguments) {
                 first::tell(&format!("failed: {fault}"));
             }
+            sys::power_off();
+        }
+        Some("guest") => {
+            if let Err(fault) = guest::run() {
+                first::tell(&format!("failed: {fault}"));
+            }
+            sys::sync();
             sys::power_off();
         }
         _ => {

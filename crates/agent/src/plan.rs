@@ -397,8 +397,10 @@ pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
         return refusal(format!("link {}: queue", link.name), kind, expected);
     }
     if lacks("netem") && (link.delay_ns > 0 || link.netem.is_some()) {
-        let (what, value) = if link.delay_ns > 0 {
-            ("delay", format!("{} ms", link.delay_ns as f64 / 1e6))
+        let delay_ns = link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns);
+        // What a cable takes itself is not the reason.
+        let (what, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
+            ("delay", format!("{} ms", delay_ns as f64 / 1e6))
         } else {
             ("netem", "loss, jitter or the like".to_owned())
         };

@@ -111,13 +111,40 @@ pub fn raise_file_limit() -> Result<(), Fault> {
     .map(drop)
 }
 
-/// mount(2) without options.
-pub fn mount(kind: &str, target: &str) -> Result<(), Fault> {
-    let (source, place, filesystem) = (text(kind), text(target), text(kind));
+/// mount(2).
+pub fn mount(source: &str, target: &str, kind: &str, flags: u64, data: &str) -> Result<(), Fault> {
+    let (source, place, kind, data) = (text(source), text(target), text(kind), text(data));
     let result = unsafe {
-        libc::mount(source.as_ptr(), place.as_ptr(), filesystem.as_ptr(), 0, std::ptr::null())
+        libc::mount(
+            source.as_ptr(),
+            place.as_ptr(),
+            kind.as_ptr(),
+            flags as _,
+            data.as_ptr().cast(),
+        )
     };
     checked(result.into(), "mount").map(drop)
+}
+
+/// Waits for every process that ends, until this one has (wait(2)); gives its status as a shell does.
+pub fn reap_until(process: i32) -> Result<i32, Fault> {
+    loop {
+        let mut status = 0;
+        let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        if checked(ended.into(), "wait")? != i64::from(process) {
+            continue;
+        }
+        return Ok(if libc::WIFEXITED(status) {
+            libc::WEXITSTATUS(status)
+        } else {
+            128 + libc::WTERMSIG(status)
+        });
+    }
+}
+
+/// sync(2).
+pub fn sync() {
+    unsafe { libc::sync() };
 }
 
 /// finit_module(2).

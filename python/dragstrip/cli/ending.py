@@ -7,14 +7,16 @@
 | 2 | something that the user can write differently |
 | 3 | a kept find is worse than recorded (`attack --check`) |
 | 70 | a fault of Dragstrip (EX_SOFTWARE of sysexits.h) |
-| 130 | interrupted |
+| 130 | interrupted: Ctrl-C, or SIGTERM, which counts as that |
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -38,6 +40,9 @@ PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENOTDIR)
 def run(program: Callable[[], object]) -> NoReturn:
     """Call the program and end the process with its status."""
     outputs = _outputs()
+    with contextlib.suppress(ValueError):  # not in the main thread
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # what is temporary is removed on the way out
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _refuse_empty(sys.argv[1:])
         with warnings.catch_warnings():

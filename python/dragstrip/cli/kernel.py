@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ from dragstrip.cli.output import print_json, say
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Kernels for --engine vm: list, fetch, use.",
+    help="Kernels for --engine vm: list, fetch, use; run a command on one.",
     epilog="Example: dragstrip kernel fetch",
 )
 
@@ -66,7 +67,8 @@ def fetch(
     """
     from dragstrip.engines.kernels import kernel
 
-    say(f"In use: {kernel.fetch(version, suite).name}")
+    before = kernel.in_use()
+    _say_in_use(kernel.fetch(version, suite).name, before)
 
 
 @app.command(short_help="Use a kernel: from the cache, or your own.")
@@ -87,4 +89,59 @@ def use(
     """
     from dragstrip.engines.kernels import kernel
 
-    say(f"In use: {kernel.use(path).name}")
+    before = kernel.in_use()
+    _say_in_use(kernel.use(path).name, before)
+
+
+def _say_in_use(name: str, before: str | None) -> None:
+    changed = before is not None and before != name
+    say(f"In use: {name}" + f" (until now {before}: `dragstrip kernel use {before}` goes back)" * changed)
+
+
+@app.command(
+    short_help="Run a command on a kernel, in a virtual machine.",
+    context_settings={"allow_interspersed_args": False},
+)
+def run(
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="COMMAND...", help="The command and its arguments.", show_default=False),
+    ],
+    kernel_name: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel", metavar="NAME", help="A name of `kernel list`.", show_default="the one in use"
+        ),
+    ] = None,
+    share: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--share",
+            metavar="FOLDER",
+            help="A folder in which the command's files stay; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", metavar="TIME", help="End the guest after so long in real time.")
+    ] = "3600s",
+) -> None:
+    """Run a command as root on a kernel of its own, in real time, and end with its exit status.
+
+    The command sees this machine's files and may change them: the changes are the guest's alone and go with
+    it, but for folders given with --share. The guest has two processors, 2 GB of memory and no network.
+
+    Example: dragstrip kernel run dragstrip doctor
+
+    Example: dragstrip kernel run dragstrip compare --engine netns --rate 10mbit --rtt 40ms reno vegas
+
+    Example: dragstrip kernel run --share out dragstrip run geni-tcp/step2 --engine netns --out out/step2
+    """
+    from dragstrip.cli import words
+    from dragstrip.engines.kernels import kernel
+    from dragstrip.engines.vm.guest import Guest, prepare
+
+    limit_s = words.time_limit(time_limit).time_s
+    guest = Guest(kernel.chosen(kernel_name), share or (), limit_s)
+    prepare(lambda line: say(line, err=True))
+    raise typer.Exit(guest.run(command))

@@ -29,7 +29,8 @@ def doctor(as_json: JsonFlag = False) -> None:
         print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
     else:
         for finding in findings:
-            say_finding("ok" if finding["ok"] else "MISSING", f"{finding['what']}: {finding['found']}")
+            mark = "ok" if finding["available"] else "-" if finding["ok"] else "MISSING"
+            say_finding(mark, f"{finding['what']}: {finding['found']}")
     if not all(finding["ok"] for finding in findings):
         raise typer.Exit(1)
 

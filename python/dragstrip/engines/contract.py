@@ -100,6 +100,10 @@ class Engine(ABC):
         Raises `BadInputError` for an option that cannot be right.
         """
 
+    def lacking(self, algorithm: str) -> str:
+        """What stands behind the list of those that a flow may name, where it names another that there is."""
+        return ""
+
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Why this engine cannot run the scenario, as far as is known without starting anything."""
         return invalid(scenario, self.algorithms(options))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from dragstrip import _core
@@ -17,8 +18,9 @@ REPORT_NEEDS = ("jinja2", "numpy", "pyarrow", "vl-convert-python")
 
 
 def examine(say: Say = quietly) -> list[dict[str, Any]]:
-    """Return one finding per part: `what` was examined, what was `found`, and whether that is `ok`.
+    """Return one finding per part: `what` was examined, what was `found`, whether it is `available` and `ok`.
 
+    What is not available is not ok, unless it is an extra: an engine with a kernel, or what compiles for one.
     `say` is told of steps that take seconds, such as compiling the agent for the first time.
     """
     findings = [
@@ -29,9 +31,11 @@ def examine(say: Say = quietly) -> list[dict[str, Any]]:
         _finding("memory", f"{memory_bytes() / 2**30:.1f} GiB", memory_bytes() > 2**29),
         _finding("congestion controls", ", ".join(_core.algorithms()), True),
         _finding("engine sim", _simulator(), _simulator() == "ready"),
-        _finding("engine vm", _emulator(), True),  # it is an extra
-        _finding("engine vm --load", _compiler(), True),
-        _finding("engine netns", _namespaces(say), True),
+        _extra("engine vm", _emulator),
+        _extra("engine netns", lambda: _namespaces(say)),
+        _extra("engine ssh", lambda: _ssh(say)),
+        _extra("--load", _compiler),
+        _extra("kernel run", _guest),
     ]
     place = catalogue.folder()
     findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
@@ -41,7 +45,17 @@ def examine(say: Say = quietly) -> list[dict[str, Any]]:
 
 
 def _finding(what: str, found: str, ok: bool) -> dict[str, Any]:
-    return {"what": what, "found": found, "ok": ok}
+    return {"what": what, "found": found, "ok": ok, "available": ok}
+
+
+def _extra(what: str, examined: Callable[[], str]) -> dict[str, Any]:
+    """A finding about what `sim` does not need: `examined` raises `DragstripError` where that is missing."""
+    from dragstrip.errors import DragstripError
+
+    try:
+        return _finding(what, examined(), True)
+    except DragstripError as error:
+        return _finding(what, f"not available ({error})", True) | {"available": False}
 
 
 def _package(name: str) -> dict[str, Any]:
@@ -67,34 +81,49 @@ def _simulator() -> str:
 
 
 def _namespaces(say: Say) -> str:
-    """Return what this machine's kernel offers, or why the engine cannot run here."""
+    """Return what this machine's kernel offers."""
     from dragstrip.engines.netns import here
-    from dragstrip.errors import DragstripError
 
-    try:
-        found = here.about(say)
-    except DragstripError as error:
-        return f"not available ({error})"
+    found = here.about(say)
     lacks = f", without {', '.join(found['lacks'])}" if found["lacks"] else ""
     return f"Linux {found['kernel']}: {', '.join(found['algorithms'])}{lacks} (rights: {found['rights']})"
 
 
-def _compiler() -> str:
-    """Return whether BPF programs can be compiled for this machine's kernel."""
-    from dragstrip.engines.agent import bpf
+def _ssh(say: Say) -> str:
+    """Return the program that connects; what a lab's hosts have, `lab check` says."""
+    from dragstrip.engines.ssh import hosts
 
-    reason = bpf.missing()
-    return f"not available ({reason})" if reason else "clang and libbpf"
+    program = hosts.program()
+    hosts.prepare(say)
+    return f"{program}; `dragstrip lab check lab.toml` asks the hosts"
+
+
+def _compiler() -> str:
+    """Return what compiles BPF programs."""
+    from dragstrip.engines.agent import bpf
+    from dragstrip.errors import DragstripError
+
+    if reason := bpf.missing():
+        raise DragstripError(reason)
+    return "clang and libbpf"
 
 
 def _emulator() -> str:
-    """Return the kernel that the vm engine would boot, or why it cannot."""
+    """Return the kernel that the vm engine would boot."""
     from dragstrip.engines.kernels import kernel
     from dragstrip.engines.vm import machine
     from dragstrip.errors import DragstripError
 
-    try:
-        reason = machine.missing()
-        return f"not available ({reason})" if reason else f"Linux {kernel.chosen().name}"
-    except DragstripError as error:
-        return f"not available ({error})"
+    if reason := machine.missing():
+        raise DragstripError(reason)
+    return f"Linux {kernel.chosen().name}"
+
+
+def _guest() -> str:
+    """Return the kernel that a guest would have, and what would run it."""
+    from dragstrip.engines.kernels import kernel
+    from dragstrip.engines.vm import guest
+
+    name = _emulator()
+    _ = kernel.chosen().guest_modules
+    return f"{name}, by {'KVM' if guest.accelerated() else 'an emulator, slowly: there is no /dev/kvm here'}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Self, TypeAlias
@@ -85,7 +85,7 @@ class Experiment(ExperimentFields):
             try:
                 checked = json.loads(_core.checked(files.as_json(located), known))
             except _core.InputError as error:
-                raise refused(error) from None
+                raise _advised(refused(error), known, content) from None
         except BadInputError as error:
             raise error.at(source) from None
         for text in _byte_rates(checked):
@@ -105,6 +105,17 @@ def refused(error: _core.InputError, source: str = "") -> BadInputError:
     """What the core says of an input, as an error of ours."""
     field, value, expected = error.args
     return BadInputError(field, Raw(value) if value else None, expected, source)
+
+
+def _advised(error: BadInputError, known: Sequence[str], content: Mapping[str, Any]) -> BadInputError:
+    """The same with the engine's advice, where it is about an algorithm that only this engine has not."""
+    name = str(error.value).strip('"')
+    if name in known or name not in _core.algorithms():
+        return error
+    engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
+    return BadInputError(
+        error.field, Raw(str(error.value)), error.expected + engine.lacking(name), error.source
+    )
 
 
 def algorithms(content: Mapping[str, Any]) -> list[str]:

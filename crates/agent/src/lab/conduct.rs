@@ -5,7 +5,7 @@ use super::change::Change;
 use super::findings::{Clock, Finding, clock, examine};
 use super::hosts::{Agent, Lab, Remote};
 use super::place::place;
-use super::stage::{Stage, each, kernel, look};
+use super::stage::{Stage, each, expect, kernel, look};
 use super::words::{Applied, Apply, Ask, Open, Played};
 use super::{frames::Frame, merge};
 use crate::conductor::{Ends, SETTLE_NS};
@@ -31,6 +31,9 @@ pub struct Request {
     lab: Lab,
     what: What,
     scenario: Option<Scenario>,
+    /// Those of which it is asked whether the hosts can run them.
+    #[serde(default)]
+    scenarios: Vec<Scenario>,
     /// What stands behind the request: the loader, and the congestion controls that it is to load; or nothing.
     #[serde(default)]
     load: Vec<Part>,
@@ -43,6 +46,8 @@ enum What {
     Check,
     /// Undo what was left behind.
     Clean,
+    /// Say for each scenario what keeps the hosts from running it.
+    Missing,
     Run,
 }
 
@@ -60,12 +65,13 @@ impl Programs<'_> {
 
 /// Does what is asked; `raw` stands behind the request, `progress` gets how far a run has come.
 pub fn conduct(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
-    let Request { lab, what, scenario, load } = request;
+    let Request { lab, what, scenario, scenarios, load } = request;
     let programs = Programs { parts: load, raw };
     let agent = Agent::own()?;
     match (what, scenario) {
         (What::Check, scenario) => check(lab, scenario.as_ref(), &agent),
         (What::Clean, _) => clean(lab, &agent),
+        (What::Missing, _) => missing(lab, scenarios, &agent, &programs.names()),
         (What::Run, Some(scenario)) => run(lab, scenario, &agent, &programs, progress),
         (What::Run, None) => fault("there is no scenario"),
     }
@@ -129,6 +135,31 @@ fn clean(lab: &Lab, agent: &Agent) -> Result<Vec<u8>, Fault> {
         }
     });
     Ok(line(&json!({"hosts": all})))
+}
+
+/// For each scenario nothing, or field, value and what would be right.
+fn missing(
+    lab: &Lab,
+    scenarios: &[Scenario],
+    agent: &Agent,
+    programs: &[&str],
+) -> Result<Vec<u8>, Fault> {
+    let told = |done: Result<(), Fault>| match done {
+        Ok(()) => Ok(Value::Null),
+        Err(Fault::Refused(field, value, expected)) => Ok(json!([field, value, expected])),
+        Err(fault) => Err(fault),
+    };
+    let mut found = Vec::new();
+    for scenario in scenarios {
+        found.push(told(expect(lab, scenario, programs))?);
+    }
+    if found.iter().all(Value::is_null) {
+        let mut stage = Stage::reach(lab, scenarios, agent)?;
+        for (scenario, found) in scenarios.iter().zip(&mut found) {
+            *found = told(stage.lay_out(scenario, programs))?;
+        }
+    }
+    Ok(line(&json!({"missing": found})))
 }
 
 /// What a thread that panicked has left is as good as what the others leave.

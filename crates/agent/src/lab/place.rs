@@ -33,7 +33,7 @@ pub struct Part {
 }
 
 /// A scenario in a lab.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Placement {
     nodes: Vec<Node>,
     /// By the host's name.

@@ -39,6 +39,17 @@ pub fn kernel(facts: &Facts) -> Kernel {
     Kernel { tick_hz: facts.tick_hz, lacks }
 }
 
+/// A refusal of what is wrong with the files: it is said before anybody is asked.
+pub fn expect(lab: &Lab, scenario: &Scenario, programs: &[&str]) -> Result<(), Fault> {
+    place(scenario, lab, &BTreeMap::new())?;
+    machine::refuse_options(scenario)?;
+    if let (Some(name), false) = (programs.first(), lab.allow.programs) {
+        let expected = "nothing, or a line programs = true in [allow] of the lab's file";
+        return refusal(format!("load {name}"), "", expected);
+    }
+    Ok(())
+}
+
 /// A run's hosts.
 pub struct Stage<'l> {
     pub lab: &'l Lab,
@@ -57,18 +68,19 @@ impl<'l> Stage<'l> {
         agent: &Agent,
         programs: &[&str],
     ) -> Result<Self, Fault> {
-        let nodes = scenario.nodes.iter().map(|node| node.name());
+        expect(lab, scenario, programs)?;
+        let mut stage = Self::reach(lab, std::slice::from_ref(scenario), agent)?;
+        stage.lay_out(scenario, programs)?;
+        Ok(stage)
+    }
+
+    /// Looks at all hosts that any of the scenarios needs.
+    pub fn reach(lab: &'l Lab, scenarios: &[Scenario], agent: &Agent) -> Result<Self, Fault> {
+        let nodes = scenarios.iter().flat_map(|one| &one.nodes).map(|node| node.name());
         let homes: BTreeSet<&str> =
             nodes.map(|node| lab.nodes.get(node).map_or(node, String::as_str)).collect();
         let hosts: Vec<&Host> =
             lab.hosts.iter().filter(|host| homes.contains(host.name.as_str())).collect();
-        // What is wrong with the files is said before anybody is asked.
-        place(scenario, lab, &BTreeMap::new())?;
-        machine::refuse_options(scenario)?;
-        if let (Some(name), false) = (programs.first(), lab.allow.programs) {
-            let expected = "nothing, or a line programs = true in [allow] of the lab's file";
-            return refusal(format!("load {name}"), "", expected);
-        }
         let remotes = connect(lab, &hosts, agent)?;
         let pairs: Vec<(&Remote, &&Host)> = remotes.iter().zip(&hosts).collect();
         let found = each(&pairs, |(remote, host)| {
@@ -92,15 +104,17 @@ impl<'l> Stage<'l> {
                 };
             }
         }
-        let facts: BTreeMap<String, Facts> =
-            hosts.iter().map(|host| host.name.clone()).zip(found).collect();
-        let kernels = facts.iter().map(|(name, facts)| (name.clone(), kernel(facts))).collect();
-        let placement = place(scenario, lab, &kernels)?;
-        let stage = Self { lab, remotes, facts, placement };
-        stage.check_algorithms(scenario, programs)?;
-        stage.check_programs(scenario, programs)?;
-        stage.check_routes()?;
-        Ok(stage)
+        let facts = hosts.iter().map(|host| host.name.clone()).zip(found).collect();
+        Ok(Self { lab, remotes, facts, placement: Placement::default() })
+    }
+
+    /// Lays a scenario out on the hosts, as far as they have what it needs.
+    pub fn lay_out(&mut self, scenario: &Scenario, programs: &[&str]) -> Result<(), Fault> {
+        let kernels = self.facts.iter().map(|(name, facts)| (name.clone(), kernel(facts)));
+        self.placement = place(scenario, self.lab, &kernels.collect())?;
+        self.check_algorithms(scenario, programs)?;
+        self.check_programs(scenario, programs)?;
+        self.check_routes()
     }
 
     fn remote(&self, host: &str) -> Result<&Remote, Fault> {
@@ -124,8 +138,12 @@ impl<'l> Stage<'l> {
                 let known = known.unwrap_or_default();
                 let cc_there = sys::in_kernel(cc);
                 if !known.contains(&cc_there) && !programs.contains(&cc_there.as_str()) {
-                    let expected =
-                        format!("one that the kernel of host {host} has: {}", known.join(" "));
+                    let kernel = self.facts.get(host).map_or("", |facts| facts.kernel.as_str());
+                    let expected = format!(
+                        "one that the kernel of host {host} ({kernel}) has loaded: {}{}",
+                        known.join(" "),
+                        machine::loading(cc)
+                    );
                     return refusal(format!("flow {}: cc", flow.label), cc, expected);
                 }
             }

@@ -12,7 +12,7 @@ pub fn prepare() -> Result<(), Fault> {
     std::panic::set_hook(Box::new(|panic| tell(&panic.to_string())));
     for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(target)?;
-        sys::mount(kind, target).map_err(|fault| fault.at(target))?;
+        sys::mount(kind, target, kind, 0, "").map_err(|fault| fault.at(target))?;
     }
     sys::raise_file_limit()?;
     modules::load_all(Path::new("/modules"))?;

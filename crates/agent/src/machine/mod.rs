@@ -3,12 +3,13 @@
 
 pub mod first;
 mod grant;
+pub mod guest;
 mod load;
 mod modules;
 
 pub use grant::{Grant, Programs};
 pub use load::{Held, Part, put};
-pub use modules::{Loaded, refuse_options};
+pub use modules::{Loaded, loading, refuse_options};
 
 use crate::fault::{Fault, refusal};
 use crate::sys;

@@ -57,11 +57,20 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     for (flow, receiver) in scenario.flows.iter().flat_map(|flow| [(flow, false), (flow, true)]) {
         let Some(cc) = flow.transport.cc(receiver) else { continue };
         if !available.split_whitespace().any(|name| name == sys::in_kernel(cc)) {
-            let known = format!("one that this kernel has: {}", available.trim());
-            return refusal(format!("flow {}: cc", flow.label), cc, known);
+            let known = available.split_whitespace().collect::<Vec<_>>().join(" ");
+            let expected = format!("one that this kernel has loaded: {known}{}", loading(cc));
+            return refusal(format!("flow {}: cc", flow.label), cc, expected);
         }
     }
     Ok(())
+}
+
+/// What brings an algorithm into a kernel that has it as a module.
+pub fn loading(cc: &str) -> String {
+    format!(
+        "; as root, `modprobe tcp_{}` loads it if the kernel was built with it",
+        sys::in_kernel(cc)
+    )
 }
 
 /// Sets the parameters of congestion controls, which the kernel has once for all flows.

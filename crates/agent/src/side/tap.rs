@@ -16,6 +16,9 @@ const FRAMES_PER_BLOCK: usize = BLOCK / FRAME;
 const ADDRESS: usize = 32;
 const OUTGOING: u8 = 4;
 
+const FULL: &str = "the ring for packets was full, so that some were not seen: this machine was too busy to read them \
+     in time; a lower rate, a shorter record.interval or a machine with less other work helps";
+
 /// A TCP packet seen at an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
@@ -79,7 +82,7 @@ impl Tap {
         const LOSING: u32 = 4;
         while let Some((frame, status)) = self.take() {
             if status & LOSING != 0 {
-                return fault("the ring for packets was full: some were not seen");
+                return fault(FULL);
             }
             if let Some(seen) = parse(&frame) {
                 each(&seen);

@@ -26,6 +26,8 @@ from dragstrip.io.untrusted import one_line
 PROTOCOL = 3
 SILENCE_S = 60
 """A run that has not moved for so long hangs."""
+SILENCE_OF_HOSTS_S = 600
+"""The same for a lab's conductor: it brings the agent (23 MB) to each host, over whatever line there is."""
 ANSWER_BYTES_MAX = 1 << 30
 HEAD = struct.Struct("<cQ")
 _RECORDED: dict[str, Shape] = {
@@ -60,6 +62,7 @@ class Asked:
     """What of the machine it may change (crates/agent/src/machine/grant.rs)."""
     shape: Shape | None = None
     """The shape of the answer's line of JSON; None means that of a run."""
+    silence_s: int = SILENCE_S
 
     def ask(self, request: Json, progress: Progress | None = None, raw: bytes = b"") -> tuple[Json, bytes]:
         """The answer: the line of JSON, and the bytes that it speaks of. `raw` stands behind the request.
@@ -144,8 +147,8 @@ class Asked:
         assert process.stdout is not None
         descriptor, parts = process.stdout.fileno(), bytearray()
         while len(parts) < size:
-            if not select.select([descriptor], [], [], SILENCE_S)[0]:
-                raise self._fault(f"the agent has been silent for {SILENCE_S} s")
+            if not select.select([descriptor], [], [], self.silence_s)[0]:
+                raise self._fault(f"the agent has been silent for {self.silence_s} s")
             part = os.read(descriptor, min(size - len(parts), 1 << 20))
             if not part:
                 raise self._gone(process, said)

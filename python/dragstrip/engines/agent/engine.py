@@ -76,7 +76,7 @@ class KernelEngine(Engine):
 
     def build(self, options: Options) -> str:
         """A hash of the engine's parts, of what is loaded and of `strict`, by which a run may fail."""
-        parts = self.parts(options) + [one.digest for one in _loaded(options)]
+        parts = self.parts(options) + [one.digest for one in loaded(options)]
         parts += [STRICT] if options.get(STRICT) == "yes" else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -99,7 +99,7 @@ class KernelEngine(Engine):
     ) -> Recording:
         for refusal in self.refusals(scenario, options):
             raise refusal.error(f"engine {self.name}")
-        return self.perform(scenario, options, progress, _loaded(options), packets)
+        return self.perform(scenario, options, progress, loaded(options), packets)
 
     def notes(self, recording: Recording) -> list[str]:
         """What captures lack, and how the machine limited a run in real time."""
@@ -111,7 +111,8 @@ class KernelEngine(Engine):
         ]
 
 
-def _loaded(options: Options) -> list[Loadable]:
+def loaded(options: Options) -> list[Loadable]:
+    """What `load` names, compiled."""
     from dragstrip.engines.agent import bpf
 
     return [bpf.compiled(source) for source in options.get("load", ())]

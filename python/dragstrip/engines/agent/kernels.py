@@ -59,17 +59,24 @@ def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
             yield Refusal(f"{where}: queue", kind, expected)
 
 
+def loading(cc: str) -> str:
+    """What brings a congestion control into a kernel that has it as a module, as the agent says it."""
+    return f"; as root, `modprobe tcp_{cc.replace('-', '_')}` loads it if the kernel was built with it"
+
+
 def without_a_kernel(
     scenario: Json,
     known: Collection[str],
     stack: str | None,
     tick_hz: int | None = None,
     release: str | None = None,
+    *,
+    loadable: bool = False,
 ) -> list[Refusal]:
     """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
-    `release`: as `uname -r` says; none: not known yet.
+    `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
@@ -111,6 +118,8 @@ def without_a_kernel(
         for field in ("cc", "receiver_cc"):
             cc = flow["transport"].get(field)
             if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
-                expected = f"one that this kernel has: {' '.join(known)}"
+                named = "this kernel" if release is None else f"this kernel ({release})"
+                expected = f"one that {named} has{' loaded' * loadable}: {' '.join(known)}"
+                expected += loading(cc) * loadable
                 found.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
     return found

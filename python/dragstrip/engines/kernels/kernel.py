@@ -48,9 +48,21 @@ MODULES = (
 )
 """What is loaded where the kernel has it as a module; what it has built in needs no loading."""
 
+GUEST_MODULES = (
+    # Files of the machine around it, and an overlay over them.
+    *("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_rng"),
+    *(name for name in MODULES if name != "ib700wdt"),
+    # What a host has for engine ssh and for people: netem at a host's ingress, ss(8), tunnels.
+    *("ifb", "cls_u32", "act_mirred", "tcp_diag", "udp_diag", "tun", "dummy"),
+)
+"""The same for a guest in real time (engines/vm/guest.py), which is a host like any other."""
+
 
 NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._+-]+")
 """A kernel's name is a folder's in the cache: it must not lead out of it."""
+
+GUEST = "guest"
+"""The file with the order of a guest's modules."""
 
 BOOT_MARK = (0x202, b"HdrS")
 """What stands where in a bzImage (Documentation/x86/boot.rst)."""
@@ -75,6 +87,18 @@ class Kernel:
     def modules(self) -> list[Path]:
         """Files in the order of loading."""
         order = untrusted.text(self.folder / "modules" / "order", untrusted.MIB, "a list of modules").split()
+        return [self.folder / "modules" / name for name in order]
+
+    @property
+    def guest_modules(self) -> list[Path]:
+        """The same for a guest in real time; raises `DragstripError` if they were not kept."""
+        file = self.folder / "modules" / GUEST
+        if not file.is_file():
+            advice = "`dragstrip kernel fetch` or `use` imports the kernel again"
+            raise DragstripError(
+                f"kernel {self.name}: it was imported without the modules of a guest; {advice}"
+            )
+        order = untrusted.text(file, untrusted.MIB, "a list of modules").split()
         return [self.folder / "modules" / name for name in order]
 
 
@@ -161,7 +185,9 @@ def _take_in(of: Archive, package: str, folder: Path, speaker: ProgressMessages)
 
 
 def _sound(kernel: Kernel) -> bool:
-    """Whether a kernel's files are what was written, as far as that was written down."""
+    """Whether a kernel's files are all there, and what was written, as far as that was written down."""
+    if not (kernel.folder / "modules" / GUEST).is_file():
+        return False
     try:
         for name in checksums.read(kernel.folder) or ():
             checksums.check(kernel.folder, name)
@@ -250,6 +276,8 @@ def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_s
         (draft / "modules").mkdir()
         order = _copy_modules(modules, draft / "modules", MODULES)
         (draft / "modules" / "order").write_text("".join(f"{name}.ko\n" for name in order))
+        guest = _copy_modules(modules, draft / "modules", GUEST_MODULES)
+        (draft / "modules" / GUEST).write_text("".join(f"{name}.ko\n" for name in guest))
         write_json(
             draft / "kernel.json", {"package": package, "package_sha256": package_sha256, "modules": order}
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragstrip.engines.agent.engine import STRICT, KernelEngine, load_option
-from dragstrip.engines.agent.kernels import without_a_kernel
+from dragstrip.engines.agent.kernels import loading, without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
 from dragstrip.errors import BadInputError
 from dragstrip.io import untrusted
@@ -44,10 +44,15 @@ class Namespaces(KernelEngine):
             raise BadInputError("--engine", self.name, expected)
         return untrusted.text(AVAILABLE, NAMES_BYTES_MAX, "a list of congestion controls").split()
 
+    def lacking(self, algorithm: str) -> str:
+        """How the machine's kernel would have it."""
+        return f", which this kernel ({platform.release()}) has loaded{loading(algorithm)}"
+
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what no kernel has, the algorithms that this one has not, and options of any."""
         known = self.algorithms(options)
-        beyond = without_a_kernel(scenario, known, self.own_stack, release=platform.release())
+        release = platform.release()
+        beyond = without_a_kernel(scenario, known, self.own_stack, release=release, loadable=True)
         return [*invalid(scenario, known), *beyond, *_options(scenario)]
 
     def ready(self, options: Options, say: Say) -> None:

@@ -58,6 +58,13 @@ class Hosts(KernelEngine):
 
         compiled.program(say)
 
+    def missing(self, scenarios: Sequence[Json], options: Options) -> list[Refusal | None]:
+        """What the hosts lack, and what else they would refuse: they are looked at, and stay as they are."""
+        from dragstrip.engines.agent.engine import loaded
+        from dragstrip.engines.ssh.hosts import missing
+
+        return missing(_lab(options), scenarios, loaded(options))
+
     def parts(self, options: Options) -> list[str]:
         """The lab's file and the agent: in real time two runs differ all the same."""
         from dragstrip.engines.agent import compiled

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import shlex
+import shutil
 import socket
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from dragstrip.engines.agent import compiled
-from dragstrip.engines.agent.asked import Asked
+from dragstrip.engines.agent.asked import SILENCE_OF_HOSTS_S, Asked
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.recorded import judged
 from dragstrip.engines.agent.runs import performed
-from dragstrip.engines.contract import Json, Progress
+from dragstrip.engines.contract import Json, Progress, Refusal, Say, quietly
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import DragstripError
@@ -34,16 +36,18 @@ _FINDING: Shape = {
 CHECKED: Shape = {"findings": [_FINDING], "hosts": OBJECT}
 CLEANED: Shape = {"hosts": [{"host": TEXT, "undone": optional(ANY), "failed": optional(TEXT)}]}
 
+MISSING: Shape = {"missing": [optional(ANY)]}
+
 
 def check(lab: Lab, scenario: Json | None = None) -> Json:
     """What was found on every host; nothing is changed there."""
     request = {"lab": _lab(lab, scenario), "what": "check", "scenario": scenario}
-    return Asked(NAME, "conduct", shape=CHECKED).ask(request)[0]
+    return _asked(CHECKED).ask(request)[0]
 
 
 def clean(lab: Lab) -> Json:
     """Undoes on every host what was left behind."""
-    return Asked(NAME, "conduct", shape=CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
+    return _asked(CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
 
 
 def run(
@@ -56,7 +60,7 @@ def run(
     recording = performed(
         NAME,
         scenario,
-        lambda request, behind: Asked(NAME, "conduct").ask(request, progress, behind),
+        lambda request, behind: _asked().ask(request, progress, behind),
         {},
         {"lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]}},
         load=load,
@@ -65,9 +69,44 @@ def run(
     return judged(recording, "the hosts", strict=strict)
 
 
-def prepare() -> None:
+def missing(lab: Lab, scenarios: Sequence[Json], load: Sequence[Loadable] = ()) -> list[Refusal | None]:
+    """What keeps the hosts from running each of these; they stay as they are.
+
+    Raises `DragstripError` for a host that cannot be reached or is not as the lab's file says.
+    """
+    found: list[Refusal | None] = [None] * len(scenarios)
+    alike: dict[str, list[int]] = {}
+    for number, scenario in enumerate(scenarios):
+        alike.setdefault(json.dumps(homes(scenario, lab)[0]), []).append(number)
+    programs = [{"name": name, "bytes": 0} for name in ("loader", *(one.file.name for one in load)) if load]
+    for numbers in alike.values():
+        asked = [scenarios[number] for number in numbers]
+        request = {"lab": _lab(lab, asked[0]), "what": "missing", "scenarios": asked, "load": programs}
+        told = _asked(MISSING).ask(request)[0]["missing"]
+        for number, reason in zip(numbers, told, strict=True):
+            found[number] = None if reason is None else Refusal(*reason)
+    return found
+
+
+def program() -> str:
+    """The program that connects; raises `DragstripError` where there is none."""
+    words = _connecting()
+    if found := shutil.which(words[0]):
+        return found
+    raise DragstripError(f"{words[0]} is not installed: apt-get install openssh-client")
+
+
+def _connecting() -> list[str]:
+    return shlex.split(os.environ.get(SSH, "ssh")) or ["ssh"]
+
+
+def _asked(shape: Shape | None = None) -> Asked:
+    return Asked(NAME, "conduct", shape=shape, silence_s=SILENCE_OF_HOSTS_S)
+
+
+def prepare(say: Say = quietly) -> None:
     """Compiles the agent; raises `DragstripError` where that cannot be done."""
-    compiled.program()
+    compiled.program(say)
 
 
 def _lab(lab: Lab, scenario: Json | None) -> Json:
@@ -98,7 +137,7 @@ def _lab(lab: Lab, scenario: Json | None) -> Json:
             "replace_qdisc": lab.replace_qdisc,
             "programs": lab.programs,
         },
-        "ssh": shlex.split(os.environ.get(SSH, "ssh")) or ["ssh"],
+        "ssh": _connecting(),
         "control": str(_control()),
         "owner": f"{getpass.getuser()}@{socket.gethostname()}"[:100],
     }

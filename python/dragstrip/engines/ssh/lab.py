@@ -26,7 +26,13 @@ REVERT_AFTER_MIN_NS, REVERT_AFTER_MAX_NS = 3_000_000_000, 600_000_000_000
 SYSCTLS = ("net.ipv4.tcp_*",)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,14}")
-DESTINATION = re.compile(r"[^-\s][^\s\x00-\x1f\x7f]{0,254}")
+DESTINATION = re.compile(
+    r"(?:ssh://)?(?:[A-Za-z0-9_][A-Za-z0-9._+-]{0,62}@)?"
+    r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f.]{0,15}|\[[0-9A-Fa-f:.]{2,45}\])"
+    r"(?::[0-9]{1,5})?"
+)
+"""`[user@]host` or `ssh://[user@]host[:port]`. A `%` would be a token of ssh_config(5), a host that begins
+with a hyphen an option of whatever connects."""
 SYSCTL = re.compile(r"net(\.[a-z0-9_-]{1,60}){1,8}\*?|net(\.[a-z0-9_-]{1,60}){0,8}\.\*")
 
 _T = TypeVar("_T")
@@ -190,7 +196,11 @@ def _address(place: str, value: object) -> ipaddress.IPv4Interface:
 
 _name = _matching(NAME, "a name of letters, digits, dots and hyphens, 63 at most")
 _interface = _matching(INTERFACE, "the name of a network interface, such as eth1: 15 characters at most")
-_destination = _matching(DESTINATION, "one argument of ssh(1), such as lab@left.example")
+_destination = _matching(
+    DESTINATION,
+    "one argument of ssh(1), such as lab@left.example: user and host of letters, digits, dots and hyphens "
+    "(what else ssh needs goes into ~/.ssh/config)",
+)
 _sysctl = _matching(SYSCTL, 'a setting of the network, such as net.ipv4.tcp_sack or "net.ipv4.tcp_*"')
 
 

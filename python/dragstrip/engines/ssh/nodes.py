@@ -10,16 +10,20 @@ def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
     """Node → host, and the nodes for which there is none.
 
     As `[nodes]` says; else the host of the node's name; else the one host of its role, or the hosts of that
-    role in their order.
+    role in their order. A node's role is its part in the first flow that it has one in: with traffic both
+    ways the sender is who begins.
     """
     found: dict[str, str] = {}
     refusals = []
     counted: dict[str, int] = {}
     names = {host.name for host in lab.hosts}
-    receivers = {flow["receiver"] for flow in scenario["flows"]}
+    roles: dict[str, str] = {}
+    for flow in scenario["flows"]:
+        for role in ("sender", "receiver"):
+            roles.setdefault(flow[role], role)
     for node in scenario["nodes"]:
         name = node["name"]
-        role = "router" if node["kind"] == "router" else "receiver" if name in receivers else "sender"
+        role = "router" if node["kind"] == "router" else roles.get(name, "sender")
         if name in lab.nodes:
             found[name] = lab.nodes[name]
         elif name in names:

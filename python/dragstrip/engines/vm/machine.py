@@ -83,7 +83,7 @@ class Machine:
     ) -> None:
         self._console = folder / "console"
         self._errors = (folder / "errors").open("w+b")
-        serial = f"file,id=console,path={_option(self._console)}"
+        serial = f"file,id=console,path={option(self._console)}"
         command = [PROGRAM, *arguments, "-chardev", serial, "-device", "isa-serial,chardev=console"]
         # Preloaded as an open file: ld.so(8) ends a path at a space or colon, and goes on without it.
         given = untrusted.opened(preload, what="a library") if preload else contextlib.nullcontext()
@@ -213,21 +213,21 @@ def _hardware(ram: Path, window: Path, *, shared: bool) -> list[str]:
         *("-cpu", "qemu64", "-smp", "1"),
         *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
         *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1"),
-        *("-object", f"memory-backend-file,id=ram,size={MEMORY_MIB}M,mem-path={_option(ram)},share={share}"),
-        *("-object", f"memory-backend-file,id=window,size={SIZE},mem-path={_option(window)},share=on"),
+        *("-object", f"memory-backend-file,id=ram,size={MEMORY_MIB}M,mem-path={option(ram)},share={share}"),
+        *("-object", f"memory-backend-file,id=window,size={SIZE},mem-path={option(window)},share=on"),
         *("-numa", "node,memdev=ram", "-numa", "node,memdev=window"),
         *("-device", "ib700", "-action", "watchdog=pause"),
     ]
 
 
-def _option(path: Path) -> str:
+def option(path: Path) -> str:
     """A path inside an option of QEMU's, where a comma ends a value and two are one."""
     return str(path).replace(",", ",,")
 
 
 def _monitor(talk: Path) -> list[str]:
     # The one for people: QEMU gives that for programs a thread, and wakes it whenever the clock is moved.
-    socket = f"socket,id=talk,path={_option(talk)},server=on,wait=off"
+    socket = f"socket,id=talk,path={option(talk)},server=on,wait=off"
     return ["-chardev", socket, "-mon", "chardev=talk,mode=readline"]
 
 

@@ -1,0 +1,239 @@
+"""Labs of namespaces with real sshds on a kernel with netem: delay and loss on one router, on two, and on none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssh.namespaces import LabOfNamespaces, lab, missing, written
+
+MS = 1_000_000
+RACE = ("compare", "--engine", "ssh", "--lab", "LAB", "--json", "--no-report", "--rate", "10mbit")
+
+
+class Laboratory:
+    """A lab, its file, and how it is asked."""
+
+    def __init__(self, made: LabOfNamespaces, file: Path, runtime: Path) -> None:
+        self.lab, self.file, self.runtime = made, file, runtime
+
+    def ask(self, *words: str) -> tuple[int, str, str]:
+        command = [str(self.file) if word == "LAB" else word for word in words]
+        environment = {**os.environ, "DRAGSTRIP_SSH": self.lab.ssh, "XDG_RUNTIME_DIR": str(self.runtime)}
+        done = subprocess.run(
+            [sys.executable, "-m", "dragstrip", *command],
+            env={**environment, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def provenance(self, out: Path, *words: str) -> dict[str, Any]:
+        """What is known of a run, which leaves everything as it was."""
+        before = self.lab.listing()
+        status, _, err = self.ask(*words, "--out", str(out))
+        assert status == 0, err
+        assert self.lab.listing() == before
+        (file,) = out.rglob("provenance.json")
+        found: dict[str, Any] = json.loads(file.read_text())
+        return found
+
+
+@contextmanager
+def laboratory(
+    folder: Path, roles: dict[str, str], cables: dict[tuple[str, str], str]
+) -> Iterator[Laboratory]:
+    if why := missing():
+        pytest.skip(why)
+    with tempfile.TemporaryDirectory(dir="/tmp") as runtime, lab(folder, list(roles), cables) as made:
+        made.route(roles, cables)
+        file = folder / "lab.toml"
+        file.write_text(written(roles, cables))
+        made_lab = Laboratory(made, file, Path(runtime))
+        yield made_lab
+        made.ask_masters_to_end(Path(runtime))
+
+
+@pytest.fixture(scope="module")
+def one_router(machine: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    roles = {"right": "sender", "center": "router", "left": "receiver"}
+    cables = {("right", "center"): "10.10.2", ("left", "center"): "10.10.1"}
+    with laboratory(tmp_path_factory.mktemp("one"), roles, cables) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def two_routers(machine: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    roles = {"s1": "sender", "r1": "router", "r2": "router", "d": "receiver"}
+    cables = {("s1", "r1"): "10.10.1", ("r1", "r2"): "10.10.2", ("r2", "d"): "10.10.3"}
+    with laboratory(tmp_path_factory.mktemp("two"), roles, cables) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def no_router(machine: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    roles = {"s1": "sender", "d": "receiver"}
+    with laboratory(tmp_path_factory.mktemp("none"), roles, {("s1", "d"): "10.10.1"}) as made:
+        yield made
+
+
+def test_delay_on_a_router(one_router: Laboratory, tmp_path: Path) -> None:
+    words = (*RACE, "--rtt", "40ms", "--queue", "fq_codel", "--duration", "3s", "cubic")
+    verified = one_router.provenance(tmp_path / "out", *words)["verified"]
+    assert any("netem" in line and "delay" in line for line in verified["path"]), verified["path"]
+    assert any("fq_codel" in line for line in verified["path"])
+    (idle_ns,) = verified["idle_rtt_ns"].values()
+    assert 40 * MS <= idle_ns < 43 * MS
+
+
+def test_delay_and_loss_behind_the_queue(one_router: Laboratory, tmp_path: Path) -> None:
+    """Where the receiver's packets come in, on an interface of its own (ifb)."""
+    file = tmp_path / "behind.toml"
+    file.write_text(
+        'title = "Behind"\nduration = "3s"\nengine = "ssh"\n[path]\nrate = "10mbit"\ndelay = "20ms"\nup_delay = "10ms"\n'
+        'loss = "1%"\nqueue = "bfifo limit 100kb"\n[[flows]]\ncc = "reno"\n'
+    )
+    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
+    verified = one_router.provenance(tmp_path / "out", *words)["verified"]
+    assert any(line.startswith("left: ") and "netem" in line for line in verified["path"]), verified["path"]
+    (idle_ns,) = verified["idle_rtt_ns"].values()
+    assert idle_ns >= 30 * MS
+
+
+def test_data_both_ways(one_router: Laboratory, tmp_path: Path) -> None:
+    words = (*RACE, "--rtt", "20ms", "--queue", "fq_codel", "--both-ways", "--duration", "2s", "cubic")
+    told = one_router.provenance(tmp_path / "out", *words)
+    assert told["lab"]["nodes"] == {"s1": "right", "r": "center", "d": "left"}
+
+
+TWO = """
+title = "A router per side"
+duration = "3s"
+[[nodes]]
+name = "s1"
+kind = "host"
+[[nodes]]
+name = "r1"
+kind = "router"
+[[nodes]]
+name = "r2"
+kind = "router"
+[[nodes]]
+name = "d"
+kind = "host"
+[[links]]
+from = "s1"
+to = "r1"
+[[links]]
+from = "r1"
+to = "r2"
+rate = "10mbit"
+queue = "codel"
+delay = "10ms"
+[[links]]
+from = "r2"
+to = "d"
+rate = "50mbit"
+queue = "pfifo limit 100"
+[[flows]]
+sender = "s1"
+receiver = "d"
+cc = "cubic"
+"""
+
+
+def test_a_router_per_side(two_routers: Laboratory, tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(TWO)
+    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
+    told = two_routers.provenance(tmp_path / "out", *words)
+    assert set(told["verified"]["hosts"]) == {"s1", "r1", "r2", "d"}
+    (idle_ns,) = told["verified"]["idle_rtt_ns"].values()
+    assert 20 * MS <= idle_ns < 23 * MS
+
+
+DIRECT = """
+title = "No router"
+duration = "3s"
+[[nodes]]
+name = "s1"
+kind = "host"
+[[nodes]]
+name = "d"
+kind = "host"
+[[links]]
+from = "s1"
+to = "d"
+rate = "10mbit"
+queue = "bfifo limit 50kb"
+delay = "10ms"
+[[flows]]
+sender = "s1"
+receiver = "d"
+cc = "reno"
+"""
+
+
+def test_no_router(no_router: Laboratory, tmp_path: Path) -> None:
+    file = tmp_path / "none.toml"
+    file.write_text(DIRECT)
+    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
+    told = no_router.provenance(tmp_path / "out", *words)
+    (idle_ns,) = told["verified"]["idle_rtt_ns"].values()
+    assert 20 * MS <= idle_ns < 23 * MS
+
+
+@pytest.mark.parametrize("step", ["step2", "step3", "step4", "step7", "step8"])
+def test_the_exercises_steps(one_router: Laboratory, tmp_path: Path, step: str) -> None:
+    words = (
+        "run",
+        f"geni-tcp/{step}",
+        "--engine",
+        "ssh",
+        "--lab",
+        "LAB",
+        "--duration",
+        "2s",
+        "--json",
+        "--no-report",
+    )
+    before = one_router.lab.listing()
+    status, printed, err = one_router.ask(*words, "--out", str(tmp_path / "out"))
+    assert status == 0, err
+    assert all(claim["measured"] is not None for claim in json.loads(printed)["claims"])
+    assert one_router.lab.listing() == before
+
+
+def test_a_queue_that_a_host_lacks_is_refused_before_anything_begins(
+    one_router: Laboratory, tmp_path: Path
+) -> None:
+    words = (
+        *RACE,
+        "--rtt",
+        "40ms",
+        "--queue",
+        "dualpi2",
+        "--repeat",
+        "3",
+        "--out",
+        str(tmp_path / "out"),
+        "cubic",
+    )
+    status, out, err = one_router.ask(*words)
+    if status == 0:
+        pytest.skip("this kernel has dualpi2")
+    assert (status, out) == (2, "")
+    assert "failed" not in err
+    assert "dualpi2" in err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
