@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import _largest
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
+from dragstrip.report.write import prefixes
 from dragstrip.results.standings import path as paths
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
@@ -413,3 +415,12 @@ def test_a_title_names_every_bottleneck_and_round_trip_and_a_headline_its_time(t
     why = setup.runs[0].summary["why"][0]
     assert why["rule"] == "unfair_share"
     assert why["figures"]["ratio"] == pytest.approx(shares[0] / shares[1], rel=1e-9)
+
+
+def test_figures_are_named_by_what_sets_their_set_up_apart() -> None:
+    def named(*short: str) -> list[Any]:
+        return [SimpleNamespace(short=text, title=text) for text in short]
+
+    assert prefixes(named("bfifo 25 kB")) == [""]
+    assert prefixes(named("bfifo 25 kB", "fq_codel, 1.5 Mbit/s")) == ["bfifo-25-kb-", "fq-codel-1.5-mbit-s-"]
+    assert prefixes(named("a b", "a/b", "..")) == ["setup1-a-b-", "setup2-a-b-", "setup3-"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -37,6 +38,10 @@ from dragstrip.results.standings.stats import rows_of
 # only, and the page says so. A sweep's own figures are another matter.
 SETUPS_DRAWN_MAX = 12
 
+NAME_MAX = 40
+"""Characters of a set-up in the name of a figure's file."""
+_BETWEEN_WORDS = re.compile(r"[^a-z0-9.]+")
+
 
 def write_report(
     out_dir: Path,
@@ -63,10 +68,28 @@ def write_report(
             pictures = draft / "figures"
             (draft / "figures").mkdir()
             _export_across(setups, pictures, figures)
-            for number, section in enumerate(sections, 1):
-                prefix = f"setup{number}-" if len(setups) > 1 else ""
+            for prefix, section in zip(prefixes(setups), sections, strict=True):
                 _export(section, pictures, prefix, figures)
     return page_file
+
+
+def prefixes(setups: Sequence[Setup]) -> list[str]:
+    """Return how the names of each set-up's figures begin: with what sets it apart; one alone needs nothing.
+
+    Set-ups that would share a beginning have their number in it.
+    """
+    if len(setups) < 2:
+        return [""]
+    names = [_file_name(setup.short or setup.title) for setup in setups]
+    alike = {name for name in names if not name or names.count(name) > 1}
+    return [
+        f"setup{number}-{name}-".replace("--", "-") if name in alike else f"{name}-"
+        for number, name in enumerate(names, 1)
+    ]
+
+
+def _file_name(text: str) -> str:
+    return _BETWEEN_WORDS.sub("-", text.lower())[:NAME_MAX].strip("-.")
 
 
 def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section:

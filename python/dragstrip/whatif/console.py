@@ -96,10 +96,10 @@ def _fit(verdict: Verdict) -> Iterator[str]:
         rows += [(f"RTT {name[8:]} %", name, error) for name, error in zip(names, fit.rtt, strict=True)]
     for title, name, error in rows:
         show = quantity.rate if name == "goodput_bps" else quantity.milliseconds
-        yield f"  {title:<18} {show(theirs[name]):>14} {show(ours[name]):>14} {error:>+9.1%}"
+        yield f"  {title:<18} {show(theirs[name]):>14} {show(ours[name]):>14} {100 * error:>+z7.1f} %"
     before, after = fit.retransmissions
     yield f"  {'sent again':<18} {before:>14} {after:>14}"
-    apart = f"{quantity.size(abs(fit.apart_bytes))} ({fit.apart_share:.1%})"
+    apart = f"{quantity.size(abs(fit.apart_bytes))} ({100 * fit.apart_share:.1f} %)"
     yield f"  delivered bytes apart at most {apart}, at {fit.apart_at_s:.1f} s"
 
 

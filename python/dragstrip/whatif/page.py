@@ -123,12 +123,19 @@ def _fit(document: Mapping[str, Any]) -> str:
         theirs, ours = (quantity.milliseconds(side[f"rtt_ms_{name}"]) for side in (capture, run))
         lines.append((f"RTT, {name}", theirs, ours))
         shares.append(error)
-    cells: list[Sequence[str]] = [(*line, f"{share:+.1%}") for line, share in zip(lines, shares, strict=True)]
+    cells: list[Sequence[str]] = [
+        (*line, f"{100 * share:+z.1f} %") for line, share in zip(lines, shares, strict=True)
+    ]
     again = explains["retransmissions"]
     cells.append(("segments sent again", str(again["capture"]), str(again["run"]), ""))
     apart = explains["delivered_apart"]
     cells.append(
-        ("delivered bytes apart at most", "", quantity.size(abs(apart["bytes"])), f"{apart['share']:.1%}")
+        (
+            "delivered bytes apart at most",
+            "",
+            quantity.size(abs(apart["bytes"])),
+            f"{100 * apart['share']:.1f} %",
+        )
     )
     return _table(("", "capture", "run", "error"), cells)
 
