@@ -83,7 +83,7 @@ export function lessons(): Plugin {
     resolveId: (id) => (id === "virtual:lessons" ? `\0${id}` : null),
     load(id) {
       if (id !== "\0virtual:lessons") return null;
-      const files = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => parse(readFileSync(`${folder}/${number}.toml`, "utf8")));
+      const files = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((number) => parse(readFileSync(`${folder}/${number}.toml`, "utf8")));
       return `export default ${JSON.stringify(files)};`;
     },
   };

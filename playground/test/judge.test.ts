@@ -11,7 +11,7 @@ const summary = {
 } as unknown as Summary;
 
 describe("the judge", () => {
-  it("has eight lessons", () => expect(lessons.length).toBe(8));
+  it("has ten lessons", () => expect(lessons.length).toBe(10));
   it.each([["goodput_bps", 1e7], ["ping_ms", 41], ["flows.1.share", 0.6], ["queues.0.dropped", 1000], ["flows.9.share", null], ["flows.0.rtt_ms.p50", null]])(
     "reads %s", (measure, value) => expect(measured(summary, measure)).toBe(value),
   );

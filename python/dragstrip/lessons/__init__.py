@@ -25,7 +25,7 @@ from dragstrip.results.measures import summarise
 
 Options = dict[str, Any]
 HERE = Path(__file__).parent
-COUNT = 8
+COUNT = 10
 FLOWS_MAX = 100
 ANSWER_MAX = 1e15
 """Numbers of answers are smaller."""
