@@ -158,9 +158,9 @@ guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and 
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
 	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/how-to/which-queue.md
 
-passports: python  ## A quick passport of every built-in algorithm, and docs/reference/passports.md; three minutes.
+passports: python  ## A passport of every built-in algorithm, docs/reference/passports.md and passport-rows.md; PLACEHOLDER.
 	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.algorithms())'); do \
-	  $(UV) run --no-sync dragstrip passport $$name --quick --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
+	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
 	$(UV) run --no-sync python -m dragstrip.passport.across runs/passports docs/reference/passports.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.

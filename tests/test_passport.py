@@ -26,7 +26,7 @@ from dragstrip.engines import registry
 from dragstrip.engines.contract import Refusal
 from dragstrip.engines.sim.engine import Simulator
 from dragstrip.passport import across, against, console, junit, laws, page, runs, suite, summary
-from dragstrip.passport.chapters import users
+from dragstrip.passport.chapters import bbr, users
 from dragstrip.passport.figures import GOODPUT, RESENT, mos
 from dragstrip.passport.rows import PLACE, On, Row, Rule, Subject
 from dragstrip.passport.rows import Path as Line
@@ -850,6 +850,82 @@ def test_passports_stand_side_by_side(made: Path, tmp_path: Path) -> None:
         assert sum(int(it) for it in cell.split(" (")[0].split(" / ")) == len(rows)
     with pytest.raises(ValueError, match="expected one"):
         across.page([found, {**found, "build": "another"}])
+
+
+def test_the_page_of_rows_is_the_suite() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reference" / across.ROWS).read_text()
+    assert page == across.rows_page(), "`make passports` writes it"
+    ids = re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)
+    assert ids == [row.id for chapter in suite.CHAPTERS for row in chapter.rows()]
+
+
+# --- the cases of BBR ---------------------------------------------------------------------------
+
+
+def test_the_cases_of_bbr_are_about_those_who_claim_to_be_one() -> None:
+    cases = {
+        name: suite.rows(name, [bbr.NAME], quick=False) for name in ("bbr", "bbr3", "bbr3-mine", "cubic")
+    }
+    assert cases["cubic"] == []
+    assert {row.id for row in cases["bbr"]} < {row.id for row in cases["bbr3"]}
+    assert [row.id for row in cases["bbr3"]] == [row.id for row in cases["bbr3-mine"]]
+    ended = invoke("passport", "reno", "--quick", "--only", "bbr,rtt", "--json")
+    told = json.loads(ended.stdout)
+    assert [chapter["name"] for chapter in told["chapters"]] == ["rtt"]
+    said = {entry["what"]: entry["why"] for entry in told["not_tested"]}
+    assert said["chapter bbr"] == "not applicable: no row is about reno"
+
+
+def test_a_case_reads_the_phases_of_the_run(tmp_path: Path) -> None:
+    """Of version 3: the drain gain is Google's, not the draft's; a change falls on the entry of a phase."""
+    from dragstrip.passport.command import Asked, make, write
+
+    wanted = {"bbr-1-bandwidth-away": "held", "bbr-3-drain-gain": "missed", "bbr-4-drain-rounds": "held"}
+    rows = tuple(row for row in suite.rows("bbr3", [bbr.NAME], quick=False) if row.id in wanted)
+    asked = Asked(Subject("bbr3"), (bbr.NAME,), False, rows)
+    found = make(asked, None, quiet=True)
+    assert {row["id"]: row["verdict"] for row in found["rows"]} == wanted
+    assert found["rows"][1]["value"] == pytest.approx(1000 / 2885, abs=1 / 256)
+    write(found, asked, tmp_path)
+    told = found["rows"][2]
+    ended = invoke(
+        *("run", str(tmp_path / told["replay"].split()[-1]), "--json", "--no-report"),
+        *("--out", str(tmp_path / "again")),
+    )
+    (run,) = json.loads(ended.stdout)["runs"]
+    assert [rows[2].figure.of(run, rows[2].scenario)] == told["values"]
+    drain = next(stay for stay in run["flows"][0]["phases"] if stay["state"] == "drain")
+    (change,) = json.loads((tmp_path / "again" / "experiment.json").read_text())["changes"]
+    assert round(drain["from_s"] * 1e9) == int(change["at"].removesuffix("ns"))
+
+
+def test_phases_follow_the_states_of_the_samples(tmp_path: Path) -> None:
+    scenario = bbr._scenario(Line(20, 30, duration_s=3))
+    (run,) = runs.planned(scenario, Subject("bbr")).runs
+    from dragstrip import engines
+    from dragstrip.results.measures import summarise
+
+    recording = engines.named("sim").run(run.scenario, {}, None)
+    stays = summarise(recording)["flows"][0]["phases"]
+    samples = recording.tables["samples"].to_pydict()
+    turns = [
+        (at, now)
+        for at, now, before in zip(
+            samples["time_ns"], samples["state"], [None, *samples["state"]], strict=False
+        )
+        if now != before
+    ]
+    assert [(stay["from_s"], stay["state"]) for stay in stays] == [(at / 1e9, state) for at, state in turns]
+    for stay in stays:
+        inside = [
+            flight
+            for at, flight in zip(samples["time_ns"], samples["bytes_in_flight"], strict=True)
+            if round(stay["from_s"] * 1e9) <= at < round(stay["until_s"] * 1e9)
+        ]
+        inside += [samples["bytes_in_flight"][-1]] if stay is stays[-1] else []
+        found = [stay[name]["bytes_in_flight"] for name in ("first", "last", "least", "most")]
+        assert found == [inside[0], inside[-1], min(inside), max(inside)]
+        assert stay["least"]["pacing_gain"] <= stay["last"]["pacing_gain"] <= stay["most"]["pacing_gain"]
 
 
 def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def document(
         "kernel": subject.on.kernel,
         "algorithm": subject.word,
         "quick": quick,
-        "chapters": [_chapter(name, rows) for name in chapters],
+        "chapters": [_chapter(name, rows) for name in chapters if suite.rows(subject.name, [name], quick)],
         "sentences": sentences(subject, judged),
         "worst": [entry.row.id for entry in worst(judged, WORST)],
         "harm": _harm(by_id, subject.word),
@@ -155,6 +155,11 @@ def _left_out(subject: Subject, chapters: Sequence[str], quick: bool) -> list[di
         {"what": f"chapter {name}", "why": "--only leaves it out"}
         for name in suite.NAMES
         if name not in chapters
+    ]
+    left += [
+        {"what": f"chapter {name}", "why": f"not applicable: no row is about {subject.name}"}
+        for name in chapters
+        if not suite.rows(subject.name, [name], quick=False)
     ]
     if quick:
         whole = len(suite.rows(subject.name, chapters, quick=False))

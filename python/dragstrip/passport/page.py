@@ -33,6 +33,7 @@ p,li{overflow-wrap:anywhere}.soft,small{color:var(--soft)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.875rem}
 th,td{text-align:left;vertical-align:top;padding:.3rem .5rem;border-bottom:1px solid var(--line)}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.scroll td:first-child{min-width:8rem}
 thead th{background:var(--shade)}code{font:.8125rem/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
 .good{color:var(--good)}.bad{color:var(--bad);font-weight:600}.poor{color:var(--poor)}
 summary{cursor:pointer;padding:.3rem 0}details details{margin:0}

@@ -41,7 +41,8 @@ def _good(subject: Subject, judged: Sequence[Judged]) -> str:
 def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
     failed = sum(entry.verdict == "failed" for entry in judged)
     limits = sum(entry.verdict == "missed" and entry.row.rule.kind == "P" for entry in judged)
-    targets = sum(entry.verdict == "missed" and entry.row.rule.kind == "T" for entry in judged)
+    targets = [entry for entry in judged if entry.verdict == "missed" and entry.row.rule.kind == "T"]
+    alone = sum(bool(entry.row.only_for) for entry in targets)
     shared = sum(entry.verdict == "missed, as by CUBIC" for entry in judged)
     below = sum(entry.verdict == "worse" for entry in judged)
     if not (failed or limits or targets or shared or below):
@@ -49,7 +50,9 @@ def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
     holds = "" if subject.word == "cubic" else " that CUBIC holds"
     parts = [f"{counted(failed, 'row')} without a figure"] if failed else []
     parts += [f"{counted(limits, 'limit')} of documents missed{holds}"] if limits else []
-    parts += [f"{counted(targets, 'published target')} missed{holds}"] if targets else []
+    if len(targets) > alone:
+        parts.append(f"{counted(len(targets) - alone, 'published target')} missed{holds}")
+    parts += [f"{counted(alone, 'example case')} of its draft missed"] if alone else []
     parts += [f"{shared} missed, as by CUBIC"] if shared else []
     parts += [f"{counted(below, 'row')} worse than both baselines"] if below else []
     said = f"Fails: {'; '.join(parts)}"

@@ -162,7 +162,13 @@ def jain(rates: list[float]) -> float | None:
 
 def summarise(recording: Recording) -> dict[str, Any]:
     """Return a recording's entry of the result document (docs/reference/result-json.md)."""
-    return Measured(recording).summary()
+    from dragstrip.results import phases
+
+    summary = Measured(recording).summary()
+    if phases.recorded(recording):
+        for flow, stays in zip(summary["flows"], phases.phases(recording), strict=True):
+            flow["phases"] = stays
+    return summary
 
 
 def parts_text(seconds: Mapping[str, float], separator: str = ", ", most: int = 9) -> str:

@@ -33,15 +33,21 @@ def parked(cc: str) -> list[dict[str, Any]]:
     return [{"cc": cc, "sender": f"s{at}", "receiver": f"d{at}"} for at in range(HOPS + 1)]
 
 
-def unequal(rate: str, queue: str, one_way: str, netem: str) -> Mapping[str, Any]:
-    """One bottleneck from r to d, whose first sender's own link has an impairment in netem's words."""
+def unequal(
+    rate: str, queue: str, one_way: str, netem: str | None = None, back: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
+    """One bottleneck from r to d, whose first sender's own link is not like the second one's.
+
+    It has an impairment in netem's words, or its ACKs come back over a medium, an entry of `[media]`.
+    """
     nodes = [{"name": name, "kind": "host"} for name in ("s1", "s2", "d")]
     links = [
-        {"from": "s1", "to": "r", "netem": netem, "both_ways": False},
-        {"from": "r", "to": "s1", "both_ways": False},
+        {"from": "s1", "to": "r", "both_ways": False, **({} if netem is None else {"netem": netem})},
+        {"from": "r", "to": "s1", "both_ways": False, **({} if back is None else {"medium": "back"})},
         {"from": "s2", "to": "r"},
         {"from": "r", "to": "d", "rate": rate, "queue": queue, "both_ways": False},
         {"from": "d", "to": "r", "delay": one_way, "both_ways": False},
     ]
     routers = [{"name": "r", "kind": "router"}]
-    return {"path": None, "nodes": nodes + routers, "links": links}
+    media = {} if back is None else {"media": {"back": back}}
+    return {"path": None, "nodes": nodes + routers, "links": links, **media}

@@ -10,6 +10,7 @@ from dragstrip.passport.rows import Path, Row, Rule, rated
 
 NAME = "loss"
 TITLE = "loss and damage"
+AGGREGATED = "draft-ietf-ccwg-bbr-06 5.5.9; Arun et al., SIGCOMM 2022; RFC 3449: ACKs that come in bursts"
 NSPERF = "google/bbr nsperf: random_loss; RFC 9743 5.1.3, 6.4"
 
 
@@ -65,6 +66,17 @@ def rows() -> Iterator[Row]:
             f"ACKs by {up[:-4]} Mbit/s at {path.name}",
             path.scenario(),
             (UTILISATION, Rule("K", "RFC 3449; RFC 5166 2.6; RFC 8867 5.3")),
+        )
+    for medium in ("wifi-n", "homeplug-av"):
+        path = Path(20, 40, 1, 20).with_(up_medium=medium)
+        yield from rated(
+            NAME,
+            f"acks-{medium}",
+            f"ACKs aggregated by {medium} on their way back at {path.name}",
+            path.scenario(),
+            (UTILISATION, Rule("K", AGGREGATED)),
+            (RESENT, Rule("K", AGGREGATED)),
+            quick=medium == "wifi-n",
         )
 
 

@@ -58,6 +58,16 @@ def rows() -> Iterator[Row]:
         (LEAST, STARVES_NONE),
         (IMBALANCE, Rule("K", f"{ARUN}: loss on one of two flows")),
     )
+    burst = {"kind": "homeplug_av", "phy": "100mbit"}
+    fields = unequal("48mbit", "bfifo limit 240kb", "40ms", back=burst)
+    yield from rated(
+        NAME,
+        "aggregated-acks",
+        f"two flows, the ACKs of one aggregated by HomePlug AV, at {lossy.name}",
+        replace(lossy.scenario(*flows), fields=fields),
+        (LEAST, STARVES_NONE),
+        (IMBALANCE, Rule("K", f"{ARUN}: ACKs of one of two flows in bursts")),
+    )
     for period_ms in (200, 500, 1000, 2000):
         path = Path(10, 40, 1, 20)
         yield from rated(

@@ -175,3 +175,10 @@ def _short() -> Iterator[Row]:
         video.scenario("{a}", {"cc": "cubic", "application": chunk}, subjects=1),
         (NEIGHBOUR, Rule("K", "Pensieve (SIGCOMM 2017): chunks of 4 s; RFC 9743 5.2.1")),
     )
+    yield from rated(
+        NAME,
+        "video-by",
+        f"it fetches 2.5-MB chunks beside a cubic at {video.name}",
+        video.scenario({"cc": "{a}", "application": chunk}, "cubic", subjects=1),
+        (GOODPUT, Rule("K", "Pensieve (SIGCOMM 2017): chunks of 4 s; RFC 9743 5.1.5")),
+    )
