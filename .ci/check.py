@@ -30,6 +30,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "docs/": ("tests/test_documented.py",),
     "experiments/": ("tests/test_catalogue.py",),
     "programs/": ("tests/test_programs.py",),
+    "crates/cc/skeleton.rs.txt": ("tests/test_skeletons.py",),
+    "crates/qdisc/skeleton.mod.rs.txt": ("tests/test_skeletons.py",),
+    "crates/qdisc/skeleton.spec.rs.txt": ("tests/test_skeletons.py",),
+    "bpf/skeleton.bpf.c.txt": ("tests/test_skeletons.py",),
     "pyproject.toml": ("tests/test_dependencies.py", "tests/test_layers.py"),
     "uv.lock": ("tests/test_dependencies.py",),
     "Cargo.lock": ("tests/test_dependencies.py",),
@@ -39,10 +43,9 @@ READERS: dict[str, tuple[str, ...]] = {
 DATA_OF = {"conformance/": "dragstrip-conformance", "experiments/": "dragstrip-experiment"}
 """Folders that the tests of a crate read."""
 LONG = ("tests/vm/", "tests/netns/", "tests/ssh/", "tests/viewer/", "tests/play/", "tests/torture/",
-        "tests/sweep/test_cluster.py", "tests/sweep/test_faults.py")  # fmt: skip
+        "tests/sweep/test_cluster.py", "tests/sweep/test_faults.py",
+        "tests/test_skeletons_compile.py")  # fmt: skip
 """What only `make test` runs, unless its own file has changed."""
-LONG_UNIT_TESTS = "its_tests_and_the_lints"
-"""How the names of unit tests end that build a copy of a crate: only for a change in crates/xtask."""
 
 
 def output(*command: str) -> str:
@@ -133,8 +136,6 @@ def stages(files: set[str]) -> Iterable[tuple[str, list[str]]]:
     if reached:
         workspace = ["--locked", "--quiet", "--workspace", "--all-targets"]
         tested = [word for name in reached if name != "dragstrip-py" for word in ("-p", name)]
-        if not any(file.startswith("crates/xtask/") for file in files):
-            tested += ["--", "--skip", LONG_UNIT_TESTS]
         yield "rustfmt", ["cargo", "fmt", "--all", "--check"]
         yield "clippy", ["cargo", "clippy", *workspace, "--", "-D", "warnings"]
         yield "unit tests", ["cargo", "test", "--locked", "--quiet", "--lib", "--bins", "--tests", *tested]

@@ -103,6 +103,7 @@ USAGE = [
     Case("kernel nope", "nope"),
     Case("kernel use", "Missing argument 'PATH'"),
     Case("new-algorithm", "Missing argument 'NAME'"),
+    Case("new-qdisc", "Missing argument 'NAME'"),
     Case("validate explain", "Missing argument 'CASE'"),
     Case("validate record", "Missing argument 'FOLDER'"),
     Case("validate bands", "Missing argument 'FILE'"),
@@ -143,6 +144,9 @@ EMPTY = [
     Case("new-algorithm a-name-far-too-long", "at most 15 in all"),
     Case("new-algorithm cubic", "NAME: got 'cubic', expected another name: this one exists already"),
     Case("new-algorithm exp --bpf", "this one exists already"),
+    Case("new-algorithm match", "another name: this is a word of the language"),
+    Case("new-qdisc my-red", "NAME: got 'my-red', expected a discipline's name"),
+    Case("new-qdisc pfifo", "this one exists already"),
 ]
 
 QUANTITIES = [

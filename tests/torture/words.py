@@ -30,7 +30,7 @@ PING h (10.0.0.2) 56(84) bytes of data.
 """
 PROGRAM = "on ack { cwnd = cwnd + acked / cwnd } on loss { ssthresh = max(cwnd / 2, 2) }"
 UNKNOWN = "--no-such-option"
-NOT_RUN = ("attack", "doctor", "new-algorithm", "kernel fetch", "kernel run", "lab", "validate")
+NOT_RUN = ("attack", "doctor", "new-algorithm", "new-qdisc", "kernel fetch", "kernel run", "lab", "validate")
 """Commands that take minutes, ask other machines or change the checkout: only refused or asked for help here."""
 LEFT_OUT = {"--serve", "--on"}
 """`--serve` ends when interrupted, and `--on` connects to other machines: `serve.py` and tests/sweep have them."""
@@ -44,6 +44,7 @@ WEIGHTS = {
     "validate": 1,
     "lab": 1,
     "new-algorithm": 1,
+    "new-qdisc": 1,
     "doctor": 1,
     "passport": 1,
 }

@@ -23,7 +23,7 @@ from dragstrip.recording import Recording
 
 from .conftest import race
 
-SKELETON = bpf.HOME.parent / "crates/xtask/src/new_algorithm.bpf.c.txt"
+SKELETON = bpf.HOME / "skeleton.bpf.c.txt"
 
 RENO = """#include "kernel.h"
 SEC("struct_ops/x_ssthresh")

@@ -1,8 +1,8 @@
 //! Maintenance commands.
 //!
 //! What lives here: `generate` (the JSON Schema, the Python classes and the reference pages, from
-//! the Rust types), `new-algorithm NAME`, `new-qdisc NAME`, `fuzz` and `tidy`. What must not: anything a user of Dragstrip
-//! needs. Exit codes: 0 done, 1 something is stale or untidy, 2 a mistake on the command line.
+//! the Rust types), `fuzz` and `tidy`. What must not: anything a user of Dragstrip needs. Exit codes: 0 done,
+//! 1 something is stale or untidy, 2 a mistake on the command line.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -16,8 +16,6 @@ mod generate;
 mod layers;
 mod measures;
 mod names;
-mod new_algorithm;
-mod new_qdisc;
 mod output;
 mod pages;
 mod profiles;
@@ -25,7 +23,6 @@ mod python;
 mod race;
 mod recording;
 mod schema;
-mod skeleton;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -33,9 +30,6 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask generate [--check]     write (or only compare) schema, Python classes and pages
-       cargo xtask new-algorithm NAME     a congestion control to start from, registered and tested
-                                  --bpf   and one for the real kernel
-       cargo xtask new-qdisc NAME         a queue discipline to start from, registered and tested
        cargo xtask fuzz [TARGET ...] [--seconds N] [--executions N]   fuzz the parsers; with neither, the same inputs each time
        cargo xtask fuzz TARGET --summary             in a temporary folder; prints one line of JSON
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
@@ -79,9 +73,6 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
     match arguments {
         ["generate"] => generate::write(root),
         ["generate", "--check"] => generate::check(root),
-        ["new-algorithm", name] => new_algorithm::create(root, name),
-        ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
-        ["new-qdisc", name] => new_qdisc::create(root, name),
         ["fuzz", rest @ ..] => fuzz::run(rest, root),
         ["tidy"] => tidy::check(root),
         _ => Err(Failure::Usage(USAGE.to_owned())),
@@ -112,10 +103,8 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_a_usage_error() {
-        for arguments in [&[][..], &["generat"], &["generate", "--chek"], &["new-algorithm"]] {
+        for arguments in [&[][..], &["generat"], &["generate", "--chek"], &["tidy", "all"]] {
             assert_eq!(run(arguments, &root()), Err(Failure::Usage(USAGE.to_owned())));
         }
-        let misspelt = run(&["new-algorithm", "swift", "--bfp"], &root());
-        assert_eq!(misspelt, Err(Failure::Usage(USAGE.to_owned())));
     }
 }

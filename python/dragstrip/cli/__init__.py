@@ -22,6 +22,7 @@ from dragstrip.cli import (
     inspect,
     kernel,
     lab,
+    new,
     passport,
     play,
     report,
@@ -64,7 +65,8 @@ app.command("tc-import", short_help="Print the queues that a script of tc comman
 )
 app.command()(tools.doctor)
 app.command(short_help="Play conformance scripts of one TCP endpoint.")(tools.conform)
-app.command("new-algorithm", short_help="Add the skeleton of a congestion control.")(tools.new_algorithm)
+app.command("new-algorithm", short_help="Add the skeleton of a congestion control.")(new.new_algorithm)
+app.command("new-qdisc", short_help="Add the skeleton of a queue discipline.")(new.new_qdisc)
 app.command("help", short_help="Explain a topic, such as paths or queues.")(topics.help_)
 app.add_typer(kernel.app, name="kernel")
 app.add_typer(lab.app, name="lab")

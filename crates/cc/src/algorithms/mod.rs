@@ -1,4 +1,4 @@
-//! One file or folder per algorithm. `cargo xtask new-algorithm NAME` adds one.
+//! One file or folder per algorithm. `dragstrip new-algorithm NAME` adds one.
 
 pub mod bbr;
 pub mod bbr3;

@@ -1,7 +1,7 @@
 //! One folder per discipline, and the registry that gathers them.
 //!
 //! In a folder: the model in `mod.rs`; in `spec.rs` one table of its fields, from which tc's words both ways, checks and the
-//! kernel's form follow, its facts and its place in the property tests. `cargo xtask new-qdisc NAME` adds one.
+//! kernel's form follow, its facts and its place in the property tests. `dragstrip new-qdisc NAME` adds one.
 
 pub mod cake;
 pub mod choke;

@@ -1,0 +1,57 @@
+"""Commands that write files to start from into a clone: `new-algorithm`, `new-qdisc`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragstrip.cli.output import say
+
+if TYPE_CHECKING:
+    from dragstrip.skeletons import Written
+
+
+def new_algorithm(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="Lowercase letters, digits and single - or _, such as my-cc."),
+    ],
+    bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
+) -> None:
+    """Add the skeleton of a congestion control to the sources (docs/how-to/new-algorithm.md).
+
+    It writes into the clone around the current folder, compiles nothing, and leaves the rest as it is.
+
+    Example: dragstrip new-algorithm my-cc --bpf
+    """
+    from dragstrip import skeletons
+
+    place = skeletons.clone(
+        "new-algorithm",
+        "without one, write the algorithm as a text: dragstrip compare --program my-cc.cc ... reno my-cc "
+        "(docs/how-to/program.md)",
+    )
+    _say(skeletons.new_algorithm(place, name, bpf=bpf), "docs/how-to/new-algorithm.md")
+
+
+def new_qdisc(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Lowercase letters, digits and single _, such as my_fifo.")
+    ],
+) -> None:
+    """Add the skeleton of a queue discipline to the sources (docs/how-to/new-qdisc.md).
+
+    It writes into the clone around the current folder, compiles nothing, and leaves the rest as it is.
+
+    Example: dragstrip new-qdisc my_fifo
+    """
+    from dragstrip import skeletons
+
+    _say(skeletons.new_qdisc(skeletons.clone("new-qdisc"), name), "docs/how-to/new-qdisc.md")
+
+
+def _say(written: Written, guide: str) -> None:
+    for file in written.files:
+        say(f"wrote {file}")
+    say(f"next: {written.next} ({guide})")
