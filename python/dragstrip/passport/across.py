@@ -99,8 +99,8 @@ def _rows() -> Iterator[str]:
         f"All rows of suite {suite.VERSION} of [passports](../how-to/passport.md), which explains P, T, K "
         "and R. A star marks the rows of `--quick`. In a row's command stands the algorithm for ALGORITHM; "
         f"one that draws random numbers, such as BBR, has `--repeat {SEEDS}` too. A command that names a "
-        "file is run in the passport's folder. Rows of chapter `bbr` are about algorithms whose names begin "
-        "so."
+        "file takes it from the passport's FOLDER. Rows of chapter `bbr` are about algorithms whose names "
+        "begin so."
     )
     yield from textwrap.wrap(about, 116)
     for chapter in suite.CHAPTERS:
@@ -122,7 +122,7 @@ def _rows() -> Iterator[str]:
 
 def _replay(row: Row) -> str:
     seeds = max(1, len(planned(row.scenario, Subject("cubic")).runs)) if row.scenario.is_comparison else 1
-    return replay(row, ANYONE, seeds)
+    return replay(row, ANYONE, seeds).replace(" experiments/", " FOLDER/experiments/")
 
 
 def main(folder: str, to: str) -> None:
