@@ -158,7 +158,7 @@ guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and 
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
 	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/how-to/which-queue.md
 
-passports: python  ## A passport of every built-in algorithm, docs/reference/passports.md and passport-rows.md; PLACEHOLDER.
+passports: python  ## A passport of every built-in algorithm, docs/reference/passports.md and passport-rows.md; five minutes of two cores.
 	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.algorithms())'); do \
 	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
 	$(UV) run --no-sync python -m dragstrip.passport.across runs/passports docs/reference/passports.md
