@@ -28,7 +28,7 @@ OURS = {
     ("io/toml.py", "tomllib.loads"): "statements of a text that came through the boundary",
     ("pool/child.py", "fdopen"): "its own standard output, to write",
     ("recording/core_build.py", "open"): "the checkout's own sources",
-    ("cli/tools.py", "read_text"): "the checkout's own sources",
+    ("engines/vm/guest.py", "open"): "what the guest's command prints, handed on as it comes",
     ("cli/play.py", "open"): "the browser, which is asked to show a page",
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
     ("sweep/make.py", "open"): "a method of the store",

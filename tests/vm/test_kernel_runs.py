@@ -147,7 +147,7 @@ def test_several_kinds_of_traffic() -> None:
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        ("algorithm", r"flow reno: cc: got exp, expected one that this kernel has: reno cubic"),
+        ("algorithm", r"flow reno: cc: got exp, expected one that this kernel has loaded: reno cubic"),
         ("profile", "host s1: profile: got linux-2.6.38, expected linux-6, the kernel's own stack"),
         ("sysctl", "host s1: sysctl net.ipv4.tcp_reordering: got 100000, expected what this kernel takes"),
         ("queue", "link r-d: queue: got noqueue, expected a queue, such as pfifo limit 1000"),

@@ -31,7 +31,7 @@ def passport(
             "--only",
             metavar="CHAPTERS",
             help="Make these chapters alone: alone, many, beside, rtt, loss, aqm, changes, users, "
-            "starvation, theory; with commas between.",
+            "starvation, bbr, theory; with commas between.",
             show_default=False,
         ),
     ] = None,

@@ -71,10 +71,13 @@ class Section:
     """A set-up as the page has it: its rows in the page's order, with the names that they have there."""
 
     title: str
+    short: str
+    """What it is called where several are listed."""
     headline: str
     names: list[str]
     rows: list[Row]
     link: str
+    """What the page calls the link whose queue it shows."""
     together: bool
     draws: bool
 
@@ -83,7 +86,7 @@ def _columns(link: str) -> dict[str, tuple[Figure, bool | None]]:
     """Of each column of the comparison its figure, and whether the most is best; none where nothing is."""
 
     def queue(name: str, part: str = "") -> Figure:
-        return lambda row: row.over(row.queue(link, name, part))
+        return lambda row: row.over(row.queue(_watched(row.runs[0]) if link else "", name, part))
 
     return {
         "Goodput": (lambda row: row.over(row.goodput), True),
@@ -120,6 +123,7 @@ def _section(page: Node, node: Node, left: list[Row], sections: int) -> Section:
     assert len(set(names)) == len(names), f"two rows of the same name: {names}"
     setup = Section(
         title=page.all("a")[0].text if sections == 1 and page.all("a") else "",
+        short="",
         headline="",
         names=names,
         rows=chosen,
@@ -138,9 +142,12 @@ def _section(page: Node, node: Node, left: list[Row], sections: int) -> Section:
             if a.attributes["href"] == f"#{node.attributes['id']}"
         )
     )
-    setup.title = here.all("a")[0].text if sections > 1 else _title_of(captions)
-    setup.headline = here.text.removeprefix(f"{setup.title}: ")
-    assert _title_of(captions) == setup.title, f"{setup.title}: its path is called {_title_of(captions)}"
+    setup.title = _title_of(captions)
+    setup.short = here.all("a")[0].text if sections > 1 else setup.title
+    setup.headline = here.text.removeprefix(f"{setup.short}: ")
+    # Where several set-ups are listed, each is called by what sets it apart.
+    unknown = set(setup.short.split(", ")) - set(setup.title.split(", "))
+    assert not unknown, f"{setup.short}: its path is called {setup.title}"
     _check_setup(setup, node, table, here)
     return setup
 
@@ -151,9 +158,9 @@ def _title_of(captions: Sequence[str]) -> str:
 
 def _link(table: Table, captions: str) -> str:
     for meaning in table.meanings.values():
-        if found := re.fullmatch(r"Median backlog at (\S+)", meaning):
+        if found := re.fullmatch(r"Median backlog at (.+)", meaning):
             return found[1]
-    found = re.search(r"At (\S+): ", captions)
+    found = re.search(r"\bAt (the bottleneck|\S+ → \S+): ", captions)
     return found[1] if found else ""
 
 
@@ -248,12 +255,19 @@ def _same_anyhow(runs: list[Run]) -> bool:
 
 def _check_link(setup: Section, run: Run) -> None:
     there = run.ways[0][0]
+    rated = any(rate_of(link) for link in there)
+    expected = "the bottleneck" if rated else f"{there[0]['from']} → {there[0]['to']}"
+    _is(setup.link, expected, f"{setup.title}: the queue that is looked at")
+
+
+def _watched(run: Run) -> str:
+    """The name of the link whose queue is looked at: the slowest, or the first if none has a rate."""
+    there = run.ways[0][0]
     rates = {link["name"]: rate_of(link) for link in there}
     known = [rate for rate in rates.values() if rate]
-    expected = (
+    return (
         next((name for name, rate in rates.items() if rate == min(known)), "") if known else there[0]["name"]
     )
-    _is(setup.link, expected, f"{setup.title}: the queue that is looked at")
 
 
 def _judged(setup: Section, head: str) -> tuple[Judged | None, list[Statistic | None]]:
@@ -438,7 +452,7 @@ def _check_limits(setup: Section, node: Node) -> None:
             assert says(values[place].text, figure.middle if figure else None), (
                 f"{field}: {_text(cells)}, {figure}"
             )
-        idle = row.over(lambda run: _idle(setup.link, run))
+        idle = row.over(lambda run: _idle(_watched(run), run))
         if len(values) > 5:
             assert says(values[5].text, idle.middle if idle else None), (
                 f"{setup.title}: {_text(cells)}: idle {idle}"
@@ -576,7 +590,7 @@ def _overview(page: Node, found: list[Section]) -> None:
     assert len(table.rows) == len(rows), f"at a glance: {len(table.rows)} rows, expected {len(rows)}"
     for cells, (section, name, row) in zip(table.rows, rows, strict=True):
         _is(cells["Algorithm"].text, name, "at a glance")
-        _is(cells["Setup"].text, section.title if row is section.rows[0] else "", "at a glance")
+        _is(cells["Setup"].text, section.short if row is section.rows[0] else "", "at a glance")
         columns = _columns(section.link)
         for head, column in (
             ("Goodput", "Goodput"),

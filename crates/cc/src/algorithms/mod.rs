@@ -16,6 +16,7 @@ pub mod illinois;
 pub mod ledbat;
 pub mod ledbatpp;
 pub mod lp;
+pub mod my_exp;
 pub mod nv;
 pub mod prague;
 pub mod reno;
