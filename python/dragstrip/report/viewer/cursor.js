@@ -13,7 +13,7 @@ export const KEYS = "arrows move, with Shift ten times as far; + and - zoom, 0 s
  * Where its axis can be zoomed, `whole` is all of it, and `zoom(view)` shows a part; `stops` are the values of marks.
  */
 export function cursor(host) {
-  const handle = html("div", { class: "cursor", role: "slider", tabindex: "0" }, host);
+  const handle = html("div", { class: "cursor", role: "slider", tabindex: "0", hidden: "" }, host); // until it has a place
   const state = { value: undefined, now: undefined };
   const fingers = new Map();
 
@@ -55,6 +55,7 @@ export function cursor(host) {
   return {
     place(now) {
       state.now = now;
+      handle.hidden = false;
       handle.setAttribute("aria-label", now.label);
       handle.setAttribute("aria-orientation", now.vertical ? "vertical" : "horizontal");
       handle.setAttribute("aria-valuemin", now.axis.low);
