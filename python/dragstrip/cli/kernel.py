@@ -65,8 +65,10 @@ def fetch(
     Example: dragstrip kernel fetch --suite trixie-backports
     """
     from dragstrip.engines.kernels import kernel
+    from dragstrip.engines.vm import emulate
 
-    say(f"In use: {kernel.fetch(version, suite).name}")
+    # Without the agent no kernel could be run.
+    say(f"In use: {kernel.fetch(version, suite, emulate.expect_parts).name}")
 
 
 @app.command(short_help="Use a kernel: from the cache, or your own.")

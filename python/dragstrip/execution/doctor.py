@@ -90,10 +90,11 @@ def _compiler() -> str:
 def _emulator() -> str:
     """Return the kernel that the vm engine would boot, or why it cannot."""
     from dragstrip.engines.kernels import kernel
-    from dragstrip.engines.vm import machine
+    from dragstrip.engines.vm import emulate, machine
     from dragstrip.errors import DragstripError
 
     try:
+        emulate.expect_parts()
         reason = machine.missing()
         return f"not available ({reason})" if reason else f"Linux {kernel.chosen().name}"
     except DragstripError as error:
