@@ -146,10 +146,11 @@ site: $(UV)  ## The documentation as a site, in dist/site; it needs no network t
 wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
 	@UV_PROJECT_ENVIRONMENT=.tools/wheel $(UV) sync --quiet --locked --only-group wheel
 	@rm -f dist/*.whl dist/*.tar.gz
+	@.ci/shipped .tools/wheel/bin/python
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
 
-wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table.
+wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table, a race on a kernel.
 	@.ci/wheel-test dist
 
 guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and docs/how-to/which-queue.md, and the pages.

@@ -229,6 +229,16 @@ def test_a_fetched_kernel_keeps_the_hash_that_the_index_has(archive: Path) -> No
     assert kernel.fetch("6.1-a") == fetched  # not again
 
 
+def test_nothing_is_downloaded_where_no_kernel_could_be_run(archive: Path) -> None:
+    def without_an_agent() -> None:
+        raise DragstripError("no agent")
+
+    (archive / "package").unlink()  # a download would fail by another error
+    with pytest.raises(DragstripError, match="no agent"):
+        kernel.fetch("6.1-a", None, without_an_agent)
+    assert not kernel.kernels()
+
+
 def test_fetching_says_how_far_it_is(
     archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,7 @@ impl Scenario {
     }
 
     /// The JSON Schema of a scenario, as `docs/reference/scenario.schema.json` holds it.
+    #[cfg(feature = "schema")]
     #[must_use]
     pub fn schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()

@@ -1,10 +1,12 @@
 //! Media: what carries packets where it is not a plain wire. A part of the types, in a file of its own.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What carries packets where it is not a plain wire. The links' delay comes on top.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MediumSpec {
     /// ADSL over ATM, one direction (ITU-T G.992.1, RFC 2684): whole cells, handed over with symbols of 250 µs.
@@ -206,7 +208,8 @@ fn default_beacon_period() -> u64 {
 }
 
 /// What wraps an IP packet on an ADSL line, bytes with AAL5's trailer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AdslEncapsulation {
     /// PPPoE, LLC/SNAP: 40.
@@ -219,7 +222,8 @@ pub enum AdslEncapsulation {
 }
 
 /// What a pair of modems does between its serial ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ModemProtocol {
     /// Characters with start and stop bits: 10 bits a byte.
@@ -236,7 +240,8 @@ pub enum ModemProtocol {
 }
 
 /// 802.11g's slot time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WifiSlot {
     /// 9 µs.
@@ -247,7 +252,8 @@ pub enum WifiSlot {
 }
 
 /// CTS-to-self in front of 802.11g frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WifiProtection {
     /// None.
@@ -260,7 +266,8 @@ pub enum WifiProtection {
 }
 
 /// 802.11n's band.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WifiBand {
     /// 2.4 GHz: SIFS 10 µs and 6 µs of silence behind each frame.

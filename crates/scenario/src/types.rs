@@ -2,12 +2,14 @@
 
 use crate::media::MediumSpec;
 use dragstrip_qdisc::{NetemSpec, QdiscSpec};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One concrete run: hosts, links, flows, probes, duration and seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Name for people; has no influence on the run.
@@ -36,7 +38,7 @@ pub struct Scenario {
     /// Algorithms of the scenario's own, by the name that flows give as their congestion control: texts in the language of
     /// [programs](../how-to/program.md). Left out where there are none: results are kept by a scenario's text. Only in the simulator.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("default" = {}))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = {})))]
     pub programs: BTreeMap<String, String>,
     /// Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and
     /// its reply, one round trip over the link and the one back. Testbeds that were pinged first know
@@ -52,7 +54,8 @@ pub struct Scenario {
 }
 
 /// A host or a router.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum NodeSpec {
     /// Sends and receives.
@@ -65,7 +68,8 @@ pub enum NodeSpec {
 }
 
 /// A host and its TCP stack.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
     /// Unique among the nodes.
@@ -95,7 +99,8 @@ pub struct HostSpec {
 
 /// A processor that takes one packet after the other, received and sent ones alike, as a kernel's softirq does: what
 /// comes meanwhile waits. Only in the simulator.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CpuSpec {
     /// Hosts that give the same name share one processor; none: the host has its own.
@@ -131,7 +136,8 @@ impl HostSpec {
 
 /// What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
 /// flow that begins with it leaves its own to the next one, as it does without. Linux 6.1 takes no threshold over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HistorySpec {
     /// Where slow start ends at first.
@@ -157,7 +163,8 @@ macro_rules! profiles {
     ($(#[doc = $first_doc:literal])+ $first:ident $first_name:literal $first_row:ident,
      $($(#[doc = $doc:literal])+ $variant:ident $name:literal $row:ident,)+) => {
         /// A kernel's TCP: [stack profiles](profiles.md).
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
         pub enum StackProfile {
             $(#[doc = $first_doc])+
             #[default]
@@ -190,7 +197,8 @@ macro_rules! profiles {
 dragstrip_tcp::stack_profiles!(profiles);
 
 /// Generic segmentation offload in the socket layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GsoMode {
     /// One segment at a time.
@@ -205,7 +213,8 @@ pub enum GsoMode {
 }
 
 /// A directed link: a queue discipline, then a transmitter, then a delay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// Unique among the links.
@@ -236,7 +245,8 @@ pub struct LinkSpec {
 
 /// A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
 /// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. The engine ssh refuses it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeSpec {
     /// When. Changes of one instant come after everything else that happens then, in the order of this list.
@@ -267,7 +277,8 @@ pub struct ChangeSpec {
 }
 
 /// A static route.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// At this node ...
@@ -279,7 +290,8 @@ pub struct Route {
 }
 
 /// A flow from one host to another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
     /// Unique; figures and plots use it.
@@ -301,7 +313,8 @@ pub struct FlowSpec {
 }
 
 /// TCP or UDP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "protocol", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Transport {
     /// TCP.
@@ -345,7 +358,8 @@ impl Transport {
 
 /// What an application asks for by setsockopt(2) before it connects or listens, as `iperf3 -w` does at both ends. A Linux doubles
 /// it, after cutting it to `net.core.wmem_max` or `rmem_max`, and no longer tunes that buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SocketBuffers {
     /// `SO_SNDBUF`; none: the kernel tunes the buffer (`tcp_wmem`).
@@ -357,7 +371,8 @@ pub struct SocketBuffers {
 }
 
 /// What the sending application does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Application {
     /// Writes as fast as the socket takes it, until stopped or until `bytes` are written.
@@ -403,7 +418,8 @@ fn default_tunnel_header() -> u32 {
 }
 
 /// A ping.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSpec {
     /// Unique; figures and plots use it.
@@ -427,7 +443,8 @@ fn default_probe_size() -> u32 {
 }
 
 /// What to record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// Spacing of `samples`, `received` and `queues`.
@@ -445,7 +462,7 @@ pub struct Record {
     /// Write `spp` and `tcpstat`: what captures at both ends of each TCP flow say. Left out where it is off: results are kept by a scenario's
     /// text. Only in the simulator.
     #[serde(default, skip_serializing_if = "is_false")]
-    #[schemars(extend("default" = false))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub captures: bool,
 }
 

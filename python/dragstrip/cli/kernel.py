@@ -66,9 +66,11 @@ def fetch(
     Example: dragstrip kernel fetch --suite trixie-backports
     """
     from dragstrip.engines.kernels import kernel
+    from dragstrip.engines.vm import emulate
 
     before = kernel.in_use()
-    _say_in_use(kernel.fetch(version, suite).name, before)
+    # Without the agent no kernel could be run.
+    _say_in_use(kernel.fetch(version, suite, emulate.expect_parts).name, before)
 
 
 @app.command(short_help="Use a kernel: from the cache, or your own.")

@@ -111,9 +111,10 @@ def _compiler() -> str:
 def _emulator() -> str:
     """Return the kernel that the vm engine would boot."""
     from dragstrip.engines.kernels import kernel
-    from dragstrip.engines.vm import machine
+    from dragstrip.engines.vm import emulate, machine
     from dragstrip.errors import DragstripError
 
+    emulate.expect_parts()
     if reason := machine.missing():
         raise DragstripError(reason)
     return f"Linux {kernel.chosen().name}"

@@ -34,7 +34,7 @@ def clone(command: str, otherwise: str = "") -> Path:
     for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
         if (folder / MARK).is_file():
             return folder
-    expected = "a clone of the sources, which it writes into: call it there"
+    expected = "it writes into a clone of the sources, and there is none here: call it in one"
     raise BadInputError(command, None, expected + (f"; {otherwise}" if otherwise else ""), "command line")
 
 

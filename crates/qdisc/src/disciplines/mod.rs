@@ -31,6 +31,7 @@ use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::table::Line;
 use crate::tc::{Words, wrong};
 use dragstrip_units::{Instant, Problem, Report, suggest};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +75,8 @@ pub struct Kind {
 macro_rules! disciplines {
     ($($variant:ident($spec:ty)),+ $(,)?) => {
         /// A queue discipline, as tc(8) would configure it.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
         #[serde(tag = "kind", rename_all = "snake_case")]
         #[allow(missing_docs, reason = "each variant has the description of its configuration")]
         pub enum QdiscSpec {

@@ -54,13 +54,13 @@ class Loadable:
 
 def missing() -> str | None:
     """What keeps BPF programs from being compiled here, or nothing."""
+    if not (HOME / "load.c").is_file():
+        return "it needs a clone of the sources, whose folder bpf/ this package has not"
     for tool in ("clang", "cc"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed: {INSTALL}"
     if not _libbpf():
         return f"libbpf's headers are not installed: {INSTALL}"
-    if not (HOME / "load.c").is_file():
-        return "`bpf/` is part of the sources only"
     return None
 
 

@@ -1,16 +1,19 @@
 """What is compiled for the engines with a kernel: the agent, and the library preloaded into the emulator.
 
-Both come from this checkout, once per state of their sources; DRAGSTRIP_AGENT and DRAGSTRIP_LOCKSTEP name
-files to use instead.
+In a clone both come from its sources, once per state of them. A wheel has them in `shipped` (`make wheel`).
+DRAGSTRIP_AGENT and DRAGSTRIP_LOCKSTEP name files to use instead.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import platform
+import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +22,17 @@ from dragstrip.engines.contract import Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io import checksums, untrusted
 from dragstrip.io.cache import cache
-from dragstrip.io.files import DamagedError, replacing, warn
+from dragstrip.io.files import DamagedError, replacing, sha256, warn
+from dragstrip.io.progress import ProgressMessages
+
+PROFILE = "kernel"
+"""Cargo's profile of both (Cargo.toml)."""
+SHIPPED = Path(__file__).with_name("shipped")
+"""What a wheel brings: a folder for each machine, which `.ci/shipped` fills."""
+ROOT = Path(__file__).resolve().parents[4]
+"""The clone, if this package is in one."""
+MACHINES = ("x86_64", "aarch64")
+"""For which the agent is compiled, in uname(1)'s and Rust's word."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +44,42 @@ class Part:
     variable: str
     crates: tuple[str, ...]
     """Whose sources it is made of."""
+    machine: str
+    """On which it runs."""
     target: str | None = None
-    """For which machine, if not this one."""
+    """Rust's name of that machine, if cargo would choose another."""
 
 
-AGENT = Part(
-    "dragstrip-agent",
-    "dragstrip-agent",
-    "DRAGSTRIP_AGENT",
-    ("agent", "recording", "conformance", "scenario", "units", "cc", "qdisc", "packet"),
-    "x86_64-unknown-linux-musl",
+_CRATES = (
+    *("agent", "capture", "conformance", "recording", "scenario"),
+    *("cc", "packet", "qdisc", "tcp", "units"),
 )
-LOCKSTEP = Part("dragstrip-lockstep", "libdragstrip_lockstep.so", "DRAGSTRIP_LOCKSTEP", ("lockstep",))
 
 
-def program(say: Say = quietly) -> Path:
-    """The agent, a static program. Raises `DragstripError` when it cannot be compiled."""
-    return made(AGENT, say)
+def agent(machine: str | None = None) -> Part:
+    """The agent for a machine; for this one without an argument. Raises `DragstripError` for others."""
+    machine = platform.machine() if machine is None else machine
+    if machine not in MACHINES:
+        raise DragstripError(f"the agent runs on {' and '.join(MACHINES)}, and this machine is {machine}")
+    target = f"{machine}-unknown-linux-musl"
+    return Part("dragstrip-agent", "dragstrip-agent", "DRAGSTRIP_AGENT", _CRATES, machine, target)
+
+
+LOCKSTEP = Part(
+    "dragstrip-lockstep",
+    "libdragstrip_lockstep.so",
+    "DRAGSTRIP_LOCKSTEP",
+    ("lockstep",),
+    platform.machine(),
+)
+
+
+def program(say: Say = quietly, machine: str | None = None) -> Path:
+    """The agent, a static program, for this machine or another.
+
+    Raises `DragstripError` where it is neither at hand nor can be compiled.
+    """
+    return made(agent(machine), say)
 
 
 def lockstep(say: Say = quietly) -> Path:
@@ -56,24 +88,22 @@ def lockstep(say: Say = quietly) -> Path:
 
 
 def made(part: Part, say: Say = quietly) -> Path:
-    """The file; compiles it if need be."""
+    """The file, in a folder whose name tells one state of it from another; compiles it if need be."""
     own = os.environ.get(part.variable)
     if own:
         if not Path(own).is_file():
             raise BadInputError(part.variable, own, f"the compiled {part.package}")
         return Path(own)
-    root = Path(__file__).resolve().parents[4]
-    if not (root / "crates" / part.crates[0] / "Cargo.toml").is_file():
-        raise DragstripError(
-            f"{part.package} is missing; {part.variable} names one compiled from the sources"
-        )
-    place = cache() / "made" / _fingerprint(root, part.crates)
+    expect(part)
+    shipped = None if _in_clone(part) else SHIPPED / part.machine / part.file
+    place = cache() / "made" / (sha256(shipped)[:16] if shipped else _fingerprint(ROOT, part))
     if checksums.whole(place):
         return place / part.file
     with locked(cache() / "made" / "lock"):
         if not checksums.whole(place, made_again):
-            say(f"compiling {part.package}, once ...")
-            built = _build(root, part)
+            if shipped is None:
+                say(f"compiling {part.package}, once ...")
+            built = shipped or _build(ROOT, part)
             with replacing(place) as draft:
                 shutil.copyfile(built, draft / part.file)
                 (draft / part.file).chmod(0o755)
@@ -81,15 +111,47 @@ def made(part: Part, say: Say = quietly) -> Path:
     return place / part.file
 
 
+def expect(part: Part) -> None:
+    """Raise `DragstripError` if the part is neither at hand nor can be compiled here. It compiles nothing."""
+    if os.environ.get(part.variable):
+        return
+    if not _in_clone(part):
+        if not (SHIPPED / part.machine / part.file).is_file():
+            raise DragstripError(
+                f"{part.package} for {part.machine} is missing: this package was built without it. A "
+                f"clone of the sources compiles it; {part.variable} names one that is compiled"
+            )
+    elif shutil.which("cargo") is None:
+        raise DragstripError(f"compiling {part.package} needs cargo (https://rustup.rs)")
+    elif part.target and not _has_target(part.target):
+        raise DragstripError(
+            f"{part.package} does not compile: `rustup target add {part.target}` is needed once"
+        )
+
+
+def _in_clone(part: Part) -> bool:
+    return (ROOT / "crates" / part.crates[0] / "Cargo.toml").is_file()
+
+
+def _has_target(target: str) -> bool:
+    """Return whether rustc has the target's standard library; where rustc cannot say, that it has."""
+    asked = ["rustc", "--print", "target-libdir", "--target", target]
+    with contextlib.suppress(OSError):
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
+        return done.returncode != 0 or Path(done.stdout.strip()).is_dir()
+    return True
+
+
 def made_again(error: DamagedError) -> None:
     """Tells of something compiled that is not what was written."""
     warn(DamagedError(error.path, error.reason, "it is compiled again"))
 
 
-def _fingerprint(root: Path, crates: Sequence[str]) -> str:
-    hashed = hashlib.sha256()
-    files = [file for crate in crates for file in (root / "crates" / crate).rglob("*") if file.is_file()]
-    for file in sorted([*files, root / "Cargo.toml"]):
+def _fingerprint(root: Path, part: Part) -> str:
+    hashed = hashlib.sha256((part.target or "").encode())
+    folders = [root / "crates" / crate for crate in part.crates]
+    files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+    for file in sorted([*files, root / "Cargo.toml", root / "Cargo.lock"]):
         hashed.update(
             str(file.relative_to(root)).encode()
             + b"\0"
@@ -99,25 +161,50 @@ def _fingerprint(root: Path, crates: Sequence[str]) -> str:
 
 
 def _build(root: Path, part: Part) -> Path:
-    if shutil.which("cargo") is None:
-        raise DragstripError(f"compiling {part.package} needs cargo (https://rustup.rs)")
     # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
     place = hashlib.sha256(str(root).encode()).hexdigest()[:8]
     target = cache() / "made" / f"target-{place}"
-    command = ["cargo", "build", "--quiet", "--release", "--locked", "--package", part.package]
+    command = ["cargo", "build", "--profile", PROFILE, "--locked", "--package", part.package]
     command += ["--target", part.target] if part.target else []
-    done = subprocess.run(  # noqa: S603
-        command,
-        cwd=root,
-        env={**os.environ, "CARGO_TARGET_DIR": str(target)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        wanting = "target may not be installed" in done.stderr
-        advice = (
-            f"`rustup target add {part.target}` is needed once" if wanting else done.stderr.strip()[-2000:]
-        )
-        raise DragstripError(f"{part.package} does not compile: {advice}")
-    return target / (part.target or "") / "release" / part.file
+    # Its bar counts the crates, also where no terminal shows it.
+    bar = {"PROGRESS_WHEN": "always", "PROGRESS_WIDTH": "100", "COLOR": "never"}
+    settings = {f"CARGO_TERM_{name}": value for name, value in bar.items()}
+    with (
+        contextlib.closing(ProgressMessages()) as messages,
+        subprocess.Popen(  # noqa: S603
+            command,
+            cwd=root,
+            env={**os.environ, **settings, "CARGO_TARGET_DIR": str(target)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as cargo,
+    ):
+        said: list[str] = []
+        counted = ""
+
+        def doing() -> str:
+            return f"compiling {part.package}{counted} ..."
+
+        messages.doing(doing)
+        assert cargo.stderr is not None
+        for line in _lines(cargo.stderr.fileno()):
+            if found := _BAR.search(line):
+                counted = f": {found[1]} of {found[2]} crates"
+            else:
+                said.append(line)
+    if cargo.returncode != 0:
+        raise DragstripError(f"{part.package} does not compile: {' '.join(said)[-2000:]}")
+    return target / (part.target or "") / PROFILE / part.file
+
+
+_BAR = re.compile(r"\] ([0-9]+)/([0-9]+): ")
+
+
+def _lines(opened: int) -> Iterator[str]:
+    """What a program writes, by lines and by states of its bar, which end with a carriage return."""
+    rest = b""
+    while piece := os.read(opened, 1 << 16):
+        *whole, rest = re.split(rb"[\r\n]", rest + piece)
+        yield from (line.decode(errors="replace") for line in whole if line)
+    if rest:
+        yield rest.decode(errors="replace")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,11 +140,14 @@ def choose(name: str) -> None:
     write_text(file, name + "\n")
 
 
-def fetch(version: str | None = None, suite: str | None = None) -> Kernel:
+def fetch(
+    version: str | None = None, suite: str | None = None, beforehand: Callable[[], object] = lambda: None
+) -> Kernel:
     """Downloads a kernel's packages (or takes it from the cache), unpacks them, and uses it from now on.
 
     `version` is a package (`linux-image-6.1.0-56-amd64`), its release (`6.1.0-56-amd64`) or the beginning
     of one (`6.12`); without it, the archive's current kernel. `suite` is another one than this machine has.
+    `beforehand` is called before a kernel is downloaded, and may raise.
     """
     if version is not None and not re.match(r"(linux-image-)?\d|linux-image-[a-z]", version):
         expected = "a release or its beginning, such as 6.12, or a package, such as linux-image-amd64"
@@ -155,6 +158,7 @@ def fetch(version: str | None = None, suite: str | None = None) -> Kernel:
             make_folder(cache() / "kernels")
             with scratch("kernel", cache() / "kernels"):
                 pass  # before a download that could not be kept
+            beforehand()
             package = _package(of, version)
             name = package.removeprefix("linux-image-")
             known = {kernel.name: kernel for kernel in kernels()}

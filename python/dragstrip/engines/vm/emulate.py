@@ -33,9 +33,16 @@ SILENCE = 12_000
 def prepare(kernel_name: str | None = None, say: Say = quietly) -> None:
     """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
     machine.version()
+    expect_parts()
     chosen = kernel.chosen(kernel_name)
     compiled.lockstep(say)
-    machine.snapshot(chosen, compiled.program(say), say)
+    machine.snapshot(chosen, compiled.program(say, machine.GUEST), say)
+
+
+def expect_parts() -> None:
+    """Raise `DragstripError` if the agent or the library is neither at hand nor can be compiled here."""
+    compiled.expect(compiled.agent(machine.GUEST))
+    compiled.expect(compiled.LOCKSTEP)
 
 
 def emulate(
@@ -55,7 +62,7 @@ def emulate(
     for refusal in invalid(scenario, named):  # which algorithms there are, the kernel says
         raise refusal.error()
     chosen = kernel.chosen(kernel_name)
-    parts = (compiled.program(), compiled.lockstep())
+    parts = (compiled.program(machine=machine.GUEST), compiled.lockstep())
 
     def ask(request: Json, behind: bytes) -> Answer:
         with machine.resumed(chosen, *parts, request, behind) as (guest, window):

@@ -72,7 +72,7 @@ class VirtualMachine(KernelEngine):
         from dragstrip.engines.kernels import kernel
         from dragstrip.engines.vm import machine
 
-        key = machine.key(kernel.chosen(options.get("kernel")), compiled.program())
+        key = machine.key(kernel.chosen(options.get("kernel")), compiled.program(machine=machine.GUEST))
         return [key, compiled.lockstep().parent.name]
 
     def kernel(self, options: Options) -> str | None:
@@ -121,7 +121,7 @@ class VirtualMachine(KernelEngine):
         from dragstrip.engines.vm.emulate import wait
 
         request = {"conform": [{"name": name, "text": text} for name, text in scripts.items()]}
-        parts = (compiled.program(), compiled.lockstep())
+        parts = (compiled.program(machine=machine.GUEST), compiled.lockstep())
         with machine.resumed(kernel.chosen(), *parts, request) as (guest, window):
             wait(guest, window)
             head, _ = window.answer()

@@ -35,6 +35,8 @@ from dragstrip.io.cache import cache
 from dragstrip.io.files import DamagedError, replacing, scratch, warn, writing
 
 PROGRAM = "qemu-system-x86_64"
+GUEST = "x86_64"
+"""The guest's machine, whatever the host is."""
 INSTALL = "apt-get install qemu-system-x86"
 MEMORY_MIB = 2048
 BOOT_CPU_S = 60.0

@@ -9,6 +9,7 @@ use crate::table::{packets, rate, share, switch, table, text, time, whole};
 use crate::tc::{Text, Words, share_unless_zero, unknown, unreadable, wrong};
 use crate::token_rate;
 use dragstrip_units::{Duration, Problem, Report, format_percent};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,8 @@ fn ticks(ns: u64) -> u64 {
 }
 
 /// Shape of netem's delay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DelayDistribution {
     /// Uniform in ±jitter.
@@ -126,7 +128,8 @@ pub enum DelayDistribution {
 }
 
 /// netem's loss models.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossModel {
     /// No loss.
