@@ -155,7 +155,6 @@ algorithms! {
     prague: Prague,
     copa: Copa,
     cubic::rfc9438: CubicRfc9438,
-    my_exp: MyExp,
 }
 
 impl Algorithm {

@@ -1,4 +1,4 @@
-//! One file or folder per algorithm. `dragstrip new-algorithm NAME` adds one.
+//! One file or folder per algorithm. `cargo xtask new-algorithm NAME` adds one.
 
 pub mod bbr;
 pub mod bbr3;
@@ -16,7 +16,6 @@ pub mod illinois;
 pub mod ledbat;
 pub mod ledbatpp;
 pub mod lp;
-pub mod my_exp;
 pub mod nv;
 pub mod prague;
 pub mod reno;
