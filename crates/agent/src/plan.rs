@@ -652,12 +652,12 @@ mod tests {
         let wire = r#""rate_bps": 8000000, "qdisc": {"kind": "bfifo", "limit_bytes": 9000}"#;
         assert_eq!(
             refusal(wire, r#""delay_ns": 20000000"#),
-            "link d-r: delay: 20 ms: none: this kernel has no netem (sch_netem), the engine vm has"
+            "link d-r: delay: got 20 ms, expected none: this kernel has no netem (sch_netem), the engine vm has"
         );
         let short = r#""rate_bps": 8000000, "qdisc": {"kind": "pfifo", "limit_packets": 9}"#;
         assert_eq!(
             refusal(short, r#""delay_ns": 0"#),
-            "link r-d: queue: pfifo: one that this kernel has: it has no sch_pfifo, the engine vm has"
+            "link r-d: queue: got pfifo, expected one that this kernel has: it has no sch_pfifo, the engine vm has"
         );
         let plan = Plan::new(&dumbbell(wire, r#""delay_ns": 0"#), &bare).unwrap();
         assert_eq!(plan.nodes.len(), 3, "no relay that would serialise");
@@ -693,21 +693,21 @@ mod tests {
             |scenario: &Scenario| Plan::new(scenario, &Kernel::DEBIAN).unwrap_err().to_string();
         assert_eq!(
             refusal(&scenario),
-            "link r-s: medium: r-s (ethernet_hub): none: a kernel has only links of its own"
+            "link r-s: medium: got r-s (ethernet_hub), expected none: a kernel has only links of its own"
         );
         scenario.links[1].medium = None;
         let netem = NetemSpec::parse_text("loss every 100").unwrap();
         scenario.links[1].netem = Some(Box::new(netem));
         assert_eq!(
             refusal(&scenario),
-            "link r-s: loss: every: random or gemodel: a kernel's netem loses no packet by its number"
+            "link r-s: loss: got every, expected random or gemodel: a kernel's netem loses no packet by its number"
         );
         scenario.links[1].netem = None;
         let NodeSpec::Host(host) = &mut scenario.nodes[0] else { panic!() };
         host.profile = StackProfile::Linux2638;
         assert_eq!(
             refusal(&scenario),
-            "host s: profile: linux-2.6.38: linux-6, the kernel's own stack"
+            "host s: profile: got linux-2.6.38, expected linux-6, the kernel's own stack"
         );
     }
 }

@@ -157,6 +157,6 @@ mod tests {
         let refused = Fault::Refused("eth1".into(), "x".into(), "y\nz".into());
         answer(&mut bytes, Err(refused)).unwrap();
         let error = read(&bytes).unwrap().unwrap().outcome::<u8>().unwrap_err();
-        assert_eq!(error.to_string(), "eth1: x: y\nz");
+        assert_eq!(error.to_string(), "eth1: got x, expected y\nz");
     }
 }
