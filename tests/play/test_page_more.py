@@ -24,6 +24,9 @@ COPIED = "window.copied"
 HEAR_COPIES = """Object.defineProperty(navigator, "clipboard",
     { value: { writeText: async (text) => { window.copied = text; } } })"""
 
+ENTERED = f"location.hash.endsWith('&h=' + {HASH}.slice(0, 8))"
+"""The address is the one of the recording: nothing more will be entered until something changes."""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:

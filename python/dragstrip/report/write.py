@@ -79,7 +79,7 @@ def prefixes(setups: Sequence[Setup]) -> list[str]:
     Set-ups that would share a beginning have their number in it.
     """
     if len(setups) < 2:
-        return [""]
+        return [""] * len(setups)
     names = [_file_name(setup.short or setup.title) for setup in setups]
     alike = {name for name in names if not name or names.count(name) > 1}
     return [
