@@ -101,3 +101,12 @@ def test_a_run_in_parts_reports_progress_and_can_be_ended(crowd: str) -> None:
     assert heard == sorted(heard)
     ended = _core.run(crowd, lambda _: False, None, 2)
     assert ended["sha256"] != whole["sha256"]
+
+
+def test_all_parts_of_a_run_stop_at_the_same_instant(crowd: str) -> None:
+    def ended() -> str:
+        answers = iter((True, True, False))
+        sha256: str = _core.run(crowd, lambda _: next(answers), None, 2)["sha256"]
+        return sha256
+
+    assert len({ended() for _ in range(20)}) == 1

@@ -6,7 +6,7 @@
 use dragstrip_scenario::Scenario;
 use dragstrip_sim::{Crossings, Part, Parts, Recording, SetupError, unite};
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Turns between two looks at who waits for the run: some tens of milliseconds.
@@ -97,7 +97,7 @@ fn at_once(
     };
     let boxes = || (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect();
     let mail: Mail = [boxes(), boxes()];
-    let stop = AtomicBool::new(false);
+    let last_turn = AtomicU64::new(u64::MAX);
     let work = |number: usize, part: &mut Part, progress: &mut dyn FnMut(u64) -> bool| {
         let _broken = Broken(&meeting);
         for turn in 0.. {
@@ -107,7 +107,8 @@ fn at_once(
             let outgoing = &mail[(turn % 2) as usize];
             part.take(|to, hand_over| hand_over(&mut locked(&outgoing[to][number])));
             if number == 0 && !last && turn % TURNS_UNREPORTED == 0 && !progress(until) {
-                stop.store(true, Ordering::Release);
+                // Of this turn: a thread that still is in the one before must not take it for its own.
+                last_turn.store(turn, Ordering::Release);
             }
             if !meeting.wait() {
                 return;
@@ -115,7 +116,7 @@ fn at_once(
             for crossings in &outgoing[number] {
                 part.give(&mut locked(crossings));
             }
-            if last || stop.load(Ordering::Acquire) {
+            if last || turn >= last_turn.load(Ordering::Acquire) {
                 return;
             }
         }

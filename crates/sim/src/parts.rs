@@ -55,7 +55,7 @@ impl Parts {
     /// nearly all of the work.
     ///
     /// # Errors
-    /// A scenario that validation would refuse.
+    /// A scenario that validation would refuse, if it is one to be divided.
     pub fn of(scenario: &Scenario, count: usize) -> Result<Option<Self>, SetupError> {
         Self::of_at_least(scenario, count, FLOWS_MIN)
     }
@@ -66,12 +66,15 @@ impl Parts {
         count: usize,
         flows_min: usize,
     ) -> Result<Option<Self>, SetupError> {
-        build::check(scenario)?;
-        let topology = Topology::new(scenario);
-        let seams = Seams::of(scenario, flows_min);
-        if count < 2 || !seams.any() {
+        if count < 2 {
             return Ok(None);
         }
+        let seams = Seams::of(scenario, flows_min);
+        if !seams.any() {
+            return Ok(None);
+        }
+        build::check(scenario)?;
+        let topology = Topology::new(scenario);
         let Some(division) = Division::new(scenario, &topology, &seams, count) else {
             return Ok(None);
         };

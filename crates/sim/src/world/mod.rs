@@ -549,14 +549,14 @@ impl<O: Observer> World<O> {
         self.add_flows(scenario, &mut tables);
         let in_order = self.share.in_order;
         drop(self); // tables of many flows are large too
-        if in_order { united(vec![tables.finish()]) } else { tables.finish() }
+        finished(tables, in_order)
     }
 
     /// The same of a run that goes on.
     pub fn recording(&self, scenario: &Scenario) -> Recording {
         let mut tables = self.recorder.clone();
         self.add_flows(scenario, &mut tables);
-        if self.share.in_order { united(vec![tables.finish()]) } else { tables.finish() }
+        finished(tables, self.share.in_order)
     }
 
     fn add_flows(&self, scenario: &Scenario, tables: &mut Writer) {
@@ -567,4 +567,9 @@ impl<O: Observer> World<O> {
             recorder::flow(table, index as u32, flow, spec, sender, new_bytes, self.now);
         }
     }
+}
+
+fn finished(tables: Writer, in_order: bool) -> Recording {
+    let recording = tables.finish();
+    if in_order { united(vec![recording]) } else { recording }
 }
