@@ -32,6 +32,7 @@ from dragstrip.passport.rows import PLACE, On, Row, Rule, Subject
 from dragstrip.passport.rows import Path as Line
 from dragstrip.passport.store import Shown, Store
 from dragstrip.passport.verdicts import Value, difference, judge, worst
+from dragstrip.scenario.paths import PAYLOAD_BYTES
 
 ONLY = "theory,rtt"
 
@@ -249,10 +250,10 @@ def test_the_worst_are_failures_then_limits_then_the_rest_and_each_scenario_once
 
 def test_laws_have_their_published_values() -> None:
     # RFC 9438, section 5.1, table 2 (RTT 0.1 s, in packets): the window at a loss of 10^-5 is 1054.
-    packets = laws.cubic_mbit(1e-5, 100) * 0.1 * 1e6 / 8 / laws.PAYLOAD
+    packets = laws.cubic_mbit(1e-5, 100) * 0.1 * 1e6 / 8 / PAYLOAD_BYTES
     assert packets == pytest.approx(1054, rel=0.01)
     # Mathis: 1.22 / sqrt(p) packets per round trip.
-    packets = laws.mathis_mbit(0.01, 50) * 0.05 * 1e6 / 8 / laws.PAYLOAD
+    packets = laws.mathis_mbit(0.01, 50) * 0.05 * 1e6 / 8 / PAYLOAD_BYTES
     assert packets == pytest.approx(12.2, rel=0.01)
     assert laws.pftk_mbit(0.1, 50) < laws.mathis_mbit(0.1, 50)
     # Reno without a buffer uses three quarters, with a whole BDP all of the link.

@@ -49,6 +49,13 @@ class Laboratory:
         found: dict[str, Any] = json.loads(file.read_text())
         return found
 
+    def ran(self, experiment: str, folder: Path) -> dict[str, Any]:
+        """The same of the run of an experiment."""
+        file = folder / "experiment.toml"
+        file.write_text(experiment)
+        words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
+        return self.provenance(folder / "out", *words)
+
 
 @contextmanager
 def laboratory(
@@ -99,13 +106,11 @@ def test_delay_on_a_router(one_router: Laboratory, tmp_path: Path) -> None:
 
 def test_delay_and_loss_behind_the_queue(one_router: Laboratory, tmp_path: Path) -> None:
     """Where the receiver's packets come in, on an interface of its own (ifb)."""
-    file = tmp_path / "behind.toml"
-    file.write_text(
+    behind = (
         'title = "Behind"\nduration = "3s"\nengine = "ssh"\n[path]\nrate = "10mbit"\ndelay = "20ms"\nup_delay = "10ms"\n'
         'loss = "1%"\nqueue = "bfifo limit 100kb"\n[[flows]]\ncc = "reno"\n'
     )
-    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
-    verified = one_router.provenance(tmp_path / "out", *words)["verified"]
+    verified = one_router.ran(behind, tmp_path)["verified"]
     assert any(line.startswith("left: ") and "netem" in line for line in verified["path"]), verified["path"]
     (idle_ns,) = verified["idle_rtt_ns"].values()
     assert idle_ns >= 30 * MS
@@ -154,10 +159,7 @@ cc = "cubic"
 
 
 def test_a_router_per_side(two_routers: Laboratory, tmp_path: Path) -> None:
-    file = tmp_path / "two.toml"
-    file.write_text(TWO)
-    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
-    told = two_routers.provenance(tmp_path / "out", *words)
+    told = two_routers.ran(TWO, tmp_path)
     assert set(told["verified"]["hosts"]) == {"s1", "r1", "r2", "d"}
     (idle_ns,) = told["verified"]["idle_rtt_ns"].values()
     assert 20 * MS <= idle_ns < 23 * MS
@@ -186,10 +188,7 @@ cc = "reno"
 
 
 def test_no_router(no_router: Laboratory, tmp_path: Path) -> None:
-    file = tmp_path / "none.toml"
-    file.write_text(DIRECT)
-    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
-    told = no_router.provenance(tmp_path / "out", *words)
+    told = no_router.ran(DIRECT, tmp_path)
     (idle_ns,) = told["verified"]["idle_rtt_ns"].values()
     assert 20 * MS <= idle_ns < 23 * MS
 

@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 Json: TypeAlias = dict[str, Any]
 
 VICTIM, OTHER, CROSS = "victim", "other", "cross"
 """Labels of the flows."""
 BOTTLENECK = "r-d"
-PAYLOAD = 1448 / FRAME_BYTES
+PAYLOAD = PAYLOAD_BYTES / FRAME_BYTES
 """Share of a full Ethernet frame that is TCP payload, with timestamps."""
 BUFFERS = "4096 131072 268435456"
 """Socket buffers large enough never to limit a sender: least, default and largest, in bytes."""

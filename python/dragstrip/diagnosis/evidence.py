@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from dragstrip import _core
 from dragstrip.diagnosis.losses import Pattern
 from dragstrip.diagnosis.wording import shown
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 Basis: TypeAlias = Literal["exact", "at least", "at most", "measured", "simulated"]
 
@@ -42,7 +42,7 @@ OTHER_PATH = 1.5
 ONE_WAY = 3.0
 ONE_WAY_MS = 1.0
 """A queueing delay is of one direction if it is this many times that of the other, or of a millisecond."""
-FRAME_OVER_PAYLOAD = FRAME_BYTES / 1448
+FRAME_OVER_PAYLOAD = FRAME_BYTES / PAYLOAD_BYTES
 """Ethernet frame over TCP payload of a full segment with timestamps."""
 FIFOS = frozenset({"pfifo", "bfifo", "pfifo_fast", "tbf"})
 """Disciplines that send in order of arrival and drop what does not fit; of a tbf, where it has no leaf."""
@@ -153,7 +153,7 @@ class Flow:
         """Segments sent again over segments sent; where these were not counted, of full segments."""
         if self.retransmitted is None:
             return None
-        segments = self.segments or self.bytes / 1448
+        segments = self.segments or self.bytes / PAYLOAD_BYTES
         share = self.retransmitted / segments if segments else 1.0
         return share if share < 1 else None  # bytes and retransmissions of different times
 

@@ -24,8 +24,8 @@ from dragstrip.io import toml
 from dragstrip.io.files import make_folder, scratch, write_text
 from dragstrip.pool import Limits, Task, run_all
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.path import qdisc
-from dragstrip.scenario.paths import FRAME_BYTES, PathFacts, link_facts, packets, path_of
+from dragstrip.results.standings.path import limit_bytes, qdisc
+from dragstrip.scenario.paths import PathFacts, link_facts, packets, path_of
 
 FOLDER = "counterfactuals"
 """Folder of the experiments, in the output folder."""
@@ -596,6 +596,5 @@ def _buffer_ms(facts: PathFacts) -> float | None:
     queue = queue.get("leaf") or queue
     if queue["kind"] not in ("bfifo", "pfifo"):
         return None
-    count = queue.get("limit_packets")
-    size = queue.get("limit_bytes") if count is None else count * FRAME_BYTES
+    size = limit_bytes(queue)
     return None if size is None else size * 8e3 / facts.rate_bps

@@ -40,6 +40,13 @@ def segments(path: Path, quiet: bool = False) -> tuple[dict[str, Any], list[dict
     return said, rows
 
 
+def whole(path: Path, quiet: bool = False) -> tuple[dict[str, Any], Recording, list[dict[str, Any]]]:
+    """Return what `inspect`, with `rows` and `labels`, and `segments` return of one capture, read once."""
+    said, tables, rows = _inspected([path], _core.Inspection(1, True, True, True), quiet)
+    assert tables is not None
+    return said, _recording(said, tables), rows
+
+
 def _count(paths: Sequence[Path]) -> int:
     if len(paths) > _core.CAPTURES_MAX:
         raise BadInputError("FILE", len(paths), f"at most {_core.CAPTURES_MAX} captures", "command line")

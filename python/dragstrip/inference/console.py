@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from dragstrip.inference.estimate import Estimate
 from dragstrip.inference.path import PathEstimate
+from dragstrip.io.terminal import wrapped
 from dragstrip.io.untrusted import one_line
 
-WIDTH = 80
 NAME = 18
 """Columns of a property's name."""
 
@@ -48,10 +47,8 @@ def _lines(path: PathEstimate) -> Iterator[str]:
         yield from _line("note", note)
 
 
-def _line(name: str, said: str) -> Iterator[str]:
-    yield from textwrap.wrap(
-        one_line(said), WIDTH, initial_indent=f"  {name:<{NAME}}", subsequent_indent=" " * (NAME + 2)
-    )
+def _line(name: str, said: str) -> list[str]:
+    return wrapped(said, f"  {name:<{NAME}}")
 
 
 def _said(estimate: Estimate, shown: Callable[[float], str]) -> str:

@@ -5,10 +5,11 @@ Each property has a module of its own; here they meet, and what one excludes is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from dragstrip.inference import base, noise, policer, queue, rate, series
 from dragstrip.inference.estimate import Estimate, unknown
 from dragstrip.inference.series import Flow
 
-__all__ = ["Estimate", "PathEstimate", "infer"]
+__all__ = ["Estimate", "PathEstimate", "infer", "of_flow"]
 
+Said = Mapping[str, Any]
 Method = Callable[[policer.Events, float], policer.Bucket | None]
 
 SEGMENTS_MIN = 20
@@ -70,20 +72,26 @@ def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
 
     Raises `BadInputError` for a file that is no capture, and where no flow or several have that name.
     """
-    said, rows = captures.segments(file, quiet=False)
-    flows = [series.of(one, each) for one, each in zip(said["flows"], rows, strict=True)]
+    flows = _flows(*captures.segments(file, quiet=False))
     if flow is not None:
-        named = [each for each in flows if flow in each.name]
+        named = [at for at, each in enumerate(flows) if flow in each.name]
         if len(named) != 1:
             names = ", ".join(each.name for each in flows[:8]) or "no flow"
             raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
-        chosen = named
-    else:
-        chosen = sorted(flows, key=lambda each: -int(each.sent.bytes.sum()))[:FLOWS_MAX]
-        chosen = [each for each in flows if each in chosen] if len(flows) > FLOWS_MAX else flows
-    left = len(flows) - len(chosen) if flow is None else 0
-    known = Buckets()
-    return [_path(str(file), each, flows, left, known) for each in chosen]
+        return [_path(str(file), flows[named[0]], flows, 0, Buckets())]
+    largest = sorted(range(len(flows)), key=lambda at: -int(flows[at].sent.bytes.sum()))[:FLOWS_MAX]
+    left, known = len(flows) - len(largest), Buckets()
+    return [_path(str(file), flows[at], flows, left, known) for at in sorted(largest)]
+
+
+def of_flow(file: Path, said: Said, rows: Sequence[Said], at: int) -> PathEstimate:
+    """Return the path of the flow at this place; `said` and `rows` are what `captures.whole` returns."""
+    flows = _flows(said, rows)
+    return _path(str(file), flows[at], flows, 0, Buckets())
+
+
+def _flows(said: Said, rows: Sequence[Said]) -> list[Flow]:
+    return [series.of(one, each) for one, each in zip(said["flows"], rows, strict=True)]
 
 
 class Buckets:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragstrip import __version__
-from dragstrip.passport import laws, suite
+from dragstrip.passport import suite
 from dragstrip.passport.chapters import beside
 from dragstrip.passport.rows import BASELINES, Row, Subject
 from dragstrip.passport.sentences import sentences
 from dragstrip.passport.verdicts import Judged, Value, worst
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 FORMAT = 1
 """The version of the document's form."""
@@ -143,7 +143,7 @@ def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, An
                     "by": doer,
                     "to": word if neighbour == beside.OWN else neighbour,
                     "goodput_mbit": left,
-                    "harm": None if left is None else 1 - left / (path.mbit * laws.PAYLOAD / FRAME_BYTES),
+                    "harm": None if left is None else 1 - left / (path.mbit * PAYLOAD_BYTES / FRAME_BYTES),
                 }
                 for doer, left in doers.items()
             ]

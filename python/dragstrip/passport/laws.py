@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dragstrip.scenario.paths import FRAME_BYTES
-
-PAYLOAD = 1448
-"""Bytes of data in a full segment with timestamps, at an MTU of 1500 bytes."""
+from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 
 def mathis_mbit(loss: float, rtt_ms: float) -> float:
@@ -85,4 +82,4 @@ def ware_share(bdp: float, flows: int, buffer_packets: float, mbit: float, rtt_m
 
 
 def _mbit(packets_per_s: float) -> float:
-    return packets_per_s * PAYLOAD * 8 / 1e6
+    return packets_per_s * PAYLOAD_BYTES * 8 / 1e6

@@ -13,9 +13,9 @@ from dragstrip.report.load import middle_of
 from dragstrip.report.series import Curve
 from dragstrip.report.timeline import OVERLAID_MAX, WIDTHS
 from dragstrip.results.standings import look, quantity
+from dragstrip.results.standings.path import limit_bytes
 from dragstrip.results.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
 from dragstrip.results.standings.setups import Setup
-from dragstrip.scenario.paths import FRAME_BYTES
 
 SETUPS_MIN = 3
 """The fewest set-ups that are drawn along a number; bars side by side say as much of fewer."""
@@ -30,9 +30,7 @@ def _rtt(setup: Setup) -> float | None:
 
 
 def _buffer(setup: Setup) -> float | None:
-    queue = _queue(setup)
-    size, packets = queue.get("limit_bytes"), queue.get("limit_packets")
-    return size if size is not None else packets * FRAME_BYTES if packets is not None else None
+    return limit_bytes(_queue(setup))
 
 
 def _queue(setup: Setup) -> Mapping[str, Any]:

@@ -17,6 +17,8 @@ Json: TypeAlias = Mapping[str, Any]
 
 FRAME_BYTES = 1514
 """Bytes of a full segment's Ethernet frame at an MTU of 1500 bytes, as a queue counts it: without its FCS."""
+PAYLOAD_BYTES = 1448
+"""Bytes of data in such a segment, with timestamps."""
 PING_FRAME_BYTES = 98
 """Bytes of a default ping's frame: 64 bytes of ICMP, plus IP and Ethernet headers."""
 

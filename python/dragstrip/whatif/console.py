@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from dragstrip.experiment.comparison import FLAGS, command
 from dragstrip.inference.path import PathEstimate
 from dragstrip.io.shell import folded
+from dragstrip.io.terminal import WIDTH, wrapped
 from dragstrip.io.untrusted import one_line
 from dragstrip.results.standings import quantity
 from dragstrip.whatif.identify import Answer
@@ -15,7 +15,6 @@ from dragstrip.whatif.walk import Flow, Prediction, Verdict, figures, flow_name
 from dragstrip.whatif.wording import answer as in_words
 from dragstrip.whatif.wording import estimate, verdict_sentence
 
-WIDTH = 80
 SHOWN = 6
 """Candidates of an identification that are listed."""
 
@@ -23,9 +22,9 @@ SHOWN = 6
 def text(verdict: Verdict, addresses: bool) -> str:
     """Return everything that `whatif` found."""
     flow = verdict.flow
-    lines = [*_wrapped(verdict_sentence(verdict)), "", *_wrapped(f"Capture: {_capture(flow, addresses)}")]
+    lines = [*wrapped(verdict_sentence(verdict)), "", *wrapped(f"Capture: {_capture(flow, addresses)}")]
     if verdict.answer is not None:
-        lines += _wrapped(f"Congestion control: {in_words(verdict.answer)}")
+        lines += wrapped(f"Congestion control: {in_words(verdict.answer)}")
     lines += ["", *_path(flow.path), *_listed("taken", verdict.known.assumed)]
     lines += [
         "",
@@ -35,10 +34,10 @@ def text(verdict: Verdict, addresses: bool) -> str:
     if verdict.refused:
         lines += [
             "",
-            *_wrapped("No others were raced on a path that does not explain the capture; --anyway does."),
+            *wrapped("No others were raced on a path that does not explain the capture; --anyway does."),
         ]
         return "\n".join(lines)
-    lines += ["", *_wrapped(_heading(verdict)), *_table(verdict.predictions)]
+    lines += ["", *wrapped(_heading(verdict)), *_table(verdict.predictions)]
     lines += [
         "",
         "The path and its flow again:",
@@ -49,7 +48,7 @@ def text(verdict: Verdict, addresses: bool) -> str:
 
 def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
     """Return what `identify` found."""
-    lines = [*_wrapped(in_words(answer)), *_wrapped(f"Capture: {_capture(flow, addresses)}")]
+    lines = [*wrapped(in_words(answer)), *wrapped(f"Capture: {_capture(flow, addresses)}")]
     if answer.scores:
         lines += ["", f"{'candidate':<12} {'score':>6}  distance in units of its own noise"]
         lines += [f"{name:<12} {score:6.2f}  {apart:.2f}" for name, score, apart in answer.scores[:SHOWN]]
@@ -81,9 +80,9 @@ def _path(path: PathEstimate) -> Iterator[str]:
     if path.jitter_ms.value:
         rows.append(("jitter", estimate(path.jitter_ms, "ms")))
     for name, said in rows:
-        yield from _wrapped(said, f"  {name:<9} ")
+        yield from wrapped(said, f"  {name:<9} ")
     for note in path.notes:
-        yield from _wrapped(note, f"  {'note':<9} ")
+        yield from wrapped(note, f"  {'note':<9} ")
 
 
 def _fit(verdict: Verdict) -> Iterator[str]:
@@ -130,15 +129,4 @@ def _range(found: tuple[float, float, float], scale: float) -> str:
 
 def _listed(mark: str, said: tuple[str, ...]) -> Iterator[str]:
     for one in said:
-        yield from _wrapped(one, f"  {mark:<9} " if mark else "  - ")
-
-
-def _wrapped(said: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        one_line(said),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        yield from wrapped(one, f"  {mark:<9} " if mark else "  - ")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dragstrip.results.standings import quantity
-from dragstrip.whatif.seen import QUANTILES, FloatArray, Seen
+from dragstrip.whatif.seen import FloatArray, Seen
 
 EXPLAINED, ROUGHLY, NOT_EXPLAINED = "explained", "roughly explained", "not explained"
 GOODPUT_MAX = {EXPLAINED: 0.05, ROUGHLY: 0.15}
@@ -170,6 +170,3 @@ def parts(flow: Seen) -> tuple[FloatArray, FloatArray]:
             rtts.append(float(np.median(trips)))
             flights.append(float(np.median(flight)))
     return np.array(rtts), np.array(flights)
-
-
-__all__ = ["QUANTILES", "Fit", "contradictions", "fit", "parts"]

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dragstrip.scenario.paths import PAYLOAD_BYTES
 from dragstrip.whatif.seen import FloatArray, Seen
 
 SHARES = np.linspace(2, 98, 25)
@@ -47,7 +48,7 @@ class Shape:
     @cached_property
     def flight(self) -> FloatArray:
         """The logarithm of the bytes in flight, likewise."""
-        return self._course(self.seen.at_s, np.log(np.maximum(self.seen.flight_bytes, 1448.0)))
+        return self._course(self.seen.at_s, np.log(np.maximum(self.seen.flight_bytes, PAYLOAD_BYTES)))
 
     @cached_property
     def queueing_shares(self) -> FloatArray:
@@ -122,7 +123,7 @@ class Shape:
                 at + 1.5 * self.typical_ms / 1e3, at + 3.5 * self.typical_ms / 1e3 + 0.2
             )
             if before is not None and after is not None:
-                ratios.append(math.log(max(after, 1448.0) / max(before, 1448.0)))
+                ratios.append(math.log(max(after, PAYLOAD_BYTES) / max(before, PAYLOAD_BYTES)))
         return np.percentile(ratios, (25, 50, 75)) if ratios else np.zeros(3)
 
     def _flight_between(self, begin: float, end: float) -> float | None:

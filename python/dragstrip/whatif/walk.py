@@ -17,6 +17,7 @@ from dragstrip.formats import captures
 from dragstrip.inference import path as inference
 from dragstrip.inference.path import PathEstimate
 from dragstrip.recording import Recording
+from dragstrip.scenario.paths import PAYLOAD_BYTES
 from dragstrip.whatif import fit as fitting
 from dragstrip.whatif import identify as identifying
 from dragstrip.whatif import network, seen, wording
@@ -95,7 +96,7 @@ class Verdict:
 def figures(run: Seen) -> dict[str, float | None]:
     """Return what is compared of a run."""
     trips = run.rtt_quantiles_ms or (None, None, None)
-    segments = run.delivered_bytes / 1448 + run.retransmitted
+    segments = run.delivered_bytes / PAYLOAD_BYTES + run.retransmitted
     return {
         "goodput_bps": run.goodput_bps,
         "rtt_ms_p5": trips[0],
@@ -116,8 +117,7 @@ def read(file: Path, name: str | None) -> Flow:
 
     Raises `BadInputError` for a file that is no capture, has no such flow, or does not show its path.
     """
-    said, recording = captures.inspect([file], rows=True, labels=True)
-    assert recording is not None
+    said, recording, rows = captures.whole(file)
     flows = said["flows"]
     if not flows:
         raise BadInputError("", None, "a capture with a TCP connection that carries data", str(file))
@@ -129,13 +129,9 @@ def read(file: Path, name: str | None) -> Flow:
             some = ", ".join(flow["label"] for flow in flows[:8])
             raise BadInputError("--flow", name, f"part of the name of one flow: {some}", "command line")
         (chosen,) = fit
-    estimates = inference.infer(file, chosen["label"])
-    capture = _seen(recording, chosen)
-    return Flow(file, chosen, capture, estimates[0], _beside(flows, chosen), _events(said, recording, chosen))
-
-
-def _seen(recording: Recording, flow: Mapping[str, Any]) -> Seen:
-    return seen.of_recording(recording, flow["flow"])
+    path = inference.of_flow(file, said, rows, flows.index(chosen))
+    capture = seen.of_recording(recording, chosen["flow"])
+    return Flow(file, chosen, capture, path, _beside(flows, chosen), _events(said, recording, chosen))
 
 
 def _beside(flows: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> int:
@@ -348,7 +344,7 @@ def document(verdict: Verdict, addresses: bool) -> dict[str, Any]:
             }
             for one in verdict.predictions
         ],
-        "sentence": sentence(verdict),
+        "sentence": wording.verdict_sentence(verdict),
     }
 
 
@@ -369,8 +365,3 @@ def _interval(found: tuple[float, float, float] | None) -> dict[str, float] | No
 def flow_name(flow: Flow, addresses: bool) -> str:
     """Return a flow's name: its ends, or only its number."""
     return str(flow.said["label"]) if addresses else f"flow {flow.said['flow']}"
-
-
-def sentence(verdict: Verdict) -> str:
-    """Return the verdict in sentences that can be read alone."""
-    return wording.verdict_sentence(verdict)

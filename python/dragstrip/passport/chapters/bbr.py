@@ -10,9 +10,8 @@ from typing import Any
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.types import Experiment
 from dragstrip.passport.figures import GOODPUT, RESENT
-from dragstrip.passport.laws import PAYLOAD
 from dragstrip.passport.rows import PLACE, Figure, Path, Row, Rule, Scenario, Subject, Summary
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 NAME = "bbr"
 TITLE = "the example cases of BBR"
@@ -82,7 +81,7 @@ def _bandwidth(stay: Stay, which: str = "last") -> float | None:
 
 
 def _payload_bps(mbit: float) -> float:
-    return mbit * 1e6 * PAYLOAD / FRAME_BYTES
+    return mbit * 1e6 * PAYLOAD_BYTES / FRAME_BYTES
 
 
 def _bdp_bytes(mbit: float, rtt_ms: float) -> float:
@@ -104,15 +103,15 @@ def _figure(
     return Figure(name, unit, more_is_better, read, f"flows[0].phases: {formula}")
 
 
-def _away(
-    mbit: float, at: Callable[[Sequence[Stay]], Stay | None]
-) -> Callable[[Sequence[Stay]], float | None]:
+def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], formula: str) -> Figure:
+    """How far the bandwidth of the algorithm's model is from the path's rate at the end of a stay."""
+
     def away(stays: Sequence[Stay]) -> float | None:
         stay = at(stays)
         found = None if stay is None else _bandwidth(stay)
         return None if found is None else abs(found / _payload_bps(mbit) - 1)
 
-    return away
+    return _figure("bandwidth away", "of the rate", away, formula)
 
 
 def _first(state: str) -> Callable[[Sequence[Stay]], Stay | None]:
@@ -215,9 +214,7 @@ def _filling() -> Iterator[Row]:
         f"STARTUP with endless data at {BASE.name}",
         base,
         (
-            _figure(
-                "bandwidth away", "of the rate", _away(50, _first("startup")), "last bandwidth of STARTUP"
-            ),
+            _bandwidth_away(50, _first("startup"), "last bandwidth of STARTUP"),
             {"most": 0.02},
         ),
         _yes("to DRAIN", _all_lead("startup", "drain"), "what follows STARTUP"),
@@ -343,7 +340,11 @@ def _probes_end_on_loss(stays: Sequence[Stay]) -> bool | None:
 
 def _least_bound(stays: Sequence[Stay]) -> float | None:
     return min(
-        (stay["least"]["inflight_hi"] * PAYLOAD / BDP for stay in stays if "inflight_hi" in stay["least"]),
+        (
+            stay["least"]["inflight_hi"] * PAYLOAD_BYTES / BDP
+            for stay in stays
+            if "inflight_hi" in stay["least"]
+        ),
         default=None,
     )
 
@@ -438,7 +439,7 @@ def _aggregation() -> Iterator[Row]:
             {"least": 2.0},
         ),
         (
-            _figure("bandwidth away", "of the rate", _away(50, _last), "last bandwidth"),
+            _bandwidth_away(50, _last, "last bandwidth"),
             {"most": 0.02},
         ),
     )
@@ -451,14 +452,14 @@ def _aggregation() -> Iterator[Row]:
             _figure(
                 "least window",
                 "packets",
-                lambda stays: min(stay["least"]["cwnd_bytes"] for stay in stays) / PAYLOAD,
+                lambda stays: min(stay["least"]["cwnd_bytes"] for stay in stays) / PAYLOAD_BYTES,
                 "least cwnd_bytes over 1448",
                 True,
             ),
             {"least": 4.0},
         ),
         (
-            _figure("bandwidth away", "of the rate", _away(0.064, _last), "last bandwidth"),
+            _bandwidth_away(0.064, _last, "last bandwidth"),
             {"most": 0.1},
         ),
     )
@@ -485,7 +486,7 @@ def _changes() -> Iterator[Row]:
         15,
         f"10, from {CHANGE_S:g} s 100 Mbit/s at {faster.name}",
         _scenario(faster),
-        (_figure("bandwidth away", "of the rate", _away(100, _last), "last bandwidth"), {"most": 0.1}),
+        (_bandwidth_away(100, _last, "last bandwidth"), {"most": 0.1}),
     )
     yield from _case(
         15,
@@ -502,9 +503,7 @@ def _changes() -> Iterator[Row]:
         f"100, from {CHANGE_S:g} s 10 Mbit/s at {slower.name}",
         _scenario(slower),
         (
-            _figure(
-                "bandwidth away", "of the rate", _away(10, _two_cycles_later), "bandwidth, two probes later"
-            ),
+            _bandwidth_away(10, _two_cycles_later, "bandwidth, two probes later"),
             {"most": 0.02},
         ),
     )

@@ -9,13 +9,13 @@ from dragstrip.passport import laws
 from dragstrip.passport.chapters.graphs import HOPS, parked, parking_lot
 from dragstrip.passport.figures import GOODPUT, LONG, OWN_SHARE, QUEUE_PACKETS, RETRANSMITS, UTILISATION
 from dragstrip.passport.rows import Figure, Law, Path, Row, Rule, Scenario
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 NAME = "theory"
 TITLE = "figure and theory"
 RENO = ("reno", "newreno-freebsd")
 CUBIC = ("cubic", "cubic-freebsd", "cubic-rfc9438")
-LINKS = laws.PAYLOAD / FRAME_BYTES
+LINKS = PAYLOAD_BYTES / FRAME_BYTES
 """The part of a link's rate that is payload."""
 QUICK = ("mathis-0.001", "sawtooth-reno-0.1", "sawtooth-cubic-0.1", "vegas-1", "ware-4")
 """The rows of the quick suite."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dragstrip.results.standings import quantity
-from dragstrip.scenario.paths import Json, PathFacts
+from dragstrip.scenario.paths import FRAME_BYTES, Json, PathFacts
 
 MEDIA = {
     "adsl": "ADSL",
@@ -27,6 +27,12 @@ def qdisc(link: Json) -> Json:
     """Return the link's queue discipline, `noqueue` if it has none."""
     spec = link.get("qdisc")
     return spec if isinstance(spec, Mapping) else {"kind": "noqueue"}
+
+
+def limit_bytes(spec: Json) -> float | None:
+    """Return what a discipline holds at most, packets counted as full frames; None if nothing limits it."""
+    size, packets = spec.get("limit_bytes"), spec.get("limit_packets")
+    return size if packets is None else packets * FRAME_BYTES
 
 
 def queue_text(spec: Json) -> str:
