@@ -9,12 +9,15 @@ import pytest
 
 import dragstrip
 from dragstrip.experiment.types import Experiment
-from dragstrip.report import across, variable
+from dragstrip.report import across, timeline, variable, why
+from dragstrip.report.collect import curves_of
 from dragstrip.report.colours import assign
 from dragstrip.report.figure import Bars, TimeLines
 from dragstrip.report.load import load, middle_of
-from dragstrip.results.standings.quantity import rate
+from dragstrip.results.standings import span
+from dragstrip.results.standings.quantity import percent, rate
 from dragstrip.results.standings.setups import algorithms_of, setups_of
+from dragstrip.results.standings.stats import rows_of
 
 QUEUES = ["bfifo limit 100kb", "fq_codel"]
 
@@ -105,3 +108,96 @@ def test_another_discipline_is_no_number(tmp_path: Path) -> None:
     dragstrip.run(experiment([*QUEUES, "bfifo limit 40kb"]), tmp_path / "out", report=False)
     bundle = load(tmp_path / "out")
     assert variable.figure(setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))) is None
+
+
+def together(queues: list[str]) -> Experiment:
+    return Experiment.build(
+        {
+            "name": "buffers",
+            "title": "Who gets the path?",
+            "duration": "5s",
+            "path": {"rate": "10mbit", "rtt": "40ms"},
+            "flows": [{"cc": "cubic"}, {"cc": "vegas"}],
+            "vary": {"path.queue": queues},
+        }
+    )
+
+
+MANY = ["0.5bdp", "1bdp", "4bdp", "fq_codel"]
+
+
+def test_many_set_ups_are_summed_up(tmp_path: Path) -> None:
+    document: dict[str, Any] = dragstrip.run(together(MANY), tmp_path / "out", report=False)
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    said = [it.striptags() for it in span.sentences([(setup, rows_of(setup)) for setup in setups])]
+    shares: dict[str, list[float]] = {"cubic": [], "vegas": []}
+    for run in document["runs"]:
+        bytes_of = {flow["cc"]: flow["goodput_bps"] for flow in run["flows"]}
+        for cc, found in shares.items():
+            found.append(bytes_of[cc] / sum(bytes_of.values()))
+    ahead = sum(share > 0.5 for share in shares["cubic"])
+    assert (
+        "cubic has the highest goodput in "
+        + (f"all {len(MANY)} setups" if ahead == len(MANY) else f"{ahead} of {len(MANY)} setups")
+        in said[0]
+    )
+    for cc, sentence in zip(shares, said[1:], strict=True):
+        least, greatest = min(shares[cc]), max(shares[cc])
+        ends = [f"{percent(share)} ({setups[shares[cc].index(share)].short})" for share in (least, greatest)]
+        expected = f"{cc} gets {ends[0]} to {ends[1]} of the bytes."
+        assert sentence == " ".join(expected.split())  # without thin spaces, as striptags leaves it
+    # Two set-ups have a sentence each instead.
+    assert span.sentences([(setup, rows_of(setup)) for setup in setups[:2]]) == []
+
+
+def test_explanations_alike_are_told_once(tmp_path: Path) -> None:
+    dragstrip.run(together(MANY), tmp_path / "out", report=False)
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    groups = why.common(setups)
+    rules = [setup.runs[0].summary["why"][0] for setup in setups]
+    first = [(found["rule"], tuple(found["flows"])) for found in rules]
+    assert [group.count for group in groups] == sorted(
+        (first.count(each) for each in dict.fromkeys(first)), reverse=True
+    )
+    assert groups[0].count > 1
+    for group in groups:
+        assert group.of == len(setups)
+        own = rules[setups.index(group.setup)]
+        assert group.reason.sentences[0] == own["sentence"]
+        assert group.setup.short in group.where
+        assert first.count((own["rule"], tuple(own["flows"]))) == group.count
+
+
+def test_small_figures_have_common_scales(tmp_path: Path) -> None:
+    dragstrip.run(together(MANY), tmp_path / "out", figures=["svg"])
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    curves = [curves_of(setup) for setup in setups]
+    figures = timeline.multiples(list(zip(setups, curves, strict=True)))
+    assert [figure.title for figure in figures] == [setup.short for setup in setups]
+    scales = []
+    for figure in figures:
+        assert isinstance(figure.content, TimeLines)
+        scales.append([panel.y for panel in figure.content.panels])
+        for panel in figure.content.panels:
+            assert [stroke.label for stroke in panel.strokes] == ["cubic", "vegas"]
+            for stroke in panel.strokes:
+                assert max(float(curve.y.max()) for curve in stroke.curves) <= panel.y.high
+    assert all(scale == scales[0] for scale in scales)
+    assert (tmp_path / "out" / "figures" / "multiples.svg").exists()
+
+
+def test_many_set_ups_stand_in_rows(tmp_path: Path) -> None:
+    dragstrip.run(together(MANY), tmp_path / "out", report=False)
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    table = across.table(setups)
+    assert table is not None
+    assert [head for head, _ in table.heads][:4] == ["Algorithm", "Setup", "Goodput", "Goodput − A"]
+    assert [row[1].text for row in table.rows] == [
+        f"{letter}: {setup.short}"
+        for _ in ("cubic", "vegas")
+        for letter, setup in zip("ABCD", setups, strict=True)
+    ]

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dragstrip
+from dragstrip.experiment.types import Experiment
 from dragstrip.report import embed, viewer
 from dragstrip.report.colours import KNOWN, ON_DARK
 from dragstrip.report.figure import Axis, Figure, Panel, Part, Pie, Stroke, TimeLines
@@ -421,6 +423,33 @@ def test_long_names_stay_within_a_narrow_picture(browser: Browser, tmp_path: Pat
         assert all(inside for _, inside in figure["texts"]), (figure["name"], figure["texts"])
     shown = "[...document.querySelectorAll('svg.plot text.figure')].map((text) => text.textContent)"
     assert "50.0 %" in page.value(shown)
+    page.close()
+
+
+def test_many_setups_are_folded_and_open_by_their_address(browser: Browser, tmp_path: Path) -> None:
+    experiment = Experiment.build(
+        {
+            "title": "buffers",
+            "duration": "3s",
+            "path": {"rate": "5mbit", "rtt": "20ms"},
+            "flows": [{"cc": "cubic"}, {"cc": "vegas"}],
+            "vary": {"path.queue": ["0.5bdp", "1bdp", "fq_codel"]},
+        }
+    )
+    dragstrip.run(experiment, tmp_path / "out")
+    page = browser.page(tmp_path / "out" / "report.html")
+    drawn = "[...document.querySelectorAll('#setup-%d .chart')].map((it) => it.childElementCount)"
+    small = page.value(
+        "[...document.querySelectorAll('#multiples .chart')].map((it) => it.childElementCount)"
+    )
+    assert len(small) == 3
+    assert all(small)
+    assert not any(page.value(drawn % 2))
+    page.value("location.hash = '#setup-2'")
+    page.wait_for(lambda: all(page.value(drawn % 2)))
+    assert page.value("document.querySelectorAll('details.setup[open]').length") == 1
+    assert not any(page.value(drawn % 3))
+    assert page.complaints() == []
     page.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
 from dragstrip.report.load import middle_of
@@ -13,9 +14,10 @@ from dragstrip.results.standings.quantity import RATES, TIMES_MS, Unit, median, 
 from dragstrip.results.standings.setups import Bout, Contender, Setup
 from dragstrip.results.standings.stats import goodput_bps, retransmit_rate, rtt_ms
 
-# Columns of a table that can be read; more setups are a sweep's business.
+# Bars that can be read; more setups are a sweep's business.
 SETUPS_MAX = 6
 LETTERS = "ABCDEF"
+DIFFERENCES = "Differences between runs with one seed: the median and, in small type, the range."
 
 
 @dataclass(frozen=True)
@@ -77,34 +79,71 @@ def figures(setups: Sequence[Setup]) -> list[Figure]:
 
 
 def table(setups: Sequence[Setup]) -> Table | None:
-    """Return medians in every set-up, with differences from the first seed by seed, or None as `figures`."""
+    """Return medians in every set-up, with differences from the first seed by seed, or None as `figures`.
+
+    Two set-ups stand in columns, with a row per contender and measure; more stand in rows.
+    """
     shared = _shared(setups)
     if not shared:
         return None
-    letters = LETTERS[: len(setups)]
+    return _in_columns(setups, shared) if len(setups) == 2 else _in_rows(setups, shared)
+
+
+def _in_columns(setups: Sequence[Setup], shared: Sequence[str]) -> Table:
     heads = [("Algorithm", ""), ("Measure", "")]
-    heads += [(letter, setup.title) for letter, setup in zip(letters, setups, strict=True)]
-    heads += [(f"{letter} − A", "Median difference of the same seeds") for letter in letters[1:]]
+    heads += [(letter, setup.title) for letter, setup in zip(LETTERS, setups, strict=False)]
+    heads.append(("B − A", "Median difference of the same seeds"))
     rows, algorithms = [], []
     for name in shared:
-        contenders = [contender_of(setup, name) for setup in setups]
-        first = next(contender for contender in contenders if contender is not None)
-        for measure in MEASURES:
-            values = [values_of(contender, measure) for contender in contenders]
-            if not any(values):
-                continue
-            most = max(max(by_seed.values(), default=0.0) for by_seed in values)
-            text = quantity.rates(most) if measure.units is RATES else measure.text
-            own = measure is MEASURES[0]
+        first, measured = _measured(setups, name)
+        for measure, text, values in measured:
+            own = measure is measured[0][0]
             who = Cell(name, colour=first.colour, number=False) if own else Cell("", number=False)
             middles = [Cell(text(median(by_seed.values()))) for by_seed in values]
-            apart = [_difference(values[0], other, measure) for other in values[1:]]
-            rows.append([who, Cell(measure.title, number=False), *middles, *apart])
+            apart = _difference(values[0], values[1], measure)
+            rows.append([who, Cell(measure.title, number=False), *middles, apart])
             algorithms.append(first.cc)
-    titles = "; ".join(f"{letter}: {setup.short}" for letter, setup in zip(letters, setups, strict=True))
-    caption = f"{titles}. Differences between runs with one seed: the median and, in small type, the range."
-    deciding = frozenset(["Algorithm", "Measure", "A", *(f"{letter} − A" for letter in letters[1:])])
-    return Table(heads, rows, caption, algorithms, deciding)
+    caption = f"A: {setups[0].short}; B: {setups[1].short}. {DIFFERENCES}"
+    return Table(heads, rows, caption, algorithms, frozenset(["Algorithm", "Measure", "A", "B − A"]))
+
+
+def _in_rows(setups: Sequence[Setup], shared: Sequence[str]) -> Table:
+    heads = [("Algorithm", ""), ("Setup", "")]
+    for measure in MEASURES:
+        heads += [(measure.title, ""), (f"{measure.title} − A", "Median difference of the same seeds")]
+    rows, algorithms = [], []
+    for name in shared:
+        first, measured = _measured(setups, name)
+        known = {measure.name: (text, values) for measure, text, values in measured}
+        for at, setup in enumerate(setups):
+            who = Cell("", number=False) if at else Cell(name, colour=first.colour, number=False)
+            cells = [who, Cell(f"{LETTERS[at]}: {setup.short}", number=False)]
+            for measure in MEASURES:
+                text, values = known.get(measure.name, (measure.text, [{}] * len(setups)))
+                cells += [
+                    Cell(text(median(values[at].values()))),
+                    _difference(values[0], values[at], measure) if at else Cell(""),
+                ]
+            rows.append(cells)
+            algorithms.append(first.cc)
+    deciding = frozenset(["Algorithm", "Setup", *(measure.title for measure in MEASURES[:2])])
+    return Table(heads, rows, DIFFERENCES, algorithms, deciding)
+
+
+Measured: TypeAlias = tuple[Measure, Callable[[float | None], str], list[dict[object, float]]]
+
+
+def _measured(setups: Sequence[Setup], name: str) -> tuple[Contender, list[Measured]]:
+    """Return that contender, and each measure of it with its words and its values in every set-up."""
+    contenders = [contender_of(setup, name) for setup in setups]
+    found: list[Measured] = []
+    for measure in MEASURES:
+        values = [values_of(contender, measure) for contender in contenders]
+        if any(values):
+            most = max(max(by_seed.values(), default=0.0) for by_seed in values)
+            text = quantity.rates(most) if measure.units is RATES else measure.text
+            found.append((measure, text, values))
+    return next(contender for contender in contenders if contender is not None), found
 
 
 def _shared(setups: Sequence[Setup]) -> list[str]:

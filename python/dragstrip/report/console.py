@@ -21,9 +21,9 @@ from dragstrip.io.progress import ProgressMessages, say
 from dragstrip.io.terminal import Terminal
 from dragstrip.io.untrusted import printable
 from dragstrip.pool import Outcome, Watcher
-from dragstrip.report.why import counterfactual
+from dragstrip.report import why
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import quantity
+from dragstrip.results.standings import quantity, span
 from dragstrip.results.standings.path import qdisc, queue_text
 from dragstrip.results.standings.setups import Contender, Planned, Setup, setups_of
 from dragstrip.results.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
@@ -32,7 +32,7 @@ from dragstrip.scenario.paths import link_facts
 
 UNKNOWN = "–"
 SENTENCES_MAX = 4
-"""Set-ups whose verdict is printed as a sentence, at most; the page has all."""
+"""Set-ups whose verdict is printed as a sentence where nothing sums them up, at most; the page has all."""
 
 
 @contextmanager
@@ -194,16 +194,25 @@ def show_result(
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
     show_reasons(console, setups, folder)
-    compared = [setup for setup in setups if len(setup.contenders) > 1]
-    for setup in compared if len(compared) <= SENTENCES_MAX else []:
-        sentence = headline(setup, rows_of(setup), brief=setup is not compared[0]).striptags()
-        console.print(f"{setup.short}: {sentence}" if len(setups) > 1 else sentence)
+    for sentence in _answers(setups):
+        console.print(sentence)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
         if (ablations := _ablations_table(document["claims"])) is not None:
             console.print(ablations)
     for failure in document["failed"]:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}")
+
+
+def _answers(setups: Sequence[Setup]) -> Iterator[str]:
+    """Yield who is ahead: a sentence for each set-up that compares something; many set-ups are summed up."""
+    if summed := span.sentences([(setup, rows_of(setup)) for setup in setups]):
+        yield from (sentence.striptags() for sentence in summed)
+        return
+    compared = [setup for setup in setups if len(setup.contenders) > 1]
+    for setup in compared if len(compared) <= SENTENCES_MAX else []:
+        sentence = headline(setup, rows_of(setup), brief=setup is not compared[0]).striptags()
+        yield f"{setup.short}: {sentence}" if len(setups) > 1 else sentence
 
 
 REASONS_MAX = 12
@@ -228,7 +237,6 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
         table.add_column(heading, overflow="fold")
     for heading in ("reduc-\ntions", "time-\nouts", "link\nidle"):
         table.add_column(heading, justify="right", no_wrap=True)
-    sentences: dict[str, str] = {}
     for setup, contender in shown:
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
         if not limited:
@@ -238,21 +246,31 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
         name = _row_name(setups, setup, contender)
         spent = [parts_text(part, "\n", 3) for part in ((limited, states) if wide else (limited,))]
         table.add_row(name, *spent, *counts, idle)
-        first = contender.bouts[0].run.summary
-        if first["why"]:
-            where = f"{setup.short}: " if len(setups) > 1 else ""
-            sentences.setdefault(first["recording"], f"{where}{first['why'][0]['sentence']}.")
-            if other := first["why"][0].get("without"):
-                again = f"dragstrip run {(folder or Path()) / other['experiment']}"
-                sentences.setdefault(f"{first['recording']} without", counterfactual(other, again))
     if table.row_count:
         console.print(table)
-    for sentence in sentences.values():
+    for sentence in _explanations(setups, folder or Path()):
         console.print(sentence)
     if len(rows) > len(shown):
         console.print(
             f"(explanations for the first {len(shown)} of {len(rows)} rows; the report has them all)"
         )
+
+
+def _explanations(setups: Sequence[Setup], folder: Path) -> Iterator[str]:
+    """Yield the first sentence of every explanation, or of many set-ups those that hold in most of them."""
+    if len(setups) >= span.SETUPS_MIN:
+        told = [(f"{group.where}: ", group.reason) for group in why.common(setups)]
+    else:
+        told = [
+            (f"{setup.short}: " if len(setups) > 1 else "", reason)
+            for setup in setups
+            for reason in why.reasons(setup)[:REASONS_MAX]
+        ]
+    for where, reason in told:
+        yield f"{where}{reason.sentences[0]}."
+        if reason.without:
+            again = f"dragstrip run {folder / reason.without['experiment']}"
+            yield why.counterfactual(reason.without, again)
 
 
 def _text(figure: float | None, factor: float, unit: str = "") -> str:

@@ -19,14 +19,14 @@ from markupsafe import Markup
 from dragstrip import _core
 from dragstrip.errors import BadInputError
 from dragstrip.io import untrusted
-from dragstrip.report import across, embed, variable, viewer
+from dragstrip.report import across, embed, variable, viewer, why
 from dragstrip.report.cautions import of_builds
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
 from dragstrip.report.tables import Table, overview
 from dragstrip.report.why import Reason
-from dragstrip.results.standings import quantity
+from dragstrip.results.standings import quantity, span
 from dragstrip.results.standings.setups import Setup, shared_words
 from dragstrip.results.standings.stats import Row
 from dragstrip.results.standings.verdict import Verdict
@@ -94,10 +94,19 @@ class Claim:
 
 
 def render(
-    bundle: Bundle, sections: list[Section], colours: Mapping[str, str], agreement: Markup | None = None
+    bundle: Bundle,
+    sections: list[Section],
+    colours: Mapping[str, str],
+    multiples: Sequence[Figure] = (),
+    agreement: Markup | None = None,
 ) -> str:
-    """Return the whole page as HTML; `agreement` is a section that compares two engines."""
+    """Return the whole page as HTML.
+
+    `multiples` are small figures of many set-ups; `agreement` is a section that compares two engines.
+    """
     look, script = style(), viewer.script()
+    setups = [section.setup for section in sections]
+    along = variable.figure(setups)
     template = _environment().get_template("page.html")
     return template.render(
         bundle=bundle,
@@ -105,10 +114,14 @@ def render(
         agreement=agreement,
         claims=claims(bundle),
         overview=overview([(section.setup, section.rows) for section in sections]),
-        shared=", ".join(shared_words([section.setup for section in sections])),
-        across=across.table([section.setup for section in sections]),
-        across_figures=[drawn(figure) for figure in across.figures([section.setup for section in sections])],
-        along=[drawn(it) for it in (variable.figure([section.setup for section in sections]),) if it],
+        shared=", ".join(shared_words(setups)),
+        summed=span.sentences([(section.setup, section.rows) for section in sections]),
+        common=why.common(setups),
+        many_min=span.SETUPS_MIN,
+        across=across.table(setups),
+        across_figures=[] if along else [drawn(figure) for figure in across.figures(setups)],
+        along=[drawn(along)] if along else [],
+        multiples=[drawn(figure) for figure in multiples],
         builds=of_builds(bundle.runs),
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,18 +77,7 @@ def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
     scales = [s for s in _common_scales(setup, curves) if not (s.key == "queue" and setup.together)]
     if not scales:
         return None
-    panels = []
-    for scale in scales:
-        strokes = capacity(setup, scale.unit) if scale.key == "throughput" else []
-        for entry in curves:
-            lines, contender = entry.panels[scale.key], entry.contender
-            scaled = [Curve(curve.x, curve.y / scale.unit.divisor) for curve in lines.main]
-            if scaled:
-                look = Stroke(
-                    scaled, contender.colour, 1.3, dash=contender.dash, label=contender.title, main=True
-                )
-                strokes.append(look)
-        panels.append(Panel(_axis(scale), strokes, scale.rule))
+    panels = [_overlaid(setup, curves, scale) for scale in scales]
     return Figure(
         "overlay",
         "All on one axis",
@@ -98,6 +88,52 @@ def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
         ),
         list(dict.fromkeys(entry.contender.cc for entry in curves)),
     )
+
+
+MULTIPLES = ("rtt", "throughput")
+"""What is drawn of each of many set-ups."""
+
+
+def multiples(drawn: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure]:
+    """Return one small figure per set-up, with all its contenders, on scales that all figures have in common.
+
+    Empty if a set-up has more contenders than one panel can show, or if there is nothing to draw.
+    """
+    if not all(1 <= len(curves) <= OVERLAID_MAX for _, curves in drawn):
+        return []
+    scales = [{s.key: s for s in _common_scales(setup, curves)} for setup, curves in drawn]
+    keys = [key for key in MULTIPLES if all(key in known for known in scales)]
+    tops = {key: max(known[key].top for known in scales) for key in keys}
+    units = {key: unit_for(tops[key], UNITS[look.panel(key)[1]]) for key in keys}
+    end_s = max(setup.end_s for setup, _ in drawn)
+    figures = []
+    for number, ((setup, curves), known) in enumerate(zip(drawn, scales, strict=True), 1):
+        common = [replace(known[key], top=tops[key], unit=units[key]) for key in keys]
+        panels = [_overlaid(setup, curves, replace(scale, rule=None)) for scale in common]
+        who = quantity.listing([entry.contender.title for entry in curves])
+        figures.append(
+            Figure(
+                f"multiple-{number}",
+                setup.short,
+                f"{who} over {quantity.seconds(setup.end_s)}; {setup.title}.",
+                TimeLines(Axis("Time (s)", 0, end_s, "s"), panels, WIDTHS[2], 60, marks(setup)),
+                list(dict.fromkeys(entry.contender.cc for entry in curves)),
+            )
+        )
+    return figures if keys else []
+
+
+def _overlaid(setup: Setup, curves: list[Curves], scale: _Scale) -> Panel:
+    """Return a panel with a curve per contender."""
+    strokes = capacity(setup, scale.unit) if scale.key == "throughput" else []
+    for entry in curves:
+        lines, contender = entry.panels[scale.key], entry.contender
+        scaled = [Curve(curve.x, curve.y / scale.unit.divisor) for curve in lines.main]
+        if scaled:
+            strokes.append(
+                Stroke(scaled, contender.colour, 1.3, dash=contender.dash, label=contender.title, main=True)
+            )
+    return Panel(_axis(scale), strokes, scale.rule)
 
 
 # More than these would be a curtain; a trace of values shows in the curve of the capacity.

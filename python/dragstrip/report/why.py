@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragstrip.report.tables import Cell, Table
@@ -23,6 +23,10 @@ class Reason:
     who: Contender | None
     sentences: list[str]
     repeats: str = ""
+    about: tuple[str, ...] = ()
+    """The rule of the first sentence, and its flows where several share the run."""
+    without: Json | None = None
+    """What a run without the first sentence's cause shows, if one was made."""
 
 
 def reasons(setup: Setup) -> list[Reason]:
@@ -31,6 +35,43 @@ def reasons(setup: Setup) -> list[Reason]:
         return _named([_reason(None, [run.summary for run in setup.runs])])
     whose = (_reason(c, [bout.run.summary for bout in c.bouts]) for c in setup.contenders)
     return _named(whose)
+
+
+COMMON_MAX = 4
+"""Explanations told of many set-ups, at most: those that hold in most of them."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """What comes first in the explanations of several set-ups, as the first of them has it."""
+
+    reason: Reason
+    setup: Setup
+    count: int
+    of: int
+    """Set-ups that explain this contender, or of flows that share a run, all that do."""
+
+    @property
+    def where(self) -> str:
+        """The set-up whose figures are told, and how many are alike."""
+        few = f"In {self.count} of {self.of} setups, such as {self.setup.short}"
+        return self.setup.short if self.count == 1 else few
+
+
+def common(setups: Sequence[Setup]) -> list[Common]:
+    """Group set-ups by the rule and the flows of their first sentence; the largest groups come first."""
+    groups: dict[tuple[str, ...], list[tuple[Setup, Reason]]] = {}
+    explained: dict[str, int] = {}
+    for setup in setups:
+        for reason in reasons(setup):
+            who = reason.who.title if reason.who else ""
+            explained[who] = explained.get(who, 0) + 1
+            groups.setdefault((who, *reason.about), []).append((setup, reason))
+    found = [
+        Common(members[0][1], members[0][0], len(members), explained[who])
+        for (who, *_), members in groups.items()
+    ]
+    return sorted(found, key=lambda group: -group.count)[:COMMON_MAX]
 
 
 def _named(reasons: Iterable[Reason]) -> list[Reason]:
@@ -45,7 +86,11 @@ def _reason(who: Contender | None, runs: list[Json]) -> Reason:
     if first and len(runs) > 1:
         same = sum(bool(other) and other[0].get("rule") == first[0].get("rule") for other in findings)
         repeats = f"the first holds in {same} of {len(runs)} repeats"
-    return Reason(who, sentences, repeats)
+    if not first:
+        return Reason(who, sentences)
+    flows = first[0].get("flows") or [] if who is None else []
+    about = (str(first[0].get("rule")), *map(str, flows))
+    return Reason(who, sentences, repeats, about, first[0].get("without"))
 
 
 def _told(finding: Json) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from markupsafe import Markup
@@ -23,13 +24,13 @@ from dragstrip.report import (
     why,
 )
 from dragstrip.report.cautions import cautions
-from dragstrip.report.collect import curves_of, shares_of
+from dragstrip.report.collect import Curves, curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, load
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.results.standings import path as paths
-from dragstrip.results.standings import quantity, verdict
+from dragstrip.results.standings import quantity, span, verdict
 from dragstrip.results.standings.quantity import RATES
 from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
 from dragstrip.results.standings.stats import rows_of
@@ -59,15 +60,22 @@ def write_report(
     bundle = bundle or load(out_dir)
     colours = assign(algorithms_of(bundle.runs))
     setups = setups_of(bundle.runs, colours)
-    sections = [_section(setup, number, colours) for number, setup in enumerate(setups, 1)]
-    html = page.render(bundle, sections, colours, beside(bundle))
+    curves = [curves_of(setup) for setup in setups[:SETUPS_DRAWN_MAX]]
+    sections = [
+        _section(setup, number, colours, drawn)
+        for number, (setup, drawn) in enumerate(zip_longest(setups, curves), 1)
+    ]
+    multiples = []
+    if len(setups) >= span.SETUPS_MIN:
+        multiples = timeline.multiples(list(zip(setups, curves, strict=False)))
+    html = page.render(bundle, sections, colours, multiples, beside(bundle))
     page_file = out_dir / "report.html"
     with adding(out_dir, page_file) as draft:
         (draft / page_file.name).write_text(html, encoding="utf-8")
         if figures.endings:
             pictures = draft / "figures"
             (draft / "figures").mkdir()
-            _export_across(setups, pictures, figures)
+            _export_across(setups, multiples, pictures, figures)
             for prefix, section in zip(prefixes(setups), sections, strict=True):
                 _export(section, pictures, prefix, figures)
     return page_file
@@ -92,10 +100,9 @@ def _file_name(text: str) -> str:
     return _BETWEEN_WORDS.sub("-", text.lower())[:NAME_MAX].strip("-.")
 
 
-def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section:
+def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Curves] | None) -> page.Section:
     rows = rows_of(setup)
-    drawn = number <= SETUPS_DRAWN_MAX
-    groups = charts.all_figures(setup, rows, curves_of(setup), shares_of(setup)) if drawn else {}
+    groups = {} if curves is None else charts.all_figures(setup, rows, curves, shares_of(setup))
     wide, tall = picture.draw(setup.scenarios, colours)
     return page.Section(
         setup=setup,
@@ -117,7 +124,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
         pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
-        drawn=drawn,
+        drawn=curves is not None,
     )
 
 
@@ -130,8 +137,10 @@ def _idle(setup: Setup) -> str:
     return f"A ping over the idle path takes {time}." if kind == "idle" else f"Delays add up to {time}."
 
 
-def _export_across(setups: Sequence[Setup], draft: Path, paper: Paper) -> None:
-    """Write the figures that compare set-ups."""
+def _export_across(setups: Sequence[Setup], multiples: Sequence[Figure], draft: Path, paper: Paper) -> None:
+    """Write the figures that compare set-ups, the small ones over time side by side in one."""
+    if multiples and paper.pictures:
+        render.export(draft, "multiples", render.timeline(multiples, "", paper.width_pt), paper)
     along = variable.figure(setups)
     for figure in [*([along] if along else []), *across.figures(setups)]:
         _export_rows(figure, draft, "", paper)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import shown
+from . import shown, summed
 from .expected import (
     RETRANSMIT_TIE,
     TIE,
@@ -52,7 +52,9 @@ def check(out: Path, terminal: str) -> str:
     if len(found) > 1:
         _overview(page, found)
         _across(page, found)
-    _terminal(terminal, found)
+    if len(found) >= summed.SETUPS_MIN:
+        summed.check(_summing(page), [_summed(section) for section in found])
+    _terminal(terminal, found, _summing(page))
     return (
         "repeats"
         if any(len(row.runs) > 1 for row in rows)
@@ -131,25 +133,29 @@ def _section(page: Node, node: Node, left: list[Row], sections: int) -> Section:
         together=together,
         draws=False,
     )
-    answers = page.all("section", "answer")[0].all("p")
-    here = (
-        answers[0]
-        if sections == 1
-        else next(
-            answer
-            for answer in answers
-            for a in answer.all("a")
-            if a.attributes["href"] == f"#{node.attributes['id']}"
-        )
-    )
     setup.title = _title_of(captions)
-    setup.short = here.all("a")[0].text if sections > 1 else setup.title
-    setup.headline = here.text.removeprefix(f"{setup.short}: ")
+    setup.short, setup.headline = _headline(page, node, setup.title, sections)
     # Where several set-ups are listed, each is called by what sets it apart.
     unknown = set(setup.short.split(", ")) - set(setup.title.split(", "))
     assert not unknown, f"{setup.short}: its path is called {setup.title}"
-    _check_setup(setup, node, table, here)
+    _check_setup(setup, node, table)
     return setup
+
+
+def _headline(page: Node, node: Node, title: str, sections: int) -> tuple[str, str]:
+    """What a set-up is called where several are listed, and its sentence: folded with it if there are many."""
+    answers = page.all("section", "answer")[0].all("p")
+    if sections == 1:
+        return title, answers[0].text
+    if sections >= summed.SETUPS_MIN:
+        overview = shown.table(page.all("table", "overview")[0])
+        names = [cells["Setup"].text for cells in overview.rows if cells["Setup"].text]
+        number = int(node.attributes["id"].removeprefix("setup-"))
+        return names[number - 1], node.all("span", "headline")[0].text
+    link = f"#{node.attributes['id']}"
+    here = next(it for it in answers for a in it.all("a") if a.attributes["href"] == link)
+    short = here.all("a")[0].text
+    return short, here.text.removeprefix(f"{short}: ")
 
 
 def _title_of(captions: Sequence[str]) -> str:
@@ -209,7 +215,7 @@ def _nearest(rows: list[Row], cells: dict[str, Cell], columns: Any) -> str:
     return "\n".join(said)
 
 
-def _check_setup(setup: Section, node: Node, table: Table, answer: Node) -> None:
+def _check_setup(setup: Section, node: Node, table: Table) -> None:
     runs = [run for row in setup.rows for run in row.runs]
     repeats = max(len(row.runs) for row in setup.rows)
     captions = " ".join(part.text for part in node.all("p", "note"))
@@ -610,22 +616,59 @@ def _across(page: Node, found: list[Section]) -> None:
     name = ""
     for cells in table.rows:
         name = cells["Algorithm"].text or name
-        measure = columns[cells["Measure"].text]
-        figures = [_of_name(section, name, measure) for section in found]
-        for letter, figure in zip("ABCDEF", figures, strict=False):
-            assert says(cells[letter].text, figure.middle if figure else None), (
-                f"across: {name}: {_text(cells)}, {figure}"
-            )
-        for letter, figure in list(zip("ABCDEF", figures, strict=False))[1:]:
-            first, cell = figures[0], cells[f"{letter} − A"]
-            apart = (
-                [figure.values[s] - first.values[s] for s in first.values if s in figure.values]
-                if first and figure
-                else []
-            )
-            assert says(cell.text, median(apart) if apart else None), (
-                f"across: {name}: {_text(cells)}: {apart}"
-            )
+        if "Measure" in cells:
+            title = cells["Measure"].text
+            figures = [_of_name(section, name, columns[title]) for section in found]
+            _across_says(cells, "A", name, figures[0])
+            _across_says(cells, "B", name, figures[1])
+            _across_says(cells, "B − A", name, _apart(*figures))
+            continue
+        at = "ABCDEF".index(cells["Setup"].text[0])
+        _is(cells["Setup"].text, f"{'ABCDEF'[at]}: {found[at].short}", f"across: {name}")
+        for title, head in columns.items():
+            first, here = (_of_name(section, name, head) for section in (found[0], found[at]))
+            _across_says(cells, title, name, here.middle if here else None)
+            if at:
+                _across_says(cells, f"{title} − A", name, _apart(first, here))
+
+
+def _across_says(cells: dict[str, Cell], head: str, name: str, figure: Statistic | float | None) -> None:
+    value = figure.middle if isinstance(figure, Statistic) else figure
+    assert says(cells[head].text, value), f"across: {name}: {_text(cells)}: {head} {figure}"
+
+
+def _apart(first: Statistic | None, other: Statistic | None) -> float | None:
+    """The median difference of the same seeds."""
+    if first is None or other is None:
+        return None
+    apart = [other.values[seed] - value for seed, value in first.values.items() if seed in other.values]
+    return median(apart) if apart else None
+
+
+def _summing(page: Node) -> list[str]:
+    """The sentences of the answer that sum up set-ups: neither what all share, nor explanations, nor grades.
+
+    None where every set-up has its own.
+    """
+    answers = page.all("section", "answer")[0].all("p")
+    if any(a.attributes["href"].startswith("#setup-") for p in answers for a in p.all("a")):
+        return []
+    return [
+        p.text for p in answers if not {"because", "tally"} & set(p.kinds) and not p.text.startswith("All ")
+    ]
+
+
+def _summed(section: Section) -> summed.Summed:
+    entries = {
+        name: summed.Entry(
+            row.over(row.share),
+            row.over(row.goodput),
+            row.over(row.rtt("p50")),
+            row.group.algorithm != "udp",
+        )
+        for name, row in zip(section.names, section.rows, strict=True)
+    }
+    return summed.Summed(section.short, entries, _judged(section, "Goodput")[0])
 
 
 def _of_name(section: Section, name: str, head: str) -> Statistic | None:
@@ -648,7 +691,7 @@ DIGITS = {
 }
 
 
-def _terminal(text: str, found: list[Section]) -> None:
+def _terminal(text: str, found: list[Section], sums: list[str]) -> None:
     lines = text.splitlines()
     rule = next(number for number, line in enumerate(lines) if line.strip().startswith("──"))
     heads = " ".join(lines[rule - 2 : rule])
@@ -683,7 +726,8 @@ def _terminal(text: str, found: list[Section]) -> None:
             assert right, f"terminal: {line.strip()}: {word}, expected {figure}"
         assert not several or int(line.split()[-len(wanted) - 1]) == len(row.group.numbers), line
         assert row.group.algorithm in line, f"terminal: {line}: of {row.group.algorithm}"
-    compared = [section for section in found if len(section.rows) > 1]
     flat = re.sub(r"\s+", " ", text)
-    for section in compared if len(compared) <= 4 else []:
-        assert re.sub(r"\s+", " ", section.headline) in flat, f"terminal: not {section.headline}"
+    compared = [section.headline for section in found if len(section.rows) > 1]
+    each = compared if len(compared) <= 4 else []
+    for said in each if len(found) < summed.SETUPS_MIN else sums or each:
+        assert re.sub(r"\s+", " ", said) in flat, f"terminal: not {said}"

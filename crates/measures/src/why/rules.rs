@@ -78,9 +78,9 @@ fn name(facts: &Facts, flow: &Flow) -> String {
     if alone { flow.cc.clone() } else { flow.label.clone() }
 }
 
-/// What a link is called in a sentence: by its name only where there are several bottlenecks.
+/// What a link is called in a sentence: with its name where there are several bottlenecks.
 fn called(facts: &Facts, link: &Link) -> String {
-    if facts.links.len() > 1 { link.name.clone() } else { "the bottleneck".to_owned() }
+    if facts.links.len() > 1 { format!("the bottleneck {}", link.name) } else { "the bottleneck".to_owned() }
 }
 
 fn underused(facts: &Facts, flow: &Flow) -> bool {

@@ -35,8 +35,15 @@ function linkOf(links, group, place, drawn) {
   };
 }
 
+/** Opens the set-up that the address names. */
+function unfold() {
+  document.getElementById(location.hash.slice(1))?.querySelector("details.setup")?.setAttribute("open", "");
+}
+
 function start() {
   watch();
+  unfold();
+  addEventListener("hashchange", unfold);
   const links = new Map();
   const drawn = new Map();
   const form = document.querySelector(".toggles");
@@ -46,7 +53,8 @@ function start() {
   const draw = (host) => {
     const { figure, link, width: before } = drawn.get(host);
     const width = Math.floor(host.clientWidth);
-    if (!width || width === before) return;
+    // What is folded away is drawn when it opens.
+    if (!width || width === before || host.checkVisibility?.() === false) return;
     drawn.get(host).width = width;
     host.replaceChildren();
     KINDS[figure.kind].draw(figure, host, width, link);

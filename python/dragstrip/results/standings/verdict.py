@@ -44,7 +44,7 @@ def verdicts(setup: Setup, rows: list[Row]) -> list[Verdict]:
 
 def _all(setup: Setup, rows: list[Row]) -> list[Verdict | None]:
     tcp = [row for row in rows if row.contender.is_tcp]
-    judged = [_data(setup, rows)]
+    judged = [highest_goodput(setup, rows)]
     if not setup.together:  # Who shares a queue, shares its delay.
         p95 = [(row, row.rtt_p95_ms) for row in tcp]
         judged += [
@@ -55,7 +55,8 @@ def _all(setup: Setup, rows: list[Row]) -> list[Verdict | None]:
     return [*judged, _verdict(setup, "Lowest retransmission rate", again, quantity.percent)]
 
 
-def _data(setup: Setup, rows: list[Row]) -> Verdict | None:
+def highest_goodput(setup: Setup, rows: list[Row]) -> Verdict | None:
+    """Return who has the highest goodput and who the lowest, or None if the rows are not to be compared."""
     figures = [(row, row.goodput_bps) for row in rows]
     return _verdict(setup, "Highest goodput", figures, quantity.rate, most=True)
 
@@ -147,7 +148,7 @@ def headline(setup: Setup, rows: list[Row], brief: bool = False) -> Markup:
 def _apart(setup: Setup, rows: list[Row]) -> Markup:
     """Return the sentence for contenders that each had the path to themselves."""
     sentences = []
-    data = _data(setup, rows)
+    data = highest_goodput(setup, rows)
     if data is not None and not data.worst:
         same = "{} in goodput ({})" if setup.draws else "{} have the same goodput ({})"
         who = _no_difference(data.best) if setup.draws else _everybody(data.best)
