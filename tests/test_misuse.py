@@ -11,7 +11,8 @@ import pytest
 
 from dragstrip import cli
 
-PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
+SHORT = "--rate 10mbit --rtt 40ms"
+PATH = f"{SHORT} --queue 'bfifo limit 200kb'"
 GOOD = 'duration = "1s"\n[path]\nrate = "10mbit"\nrtt = "40ms"\nqueue = "bfifo limit 200kb"\n'
 ONE = f'{GOOD}[[flows]]\ncc = "reno"\n'
 """An experiment that runs."""
@@ -44,6 +45,8 @@ USAGE = [
     Case("play --port 65536 --serve", "--port"),
     Case(f"play {PATH} cubik", "ALGORITHM"),
     Case("compare --nope", "--nope"),
+    Case(f"compare {PATH} --queue codel reno", "--queue: got 2 values, expected one"),
+    Case("kernel fetch --suite trixie --suite bookworm", "--suite: got 2 values, expected one"),
     Case(f"compare {PATH}", "ALGORITHM"),
     Case("compare --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
     Case("compare --rate 10mbit --queue 'bfifo limit 200kb' reno", "--rtt"),
@@ -511,8 +514,8 @@ OTHERS = [
         f"compare {PATH} --engine vm --accurate-ecn reno",
         "from 0 to 2: accurate ECN (RFC 9768) can be set in Linux",
     ),
-    Case(f"compare {PATH} --queue dualpi2 --engine vm reno", "dualpi2 since 6.17"),
-    Case(f"compare {PATH} --queue dualpi2 --engine sim,vm reno", "queue: got dualpi2"),
+    Case(f"compare {SHORT} --queue dualpi2 --engine vm reno", "dualpi2 since 6.17"),
+    Case(f"compare {SHORT} --queue dualpi2 --engine sim,vm reno", "queue: got dualpi2"),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_ecn=6 reno", "a whole number from 0 to 5"),
     Case("attack", "ALGORITHM: is missing; or --check FOLDER"),
     Case("attack rneo", "ALGORITHM: got 'rneo'"),

@@ -35,8 +35,9 @@ from dragstrip.cli import (
     whatif,
 )
 from dragstrip.cli.capture import Capturing
+from dragstrip.cli.once import Commands
 
-app = typer.Typer(
+app = Commands(
     name="dragstrip",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer.core
-
+from dragstrip.cli.once import Once
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 OPTION = "--capture"
 
 
-class Capturing(typer.core.TyperCommand):
+class Capturing(Once):
     """A command with an option that takes any number of names, which click does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from dragstrip.cli.once import Commands
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Kernels for --engine vm: list, fetch, use; run a command on one.",
     epilog="Example: dragstrip kernel fetch",

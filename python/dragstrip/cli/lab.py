@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragstrip.cli.once import Commands
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say, say_finding
 
 if TYPE_CHECKING:
     from dragstrip.engines.ssh.lab import Lab
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="The hosts of engine ssh: check, show, clean.",
     epilog="Example: dragstrip lab check lab.toml",

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from dragstrip.cli import words
 from dragstrip.cli.execute import kept
+from dragstrip.cli.once import Commands
 from dragstrip.cli.options import Duration, JsonFlag, Load, Strict, TimeLimit, Workers
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
@@ -35,7 +36,7 @@ class _WithDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+app = Commands(
     cls=_WithDefault,
     help="Compare the simulator with a real kernel, figure by figure.",
     epilog="Example: dragstrip validate bu-cs655-2022 --out agreement",
