@@ -136,9 +136,10 @@ pictures: python  ## The tutorials' pictures, docs/images/tutorial-*.png, from t
 	@$(UV) run --no-sync python -m tests.viewer.pictures
 
 # Each in an environment of its own, by uv.lock.
+# RELEASED=folder: with the playground of each release, VERSION.html, for links that these made.
 site: $(UV)  ## The documentation as a site, in dist/site; it needs no network to be read.
 	@UV_PROJECT_ENVIRONMENT=.tools/site $(UV) sync --quiet --locked --only-group site
-	@.tools/site/bin/python .ci/site.py dist/site-source
+	@.tools/site/bin/python .ci/site.py dist/site-source $(RELEASED)
 	@NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --quiet --strict
 	@echo dist/site/index.html
 

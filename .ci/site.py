@@ -1,6 +1,9 @@
 """The documentation as a site (`make site`): the pages of the checkout, gathered for mkdocs.
 
-    python .ci/site.py SOURCE_FOLDER
+    python .ci/site.py SOURCE_FOLDER [RELEASED_FOLDER]
+
+RELEASED_FOLDER holds the playground of each release as VERSION.html, as `make play` made it then. The site
+keeps them, so that a link made by a version opens with that version's core.
 
 The pages stay where a reader of the sources looks for them. Here they are copied to where the site has them,
 and so is every file that they link to; links are rewritten, and one that leads nowhere ends the build.
@@ -14,6 +17,7 @@ import posixpath
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +29,8 @@ OFFLINE = ROOT / "playground/offline.js"
 """What keeps it in the browser, so that it opens without a network."""
 REGISTER = 'navigator.serviceWorker?.register("offline.js");'
 POLICY = re.compile(r"""(script-src )([^;"]*;[^"]*worker-src )([^"]*"[^>]*>)""")
+
+VERSION = re.compile(r"\d+\.\d+\.\d+(?:[a-z]+\d+)?")
 
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CODE = re.compile(r"(^```.*?^```|``[^`]+``|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
@@ -116,20 +122,44 @@ def gathered(root: Path = ROOT) -> Site:
     return site
 
 
-def hosted(page: str) -> dict[str, bytes]:
-    """The playground as it is served: the page, which registers its service worker, and that.
+def hosted(page: str, released: Mapping[str, str] | None = None) -> dict[str, bytes]:
+    """The playground as it is served: the page, the service worker that it registers, and released pages.
 
-    The page's policy lets in this one line more, and a worker from where the page is.
+    The page's policy lets in this one line more, and a worker from where the page is. `released` are pages by
+    version; each is under its version, and every page names them in its head.
     Raises `ValueError` for a page without such a policy.
     """
+    released = released or {}
+    folder = posixpath.dirname(PLAYED)
+    made = {
+        f"{folder}/{version}/index.html": _versions(other, released, "../").encode()
+        for version, other in released.items()
+    }
     digest = base64.b64encode(hashlib.sha256(REGISTER.encode()).digest()).decode()
     line = rf"\1'sha256-{digest}' \2'self' \3<script>{REGISTER}</script>"
-    page, policies = POLICY.subn(line, page, count=1)
+    page, policies = POLICY.subn(line, _versions(page, released, ""), count=1)
     if not policies:
         raise ValueError(f"{PLAYGROUND}: a page without a policy of its own")
     worker = OFFLINE.read_text().replace("@HASH@", hashlib.sha256(page.encode()).hexdigest())
-    folder = posixpath.dirname(PLAYED)
-    return {PLAYED: page.encode(), f"{folder}/{OFFLINE.name}": worker.encode()}
+    return {**made, PLAYED: page.encode(), f"{folder}/{OFFLINE.name}": worker.encode()}
+
+
+def _versions(page: str, released: Mapping[str, str], up: str) -> str:
+    """Names the released versions in a page's head, with where they are from there."""
+    if not released:
+        return page
+    names = " ".join(released)
+    named = f'<meta name="dragstrip-versions" content="{names}" data-from="{up}">'
+    return page.replace("<head>", f"<head>{named}", 1)
+
+
+def released(folder: Path) -> dict[str, str]:
+    """The playground's pages of earlier releases, by version."""
+    pages = sorted(folder.glob("*.html"))
+    odd = [page.name for page in pages if not VERSION.fullmatch(page.stem)]
+    if odd or not pages:
+        sys.exit(f"{folder}: expected pages such as 0.1.0.html, got {', '.join(odd) or 'none'}")
+    return {page.stem: page.read_text() for page in pages}
 
 
 def main() -> None:
@@ -140,7 +170,8 @@ def main() -> None:
         sys.exit("\n".join(["links that lead nowhere:", *site.broken]))
     shutil.rmtree(out, ignore_errors=True)
     absent = b"<!doctype html><title>Playground</title><p>This copy was built without the playground.\n"
-    site.made |= hosted(PLAYGROUND.read_text()) if PLAYGROUND.is_file() else {PLAYED: absent}
+    kept = released(Path(sys.argv[2])) if len(sys.argv) > 2 else {}
+    site.made |= hosted(PLAYGROUND.read_text(), kept) if PLAYGROUND.is_file() else {PLAYED: absent}
     for name, content in site.made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)

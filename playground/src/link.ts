@@ -90,3 +90,9 @@ export function linkOf(fragment: string): Link | null {
   }
   return link;
 }
+
+/** Where a hosted page finds that of another version; empty where the site has none (its head names them: .ci/site.py). */
+export function keptVersion(wanted: string, own: string): string {
+  const kept = document.querySelector<HTMLMetaElement>('meta[name="dragstrip-versions"]');
+  return kept && wanted !== own && kept.content.split(" ").includes(wanted) ? `${kept.dataset.from}${wanted}/` : "";
+}

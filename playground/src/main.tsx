@@ -14,7 +14,7 @@ import { CatalogueChoice, CataloguePanel, contentOf, experimentOf, fragmentOfExp
 import { Lens, forgotten, seen } from "./lens";
 import { ABOUT } from "./options";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
-import { Refused, fragmentOf, linkOf } from "./link";
+import { Refused, fragmentOf, linkOf, keptVersion } from "./link";
 import { citationOf, pythonOf, tomlOf } from "./copies";
 import { Programs, isMarked, programsOf } from "./program";
 import type { FromWorker, Picture, ToWorker } from "./protocol";
@@ -34,6 +34,8 @@ const pick = signal(0);
 const problems = signal<Problem[]>([]);
 const notice = signal("");
 const banner = signal("");
+/** Where the page of the version is that made a link whose recording differs, if the site has it. */
+const madeBy = signal("");
 const asking = signal<number | null>(null);
 const picture = signal<Picture | null>(null);
 const pinned = signal<Picture | null>(null);
@@ -56,7 +58,7 @@ let waiting = false;
 /** The worker has its core: a slow machine may take long for that. */
 let ready = false;
 let asked = false;
-let claimed: { version: string; hash: string } | null = null;
+let claimed: { version: string; hash: string; fragment: string } | null = null;
 
 const tell = (message: ToWorker) => worker?.postMessage(message);
 
@@ -96,8 +98,11 @@ function hear(told: FromWorker) {
     hash.value = told.sha256;
     if (picture.value?.done && !opened.value) ran(picture.value, form.value, told.sha256);
     const it = claimed;
-    if (it?.hash && !told.sha256.startsWith(it.hash))
+    if (it?.hash && !told.sha256.startsWith(it.hash)) {
+      const place = keptVersion(it.version, version.value);
+      madeBy.value = place && place + it.fragment;
       banner.value = `This link was made by version ${it.version || "unknown"} with recording ${it.hash}…; version ${version.value} gives ${told.sha256.slice(0, 8)}….`;
+    }
     // Whichever comes first, this or the pause after a change, makes the entry.
     remember(changed);
     return;
@@ -200,7 +205,7 @@ function fromAddress(): boolean {
     }
     const link = linkOf(location.hash);
     if (!link) return false;
-    claimed = link;
+    claimed = { ...link, fragment: location.hash };
     batch(() => {
       form.value = link.form;
       fixed.value = null;
@@ -211,6 +216,7 @@ function fromAddress(): boolean {
     });
     return true;
   } catch (error) {
+    madeBy.value = "";
     banner.value = error instanceof Refused ? error.message : String(error);
     return false;
   }
@@ -490,7 +496,7 @@ function App() {
           </fieldset>
         </form>
         <main>
-          {banner.value && <p class="banner" role="alert">{banner.value}</p>}
+          {banner.value && <p class="banner" role="alert">{banner.value}{madeBy.value && <>{" "}<a href={madeBy.value}>Open it in that version</a></>}</p>}
           {opened.value && problems.value.length > 0 && <p class="wrong" role="alert">{`This run does not fit into the page. On the command line: dragstrip run ${opened.value}`}</p>}
           {loose.map((p) => <p class="wrong" key={p.field}>{`${p.field} ${p.value}: expected ${p.expected}`}</p>)}
           {notice.value && <p class="banner" role="status">{notice.value}</p>}

@@ -44,7 +44,7 @@ class Served:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 name = self.path.split("?")[0].strip("/")
-                name = name if Path(name).suffix else f"{name}/index.html"
+                name = name if name in site.made else f"{name}/index.html"
                 body = site.made.get(name)
                 self.send_response(404 if body is None else 200)
                 self.send_header("Content-Type", KINDS.get(Path(name).suffix, "text/plain"))
@@ -99,6 +99,29 @@ def test_another_page_takes_the_place_of_the_one_that_is_kept(browser: Browser) 
     page.wait_for(lambda: page.value(comment) == "b")
     assert page.value(KEPT) == [2]
     page.close()
+    site.end()
+
+
+def test_a_link_opens_with_the_version_that_made_it(browser: Browser) -> None:
+    """The page of a release stays under its version; a link whose recording differs leads there."""
+    now = PAGE.read_text()
+    site = Served(SITE["hosted"](now, {"0.0.1": now}))
+    race = "#1&cc=cubic&rate=5mbit&rtt=20ms&queue=fq_codel&duration=1s"
+    anchor = "document.querySelector('.banner a')"
+    for version, leads in (("0.0.1", f"{site.url}0.0.1/"), ("0.0.2", None)):
+        page = browser.page(f"{site.url}{race}&v={version}&h=00000000")
+        page.wait_for(lambda page=page: page.value("document.querySelector('.banner')?.textContent"))
+        said = page.value("document.querySelector('.banner').textContent")
+        assert f"made by version {version} with recording 00000000" in said
+        found = page.value(f"{anchor} && {anchor}.href")
+        assert (found and found.split("#")[0]) == leads
+        if leads:
+            page.value(f"{anchor}.click()")
+            there = "location.pathname.endsWith('/0.0.1/') && !!document.querySelector('#hash')"
+            page.wait_for(lambda page=page: page.value(there))
+            assert settled(page)
+            assert "cc=cubic" in page.value("location.hash")
+        page.close()
     site.end()
 
 
