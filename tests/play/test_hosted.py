@@ -108,6 +108,7 @@ def test_a_link_opens_with_the_version_that_made_it(browser: Browser) -> None:
     site = Served(SITE["hosted"](now, {"0.0.1": now}))
     race = "#1&cc=cubic&rate=5mbit&rtt=20ms&queue=fq_codel&duration=1s"
     anchor = "document.querySelector('.banner a')"
+    there = "location.pathname.endsWith('/0.0.1/') && !!document.querySelector('#hash')"
     for version, leads in (("0.0.1", f"{site.url}0.0.1/"), ("0.0.2", None)):
         page = browser.page(f"{site.url}{race}&v={version}&h=00000000")
         page.wait_for(lambda page=page: page.value("document.querySelector('.banner')?.textContent"))
@@ -117,7 +118,6 @@ def test_a_link_opens_with_the_version_that_made_it(browser: Browser) -> None:
         assert (found and found.split("#")[0]) == leads
         if leads:
             page.value(f"{anchor}.click()")
-            there = "location.pathname.endsWith('/0.0.1/') && !!document.querySelector('#hash')"
             page.wait_for(lambda page=page: page.value(there))
             assert settled(page)
             assert "cc=cubic" in page.value("location.hash")
