@@ -19,11 +19,11 @@ from dragstrip.engines.agent import recorded
 from dragstrip.engines.agent.asked import Asked
 from dragstrip.engines.netns import ENGINE, here
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.execution import progress
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.recording import Recording
-from dragstrip.report import console
 
 PATH = {"rate": "10mbit", "rtt": "0ms", "queue": "bfifo limit 30kb"}
 WORDS = [
@@ -125,7 +125,7 @@ def test_progress_tells_what_has_arrived(machine: dict[str, Any]) -> None:
 
 
 def test_the_throughput_is_that_of_the_last_second() -> None:
-    speed = console.Speed()
+    speed = progress.Speed()
     for tenths, size in ((1, 125_000), (10, 1_250_000), (15, 1_250_000), (20, 1_500_000)):
         speed.arrived(0, tenths * 100_000_000, size)
     assert speed.words() == ", throughput 2 Mbit/s"

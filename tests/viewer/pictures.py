@@ -22,8 +22,9 @@ PATH = ["--rate", "10mbit", "--rtt", "40ms", "--queue", "bfifo limit 200kb", "--
 REPORTS = {
     "student": ["compare", *PATH, "--together", "reno", "vegas"],
     "researcher": ["run", "bu-cs655-2022/fairness"],
+    "author": ["passport", "bbr", "--quick"],
 }
-"""Tutorial → the command whose report it shows."""
+"""Tutorial → the command whose page it shows."""
 TERMINALS = {"engineer": ["diagnose", "--path", "cable"]}
 """Tutorial → the command whose output it shows as text, its first lines."""
 LINES = 26
@@ -59,7 +60,8 @@ def main() -> None:
                 folder = Path(place)
                 if name in REPORTS:
                     output([*REPORTS[name], "--out", "out"], folder)
-                    shown, width, height = folder / "out" / "report.html", WIDTH, HEIGHT
+                    (shown,) = (folder / "out").glob("*.html")
+                    width, height = WIDTH, HEIGHT
                 else:
                     shown, width, height = terminal(TERMINALS[name], folder), 720, 0
                 page = browser.page(shown, width, HEIGHT, prefers_color_scheme="light")

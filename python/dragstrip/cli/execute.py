@@ -34,8 +34,9 @@ def execute(
 
     `heading` follows the experiment's name above the table.
     """
+    from dragstrip.execution.progress import watching
     from dragstrip.execution.runner import NotDrawnError, execute
-    from dragstrip.report.console import show_result, watching
+    from dragstrip.report.console import show_result
 
     undrawn: NotDrawnError | None = None
     with (
@@ -124,7 +125,7 @@ def place(out: Path | None, stem: str) -> Iterator[Path]:
 def check_twice(planned: Plan, out: Path | None, workers: int | None, limits: Limits, as_json: bool) -> None:
     """Run everything twice and print whether the bytes are equal; exits with status 1 if not."""
     from dragstrip.execution import check
-    from dragstrip.report.console import watching
+    from dragstrip.execution.progress import watching
 
     if out is not None:
         expected = "no folder: --check keeps no recordings"
@@ -151,11 +152,11 @@ def execute_publication(
     as_json: bool,
 ) -> None:
     """Run every experiment of a publication; exits with status 1 if a run failed."""
+    from dragstrip.execution.progress import watching
     from dragstrip.execution.runner import NotDrawnError, execute_all
     from dragstrip.io.files import write_json
     from dragstrip.publications import console, pages
     from dragstrip.publications.document import document as compose
-    from dragstrip.report.console import watching
 
     if write_docs is not None:
         pages.check([planned.experiment for planned in plans.values()], write_docs)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from dragstrip import engines
 from dragstrip.errors import BadInputError
+from dragstrip.execution.progress import watching
 from dragstrip.execution.runner import Plan, execute_all, plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import PlannedRun, assign
 from dragstrip.experiment.types import Experiment, rebuilt
 from dragstrip.io.files import scratch, write_text
 from dragstrip.pool import UNLIMITED, Limits
-from dragstrip.report.console import watching
 from dragstrip.validation import both, real_time
 from dragstrip.validation.conditions import conditions
 from dragstrip.validation.document import definitions, every_case, standings
