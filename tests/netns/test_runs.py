@@ -136,7 +136,8 @@ def test_the_throughput_is_that_of_the_last_second() -> None:
 
 
 def test_the_terminal_shows_the_throughput_while_a_run_lasts(machine: dict[str, Any], tmp_path: Path) -> None:
-    words = ["compare", "reno", *WORDS, "--duration", "4s", "--no-report", "--out", str(tmp_path / "out")]
+    long = ["4s" if word == "1s" else word for word in WORDS]
+    words = ["compare", "reno", *long, "--no-report", "--out", str(tmp_path / "out")]
     ended = subprocess.run(
         [sys.executable, "-m", "dragstrip", *words], capture_output=True, text=True, check=True
     )
