@@ -13,33 +13,20 @@ import os
 import platform
 import sys
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import tables
 from build import build, say
 from cases import CASES, CROWD, REPEAT, Binaries, Case, Program, Record, runs_case, shortened
-from measure import RunError, Sample, Summary, run, summarise
+from measure import RunError, Sample, run, summarise
+from results import Memory, Results
 
 RUNS = 5
 # ns-3 takes 10 to 30 s a case where the others take a fraction of one, and varies least.
 RUNS_NS3 = 3
 RUNS_QUICK = 3
 RUNS_NS3_QUICK = 1
-
-
-@dataclass
-class Results:
-    """All that was measured."""
-
-    machine: str
-    load_at_start: float
-    quick: bool
-    races: dict[str, dict[Program, Summary]] = field(default_factory=dict)
-    """Case name, then program."""
-    recording: dict[str, dict[Record, Summary]] = field(default_factory=dict)
-    memory: dict[str, tables.Memory] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -211,7 +198,7 @@ def measure_memory(plan: Plan, binaries: Binaries, results: Results) -> None:
             base = run(binaries.command(program, CASES[0]))
             for case in (thousand, CROWD):
                 full = run(binaries.command(program, case))
-                results.memory[f"{program}, {case.flows} flows"] = tables.Memory(
+                results.memory[f"{program}, {case.flows} flows"] = Memory(
                     flows=case.flows,
                     packets_per_flow=case.packets_per_flow,
                     peak_rss_kib=full.peak_rss_kib,
@@ -221,7 +208,7 @@ def measure_memory(plan: Plan, binaries: Binaries, results: Results) -> None:
                 )
             if program is Program.DRAGSTRIP:
                 idle = run([*binaries.command(program, CROWD), "--bytes", "1448"])
-                results.memory[f"{program}, {CROWD.flows} idle flows"] = tables.Memory(
+                results.memory[f"{program}, {CROWD.flows} idle flows"] = Memory(
                     flows=CROWD.flows,
                     packets_per_flow=0,
                     peak_rss_kib=idle.peak_rss_kib,

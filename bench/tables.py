@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cases import Case, Program, Record
 
 if TYPE_CHECKING:
     from measure import Summary
-    from race import Results
+    from results import Memory, Results
 
 # Delivered packets may differ by this much between programs that do the same work.
 AGREEMENT = 0.03
-
-
-@dataclass(frozen=True)
-class Memory:
-    """One measurement of memory with many flows, and the one-flow figure it is held against."""
-
-    flows: int
-    packets_per_flow: float
-    peak_rss_kib: int
-    base_rss_kib: int
-    data_packets: int
-    user_s: float
-
-    @property
-    def bytes_per_flow(self) -> float:
-        """Packets in flight included."""
-        return (self.peak_rss_kib - self.base_rss_kib) * 1024 / self.flows
 
 
 def render(results: Results, cases: tuple[Case, ...]) -> str:
