@@ -60,7 +60,7 @@ def inspect(
     from dragstrip.formats import captures, guess, readers
     from dragstrip.formats.readers import summary
     from dragstrip.inference import console
-    from dragstrip.inference.path import infer
+    from dragstrip.inference.path import of_segments
     from dragstrip.io.files import adding
     from dragstrip.recording import CAPTURES, write
 
@@ -73,10 +73,12 @@ def inspect(
     names = {} if out is None else summary.folders(others, out, [CAPTURES] if taken else [])
     told, read = summary.inspect(others) if others else ({"files": [], "flows": [], "notes": []}, {})
     said: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
-    recording = None
-    if taken:
+    recording, paths = None, []
+    if taken and path:
+        said, recording, each = captures.inspect_with_segments(taken, rows=out is not None, labels=labels)
+        paths = [one for file, found in zip(taken, each, strict=True) for one in of_segments(file, found)]
+    elif taken:
         said, recording = captures.inspect(taken, rows=out is not None, labels=labels)
-    paths = [] if not path else [one for file in taken for one in infer(file)]
     if out is not None:
         with adding(out) as draft:
             for file, name in names.items():

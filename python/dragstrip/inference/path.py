@@ -72,13 +72,20 @@ def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
 
     Raises `BadInputError` for a file that is no capture, and where no flow or several have that name.
     """
-    flows = _flows(*captures.segments(file, quiet=False))
-    if flow is not None:
-        named = [at for at, each in enumerate(flows) if flow in each.name]
-        if len(named) != 1:
-            names = ", ".join(each.name for each in flows[:8]) or "no flow"
-            raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
-        return [_path(str(file), flows[named[0]], flows, 0, Buckets())]
+    found = captures.segments(file, quiet=False)
+    if flow is None:
+        return of_segments(file, found)
+    flows = _flows(*found)
+    named = [each for each in flows if flow in each.name]
+    if len(named) != 1:
+        names = ", ".join(each.name for each in flows[:8]) or "no flow"
+        raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
+    return [_path(str(file), named[0], flows, 0, Buckets())]
+
+
+def of_segments(file: Path, found: captures.Segments) -> list[PathEstimate]:
+    """Return the path of each of a capture's largest flows from what `captures.segments` returns."""
+    flows = _flows(*found)
     largest = sorted(range(len(flows)), key=lambda at: -int(flows[at].sent.bytes.sum()))[:FLOWS_MAX]
     left, known = len(flows) - len(largest), Buckets()
     return [_path(str(file), flows[at], flows, left, known) for at in sorted(largest)]
@@ -98,11 +105,11 @@ class Buckets:
     """The token buckets of sets of flows, each looked for once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, frozenset[str]], policer.Bucket | None] = {}
+        self._known: dict[tuple[str, frozenset[int]], policer.Bucket | None] = {}
 
     def __call__(self, flows: Sequence[Flow], method: Method) -> policer.Bucket | None:
         """Return the bucket that explains best what these flows lost together."""
-        key = method.__name__, frozenset(each.name for each in flows)
+        key = method.__name__, frozenset(each.number for each in flows)
         if key not in self._known:
             packet = max(each.full_bytes + each.header_bytes for each in flows)
             trip = min(rate.trips(each).rtt_s.min(initial=np.inf) for each in flows)

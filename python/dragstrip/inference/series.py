@@ -66,6 +66,8 @@ class Returned:
 class Flow:
     """A flow as one capture shows it."""
 
+    number: int
+    """Its place among the capture's flows."""
     name: str
     place: str
     origin_ns: int
@@ -125,6 +127,7 @@ def of(said: Mapping[str, Any], rows: Mapping[str, Any]) -> Flow:
     full = int(rows["full_bytes"])
     single = sent.bytes <= full
     return Flow(
+        number=said["flow"],
         name=said["label"],
         place=said["place"],
         origin_ns=origin,
