@@ -6,20 +6,23 @@ that an algorithm whose course depends on chance is not taken for others, nor ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from dragstrip.whatif import closer
 from dragstrip.whatif.bench import Bench, Run
-from dragstrip.whatif.network import Known, Network
+from dragstrip.whatif.draws import draws
+from dragstrip.whatif.network import Known
 from dragstrip.whatif.seen import Seen
-from dragstrip.whatif.shapes import FLOORS, MEASURES, Shape, distances
+from dragstrip.whatif.shapes import MEASURES, Shape, distances
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
+Scoring: TypeAlias = Callable[[Matrix, Matrix], tuple[Matrix, Matrix]]
 
 CANDIDATES = (
     "reno",
@@ -51,10 +54,10 @@ LIMITED_MAX = 0.2
 """Share of the time in which application or receiver limited the sender, at most."""
 RTT_RISE_MIN = 0.04
 """The 95th percentile of the RTT over the idle one, below which without losses no window was ever felt."""
-SPREAD_MIN = 0.01
-"""Half the interval of rate and RTT over which candidates are run, at least."""
-FAR = 12.0
-"""Distance in units of noise beyond which a measure counts no further."""
+DRAWS = 3
+"""Paths within the inferred one's intervals on which each candidate is run."""
+CLOSE, CLOSEST = 1.0, 6
+"""Score behind the best up to which candidates are looked at closely, and how many at most."""
 ALIKE = 0.02
 """Two runs whose distances from one capture agree within this share are the same."""
 MARGIN = 0.2
@@ -125,33 +128,6 @@ def _where(place: str) -> str:
     return "at the receiver" if place == "receiver" else "between the ends"
 
 
-def draws(path: Known) -> list[Network]:
-    """Return the path and two that it may be: each property at one end of its interval."""
-    middle = path.middle
-
-    def end(field: str, name: str, which: str, least: float) -> float:
-        value: float = getattr(middle, field)
-        sign = 1 if which == "high" else -1
-        other = path.others.get(f"{name} {which}")
-        found: float = value if other is None else getattr(other, field)
-        # A wide interval says that little is known, not that the far end is likely.
-        apart = min(max(abs(found - value) / value, least), 0.15)
-        return value * (1 + sign * apart)
-
-    made = [middle]
-    for ends in (("high", "low", "high"), ("low", "high", "low")):
-        rate, rtt, buffer = ends
-        made.append(
-            replace(
-                middle,
-                rate_bps=middle.rate_bps if middle.discipline else end("rate_bps", "rate", rate, SPREAD_MIN),
-                rtt_ms=end("rtt_ms", "RTT", rtt, SPREAD_MIN),
-                buffer_bytes=end("buffer_bytes", "buffer", buffer, 2 * SPREAD_MIN),
-            )
-        )
-    return made
-
-
 def window_s(capture: Seen, rate_bps: float) -> float:
     """Return how much of a capture is looked at."""
     return min(capture.duration_s, DURATION_MAX_S, max(DURATION_MIN_S, BITS_MAX / rate_bps))
@@ -166,8 +142,24 @@ def identify(
     if reason:
         return Answer(IMPOSSIBLE, (), 0.0, reason)
     names = list(candidates) or [*CANDIDATES, *(WITH_ECN if path.middle.ecn else ())]
+    found = judged(names, *measured(names, capture, path, DRAWS, bench))
+    best = found.scores[0][1]
+    names = [name for name, score, _ in found.scores if score - best < CLOSE][:CLOSEST]
+    if found.kind == NONE or not set(names) - set(found.names[:1] + found.alike):
+        return found
+    return judged(names, *measured(names, capture, path, closer.DRAWS, bench), closer.scored)
+
+
+def measured(
+    names: Sequence[str], capture: Seen, path: Known, count: int, bench: Bench
+) -> tuple[Matrix, Matrix]:
+    """Return how far the capture is from each candidate's runs, and these from each other, on `count` paths.
+
+    The axes are the candidates, their runs (or pairs of them, as `combinations` has them), and `MEASURES`.
+    """
+    idle = path.middle.idle_ms
     duration = window_s(capture, path.middle.rate_bps)
-    paths = draws(path)
+    paths = draws(path, count)
     runs = [
         Run(name, one.options(duration, seed=number + 1))
         for name in names
@@ -178,7 +170,8 @@ def identify(
     each = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
     near = distances([(mine, shape) for shape in shapes])
     own = distances([pair for one in each for pair in combinations(one, 2)])
-    return judged(names, *(found.reshape(len(names), -1, len(MEASURES)) for found in (near, own)))
+    of_near, of_own = (found.reshape(len(names), -1, len(MEASURES)) for found in (near, own))
+    return of_near, of_own
 
 
 def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
@@ -188,16 +181,13 @@ def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
     candidate's runs from each other. The score is the mean negative log-likelihood of the distances, if each
     has Laplace's distribution with the candidate's noise as its scale.
     """
-    floors = np.array([FLOORS[name] for name in MEASURES])
-    noise = np.maximum(np.median(own, axis=1), floors)
-    nearest = np.sort(near, axis=1)[:, :2].mean(axis=1)
-    apart = np.minimum(nearest / noise, FAR)
-    return (apart + np.log(noise / floors)).mean(axis=1), apart.mean(axis=1)
+    noise = np.maximum(np.median(own, axis=1), closer.FLOOR)
+    return closer.likelihood(np.sort(near, axis=1)[:, :2].mean(axis=1), noise)
 
 
-def judged(names: Sequence[str], near: Matrix, own: Matrix) -> Answer:
-    """Return the answer that distances give; `scored` says what they are."""
-    scores, apart = scored(near, own)
+def judged(names: Sequence[str], near: Matrix, own: Matrix, by: Scoring = scored) -> Answer:
+    """Return the answer that distances give; `measured` says what they are."""
+    scores, apart = by(near, own)
     order = [int(at) for at in np.argsort(scores, kind="stable")]
     best = order[0]
     listed = tuple((names[at], float(scores[at]), float(apart[at])) for at in order)

@@ -163,7 +163,8 @@ def on_path(flow: Flow) -> Known:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
     limits = flow.said["limited_s"]
     limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
-    return network.known(flow.path, bool(flow.said["ecn"]), limited, queue_bytes(flow))
+    lost = flow.capture.retransmitted > 0
+    return network.known(flow.path, bool(flow.said["ecn"]), limited, queue_bytes(flow), lost)
 
 
 def calibrated(flow: Flow, known: Known, algorithm: str, bench: Bench) -> Known:
