@@ -1,7 +1,7 @@
 """`dragstrip identify` against Nebby's sensitivity runs (Mishra et al., SIGCOMM 2024).
 
     git clone https://github.com/NUS-SNL/Nebby
-    python bench/nebby.py Nebby
+    python bench/whatif.py --nebby Nebby
 
 The runs are 17 algorithms of Linux over mahimahi at 50 to 400 kbit/s with an MTU of 100 bytes. The
 repository has tshark's lists of their packets, without options of TCP; each becomes a capture here. Of the
@@ -11,16 +11,15 @@ the others are left for later checks.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import io
+import re
 import struct
 import subprocess
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +62,8 @@ def listed(repository: Path) -> Iterator[Listed]:
 
     def git(*words: str) -> str:
         asked = ["git", "-C", str(repository), *words]
-        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+        found = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=PATIENCE_S)  # noqa: S603 - git
+        return found.stdout
 
     for path in git("ls-tree", "-r", "--name-only", COMMIT, "sensitivity/").splitlines():
         _, folder, file = path.split("/")
@@ -97,8 +97,35 @@ def _packet(row: dict[str, str]) -> bytes:
     return ip + tcp + bytes([NOP]) * (header - 20) + bytes(data)
 
 
-def identified(runs: Sequence[Listed], folder: Path) -> list[str]:
-    """Return a table of answers, a line each rate, and why the others got none."""
+PAGE = f"""## `identify`: Nebby's sensitivity runs
+
+17 algorithms of Linux over mahimahi at 50 to 400 kbit/s, with an MTU of 100 bytes and a BDP of buffer, from
+[NUS-SNL/Nebby](https://github.com/NUS-SNL/Nebby) at {COMMIT} (SIGCOMM 2024). Half of the 340 runs; the others
+are left for later checks. The repository has lists of packets without options of TCP, of which captures are
+made here.
+"""
+WHY = """
+The link passes up to 15 of these packets at once, 4 to 33 times a second, and idles in between because the
+buffer holds no more. That is no link of one rate, which is what is inferred, and the candidates run with
+segments of 1448 bytes: captures of others are refused.
+"""
+
+
+def page(repository: Path, told: Callable[[str], object]) -> Iterator[str]:
+    """Yield the page's section; `told` gets each answer."""
+    yield PAGE
+    yield from identified(repository, told)
+    yield WHY
+
+
+def identified(repository: Path, told: Callable[[str], object]) -> list[str]:
+    """Return a table of answers, a line each rate, and why the others got none; `told` gets each answer."""
+    runs = [run for run in listed(repository) if run.taken]
+    with tempfile.TemporaryDirectory() as scratch:
+        return _table(runs, Path(scratch), told)
+
+
+def _table(runs: Sequence[Listed], folder: Path, told: Callable[[str], object]) -> list[str]:
     kinds: dict[int, Counter[str]] = {}
     reasons: Counter[str] = Counter()
     for run in runs:
@@ -112,27 +139,12 @@ def identified(runs: Sequence[Listed], folder: Path) -> list[str]:
         if kind == identify.GIVEN:
             kind = "right" if run.algorithm in answer.names else "wrong"
         elif kind == identify.IMPOSSIBLE:
-            reasons[answer.reason] += 1
+            reasons[re.sub(r"[0-9]+$", "N", answer.reason)] += 1
         kinds.setdefault(run.rate_kbit, Counter())[kind] += 1
-        sys.stderr.write(f"{run.name}: {kind} {', '.join(answer.names)} ({answer.reason})\n")
+        told(f"{run.name}: {kind} {', '.join(answer.names)} ({answer.reason})")
     lines = [f"| kbit/s | {' | '.join(HEADS)} |", f"|{'---|' * (1 + len(HEADS))}"]
     for rate, counts in sorted(kinds.items()):
         lines.append(f"| {rate} | {' | '.join(str(counts[head]) for head in HEADS)} |")
     total = sum(kinds.values(), Counter[str]())
     lines.append(f"| **all** | {' | '.join(f'**{total[head]}**' for head in HEADS)} |")
     return [*lines, "", *(f"- {reason}: {count}" for reason, count in reasons.most_common(8))]
-
-
-def main() -> None:
-    """Grade the answers and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("repository", type=Path)
-    parser.add_argument("--only", default="", help="runs whose name contains this")
-    asked = parser.parse_args()
-    runs = [run for run in listed(asked.repository) if run.taken and asked.only in run.name]
-    with tempfile.TemporaryDirectory() as scratch:
-        sys.stdout.write("\n".join(identified(runs, Path(scratch))) + "\n")
-
-
-if __name__ == "__main__":
-    main()

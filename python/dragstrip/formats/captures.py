@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -85,10 +86,11 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
             speaker.doing(lambda: f"reading captures: {(sum(shares) / len(shares)) * 100:.0f} %")
         while (index := session.hungry()) is not None:
             piece, shares[index] = next(files[index], (b"", 1.0))
-            begins.setdefault(index, piece[: readers.LOOKED_AT])
-            _feed(session, index, piece, paths[index], begins[index])
-            if own:
-                _feed(own[index], 0, piece, paths[index], begins[index])
+            begins.setdefault(index, beginning(piece))
+            with refusing(paths[index], begins[index]):
+                session.feed(index, piece)
+                if own:
+                    own[index].feed(0, piece)
     finally:
         speaker.close()
     return [
@@ -124,9 +126,16 @@ def _recording(said: dict[str, Any], tables: dict[str, Any]) -> Recording:
     return Recording({}, from_core(tables["tables"]), provenance)
 
 
-def _feed(session: _core.Inspection, index: int, piece: bytes, path: Path, begin: bytes) -> None:
+def beginning(piece: bytes) -> bytes:
+    """Return as much of a file's first piece as tells what it is."""
+    return piece[: readers.LOOKED_AT]
+
+
+@contextmanager
+def refusing(path: Path, begin: bytes) -> Iterator[None]:
+    """Raise what the core cannot read over as a `BadInputError` that says what the file seems to be."""
     try:
-        session.feed(index, piece)
+        yield
     except _core.InputError as error:
         field, _, expected = error.args
         known = guess.of_bytes(begin, path.name, readers.KNOWN) if begin else None

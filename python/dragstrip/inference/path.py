@@ -33,6 +33,7 @@ DEEP_MIN, FASTER = 20, 1.3
 segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
+CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
 FLOWS_MAX = 64
 """Flows whose paths are inferred, the largest first."""
 
@@ -98,7 +99,8 @@ def of_flow(file: Path, said: Said, rows: Sequence[Said], at: int) -> PathEstima
 
 
 def _flows(said: Said, rows: Sequence[Said]) -> list[Flow]:
-    return [series.of(one, each) for one, each in zip(said["flows"], rows, strict=True)]
+    steps = said["files"][0]["clock_steps"]
+    return [series.of(one, each, steps) for one, each in zip(said["flows"], rows, strict=True)]
 
 
 class Buckets:
@@ -140,7 +142,7 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
             file,
             flow.name,
             flow.place,
-            base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow),
+            _base_alone(flow, seen),
             cannot,
             (),
             cannot,
@@ -160,7 +162,16 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
     return _before_bottleneck(file, flow, others, seen, notes, known)
 
 
+def _base_alone(flow: Flow, seen: rate.Trips) -> Estimate:
+    """Return the base RTT where nothing else is known."""
+    if flow.clock_steps:
+        return unknown(CLOCK)
+    return base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow)
+
+
 def _refusal(flow: Flow) -> str:
+    if flow.clock_steps:
+        return CLOCK
     if len(flow.sent) < SEGMENTS_MIN:
         return f"{len(flow.sent)} segments are too few"
     if not len(flow.returned) or flow.returned.delivered[-1] <= flow.returned.delivered[0]:
