@@ -261,8 +261,12 @@ def real(folder: Path) -> Iterator[str]:
     """Yield how many captures of CUBIC behind policers and shapers a run explains, and why not."""
     grades: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     files = sorted(file for file in folder.iterdir() if ".pcap" in file.name)
     for file in files:
+        answer = walk.identify(file, None, quiet=True)[2]
+        names[answer.name or answer.kind] += 1
+        told(f"{file.name}: {answer.kind} {', '.join(answer.names)}: {answer.reason}")
         try:
             verdict = walk.whatif(file, ["bbr"], own="cubic", name=None, changes={}, anyway=False, quiet=True)
         except BadInputError as error:
@@ -286,6 +290,8 @@ def real(folder: Path) -> Iterator[str]:
     yield ""
     yield "What contradicts the path in those that are not explained (several may):\n"
     yield from (f"- {reason}: {count}" for reason, count in reasons.most_common())
+    yield "\n`identify` says of them:\n"
+    yield from (f"- {name}: {count}" for name, count in names.most_common())
 
 
 # --- the page ---------------------------------------------------------------------------------------
@@ -317,7 +323,7 @@ def page(
             yield ""
 
     if captures is not None:
-        yield "## `whatif`: real captures\n"
+        yield "## Real captures\n"
         yield "Senders with Linux's CUBIC behind policers and shapers, most with several flows at once, from"
         yield "[USC-NSL/policing-detection](https://github.com/USC-NSL/policing-detection) (SIGCOMM"
         yield "2016). No other algorithm's run is there to compare with, only whether `whatif` goes on.\n"

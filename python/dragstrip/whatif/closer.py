@@ -21,6 +21,8 @@ DRAWS = 16
 """Paths on which each candidate is run."""
 NEAREST = 2
 """Runs whose mean distance counts."""
+UNKNOWN = 2.0
+"""Mean distance in units of noise beyond which no candidate explains the capture."""
 FAR = 12.0
 """Distance in units of noise beyond which a measure counts no further."""
 FLOOR: Matrix = np.array([FLOORS[name] for name in MEASURES])

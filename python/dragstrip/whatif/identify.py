@@ -7,7 +7,7 @@ that an algorithm whose course depends on chance is not taken for others, nor ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -50,7 +50,7 @@ DURATION_MAX_S = 60.0
 """Longest beginning of a capture that is looked at."""
 BITS_MAX = 1.5e9
 """Likewise: a run has as many bits at most."""
-LIMITED_MAX = 0.2
+LIMITED_MAX = {"application": 0.1, "receiver": 0.2}
 """Share of the time in which application or receiver limited the sender, at most."""
 RTT_RISE_MIN = 0.04
 """The 95th percentile of the RTT over the idle one, below which without losses no window was ever felt."""
@@ -61,7 +61,7 @@ CLOSE, CLOSEST = 1.0, 6
 ALIKE = 0.02
 """Two runs whose distances from one capture agree within this share are the same."""
 MARGIN = 0.2
-"""Score by which the best must be ahead of the others."""
+"""Score by which the best must be ahead of the others; as many times more as it is further than its noise."""
 UNKNOWN = 3.0
 """Mean distance in units of noise beyond which no candidate explains the capture."""
 SHARPNESS = 6.0
@@ -110,11 +110,11 @@ def impossible(flow: dict[str, Any], capture: Seen, idle_ms: float) -> str:
         return f"the capture was taken {_where(flow['place'])}; round trips and flight are seen at the sender"
     least = max(DURATION_MIN_S, ROUND_TRIPS_MIN * idle_ms / 1e3)
     if capture.duration_s < least:
-        return f"{capture.duration_s:.3g} s are too short; {least:.3g} s at least"
+        return f"{capture.duration_s:.4g} s are too short; {least:.4g} s at least"
     limits = flow["limited_s"]
     spent = sum(limits.values()) or 1.0
-    for who in ("application", "receiver"):
-        if limits[who] > LIMITED_MAX * spent:
+    for who, most in LIMITED_MAX.items():
+        if limits[who] > most * spent:
             return f"the {who} limited the sender for {100 * limits[who] / spent:.0f} % of the time"
     trips = capture.rtt_quantiles_ms
     if trips is None:
@@ -147,7 +147,8 @@ def identify(
     names = [name for name, score, _ in found.scores if score - best < CLOSE][:CLOSEST]
     if found.kind == NONE or not set(names) - set(found.names[:1] + found.alike):
         return found
-    return judged(names, *measured(names, capture, path, closer.DRAWS, bench), closer.scored)
+    found = judged(names, *measured(names, capture, path, closer.DRAWS, bench), closer.scored)
+    return found if found.scores[0][2] <= closer.UNKNOWN else _unknown(found, closer.UNKNOWN)
 
 
 def measured(
@@ -197,11 +198,9 @@ def judged(names: Sequence[str], near: Matrix, own: Matrix, by: Scoring = scored
     confidence = float((1 + len(alike)) / (weights[rest].sum() + 1 + len(alike)))
     same = tuple(names[at] for at in alike)
     if apart[best] > UNKNOWN:
-        reason = (
-            f"the nearest, {names[best]}, is {apart[best]:.1f} times its own noise away; {UNKNOWN:g} at most"
-        )
-        return Answer(NONE, (), confidence, reason, listed, same)
-    close = [at for at in rest if scores[at] - scores[best] < MARGIN]
+        return _unknown(Answer(NONE, (), confidence, "", listed, same), UNKNOWN)
+    margin = MARGIN * max(1.0, float(apart[best]))
+    close = [at for at in rest if scores[at] - scores[best] < margin]
     if close:
         several = tuple(names[at] for at in (best, *alike, *close))
         return Answer(UNCERTAIN, several, confidence, "several fit about equally well", listed, same)
@@ -209,6 +208,13 @@ def judged(names: Sequence[str], near: Matrix, own: Matrix, by: Scoring = scored
     if rest:
         reason += f", those of {names[rest[0]]} {apart[rest[0]]:.1f} times"
     return Answer(GIVEN, (names[best], *same), confidence, reason, listed, same)
+
+
+def _unknown(found: Answer, most: float) -> Answer:
+    """Return that no candidate fits, because the best is more than `most` times its own noise away."""
+    name, _, apart = found.scores[0]
+    reason = f"the nearest, {name}, is {apart:.1f} times its own noise away; {most:g} at most"
+    return replace(found, kind=NONE, names=(), reason=reason)
 
 
 def _alike(one: Matrix, other: Matrix) -> bool:
