@@ -20,7 +20,7 @@ from dragstrip.whatif.identify import GIVEN, IMPOSSIBLE
 
 PATH = {"rate": "5mbit", "rtt": "60ms", "queue": "bfifo limit 60kb", "duration": "15s"}
 REAL = Path(__file__).parents[2] / "shared" / "captures" / "policing"
-SENDER, OTHER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+SENDER, OTHER, RECEIVER = (bytes([10, 0, 0, number]) for number in (1, 2, 3))
 BLOCK, IP = 6, 28 + 14
 """An enhanced packet block of pcapng, and where the IP header is in it, behind Ethernet's."""
 
@@ -102,16 +102,17 @@ def stamped(block: bytearray, at_ns: int) -> bytes:
     return bytes(block)
 
 
-def together(files: list[Path], out: Path) -> Path:
-    """Write one capture of packets from several senders, as if all were the first."""
+def together(files: list[Path], out: Path, hosts: dict[bytes, bytes]) -> Path:
+    """Write one capture of the packets of several; in all but the first, hosts have other addresses."""
     parts: list[bytes] = []
     packets: list[bytearray] = []
     for file in files:
         for block in blocks(file.read_bytes()):
             if struct.unpack_from("<I", block)[0] == BLOCK:
-                for place in (IP + 12, IP + 16):
-                    if block[place : place + 4] == OTHER:
-                        block[place : place + 4] = SENDER
+                if file != files[0]:
+                    for place in (IP + 12, IP + 16):
+                        address = bytes(block[place : place + 4])
+                        block[place : place + 4] = hosts.get(address, address)
                 packets.append(block)
             elif file == files[0]:
                 parts.append(bytes(block))
@@ -218,7 +219,7 @@ def test_a_clock_that_was_set_forward_contradicts_the_path(cubic: Path, tmp_path
 
 def test_flows_that_share_the_bottleneck(tmp_path: Path) -> None:
     folder = made(tmp_path / "two", flows=2)
-    file = together([at(folder, "s1"), at(folder, "s2")], tmp_path / "both.pcapng")
+    file = together([at(folder, "s1"), at(folder, "s2")], tmp_path / "both.pcapng", {OTHER: SENDER})
     path = path_of(file)
     assert any("other flow" in note for note in path["notes"])
     assert path["buffer_bytes"]["value"] is None
@@ -232,6 +233,21 @@ def test_flows_that_share_the_bottleneck(tmp_path: Path) -> None:
         assert any("other flow" in reason for reason in contradictions)
     else:
         assert "other flows" in str(verdict.exception)
+
+
+def test_an_upload_beside_the_download(cubic: Path, tmp_path: Path) -> None:
+    """The host that sends receives from a third: of that only the base RTT is known."""
+    upload = at(made(tmp_path / "upload", ("reno",), rate="2mbit"), "d")
+    hosts = {SENDER: OTHER, RECEIVER: SENDER}
+    file = together([cubic, upload], tmp_path / "both.pcapng", hosts)
+    down, up = sorted(said("inspect", file, "--path")["paths"], key=lambda path: str(path["flow"]))
+    assert (down["place"], up["place"]) == ("sender", "receiver")
+    alone = path_of(cubic)
+    for field in ("base_rtt_ms", "rate_bps", "buffer_bytes"):
+        assert down[field] == alone[field], field
+    assert "at the receiver" in up["rate_bps"]["reason"]
+    assert said("identify", file)["answer"] == "cubic"
+    assert "at the receiver" in refusal("whatif", file, "bbr", "--cc", "reno", "--flow", "10.0.0.2")
 
 
 # --- the same without addresses ---------------------------------------------------------------------

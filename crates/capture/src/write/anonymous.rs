@@ -1,7 +1,7 @@
 //! A capture without payload and without addresses, of which everything that a path is inferred from is left.
 
 use crate::read::{Address, Counts, Fault, Packet, Reader};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// pcap's magic number for nanoseconds, in the writer's byte order (pcap-savefile(5)).
 const MAGIC: u32 = 0xa1b2_3c4d;
@@ -22,7 +22,7 @@ const TCP_HEADER: usize = 20;
 #[derive(Default)]
 pub struct Anonymous {
     reader: Reader,
-    hosts: HashMap<Address, u32>,
+    hosts: BTreeMap<Address, u32>,
     begin_ns: Option<i64>,
     /// What has been made and not been taken.
     made: Vec<u8>,
@@ -64,7 +64,7 @@ fn head(file: &mut Vec<u8>) {
     file.extend(RAW.to_le_bytes());
 }
 
-fn record(file: &mut Vec<u8>, hosts: &mut HashMap<Address, u32>, packet: &Packet, at_ns: i64) {
+fn record(file: &mut Vec<u8>, hosts: &mut BTreeMap<Address, u32>, packet: &Packet, at_ns: i64) {
     let [from, to] = [packet.source, packet.destination].map(|address| {
         let next = hosts.len() as u32 + 1;
         *hosts.entry(address).or_insert(next)
@@ -186,7 +186,7 @@ mod tests {
         for ip_id in [Some(9), None] {
             let first = packet(ip_id, 200);
             let second = Packet { time_ns: first.time_ns + 1_500_000_000, ..packet(ip_id, 201) };
-            let (mut file, mut hosts) = (Vec::new(), HashMap::new());
+            let (mut file, mut hosts) = (Vec::new(), BTreeMap::new());
             head(&mut file);
             for one in [&first, &second] {
                 record(&mut file, &mut hosts, one, one.time_ns - first.time_ns);
@@ -219,7 +219,7 @@ mod tests {
         };
         let mut file = Vec::new();
         head(&mut file);
-        record(&mut file, &mut HashMap::new(), &syn, 0);
+        record(&mut file, &mut BTreeMap::new(), &syn, 0);
         let found = read(&file)[0];
         let Packet { source, destination, .. } = found;
         assert_eq!(found, Packet { time_ns: 0, source, destination, ..syn });
