@@ -36,7 +36,7 @@ from dragstrip.whatif.wording import WIDE
 
 PAGE = "docs/reference/whatif.md"
 KERNEL = ("cubic", "bbr", "reno", "vegas", "htcp", "illinois", "westwood", "bic")
-"""What is run on a kernel, where a run takes minutes."""
+"""What is predicted on a kernel."""
 RACED = ("cubic", "bbr", "reno", "vegas", "illinois")
 """Each of them is predicted from each other's capture."""
 GRID = {
@@ -53,7 +53,7 @@ KERNEL_GRID = {
 DURATION = {"sim": "30s", "vm": "25s"}
 SEED = {"sim": 11, "vm": 1}
 DRAWN = {"sim": range(100, 104), "vm": (109,)}
-"""Seeds of the paths on which every algorithm is identified; on a kernel beside those of `KERNEL_GRID`."""
+"""Seeds of the paths on which every algorithm is identified; on a kernel a run takes a minute."""
 GOODPUT, RTT, ORDER = 0.05, 0.10, 0.90
 """The targets: errors of a prediction, and the share of pairs that are put into the right order."""
 APART = {"goodput_bps": 0.01, "rtt_ms_p50": 0.02}
@@ -334,18 +334,14 @@ def page(
 
 
 def _identify(folder: Path, engine: str) -> Iterator[str]:
-    every: Sequence[str] = identify.CANDIDATES
-    named = [(f"path {seed}", drawn(seed), every) for seed in DRAWN[engine]]
+    named = [(f"path {seed}", drawn(seed)) for seed in DRAWN[engine]]
     yield "The paths are drawn at random:\n"
-    yield from (f"- {name}: {path['rate']}, {path['rtt']}, {path['queue']}" for name, path, _ in named)
+    yield from (f"- {name}: {path['rate']}, {path['rtt']}, {path['queue']}" for name, path in named)
     yield ""
-    if engine == "vm":
-        yield "On them each algorithm runs; on those of `whatif` below, eight.\n"
-        named += [(name, path, KERNEL) for name, path in KERNEL_GRID.items()]
     yield "The target: 95 % of the answers right, 15 % of the captures or less without an answer. Those that"
     yield "are *uncertain* got several names. TCP-LP is Reno in seven of eight connections and right as it.\n"
     yield from identified(
-        [run for name, path, each in named for run in runs(folder, name, path, each, engine)]
+        [run for name, path in named for run in runs(folder, name, path, identify.CANDIDATES, engine)]
     )
 
 

@@ -34,6 +34,8 @@ segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
 CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
+STEPPED = 0.95
+"""Share of the handshake's round trip below which none can be, if the clock was not set."""
 FLOWS_MAX = 64
 """Flows whose paths are inferred, the largest first."""
 
@@ -134,8 +136,8 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
         )
     if (flow.sent.bytes > flow.full_bytes).mean() > 0.02 if len(flow.sent) else False:
         notes.append("the capture has segments joined by the sender's offload")
-    missing = _refusal(flow)
     seen = rate.trips(flow)
+    missing = CLOCK if _stepped(flow, seen) else _refusal(flow)
     if missing or flow.place == "receiver":
         cannot = unknown(missing or "the capture was taken at the receiver")
         return PathEstimate(
@@ -164,14 +166,22 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
 
 def _base_alone(flow: Flow, seen: rate.Trips) -> Estimate:
     """Return the base RTT where nothing else is known."""
-    if flow.clock_steps:
+    if _stepped(flow, seen):
         return unknown(CLOCK)
     return base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow)
 
 
+def _stepped(flow: Flow, seen: rate.Trips) -> bool:
+    """Return whether the capture's clock was set back by so much that a round trip across it is too short.
+
+    Captures from several queues of a network card have many small steps, which change nothing.
+    """
+    if not flow.clock_steps or not len(seen):
+        return False
+    return flow.opening_s is None or float(seen.rtt_s.min()) < STEPPED * flow.opening_s
+
+
 def _refusal(flow: Flow) -> str:
-    if flow.clock_steps:
-        return CLOCK
     if len(flow.sent) < SEGMENTS_MIN:
         return f"{len(flow.sent)} segments are too few"
     if not len(flow.returned) or flow.returned.delivered[-1] <= flow.returned.delivered[0]:
