@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.whatif import identify
+from dragstrip.whatif import closer, identify
 from dragstrip.whatif.identify import GIVEN, IMPOSSIBLE, NONE, UNCERTAIN
 from dragstrip.whatif.shapes import FLOORS, MEASURES, warped
 
@@ -167,6 +168,35 @@ def test_nothing_near_is_unknown() -> None:
 def test_the_same_run_is_named_beside() -> None:
     both = judged(0.5, 0.5, 2.0, same=(1,))
     assert (both.kind, both.names, both.alike) == (GIVEN, ("a", "b"), ("b",))
+
+
+def test_one_run_has_to_fit_in_everything() -> None:
+    """Candidate `b` is near in each measure, but never in all at once: on few runs it looks as good as `a`."""
+    count = len(MEASURES)
+    runs = 6
+    a = np.full((runs, count), 2.0)
+    a[:2] = 0.5
+    b = np.full((runs, count), 2.0)
+    for run in range(runs):
+        b[run, run % 3 :: 3] = 0.5
+    pairs = np.ones((2, runs * (runs - 1) // 2, count))
+    near = np.array([a, b]) * FLOOR
+    apart = identify.judged(["a", "b"], near, pairs * FLOOR).scores
+    assert apart[0][1] == apart[1][1], "by each measure alone"
+    found = identify.judged(["a", "b"], near, pairs * FLOOR, closer.scored)
+    assert found.name == "a"
+
+
+def test_noise_is_how_near_a_candidates_own_runs_come() -> None:
+    """Runs in two clusters: to be as far away as one cluster is from the other is far."""
+    count = len(MEASURES)
+    cluster = np.array([0, 0, 0, 1, 1, 1])
+    pairs = [4.0 if cluster[one] != cluster[other] else 1.0 for one, other in combinations(range(6), 2)]
+    own = np.array([np.outer(pairs, FLOOR)])
+    inside = np.array([np.outer(np.where(cluster == 0, 1.0, 4.0), FLOOR)])
+    outside = np.array([np.full((6, count), 4.0) * FLOOR])
+    assert closer.scored(inside, own)[1][0] == pytest.approx(1.0)
+    assert closer.scored(outside, own)[1][0] == pytest.approx(4.0)
 
 
 def test_a_course_that_runs_ahead_is_near() -> None:

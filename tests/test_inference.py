@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
+from dragstrip.formats import captures
 from dragstrip.inference import console, policer
 from dragstrip.inference.path import PathEstimate, infer
+from dragstrip.io.untrusted import capture_pieces
 
 IP = 1500 / 1514
 """The simulator's links count Ethernet frames, estimates IP packets."""
@@ -108,6 +111,27 @@ def test_the_text_fits_and_the_document_has_it_all(found: dict[str, tuple[Path, 
     assert result.exit_code == 0, result.output
     (said,) = json.loads(result.output)["paths"]
     assert said["rate_bps"]["value"] == pytest.approx(found["tail"][1].rate_bps.value)
+
+
+def test_each_file_is_read_once_and_inferred_from_alone(
+    found: dict[str, tuple[Path, PathEstimate]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = found["tail"][0]
+    files = [near, near.parent / "d.pcapng"]
+    read: list[Path] = []
+
+    def counted(path: Path) -> Iterator[tuple[bytes, float]]:
+        read.append(path)
+        return capture_pieces(path)
+
+    monkeypatch.setattr(captures, "capture_pieces", counted)
+    result = CliRunner().invoke(app, ["inspect", *map(str, files), "--path", "--json"])
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.output)
+    assert read == files
+    assert [one["file"] for one in document["paths"]] == [str(file) for file in files]
+    assert document["between"], "together they are two vantage points"
+    assert document["paths"] == json.loads(json.dumps(console.document([*infer(files[0]), *infer(files[1])])))
 
 
 def test_a_flow_by_name(found: dict[str, tuple[Path, PathEstimate]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from dragstrip.inference.path import Estimate, PathEstimate
 from dragstrip.recording import read
 from dragstrip.whatif import fit as fitting
 from dragstrip.whatif import network, seen, walk
+from dragstrip.whatif.draws import draws
 from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
 from dragstrip.whatif.seen import Seen
 
@@ -70,6 +72,18 @@ def test_a_capture_of_cubic_predicts_bbr(made: Path, tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     again = {line["flows"][0]["cc"]: line["flows"][0] for line in json.loads(ended.stdout)["runs"]}
     assert again["bbr"]["rtt_ms"]["p50"] == pytest.approx(other["rtt_ms_p50"]["value"], rel=0.01)
+
+
+def test_the_written_path_opens_in_the_page(made: Path, tmp_path: Path) -> None:
+    """By the command that `whatif` prints."""
+    ended = run("whatif", capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.output
+    (line,) = (line for line in ended.stdout.splitlines() if "dragstrip play" in line)
+    words = shlex.split(line.partition("dragstrip ")[2])
+    opened = run(*words, "--no-open", "--out", tmp_path / "play.html")
+    assert opened.exit_code == 0, opened.output
+    page = (tmp_path / "play.html").read_text()
+    assert "The path of s1.pcapng" in page
 
 
 def test_the_path_changes_for_the_race_alone(made: Path) -> None:
@@ -173,6 +187,40 @@ def test_a_buffer_that_never_filled_is_tried_from_what_was_used() -> None:
     assert known.middle.buffer_bytes == pytest.approx(10 * known.middle.bdp_bytes), "nothing was lost"
     assert known.others["buffer low"].buffer_bytes == 20e3
     assert any("buffer" in said for said in known.assumed)
+
+
+def test_a_buffer_known_to_a_packet_or_so_is_taken_from_its_interval() -> None:
+    """Three packets below a bandwidth-delay product, which was taken before."""
+    small = path(buffer_bytes=Estimate(None, 7724.0, 10724.0, "about 6 packets"), queue="tail drop")
+    known = network.known(small, ecn=False, receiver_limited=False, longest_queue_bytes=8932.0)
+    assert known.middle.buffer_bytes == (8932 + 10724) / 2
+    assert known.others["buffer high"].buffer_bytes == 10724
+    for one in draws(known, 16):
+        assert 8932 <= one.buffer_bytes <= 10724 + 1
+
+
+def test_a_buffer_that_dropped_too_little_to_judge_is_what_was_in_use() -> None:
+    few = path(queue="cannot tell", buffer_bytes=NOT_TOLD, buffer_ms=NOT_TOLD)
+    known = network.known(few, ecn=False, receiver_limited=False, longest_queue_bytes=20e3, lost=True)
+    assert known.middle.buffer_bytes == 20e3
+    assert known.others["buffer high"].buffer_bytes == pytest.approx(10 * known.middle.bdp_bytes)
+
+
+def test_paths_to_try_lie_within_the_intervals_and_apart() -> None:
+    known = network.known(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    made = draws(known, 16)
+    assert made[0] == known.middle
+    assert len({(one.rate_bps, one.rtt_ms, one.buffer_bytes) for one in made}) == 16
+    for one in made:
+        assert one.rate_bps == pytest.approx(9.9e6, rel=0.0101)
+        assert one.rtt_ms == pytest.approx(40, rel=0.0101)
+        assert one.buffer_bytes == pytest.approx(60e3, rel=0.0501)
+
+
+def test_segments_of_another_size_than_the_runs_are_refused(made: Path) -> None:
+    flow = replace(walk.read(capture(made, "000-cubic"), None), full_bytes=48)
+    with pytest.raises(BadInputError, match="about 1448 bytes of data, as runs have; these have 48"):
+        walk.on_path(flow)
 
 
 def test_a_policer_is_in_front_of_a_faster_link() -> None:

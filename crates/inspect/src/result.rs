@@ -73,6 +73,8 @@ pub struct FileSaid {
     pub duplicates: u64,
     /// Packets with a stamp before that of a packet before them.
     pub disorder: u64,
+    /// Times that the capturing clock was set back.
+    pub clock_steps: u64,
 }
 
 /// A flow: the data of one direction of a connection.
@@ -149,6 +151,7 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
         missing: *missing,
         duplicates: file.duplicates,
         disorder: file.order.disorder,
+        clock_steps: file.order.steps,
     });
     let inspected = Inspected {
         version: VERSION,

@@ -2,6 +2,7 @@
 
 use crate::{InputError, panic, tables, to_json};
 use dragstrip_capture::read::Fault;
+use dragstrip_capture::write::Anonymous;
 use dragstrip_inspect::{FlowSeries, Session};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -57,6 +58,34 @@ impl PyInspection {
         let tables = recording.map(|recording| tables::to_python(py, recording)).transpose()?;
         let series = series.into_iter().map(|flow| segments(py, flow)).collect::<PyResult<_>>()?;
         Ok((to_json(&said)?, tables, series))
+    }
+}
+
+/// A capture of which a copy without payload and addresses is made; `InputError` is raised if it cannot be read on.
+#[pyclass(name = "Anonymous")]
+pub struct PyAnonymous {
+    made: Anonymous,
+}
+
+#[pymethods]
+impl PyAnonymous {
+    /// Of a file that is still to come.
+    #[new]
+    fn new() -> Self {
+        Self { made: Anonymous::default() }
+    }
+
+    /// Takes the next bytes of the capture and returns those of the copy.
+    fn feed<'py>(&mut self, py: Python<'py>, piece: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let made =
+            panic::caught("a capture", || py.detach(|| self.made.feed(piece)).map_err(refused))?;
+        Ok(PyBytes::new(py, &made))
+    }
+
+    /// Ends the capture and returns how many packets it had, and how many of them are in the copy.
+    fn end(&mut self) -> PyResult<(u64, u64)> {
+        let counts = self.made.end().map_err(refused)?;
+        Ok((counts.packets, counts.tcp))
     }
 }
 

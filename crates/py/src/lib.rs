@@ -307,6 +307,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
+    module.add_class::<inspect::PyAnonymous>()?;
     module.add_class::<inspect::PyInspection>()?;
     module.add("CAPTURES_MAX", dragstrip_inspect::FILES_MAX)?;
     module.add_class::<measures::PyMeasured>()?;

@@ -45,6 +45,15 @@ def inspect(
             "and what cannot be told.",
         ),
     ] = False,
+    anonymise: Annotated[
+        Path | None,
+        typer.Option(
+            "--anonymise",
+            metavar="FILE",
+            help="Write the capture's TCP segments without payload and addresses, and nothing else.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Report what captures of TCP show: bytes, round trips, retransmissions and limits of each flow.
@@ -56,16 +65,25 @@ def inspect(
     Example: dragstrip inspect server.pcapng --labels
 
     Example: dragstrip inspect server.pcapng --path
+
+    Example: dragstrip inspect server.pcapng --anonymise to-send.pcap
     """
     from dragstrip.formats import captures, guess, readers
     from dragstrip.formats.readers import summary
     from dragstrip.inference import console
-    from dragstrip.inference.path import infer
+    from dragstrip.inference.path import of_segments
     from dragstrip.io.files import adding
     from dragstrip.recording import CAPTURES, write
 
     for folder in (file for file in files if file.is_dir()):
         raise BadInputError("", None, guess.of_folder(folder), str(folder))
+    if anonymise is not None:
+        if labels or path or out is not None:
+            raise BadInputError(
+                "--anonymise", None, "is given without --labels, --path and --out", "command line"
+            )
+        _anonymise(files, anonymise, as_json)
+        return
     others = [file for file in files if readers.is_one(file)]
     taken = [file for file in files if file not in others]
     if taken and out is not None and (out / CAPTURES).exists():
@@ -73,10 +91,12 @@ def inspect(
     names = {} if out is None else summary.folders(others, out, [CAPTURES] if taken else [])
     told, read = summary.inspect(others) if others else ({"files": [], "flows": [], "notes": []}, {})
     said: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
-    recording = None
-    if taken:
+    recording, paths = None, []
+    if taken and path:
+        said, recording, each = captures.inspect_with_segments(taken, rows=out is not None, labels=labels)
+        paths = [one for file, found in zip(taken, each, strict=True) for one in of_segments(file, found)]
+    elif taken:
         said, recording = captures.inspect(taken, rows=out is not None, labels=labels)
-    paths = [] if not path else [one for file in taken for one in infer(file)]
     if out is not None:
         with adding(out) as draft:
             for file, name in names.items():
@@ -96,6 +116,23 @@ def inspect(
         say(summary.told(told))
         for note in told["notes"]:
             say(f"note: {note}")
+
+
+def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
+    """Write one capture without payload and addresses, and say how much of it is left."""
+    from dragstrip.formats.anonymous import anonymise
+    from dragstrip.io.files import expect_file
+
+    if len(files) != 1:
+        raise BadInputError("--anonymise", len(files), "one capture", "command line")
+    if out.exists() and out.samefile(files[0]):
+        raise BadInputError("--anonymise", str(out), "another file than the capture", "command line")
+    expect_file("--anonymise", out)
+    packets, kept = anonymise(files[0], out, quiet=as_json)
+    if as_json:
+        print_json({"version": 1, "file": str(out), "packets": packets, "kept": kept})
+    else:
+        say(f"{out}: {kept} TCP segments of {packets} packets")
 
 
 def _say(said: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -120,6 +121,7 @@ def whatif(
     say(console.text(verdict, addresses))
     if out is not None:
         say(f"\nWritten: {out / 'path.toml'} {out / 'whatif.json'} {out / page.NAME}")
+        say(f"To watch these races: dragstrip play {shlex.quote(str(out / 'path.toml'))}")
 
 
 def identify(

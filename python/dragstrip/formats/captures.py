@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError
@@ -13,6 +14,11 @@ from dragstrip.formats import guess, readers
 from dragstrip.io.progress import ProgressMessages
 from dragstrip.io.untrusted import capture_pieces, size_text
 from dragstrip.recording import Recording, from_core
+
+Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
+"""What a capture shows, and each flow's segments in columns."""
+Finished: TypeAlias = tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]
+"""What a session has found: the document, the tables of a recording, each flow's segments."""
 
 
 def inspect(
@@ -26,25 +32,37 @@ def inspect(
     scenario, is empty. With `labels`, add the terms of Wireshark and tcptrace and every event. Raises
     `BadInputError` for a file that is no capture.
     """
-    said, tables, _ = _inspected(paths, _core.Inspection(_count(paths), rows, labels), quiet)
-    return said, None if tables is None else _recording(said, tables)
+    session = _core.Inspection(_count(paths), rows, labels)
+    return _shown(_inspected(paths, [session], quiet)[0])
 
 
-def segments(path: Path, quiet: bool = False) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def inspect_with_segments(
+    paths: Sequence[Path], rows: bool = False, quiet: bool = False, labels: bool = False
+) -> tuple[dict[str, Any], Recording | None, list[Segments]]:
+    """Return what `inspect` returns, and what `segments` returns of each capture alone, all read once."""
+    count = _count(paths)
+    session = _core.Inspection(count, rows, labels, count == 1)
+    own = [_core.Inspection(1, False, False, True) for _ in paths] if count > 1 else []
+    whole, *each = _inspected(paths, [session, *own], quiet)
+    return *_shown(whole), [(said, segments) for said, _, segments in each or [whole]]
+
+
+def segments(path: Path, quiet: bool = False) -> Segments:
     """Return what one capture shows, and each flow's segments in columns of 64-bit integers, as bytes.
 
     The columns are described in crates/inspect/src/series.rs. Three million rows are kept; `left_out` counts
     the others. Raises `BadInputError` for a file that is no capture.
     """
-    said, _, rows = _inspected([path], _core.Inspection(1, False, False, True), quiet)
+    ((said, _, rows),) = _inspected([path], [_core.Inspection(1, False, False, True)], quiet)
     return said, rows
 
 
 def whole(path: Path, quiet: bool = False) -> tuple[dict[str, Any], Recording, list[dict[str, Any]]]:
     """Return what `inspect`, with `rows` and `labels`, and `segments` return of one capture, read once."""
-    said, tables, rows = _inspected([path], _core.Inspection(1, True, True, True), quiet)
-    assert tables is not None
-    return said, _recording(said, tables), rows
+    (found,) = _inspected([path], [_core.Inspection(1, True, True, True)], quiet)
+    said, recording = _shown(found)
+    assert recording is not None
+    return said, recording, found[2]
 
 
 def _count(paths: Sequence[Path]) -> int:
@@ -53,10 +71,12 @@ def _count(paths: Sequence[Path]) -> int:
     return len(paths)
 
 
-def _inspected(
-    paths: Sequence[Path], session: _core.Inspection, quiet: bool
-) -> tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]:
-    """Feed files to a session; return the document, the tables and the segments."""
+def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quiet: bool) -> list[Finished]:
+    """Feed all files to the first session, and each to its own if there are more, which then are as many.
+
+    Returns of each session the document, the tables and the segments.
+    """
+    session, *own = sessions
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     begins: dict[int, bytes] = {}
@@ -66,15 +86,30 @@ def _inspected(
             speaker.doing(lambda: f"reading captures: {(sum(shares) / len(shares)) * 100:.0f} %")
         while (index := session.hungry()) is not None:
             piece, shares[index] = next(files[index], (b"", 1.0))
-            begins.setdefault(index, piece[: readers.LOOKED_AT])
-            _feed(session, index, piece, paths[index], begins[index])
+            begins.setdefault(index, beginning(piece))
+            with refusing(paths[index], begins[index]):
+                session.feed(index, piece)
+                if own:
+                    own[index].feed(0, piece)
     finally:
         speaker.close()
+    return [
+        _finished(session, paths),
+        *(_finished(one, [path]) for one, path in zip(own, paths, strict=False)),
+    ]
+
+
+def _finished(session: _core.Inspection, paths: Sequence[Path]) -> Finished:
     text, tables, rows = session.finish()
     said: dict[str, Any] = json.loads(text)
     for file, path in zip(said["files"], paths, strict=True):
         file["path"] = str(path)
     return said, tables, rows
+
+
+def _shown(found: Finished) -> tuple[dict[str, Any], Recording | None]:
+    said, tables, _ = found
+    return said, None if tables is None else _recording(said, tables)
 
 
 def _recording(said: dict[str, Any], tables: dict[str, Any]) -> Recording:
@@ -91,9 +126,16 @@ def _recording(said: dict[str, Any], tables: dict[str, Any]) -> Recording:
     return Recording({}, from_core(tables["tables"]), provenance)
 
 
-def _feed(session: _core.Inspection, index: int, piece: bytes, path: Path, begin: bytes) -> None:
+def beginning(piece: bytes) -> bytes:
+    """Return as much of a file's first piece as tells what it is."""
+    return piece[: readers.LOOKED_AT]
+
+
+@contextmanager
+def refusing(path: Path, begin: bytes) -> Iterator[None]:
+    """Raise what the core cannot read over as a `BadInputError` that says what the file seems to be."""
     try:
-        session.feed(index, piece)
+        yield
     except _core.InputError as error:
         field, _, expected = error.args
         known = guess.of_bytes(begin, path.name, readers.KNOWN) if begin else None

@@ -27,28 +27,35 @@ def text(paths: Sequence[PathEstimate]) -> str:
 
 def _lines(path: PathEstimate) -> Iterator[str]:
     yield f"path of {one_line(path.flow)} (capture at: {path.place})"
-    yield from _line("base RTT", _said(path.base_rtt_ms, _ms))
-    yield from _line("bottleneck", _said(path.rate_bps, _rate))
-    yield from _line("queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else ""))
+    yield from lines(path)
+
+
+def lines(path: PathEstimate) -> Iterator[str]:
+    """Yield the properties of a path, folded to 80 columns, without the flow's name."""
+    for name, said in [*properties(path), *(("note", note) for note in path.notes)]:
+        yield from wrapped(said, f"  {name:<{NAME}}")
+
+
+def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
+    """Yield each property of a path with what is known of it."""
+    yield "base RTT", _said(path.base_rtt_ms, _ms)
+    yield "bottleneck", _said(path.rate_bps, _rate)
+    yield "queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else "")
     if path.queue != "policer":
         size = _said(path.buffer_bytes, _size)
         held = path.buffer_ms.value
-        yield from _line("buffer", size if held is None else f"{size}, {_ms(held)} at the bottleneck's rate")
+        yield "buffer", size if held is None else f"{size}, {_ms(held)} at the bottleneck's rate"
     else:
-        yield from _line("policer's rate", _said(path.policer_rate_bps, _rate))
-        yield from _line("policer's burst", _said(path.policer_burst_bytes, _size))
-    yield from _line("random loss", _said(path.random_loss, _share))
-    yield from _line("jitter", _said(path.jitter_ms, _ms))
-    yield from _line("ACK aggregation", _said(path.ack_aggregation_ms, _ms))
+        yield "policer's rate", _said(path.policer_rate_bps, _rate)
+        yield "policer's burst", _said(path.policer_burst_bytes, _size)
+    yield "random loss", _said(path.random_loss, _share)
+    yield "jitter", _said(path.jitter_ms, _ms)
+    yield "ACK aggregation", _said(path.ack_aggregation_ms, _ms)
     window = path.receiver_window_bytes
-    said = _said(window, _size) if window.value is None else f"{_size(window.value)}, {window.reason}"
-    yield from _line("receiver's window", said)
-    for note in path.notes:
-        yield from _line("note", note)
-
-
-def _line(name: str, said: str) -> list[str]:
-    return wrapped(said, f"  {name:<{NAME}}")
+    yield (
+        "receiver's window",
+        _said(window, _size) if window.value is None else f"{_size(window.value)}, {window.reason}",
+    )
 
 
 def _said(estimate: Estimate, shown: Callable[[float], str]) -> str:

@@ -33,6 +33,9 @@ DEEP_MIN, FASTER = 20, 1.3
 segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
+CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
+STEPPED = 0.95
+"""Share of the handshake's round trip below which none can be, if the clock was not set."""
 FLOWS_MAX = 64
 """Flows whose paths are inferred, the largest first."""
 
@@ -72,13 +75,20 @@ def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
 
     Raises `BadInputError` for a file that is no capture, and where no flow or several have that name.
     """
-    flows = _flows(*captures.segments(file, quiet=False))
-    if flow is not None:
-        named = [at for at, each in enumerate(flows) if flow in each.name]
-        if len(named) != 1:
-            names = ", ".join(each.name for each in flows[:8]) or "no flow"
-            raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
-        return [_path(str(file), flows[named[0]], flows, 0, Buckets())]
+    found = captures.segments(file, quiet=False)
+    if flow is None:
+        return of_segments(file, found)
+    flows = _flows(*found)
+    named = [each for each in flows if flow in each.name]
+    if len(named) != 1:
+        names = ", ".join(each.name for each in flows[:8]) or "no flow"
+        raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
+    return [_path(str(file), named[0], flows, 0, Buckets())]
+
+
+def of_segments(file: Path, found: captures.Segments) -> list[PathEstimate]:
+    """Return the path of each of a capture's largest flows from what `captures.segments` returns."""
+    flows = _flows(*found)
     largest = sorted(range(len(flows)), key=lambda at: -int(flows[at].sent.bytes.sum()))[:FLOWS_MAX]
     left, known = len(flows) - len(largest), Buckets()
     return [_path(str(file), flows[at], flows, left, known) for at in sorted(largest)]
@@ -91,18 +101,19 @@ def of_flow(file: Path, said: Said, rows: Sequence[Said], at: int) -> PathEstima
 
 
 def _flows(said: Said, rows: Sequence[Said]) -> list[Flow]:
-    return [series.of(one, each) for one, each in zip(said["flows"], rows, strict=True)]
+    steps = said["files"][0]["clock_steps"]
+    return [series.of(one, each, steps) for one, each in zip(said["flows"], rows, strict=True)]
 
 
 class Buckets:
     """The token buckets of sets of flows, each looked for once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, frozenset[str]], policer.Bucket | None] = {}
+        self._known: dict[tuple[str, frozenset[int]], policer.Bucket | None] = {}
 
     def __call__(self, flows: Sequence[Flow], method: Method) -> policer.Bucket | None:
         """Return the bucket that explains best what these flows lost together."""
-        key = method.__name__, frozenset(each.name for each in flows)
+        key = method.__name__, frozenset(each.number for each in flows)
         if key not in self._known:
             packet = max(each.full_bytes + each.header_bytes for each in flows)
             trip = min(rate.trips(each).rtt_s.min(initial=np.inf) for each in flows)
@@ -125,15 +136,15 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
         )
     if (flow.sent.bytes > flow.full_bytes).mean() > 0.02 if len(flow.sent) else False:
         notes.append("the capture has segments joined by the sender's offload")
-    missing = _refusal(flow)
     seen = rate.trips(flow)
+    missing = CLOCK if _stepped(flow, seen) else _refusal(flow)
     if missing or flow.place == "receiver":
         cannot = unknown(missing or "the capture was taken at the receiver")
         return PathEstimate(
             file,
             flow.name,
             flow.place,
-            base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow),
+            _base_alone(flow, seen),
             cannot,
             (),
             cannot,
@@ -151,6 +162,23 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
     if flow.place == "between":
         notes.append("only what lies between the capture and the receiver is seen, but for the base RTT")
     return _before_bottleneck(file, flow, others, seen, notes, known)
+
+
+def _base_alone(flow: Flow, seen: rate.Trips) -> Estimate:
+    """Return the base RTT where nothing else is known."""
+    if _stepped(flow, seen):
+        return unknown(CLOCK)
+    return base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow)
+
+
+def _stepped(flow: Flow, seen: rate.Trips) -> bool:
+    """Return whether the capture's clock was set back by so much that a round trip across it is too short.
+
+    Captures from several queues of a network card have many small steps, which change nothing.
+    """
+    if not flow.clock_steps or not len(seen):
+        return False
+    return flow.opening_s is None or float(seen.rtt_s.min()) < STEPPED * flow.opening_s
 
 
 def _refusal(flow: Flow) -> str:

@@ -66,6 +66,8 @@ class Returned:
 class Flow:
     """A flow as one capture shows it."""
 
+    number: int
+    """Its place among the capture's flows."""
     name: str
     place: str
     origin_ns: int
@@ -84,6 +86,8 @@ class Flow:
     receiver_limited: float | None
     """Share of the time in which the receiver's window limited the sender."""
     rtt_method: str
+    clock_steps: int
+    """Times that the capture's clock was set back."""
 
     @property
     def overhead(self) -> float:
@@ -97,8 +101,8 @@ class Flow:
         return float(max(ends, default=0.0))
 
 
-def of(said: Mapping[str, Any], rows: Mapping[str, Any]) -> Flow:
-    """Return a flow from what the core says of it and its segments in columns."""
+def of(said: Mapping[str, Any], rows: Mapping[str, Any], clock_steps: int) -> Flow:
+    """Return a flow from what the core says of it and of the clock, and its segments in columns."""
     column = {name: np.frombuffer(rows[name], "<i8") for name in rows if isinstance(rows[name], bytes)}
     times = column["time_ns"]
     origin = int(times[0]) if len(times) else 0
@@ -125,6 +129,7 @@ def of(said: Mapping[str, Any], rows: Mapping[str, Any]) -> Flow:
     full = int(rows["full_bytes"])
     single = sent.bytes <= full
     return Flow(
+        number=said["flow"],
         name=said["label"],
         place=said["place"],
         origin_ns=origin,
@@ -138,6 +143,7 @@ def of(said: Mapping[str, Any], rows: Mapping[str, Any]) -> Flow:
         trips_s=quantiles,
         receiver_limited=None if limited["unknown"] >= spent else limited["receiver"] / spent,
         rtt_method=trips["method"],
+        clock_steps=clock_steps,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragstrip.experiment.comparison import FLAGS, command
-from dragstrip.inference.path import PathEstimate
+from dragstrip.inference.console import lines as path_lines
 from dragstrip.io.shell import folded
 from dragstrip.io.terminal import WIDTH, wrapped
 from dragstrip.io.untrusted import one_line
@@ -13,7 +13,7 @@ from dragstrip.results.standings import quantity
 from dragstrip.whatif.identify import Answer
 from dragstrip.whatif.walk import Flow, Prediction, Verdict, figures, flow_name
 from dragstrip.whatif.wording import answer as in_words
-from dragstrip.whatif.wording import estimate, verdict_sentence
+from dragstrip.whatif.wording import verdict_sentence
 
 SHOWN = 6
 """Candidates of an identification that are listed."""
@@ -25,7 +25,7 @@ def text(verdict: Verdict, addresses: bool) -> str:
     lines = [*wrapped(verdict_sentence(verdict)), "", *wrapped(f"Capture: {_capture(flow, addresses)}")]
     if verdict.answer is not None:
         lines += wrapped(f"Congestion control: {in_words(verdict.answer)}")
-    lines += ["", *_path(flow.path), *_listed("taken", verdict.known.assumed)]
+    lines += ["", "Path", *path_lines(flow.path), *_listed("taken", verdict.known.assumed)]
     lines += [
         "",
         f"How well a run of {one_line(verdict.algorithm)} there explains the capture: {verdict.fit.grade}",
@@ -61,28 +61,6 @@ def _capture(flow: Flow, addresses: bool) -> str:
         str(flow.said["place"]), "between the ends"
     )
     return one_line(f"{name}, {flow_name(flow, addresses)}, {flow.capture.duration_s:.3g} s, {place}")
-
-
-def _path(path: PathEstimate) -> Iterator[str]:
-    yield "Path"
-    rows = [("rate", estimate(path.rate_bps, "Mbit/s", 1e6)), ("idle RTT", estimate(path.base_rtt_ms, "ms"))]
-    if path.queue == "policer":
-        rows += [
-            ("policer", estimate(path.policer_rate_bps, "Mbit/s", 1e6)),
-            ("burst", estimate(path.policer_burst_bytes, "kB", 1e3)),
-        ]
-    rows += [
-        ("buffer", estimate(path.buffer_bytes, "kB", 1e3)),
-        ("queue", f"{path.queue}: {path.queue_reason}"),
-    ]
-    if path.random_loss.value:
-        rows.append(("loss", estimate(path.random_loss, "%", 0.01)))
-    if path.jitter_ms.value:
-        rows.append(("jitter", estimate(path.jitter_ms, "ms")))
-    for name, said in rows:
-        yield from wrapped(said, f"  {name:<9} ")
-    for note in path.notes:
-        yield from wrapped(note, f"  {'note':<9} ")
 
 
 def _fit(verdict: Verdict) -> Iterator[str]:

@@ -28,6 +28,8 @@ WINDOWS = 12
 """Parts of a flow of which RTT and flight are compared."""
 FLAT, RISES = 0.1, 0.25
 """Share by which bytes in flight vary at most, and RTTs at least, where something else filled the queue."""
+SILENT_MS = 1000.0
+"""A sender repeats what is not acknowledged for so long (RFC 6298): no network is that slow unnoticed."""
 BASE_MOVES = 0.1
 """Change of the least RTT between parts of a flow that its own queue does not explain."""
 
@@ -115,6 +117,12 @@ def contradictions(capture: Seen, run: Seen, found: Fit, flow: dict[str, Any], o
         said.append(
             f"{others} other flow{'s' if others > 1 else ''} of the capture may share the bottleneck; "
             "the run is alone"
+        )
+    trips = capture.rtt_quantiles_ms
+    if trips is not None and float(capture.rtt_ms.max()) > 2 * trips[2] + SILENT_MS:
+        said.append(
+            f"a round trip took {float(capture.rtt_ms.max()) / 1e3:.3g} s and nothing was sent again: "
+            "the capture's clock was set, or a host slept"
         )
     rtts, flights = parts(capture)
     if len(rtts) >= 3:

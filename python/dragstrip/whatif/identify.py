@@ -6,7 +6,7 @@ that an algorithm whose course depends on chance is not taken for others, nor ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -14,12 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dragstrip.whatif import closer
 from dragstrip.whatif.bench import Bench, Run
-from dragstrip.whatif.network import Known, Network
+from dragstrip.whatif.draws import draws
+from dragstrip.whatif.network import Known
 from dragstrip.whatif.seen import Seen
-from dragstrip.whatif.shapes import FLOORS, MEASURES, Shape, distances
+from dragstrip.whatif.shapes import MEASURES, Shape, distances
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
+Scoring: TypeAlias = Callable[[Matrix, Matrix], tuple[Matrix, Matrix]]
 
 CANDIDATES = (
     "reno",
@@ -47,18 +50,18 @@ DURATION_MAX_S = 60.0
 """Longest beginning of a capture that is looked at."""
 BITS_MAX = 1.5e9
 """Likewise: a run has as many bits at most."""
-LIMITED_MAX = 0.2
+LIMITED_MAX = {"application": 0.1, "receiver": 0.2}
 """Share of the time in which application or receiver limited the sender, at most."""
 RTT_RISE_MIN = 0.04
 """The 95th percentile of the RTT over the idle one, below which without losses no window was ever felt."""
-SPREAD_MIN = 0.01
-"""Half the interval of rate and RTT over which candidates are run, at least."""
-FAR = 12.0
-"""Distance in units of noise beyond which a measure counts no further."""
+DRAWS = 3
+"""Paths within the inferred one's intervals on which each candidate is run."""
+CLOSE, CLOSEST = 1.0, 6
+"""Score behind the best up to which candidates are looked at closely, and how many at most."""
 ALIKE = 0.02
 """Two runs whose distances from one capture agree within this share are the same."""
 MARGIN = 0.2
-"""Score by which the best must be ahead of the others."""
+"""Score by which the best must be ahead of the others; as many times more as it is further than its noise."""
 UNKNOWN = 3.0
 """Mean distance in units of noise beyond which no candidate explains the capture."""
 SHARPNESS = 6.0
@@ -107,11 +110,11 @@ def impossible(flow: dict[str, Any], capture: Seen, idle_ms: float) -> str:
         return f"the capture was taken {_where(flow['place'])}; round trips and flight are seen at the sender"
     least = max(DURATION_MIN_S, ROUND_TRIPS_MIN * idle_ms / 1e3)
     if capture.duration_s < least:
-        return f"{capture.duration_s:.3g} s are too short; {least:.3g} s at least"
+        return f"{capture.duration_s:.4g} s are too short; {least:.4g} s at least"
     limits = flow["limited_s"]
     spent = sum(limits.values()) or 1.0
-    for who in ("application", "receiver"):
-        if limits[who] > LIMITED_MAX * spent:
+    for who, most in LIMITED_MAX.items():
+        if limits[who] > most * spent:
             return f"the {who} limited the sender for {100 * limits[who] / spent:.0f} % of the time"
     trips = capture.rtt_quantiles_ms
     if trips is None:
@@ -123,33 +126,6 @@ def impossible(flow: dict[str, Any], capture: Seen, idle_ms: float) -> str:
 
 def _where(place: str) -> str:
     return "at the receiver" if place == "receiver" else "between the ends"
-
-
-def draws(path: Known) -> list[Network]:
-    """Return the path and two that it may be: each property at one end of its interval."""
-    middle = path.middle
-
-    def end(field: str, name: str, which: str, least: float) -> float:
-        value: float = getattr(middle, field)
-        sign = 1 if which == "high" else -1
-        other = path.others.get(f"{name} {which}")
-        found: float = value if other is None else getattr(other, field)
-        # A wide interval says that little is known, not that the far end is likely.
-        apart = min(max(abs(found - value) / value, least), 0.15)
-        return value * (1 + sign * apart)
-
-    made = [middle]
-    for ends in (("high", "low", "high"), ("low", "high", "low")):
-        rate, rtt, buffer = ends
-        made.append(
-            replace(
-                middle,
-                rate_bps=middle.rate_bps if middle.discipline else end("rate_bps", "rate", rate, SPREAD_MIN),
-                rtt_ms=end("rtt_ms", "RTT", rtt, SPREAD_MIN),
-                buffer_bytes=end("buffer_bytes", "buffer", buffer, 2 * SPREAD_MIN),
-            )
-        )
-    return made
 
 
 def window_s(capture: Seen, rate_bps: float) -> float:
@@ -166,8 +142,25 @@ def identify(
     if reason:
         return Answer(IMPOSSIBLE, (), 0.0, reason)
     names = list(candidates) or [*CANDIDATES, *(WITH_ECN if path.middle.ecn else ())]
+    found = judged(names, *measured(names, capture, path, DRAWS, bench))
+    best = found.scores[0][1]
+    names = [name for name, score, _ in found.scores if score - best < CLOSE][:CLOSEST]
+    if found.kind == NONE or not set(names) - set(found.names[:1] + found.alike):
+        return found
+    found = judged(names, *measured(names, capture, path, closer.DRAWS, bench), closer.scored)
+    return found if found.scores[0][2] <= closer.UNKNOWN else _unknown(found, closer.UNKNOWN)
+
+
+def measured(
+    names: Sequence[str], capture: Seen, path: Known, count: int, bench: Bench
+) -> tuple[Matrix, Matrix]:
+    """Return how far the capture is from each candidate's runs, and these from each other, on `count` paths.
+
+    The axes are the candidates, their runs (or pairs of them, as `combinations` has them), and `MEASURES`.
+    """
+    idle = path.middle.idle_ms
     duration = window_s(capture, path.middle.rate_bps)
-    paths = draws(path)
+    paths = draws(path, count)
     runs = [
         Run(name, one.options(duration, seed=number + 1))
         for name in names
@@ -178,7 +171,8 @@ def identify(
     each = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
     near = distances([(mine, shape) for shape in shapes])
     own = distances([pair for one in each for pair in combinations(one, 2)])
-    return judged(names, *(found.reshape(len(names), -1, len(MEASURES)) for found in (near, own)))
+    of_near, of_own = (found.reshape(len(names), -1, len(MEASURES)) for found in (near, own))
+    return of_near, of_own
 
 
 def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
@@ -188,16 +182,13 @@ def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
     candidate's runs from each other. The score is the mean negative log-likelihood of the distances, if each
     has Laplace's distribution with the candidate's noise as its scale.
     """
-    floors = np.array([FLOORS[name] for name in MEASURES])
-    noise = np.maximum(np.median(own, axis=1), floors)
-    nearest = np.sort(near, axis=1)[:, :2].mean(axis=1)
-    apart = np.minimum(nearest / noise, FAR)
-    return (apart + np.log(noise / floors)).mean(axis=1), apart.mean(axis=1)
+    noise = np.maximum(np.median(own, axis=1), closer.FLOOR)
+    return closer.likelihood(np.sort(near, axis=1)[:, :2].mean(axis=1), noise)
 
 
-def judged(names: Sequence[str], near: Matrix, own: Matrix) -> Answer:
-    """Return the answer that distances give; `scored` says what they are."""
-    scores, apart = scored(near, own)
+def judged(names: Sequence[str], near: Matrix, own: Matrix, by: Scoring = scored) -> Answer:
+    """Return the answer that distances give; `measured` says what they are."""
+    scores, apart = by(near, own)
     order = [int(at) for at in np.argsort(scores, kind="stable")]
     best = order[0]
     listed = tuple((names[at], float(scores[at]), float(apart[at])) for at in order)
@@ -207,11 +198,9 @@ def judged(names: Sequence[str], near: Matrix, own: Matrix) -> Answer:
     confidence = float((1 + len(alike)) / (weights[rest].sum() + 1 + len(alike)))
     same = tuple(names[at] for at in alike)
     if apart[best] > UNKNOWN:
-        reason = (
-            f"the nearest, {names[best]}, is {apart[best]:.1f} times its own noise away; {UNKNOWN:g} at most"
-        )
-        return Answer(NONE, (), confidence, reason, listed, same)
-    close = [at for at in rest if scores[at] - scores[best] < MARGIN]
+        return _unknown(Answer(NONE, (), confidence, "", listed, same), UNKNOWN)
+    margin = MARGIN * max(1.0, float(apart[best]))
+    close = [at for at in rest if scores[at] - scores[best] < margin]
     if close:
         several = tuple(names[at] for at in (best, *alike, *close))
         return Answer(UNCERTAIN, several, confidence, "several fit about equally well", listed, same)
@@ -219,6 +208,13 @@ def judged(names: Sequence[str], near: Matrix, own: Matrix) -> Answer:
     if rest:
         reason += f", those of {names[rest[0]]} {apart[rest[0]]:.1f} times"
     return Answer(GIVEN, (names[best], *same), confidence, reason, listed, same)
+
+
+def _unknown(found: Answer, most: float) -> Answer:
+    """Return that no candidate fits, because the best is more than `most` times its own noise away."""
+    name, _, apart = found.scores[0]
+    reason = f"the nearest, {name}, is {apart:.1f} times its own noise away; {most:g} at most"
+    return replace(found, kind=NONE, names=(), reason=reason)
 
 
 def _alike(one: Matrix, other: Matrix) -> bool:

@@ -106,10 +106,13 @@ def _longer(one: Network, by_ms: float) -> Network:
     return replace(one, rtt_ms=max(0.001, one.rtt_ms + by_ms))
 
 
-def known(path: PathEstimate, ecn: bool, receiver_limited: bool, longest_queue_bytes: float) -> Known:
+def known(
+    path: PathEstimate, ecn: bool, receiver_limited: bool, longest_queue_bytes: float, lost: bool = False
+) -> Known:
     """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
 
-    `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size.
+    `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size; where
+    segments were `lost`, though too few to judge by, it was probably full then.
     """
     assumed: list[str] = []
     policed = path.queue == "policer" and path.policer_rate_bps.value is not None
@@ -127,7 +130,7 @@ def known(path: PathEstimate, ecn: bool, receiver_limited: bool, longest_queue_b
     )
     if policed:
         return _policer(middle, path, assumed)
-    buffer, low, high = _buffer(middle, path, longest_queue_bytes, assumed)
+    buffer, low, high = _buffer(middle, path, longest_queue_bytes, lost, assumed)
     middle = replace(middle, buffer_bytes=buffer)
     if path.queue == "aqm":
         middle = replace(middle, discipline="codel ecn" if ecn else "codel")
@@ -164,7 +167,7 @@ def _value(estimate: Estimate, name: str, path: PathEstimate, assumed: list[str]
 
 
 def _buffer(
-    middle: Network, path: PathEstimate, longest: float, assumed: list[str]
+    middle: Network, path: PathEstimate, longest: float, lost: bool, assumed: list[str]
 ) -> tuple[float, float | None, float | None]:
     """Return the buffer with its interval in bytes."""
     estimate = path.buffer_bytes
@@ -175,12 +178,17 @@ def _buffer(
         return max(least, longest, middle.bdp_bytes), None, None
     low = max(least, longest, estimate.low or 0.0)
     high = max(low, estimate.high or BUFFER_BDP_MAX * middle.bdp_bytes)
+    if estimate.low and estimate.high:
+        assumed.append(
+            f"buffer: {estimate.reason}; the middle of {low / 1e3:.3g} to {high / 1e3:.3g} kB is taken"
+        )
+        return (low + high) / 2, low, high
     assumed.append(
         f"buffer: {estimate.reason or 'not known'}; {low / 1e3:.3g} kB were in use, "
         f"up to {high / 1e3:.3g} kB are tried"
     )
     if middle.loss < LOSS_MIN and path.queue == "cannot tell":
-        return high, low, None
+        return (low, None, high) if lost else (high, low, None)
     return max(low, middle.bdp_bytes), low, high
 
 

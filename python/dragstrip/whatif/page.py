@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dragstrip import __version__
+from dragstrip.inference.console import properties
 from dragstrip.report import viewer
 from dragstrip.report.colours import BLACK, GREEN, MUTED, ROSE, SKY, VERMILION
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
@@ -142,20 +143,8 @@ def _fit(document: Mapping[str, Any]) -> str:
 
 def _path(verdict: Verdict) -> str:
     path = verdict.flow.path
-    lines = [
-        ("rate (IP)", wording.estimate(path.rate_bps, "Mbit/s", 1e6)),
-        ("idle RTT", wording.estimate(path.base_rtt_ms, "ms")),
-        ("buffer", wording.estimate(path.buffer_bytes, "kB", 1e3)),
-        ("buffer, as time", wording.estimate(path.buffer_ms, "ms")),
-        ("queue", f"{path.queue}: {path.queue_reason}"),
-        ("policer's rate", wording.estimate(path.policer_rate_bps, "Mbit/s", 1e6)),
-        ("policer's burst", wording.estimate(path.policer_burst_bytes, "kB", 1e3)),
-        ("random loss", wording.estimate(path.random_loss, "%", 0.01)),
-        ("jitter", wording.estimate(path.jitter_ms, "ms")),
-        ("ACK aggregation", wording.estimate(path.ack_aggregation_ms, "ms")),
-        ("receiver's window", wording.estimate(path.receiver_window_bytes, "kB", 1e3)),
-    ]
-    return _table(("", "value and interval, or why there is none"), lines) + _list(path.notes)
+    table = _table(("", "value and interval, or why there is none"), properties(path))
+    return table + _list(path.notes)
 
 
 def _algorithm(verdict: Verdict) -> str:

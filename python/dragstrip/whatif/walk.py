@@ -36,6 +36,8 @@ MOVES_MAX = 0.5
 """The idle round trip is corrected by the first run, by at most this share."""
 RECEIVER_SHARE = 0.05
 """Share of the time from which the receiver's window is a part of the path."""
+SEGMENTS = 2.0
+"""A capture's full segments carry at most so many times more or less than those of the runs."""
 SEEDS = 5
 """Runs with other seeds where something on the path is random."""
 
@@ -49,6 +51,8 @@ class Flow:
     """As `inspect` says it."""
     capture: Seen
     path: PathEstimate
+    full_bytes: int
+    """Data of a full segment."""
     others: int
     """Flows beside it."""
     events: Sequence[Mapping[str, Any]]
@@ -129,9 +133,11 @@ def read(file: Path, name: str | None) -> Flow:
             some = ", ".join(flow["label"] for flow in flows[:8])
             raise BadInputError("--flow", name, f"part of the name of one flow: {some}", "command line")
         (chosen,) = fit
-    path = inference.of_flow(file, said, rows, flows.index(chosen))
+    at = flows.index(chosen)
+    path = inference.of_flow(file, said, rows, at)
     capture = seen.of_recording(recording, chosen["flow"])
-    return Flow(file, chosen, capture, path, _beside(flows, chosen), _events(said, recording, chosen))
+    beside, events = _beside(flows, chosen), _events(said, recording, chosen)
+    return Flow(file, chosen, capture, path, int(rows[at]["full_bytes"]), beside, events)
 
 
 def _beside(flows: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> int:
@@ -161,9 +167,13 @@ def queue_bytes(flow: Flow) -> float:
 
 def on_path(flow: Flow) -> Known:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
+    if not PAYLOAD_BYTES / SEGMENTS <= flow.full_bytes <= PAYLOAD_BYTES * SEGMENTS:
+        expected = f"a capture of segments with about {PAYLOAD_BYTES} bytes of data, as runs have; these have"
+        raise BadInputError(flow.path.flow, None, f"{expected} {flow.full_bytes}", str(flow.file))
     limits = flow.said["limited_s"]
     limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
-    return network.known(flow.path, bool(flow.said["ecn"]), limited, queue_bytes(flow))
+    lost = flow.capture.retransmitted > 0
+    return network.known(flow.path, bool(flow.said["ecn"]), limited, queue_bytes(flow), lost)
 
 
 def calibrated(flow: Flow, known: Known, algorithm: str, bench: Bench) -> Known:
@@ -195,7 +205,7 @@ def _identified(flow: Flow, bench: Bench) -> tuple[Known | None, Answer]:
     try:
         known = on_path(flow)
     except BadInputError as error:
-        return None, Answer(identifying.IMPOSSIBLE, (), 0.0, error.said)
+        return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.said}")
     known = calibrated(flow, known, "cubic", bench)
     return known, identifying.identify(flow.capture, known, said, bench)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dragstrip.inference.path import Estimate
 from dragstrip.results.standings import quantity
 from dragstrip.whatif import identify as identifying
 from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED
@@ -76,16 +75,6 @@ def _told(found: tuple[float, float, float], text: Callable[[float], str]) -> st
     """Return a figure, or its range if that is wide."""
     value, low, high = found
     return f"{text(low)} to {text(high)}" if high - low > WIDE * abs(value) else text(value)
-
-
-def estimate(found: Estimate, text: str, scale: float = 1.0) -> str:
-    """Return an estimate with its interval, `text` being its unit, or why there is none."""
-    if found.value is None:
-        bound = f"at least {quantity.digits(found.low / scale)} {text}; " if found.low else ""
-        return f"{bound}{found.reason or 'not known'}"
-    ends = [quantity.digits(end / scale) if end is not None else "?" for end in (found.low, found.high)]
-    value = quantity.digits(found.value / scale)
-    return f"{value} {text}" if ends == [value, value] else f"{value} {text} ({ends[0]} to {ends[1]})"
 
 
 def answer(found: Answer) -> str:
