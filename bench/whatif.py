@@ -32,7 +32,8 @@ from dragstrip.io.files import read_json, write_text
 from dragstrip.recording import read
 from dragstrip.whatif import identify, seen, walk
 from dragstrip.whatif.seen import Seen
-from dragstrip.whatif.wording import WIDE
+from dragstrip.whatif.verdict import Verdict, figures
+from dragstrip.whatif.wording import WIDE, wide
 
 PAGE = "docs/reference/whatif.md"
 KERNEL = ("cubic", "bbr", "reno", "vegas", "htcp", "illinois", "westwood", "bic")
@@ -216,11 +217,9 @@ def _sums(whole: Tally) -> list[str]:
     ]
 
 
-def _line(
-    path: str, source: Captured, others: Sequence[Captured], verdict: walk.Verdict, whole: Tally
-) -> str:
+def _line(path: str, source: Captured, others: Sequence[Captured], verdict: Verdict, whole: Tally) -> str:
     found = {one.algorithm: one for one in verdict.predictions}
-    truth = {one.algorithm: walk.figures(one.truth) for one in others}
+    truth = {one.algorithm: figures(one.truth) for one in others}
     worst = []
     pairs = right = ranges = 0
     for figure, kept in (("goodput_bps", whole.goodput), ("rtt_ms_p50", whole.rtt)):
@@ -228,7 +227,7 @@ def _line(
         for name in truth:
             true, one = _of(truth, name, figure), found[name].of(figure)
             assert one is not None
-            if walk.wide(one):
+            if wide(one):
                 ranges += 1
                 whole.inside += one[1] <= true <= one[2]
             else:

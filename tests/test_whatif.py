@@ -24,6 +24,7 @@ from dragstrip.whatif import network, seen, walk
 from dragstrip.whatif.draws import draws
 from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
 from dragstrip.whatif.seen import Seen
+from dragstrip.whatif.verdict import figures
 
 PATH = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 45kb", "duration": "12s"}
 NOT_TOLD = Estimate(None, None, None, "not told")
@@ -57,7 +58,7 @@ def test_a_capture_of_cubic_predicts_bbr(made: Path, tmp_path: Path) -> None:
     document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--out", tmp_path / "out")
     assert document["explains"]["grade"] == EXPLAINED
     own, other = document["what_if"]
-    truth = walk.figures(seen.of_recording(read(made / "runs" / "001-bbr")))
+    truth = figures(seen.of_recording(read(made / "runs" / "001-bbr")))
     for figure, most in (("goodput_bps", 0.05), ("rtt_ms_p50", 0.10)):
         assert other[figure]["value"] == pytest.approx(truth[figure], rel=most)
         assert other[figure]["low"] <= other[figure]["value"] <= other[figure]["high"]

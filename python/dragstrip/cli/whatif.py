@@ -101,7 +101,7 @@ def whatif(
     Example: dragstrip whatif server.pcapng cubic bbr --queue fq_codel --out verdict
     """
     from dragstrip.io.files import adding, expect_folder, write_json, write_text
-    from dragstrip.whatif import console, page, walk
+    from dragstrip.whatif import console, document, page, walk
     from dragstrip.whatif.written import experiment
 
     if out is not None:
@@ -109,14 +109,14 @@ def whatif(
     verdict = walk.whatif(
         capture, algorithms or [], own=own, name=flow, changes=race, anyway=anyway, quiet=as_json
     )
-    document = walk.document(verdict, addresses)
+    found = document.document(verdict, addresses)
     if out is not None:
         with adding(out) as draft:
             write_text(draft / "path.toml", experiment(verdict))
-            write_json(draft / "whatif.json", document)
-            write_text(draft / page.NAME, page.page(verdict, document, addresses))
+            write_json(draft / "whatif.json", found)
+            write_text(draft / page.NAME, page.page(verdict, found, addresses))
     if as_json:
-        print_json(document)
+        print_json(found)
         return
     say(console.text(verdict, addresses))
     if out is not None:
@@ -139,10 +139,10 @@ def identify(
 
     Example: dragstrip identify server.pcapng --flow :443 --json
     """
-    from dragstrip.whatif import console, walk
+    from dragstrip.whatif import console, document, walk
 
     found, _, answer = walk.identify(capture, flow, quiet=as_json)
     if as_json:
-        print_json({"version": walk.VERSION, **walk.subject(found, addresses), **answer.document()})
+        print_json({"version": document.VERSION, **document.subject(found, addresses), **answer.document()})
     else:
         say(console.identified(found, answer, addresses))

@@ -11,7 +11,7 @@ from dragstrip.io.terminal import WIDTH, wrapped
 from dragstrip.io.untrusted import one_line
 from dragstrip.results.standings import quantity
 from dragstrip.whatif.identify import Answer
-from dragstrip.whatif.walk import Flow, Prediction, Verdict, figures, flow_name
+from dragstrip.whatif.verdict import Flow, Prediction, Verdict, figures, flow_name
 from dragstrip.whatif.wording import answer as in_words
 from dragstrip.whatif.wording import verdict_sentence
 

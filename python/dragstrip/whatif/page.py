@@ -20,7 +20,7 @@ from dragstrip.results.standings import quantity
 from dragstrip.results.standings.quantity import RATES, SIZES, unit_for
 from dragstrip.whatif import wording
 from dragstrip.whatif.seen import Seen
-from dragstrip.whatif.walk import Verdict, flow_name
+from dragstrip.whatif.verdict import Verdict, flow_name
 
 NAME = "whatif.html"
 POINTS = 1200

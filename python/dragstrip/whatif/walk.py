@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,21 @@ import numpy as np
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, nearest
-from dragstrip.experiment.comparison import COMMAND_LINE, command, reworded
+from dragstrip.experiment.comparison import COMMAND_LINE, reworded
 from dragstrip.experiment.expand import expand
 from dragstrip.formats import captures
 from dragstrip.inference import path as inference
-from dragstrip.inference.path import PathEstimate
 from dragstrip.recording import Recording
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 from dragstrip.whatif import fit as fitting
 from dragstrip.whatif import identify as identifying
-from dragstrip.whatif import network, seen, wording
+from dragstrip.whatif import network, seen
 from dragstrip.whatif.bench import BITS_MAX, Bench, Run, bench
-from dragstrip.whatif.fit import NOT_EXPLAINED, Fit
+from dragstrip.whatif.fit import NOT_EXPLAINED
 from dragstrip.whatif.identify import Answer
 from dragstrip.whatif.network import Known, Network, Options
-from dragstrip.whatif.seen import Seen
+from dragstrip.whatif.verdict import Flow, Prediction, Verdict
 
-VERSION = 1
 OTHERS = ("cubic", "bbr", "reno")
 """What is raced if no algorithm is named."""
 ANY_PATH: Options = {"rate": "10mbit", "rtt": "40ms"}
@@ -40,80 +37,6 @@ SEGMENTS = 2.0
 """A capture's full segments carry at most so many times more or less than those of the runs."""
 SEEDS = 5
 """Runs with other seeds where something on the path is random."""
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A flow of a capture with everything that the capture shows of it."""
-
-    file: Path
-    said: Mapping[str, Any]
-    """As `inspect` says it."""
-    capture: Seen
-    path: PathEstimate
-    full_bytes: int
-    """Data of a full segment."""
-    others: int
-    """Flows beside it."""
-    events: Sequence[Mapping[str, Any]]
-    """Retransmissions with their verdicts; times in seconds from the beginning."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What an algorithm does on the path: on the path as it was taken, and on those that it may be."""
-
-    algorithm: str
-    runs: tuple[Seen, ...]
-    """The first is that on the path as it was taken."""
-
-    def of(self, figure: str) -> tuple[float, float, float] | None:
-        """Return a figure on the path as it was taken, its least and its greatest; None if it is unknown."""
-        values = [value for run in self.runs if (value := figures(run)[figure]) is not None]
-        first = figures(self.runs[0])[figure]
-        return None if first is None else (first, min(values), max(values))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Everything that `whatif` found."""
-
-    flow: Flow
-    known: Known
-    algorithm: str
-    answer: Answer | None
-    """None where the algorithm was given."""
-    capture: Seen
-    """What of the capture is explained: all of it, or the beginning of a long one."""
-    run: Seen
-    fit: Fit
-    reasons: tuple[str, ...]
-    options: Options
-    """The path as options of `compare`."""
-    changed: Options
-    """What was asked to be otherwise."""
-    predictions: tuple[Prediction, ...]
-    refused: bool
-    """The path does not explain the capture, so that nothing was raced on it."""
-
-
-def figures(run: Seen) -> dict[str, float | None]:
-    """Return what is compared of a run."""
-    trips = run.rtt_quantiles_ms or (None, None, None)
-    segments = run.delivered_bytes / PAYLOAD_BYTES + run.retransmitted
-    return {
-        "goodput_bps": run.goodput_bps,
-        "rtt_ms_p5": trips[0],
-        "rtt_ms_p50": trips[1],
-        "rtt_ms_p95": trips[2],
-        "retransmitted_share": run.retransmitted / segments if segments else 0.0,
-    }
-
-
-def wide(found: tuple[float, float, float]) -> bool:
-    """Return whether a figure's range says more than the figure."""
-    value, low, high = found
-    return high - low > wording.WIDE * abs(value)
 
 
 def read(file: Path, name: str | None) -> Flow:
@@ -315,63 +238,3 @@ def _variants(networks: Sequence[Network], duration_s: float, changes: Options) 
     if {"loss", "jitter"} & first.keys() and "seed" not in changes:
         made += [{**first, "seed": network.SEED + more} for more in range(1, SEEDS)]
     return made
-
-
-# --- the document -----------------------------------------------------------------------------------
-
-
-def estimates(path: PathEstimate) -> dict[str, Any]:
-    """Return an inferred path as JSON, without file and addresses."""
-    content = asdict(path)
-    for field in ("file", "flow", "rate_over_time"):
-        del content[field]
-    return content
-
-
-def document(verdict: Verdict, addresses: bool) -> dict[str, Any]:
-    """Return everything as JSON; without `addresses`, the flow is only numbered."""
-    flow = verdict.flow
-    return {
-        "version": VERSION,
-        "capture": {**subject(flow, addresses), "other_flows": flow.others, **figures(verdict.capture)},
-        "path": estimates(flow.path),
-        "assumed": list(verdict.known.assumed),
-        "algorithm": verdict.algorithm,
-        "identified": None if verdict.answer is None else verdict.answer.document(),
-        "explains": {
-            **verdict.fit.document(),
-            "run": figures(verdict.run),
-            "contradictions": list(verdict.reasons),
-        },
-        "experiment": command([verdict.algorithm], verdict.options),
-        "changes": verdict.changed,
-        "raced": not verdict.refused,
-        "what_if": [
-            {
-                "algorithm": one.algorithm,
-                "runs": len(one.runs),
-                **{figure: _interval(one.of(figure)) for figure in figures(one.runs[0])},
-            }
-            for one in verdict.predictions
-        ],
-        "sentence": wording.verdict_sentence(verdict),
-    }
-
-
-def subject(flow: Flow, addresses: bool) -> dict[str, Any]:
-    """Return what a verdict is about, as JSON."""
-    return {
-        "file": str(flow.file) if addresses else flow.file.name,
-        "flow": flow_name(flow, addresses),
-        "place": flow.said["place"],
-        "duration_s": flow.capture.duration_s,
-    }
-
-
-def _interval(found: tuple[float, float, float] | None) -> dict[str, float] | None:
-    return None if found is None else dict(zip(("value", "low", "high"), found, strict=True))
-
-
-def flow_name(flow: Flow, addresses: bool) -> str:
-    """Return a flow's name: its ends, or only its number."""
-    return str(flow.said["label"]) if addresses else f"flow {flow.said['flow']}"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dragstrip.results.standings import quantity
 from dragstrip.whatif import identify as identifying
 from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED
 from dragstrip.whatif.identify import Answer
-
-if TYPE_CHECKING:
-    from dragstrip.whatif.walk import Prediction, Verdict
+from dragstrip.whatif.verdict import Prediction, Verdict
 
 WIDE = 0.3
 """A figure whose range is wider than this share of it is told as a range."""
+
+
+def wide(found: tuple[float, float, float]) -> bool:
+    """Return whether a figure's range says more than the figure."""
+    value, low, high = found
+    return high - low > WIDE * abs(value)
 
 
 def verdict_sentence(verdict: Verdict) -> str:

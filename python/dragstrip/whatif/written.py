@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragstrip.io import toml
 from dragstrip.whatif import network
-from dragstrip.whatif.walk import Verdict
+from dragstrip.whatif.verdict import Verdict
 
 
 def experiment(verdict: Verdict) -> str:

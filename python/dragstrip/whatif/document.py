@@ -1,0 +1,65 @@
+"""A verdict as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from dragstrip.experiment.comparison import command
+from dragstrip.inference.path import PathEstimate
+from dragstrip.whatif import wording
+from dragstrip.whatif.verdict import Flow, Verdict, figures, flow_name
+
+VERSION = 1
+
+
+def estimates(path: PathEstimate) -> dict[str, Any]:
+    """Return an inferred path as JSON, without file and addresses."""
+    content = asdict(path)
+    for field in ("file", "flow", "rate_over_time"):
+        del content[field]
+    return content
+
+
+def document(verdict: Verdict, addresses: bool) -> dict[str, Any]:
+    """Return everything as JSON; without `addresses`, the flow is only numbered."""
+    flow = verdict.flow
+    return {
+        "version": VERSION,
+        "capture": {**subject(flow, addresses), "other_flows": flow.others, **figures(verdict.capture)},
+        "path": estimates(flow.path),
+        "assumed": list(verdict.known.assumed),
+        "algorithm": verdict.algorithm,
+        "identified": None if verdict.answer is None else verdict.answer.document(),
+        "explains": {
+            **verdict.fit.document(),
+            "run": figures(verdict.run),
+            "contradictions": list(verdict.reasons),
+        },
+        "experiment": command([verdict.algorithm], verdict.options),
+        "changes": verdict.changed,
+        "raced": not verdict.refused,
+        "what_if": [
+            {
+                "algorithm": one.algorithm,
+                "runs": len(one.runs),
+                **{figure: _interval(one.of(figure)) for figure in figures(one.runs[0])},
+            }
+            for one in verdict.predictions
+        ],
+        "sentence": wording.verdict_sentence(verdict),
+    }
+
+
+def subject(flow: Flow, addresses: bool) -> dict[str, Any]:
+    """Return what a verdict is about, as JSON."""
+    return {
+        "file": str(flow.file) if addresses else flow.file.name,
+        "flow": flow_name(flow, addresses),
+        "place": flow.said["place"],
+        "duration_s": flow.capture.duration_s,
+    }
+
+
+def _interval(found: tuple[float, float, float] | None) -> dict[str, float] | None:
+    return None if found is None else dict(zip(("value", "low", "high"), found, strict=True))
