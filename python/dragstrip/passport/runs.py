@@ -15,6 +15,7 @@ from dragstrip.passport.rows import SIMULATOR, On, Row, Scenario, Subject
 from dragstrip.passport.store import Shown, Store
 from dragstrip.pool import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.pool.local import too_long
+from dragstrip.recording import core_build
 from dragstrip.scenario.paths import packets
 
 TIME_LIMIT_S = 60.0
@@ -54,14 +55,14 @@ class Made:
     def __init__(
         self, shown: dict[str, Shown], plans: dict[tuple[str, str], Planned], left: dict[str, str]
     ) -> None:
-        self._shown, self._plans = shown, plans
+        self.shown, self._plans = shown, plans
         self.left = left
         """The rows that were not run on this engine, by id, and why."""
 
     def of(self, row: Row, subject: Subject) -> list[Shown]:
         """What the runs of a row with this algorithm showed, by seed, or why there are none."""
         plan = self._plans[row.id, subject.word]
-        return [self._shown[_key(run)] for run in plan.runs] or [Shown(None, failure=plan.failure)]
+        return [self.shown[_key(run)] for run in plan.runs] or [Shown(None, failure=plan.failure)]
 
 
 def make(
@@ -176,7 +177,9 @@ def _left(
 
 
 def _key(run: PlannedRun) -> str:
-    return Job(run, "").simulated
+    """A hash of what decides a run beside the build: its scenario, and the Rust files of its algorithms."""
+    own = [sha256 for name, sha256 in core_build.guests().items() if f'"cc":"{name}"' in run.text]
+    return Job(run, "").simulated + "".join(own)
 
 
 class _StalledError(Exception):
