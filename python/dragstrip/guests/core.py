@@ -13,7 +13,7 @@ from dragstrip import _core
 from dragstrip.engines.agent.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.guests.source import Guest, registered
-from dragstrip.io import cargo, checksums
+from dragstrip.io import cargo, checksums, untrusted
 from dragstrip.io.cache import cache
 from dragstrip.io.files import make_folder, replacing, write_json, writing
 from dragstrip.recording import core_build
@@ -93,17 +93,21 @@ def _build(root: Path, guests: Sequence[Guest], changed: dict[str, str]) -> Path
 
 def _mirror(root: Path, sources: Path, changed: dict[str, str]) -> None:
     """Make the copy equal to the sources with these changes; a file that is equal keeps its time."""
-    wanted = {path: (root / path).read_bytes() for path in _files(root)}
+    wanted = {path: _content(root / path) for path in _files(root)}
     wanted |= {path: text.encode() for path, text in changed.items()}
     for path in set(_files(sources)) - wanted.keys():
         with writing(sources / path):
             (sources / path).unlink()
     for path, content in wanted.items():
         file = sources / path
-        if not file.is_file() or file.read_bytes() != content:
+        if not file.is_file() or _content(file) != content:
             make_folder(file.parent)
             with writing(file):
                 file.write_bytes(content)
+
+
+def _content(file: Path) -> bytes:
+    return untrusted.content(file, untrusted.SOURCE_MAX, "a source")
 
 
 def _files(root: Path) -> Iterator[str]:

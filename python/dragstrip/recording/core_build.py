@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cache as once
+from os import getenv
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ GUESTS = "guests.json"
 
 @once
 def _stated() -> dict[str, Any]:
-    file = os.environ.get(VARIABLE)
+    file = getenv(VARIABLE)
     beside = Path(file).with_name(GUESTS) if file else None
     return read_json(beside) if beside is not None and beside.is_file() else {}
 
