@@ -8,7 +8,6 @@ from pathlib import Path
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.io import untrusted
-from dragstrip.recording import core_build
 
 
 def of_files(files: Sequence[str]) -> dict[str, str]:
@@ -75,7 +74,9 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
 
 def _expect_guests(file: str) -> None:
     """Raise `BadInputError` unless the core has algorithms of Rust files (`dragstrip.guests`)."""
-    if not core_build.guests():
+    from dragstrip.recording.core_build import guests  # Arrow: not where there are no Rust files
+
+    if not guests():
         expected = "an algorithm as a text: one in Rust is for compare, run, passport and attack"
         raise BadInputError("--program", file, expected, "command line")
 

@@ -117,12 +117,12 @@ def _files(root: Path) -> Iterator[str]:
         yield from (str(file.relative_to(root)) for file in files if file.is_file())
 
 
-_ERROR = re.compile(r"(\S+\.rs):([0-9]+:[0-9]+): error(?:\[E[0-9]+\])?: (.*)")
+_ERROR = re.compile(r"([^\s:]+):([0-9]+:[0-9]+): error(?:\[E[0-9]+\])?: (.*)")
 
 
 def _refused(guests: Sequence[Guest], said: list[str]) -> DragstripError:
     """The first error of the compiler that is about a guest, or else its last words."""
-    errors = [found for line in said if (found := _ERROR.search(line))]
+    errors = [found for line in said if (found := _ERROR.match(line))]
     for error in errors:
         for guest in guests:
             if error[1] == guest.module:

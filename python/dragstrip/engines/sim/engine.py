@@ -12,7 +12,6 @@ from dragstrip import _core
 from dragstrip.engines.capture import comment, names
 from dragstrip.engines.contract import Capture, Engine, Json, Options, Progress
 from dragstrip.errors import BadInputError, FaultError
-from dragstrip.recording.core_build import blamed
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
@@ -87,6 +86,8 @@ def simulate(
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None
     except _core.PanicError as error:
+        from dragstrip.recording.core_build import blamed
+
         raise blamed(str(error)) or FaultError(f"{error} with its scenario.json") from None
     from dragstrip.recording import Recording, from_core  # Arrow: not before there is something to hold
 
