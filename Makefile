@@ -143,11 +143,14 @@ site: $(UV)  ## The documentation as a site, in dist/site; it needs no network t
 	@NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --quiet --strict
 	@echo dist/site/index.html
 
+# What passports begin with: the runs of CUBIC and Reno, which the wheel has.
+BASELINES := python/dragstrip/passport/baselines.json.gz
 # zig links against the glibc of 2014 (manylinux2014), so that the wheel installs on any Linux since.
-wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
+wheel: core  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
 	@UV_PROJECT_ENVIRONMENT=.tools/wheel $(UV) sync --quiet --locked --only-group wheel
 	@rm -f dist/*.whl dist/*.tar.gz
 	@.ci/shipped .tools/wheel/bin/python
+	@.venv/bin/python -m dragstrip.passport.baselines $(BASELINES)
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
 

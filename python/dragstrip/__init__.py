@@ -13,11 +13,28 @@ A first run:
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import os
+import sys
 from collections.abc import Sequence
+from importlib.machinery import ExtensionFileLoader
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from dragstrip._core import __version__
+
+def _load(file: str) -> None:
+    """Load the core in this file in place of the installed one."""
+    loader = ExtensionFileLoader("dragstrip._core", file)
+    spec = importlib.util.spec_from_file_location("dragstrip._core", file, loader=loader)
+    assert spec is not None
+    sys.modules["dragstrip._core"] = core = importlib.util.module_from_spec(spec)
+    loader.exec_module(core)
+
+
+if FilePath(_core_file := os.environ.get("DRAGSTRIP_CORE", "")).is_file():
+    _load(_core_file)
+
+from dragstrip._core import __version__  # noqa: E402 - of the core that was chosen
 
 if TYPE_CHECKING:
     from dragstrip.engines.sim import simulate

@@ -22,6 +22,7 @@ from dragstrip.attack.scene import CROSS, PAYLOAD, Path, Scene
 from dragstrip.errors import FaultError
 from dragstrip.experiment.types import refused
 from dragstrip.recording.columns import core_columns
+from dragstrip.recording.core_build import blamed
 
 NEIGHBOUR = "cubic"
 """What the neighbour runs."""
@@ -124,7 +125,7 @@ class _Run:
         except _core.InputError as error:
             raise refused(error) from None
         except _core.PanicError as error:
-            raise FaultError(f"{error} (an attack's scenario)") from None
+            raise blamed(str(error)) or FaultError(f"{error} (an attack's scenario)") from None
         self._columns = core_columns(outcome["tables"])
         self._measured = _core.Measured(text, self._columns)
 

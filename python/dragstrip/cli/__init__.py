@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import shlex
+import sys
 from typing import Annotated, NoReturn
 
 import typer
@@ -105,11 +106,19 @@ def agree(context: typer.Context) -> None:
     typer.echo(f"hint: `agree` is now called `validate`: dragstrip validate {shlex.join(words)}", err=True)
 
 
+def _run() -> object:
+    if any(".rs" in word for word in sys.argv[1:]):
+        from dragstrip import guests
+
+        sys.argv[1:] = guests.entered(sys.argv[1:])
+    return app(standalone_mode=False)
+
+
 def main() -> NoReturn:
     """Run the command line; every error is one line on standard error, bad input exits with 2."""
     # What a hundred thousand hosts are made of has no cycles: looking for some took a quarter of the time.
     gc.set_threshold(200_000, 50, 50)
-    ending.run(lambda: app(standalone_mode=False))
+    ending.run(_run)
 
 
 if __name__ == "__main__":

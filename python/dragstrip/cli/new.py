@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragstrip.cli.output import say
+from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
     from dragstrip.skeletons import Written
@@ -18,12 +20,24 @@ def new_algorithm(
         typer.Argument(metavar="NAME", help="Lowercase letters, digits and single - or _, such as my-cc."),
     ],
     bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Write the Rust file alone, into this folder; the clone stays as it is.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Add the skeleton of a congestion control to the sources (docs/how-to/new-algorithm.md).
 
-    It writes into the clone around the current folder, compiles nothing, and leaves the rest as it is.
+    It writes into the clone around the current folder, compiles nothing, and leaves the rest as it is. With
+    --out the file stands outside the clone; compare, run, passport and attack compile and load it.
 
     Example: dragstrip new-algorithm my-cc --bpf
+
+    Example: dragstrip new-algorithm my-cc --out .
     """
     from dragstrip import skeletons
 
@@ -32,7 +46,12 @@ def new_algorithm(
         "without one, write the algorithm as a text: dragstrip compare --program my-cc.cc ... reno my-cc "
         "(docs/how-to/program.md)",
     )
-    _say(skeletons.new_algorithm(place, name, bpf=bpf), "docs/how-to/new-algorithm.md")
+    if out is not None and bpf:
+        raise BadInputError("--out", str(out), "without --bpf: a BPF program is in the clone", "command line")
+    written = (
+        skeletons.new_algorithm(place, name, bpf=bpf) if out is None else skeletons.new_file(place, name, out)
+    )
+    _say(written, "docs/how-to/new-algorithm.md")
 
 
 def new_qdisc(

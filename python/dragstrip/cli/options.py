@@ -62,9 +62,18 @@ Program = Annotated[
     list[str] | None,
     typer.Option(
         "--program",
-        metavar="FILE.cc",
-        help="An algorithm as a text (docs/how-to/program.md), for the simulator; its name is the file's; "
-        "repeatable.",
+        metavar="FILE",
+        help="An algorithm for the simulator: a text (FILE.cc, docs/how-to/program.md), named as the file, "
+        "or Rust (FILE.rs, docs/how-to/new-algorithm.md); repeatable.",
+    ),
+]
+RustProgram = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--program",
+        metavar="FILE.rs",
+        help="An algorithm in Rust that the experiment names (docs/how-to/new-algorithm.md); repeatable.",
+        show_default=False,
     ),
 ]
 Out = Annotated[

@@ -23,6 +23,7 @@ from dragstrip.cli.options import (
     Load,
     Out,
     Repeat,
+    RustProgram,
     Seed,
     Snaplen,
     Strict,
@@ -54,6 +55,7 @@ def run(
     engine: EnginesOrNone = None,
     engine_option: EngineOption = None,
     load: Load = None,
+    program: RustProgram = None,
     strict: Strict = False,
     lab: LabOption = None,
     time_limit: TimeLimit = None,
@@ -81,10 +83,13 @@ def run(
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
     from dragstrip.execution.runner import captured, plan
-    from dragstrip.experiment import catalogue
+    from dragstrip.experiment import catalogue, programs
     from dragstrip.experiment.types import rebuilt
     from dragstrip.io.progress import progress
 
+    if programs.of_files(program or []):
+        expected = "an algorithm in Rust: the experiment itself names texts, in [programs]"
+        raise BadInputError("--program", (program or [""])[0], expected, "command line")
     wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
     packets = asked(capture, snaplen)

@@ -13,10 +13,15 @@ from dragstrip.io import untrusted
 def of_files(files: Sequence[str]) -> dict[str, str]:
     """Name → text of files that the command line names; the name is the file's, without its ending.
 
+    Rust files are left out: their algorithms are in the core.
+
     Raises `BadInputError` that names file, line and column.
     """
     programs: dict[str, str] = {}
     for file in files:
+        if file.endswith(".rs"):
+            _expect_guests(file)
+            continue
         name = Path(file).stem
         if name in programs:
             expected = f"another name: a second program is called {name} here"
@@ -65,6 +70,15 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
         if name.replace("-", "_") not in [known.replace("-", "_") for known in named]:
             expected = f"an ALGORITHM {name} beside it{nearest(name, named)}"
             raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
+
+
+def _expect_guests(file: str) -> None:
+    """Raise `BadInputError` unless the core has algorithms of Rust files (`dragstrip.guests`)."""
+    from dragstrip.recording.core_build import guests  # Arrow: not where there are no Rust files
+
+    if not guests():
+        expected = "an algorithm as a text: one in Rust is for compare, run, passport and attack"
+        raise BadInputError("--program", file, expected, "command line")
 
 
 def _is_text(said: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dragstrip import __version__
@@ -32,7 +34,10 @@ def replay(row: Row, subject: Subject, seeds: int) -> str:
     """The one command that makes a row's runs again; one of an experiment is run in the passport's folder."""
     if row.scenario.is_comparison:
         return row.scenario.command(subject, seeds)
-    return f"dragstrip run {experiment_file(row)}"
+    rust = [str(Path(file).resolve()) for file in subject.files if file.endswith(".rs")]
+    return shlex.join(
+        ["dragstrip", "run", experiment_file(row), *(word for it in rust for word in ("--program", it))]
+    )
 
 
 def document(

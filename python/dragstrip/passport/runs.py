@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dragstrip import engines
-from dragstrip.errors import BadInputError
+from dragstrip import _core, engines
+from dragstrip.errors import BadInputError, Raw
 from dragstrip.execution.runner import Job
-from dragstrip.experiment.expand import PlannedRun, draws, expand
+from dragstrip.experiment.expand import PlannedRun, expand
 from dragstrip.io.progress import ProgressMessages
-from dragstrip.passport.rows import SIMULATOR, On, Row, Scenario, Subject
+from dragstrip.passport.rows import SEEDS, SIMULATOR, On, Row, Scenario, Subject
 from dragstrip.passport.store import Shown, Store
 from dragstrip.pool import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.pool.local import too_long
+from dragstrip.recording import core_build
 from dragstrip.scenario.paths import packets
 
 TIME_LIMIT_S = 60.0
@@ -29,6 +30,9 @@ RUN_MAX_S = 60.0
 """Seconds of one core that a single run may take there."""
 SLOW_LIMIT_S = 600.0
 """Real time in seconds after which such a run counts as stalled: it shares the machine."""
+SLOW_SEEDS = 3
+"""Runs there of a row in which something is random by itself; a kernel's own chance is small, and a row with
+nothing else runs once: more rows tell more than more runs of few."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,19 @@ class Planned:
 
 
 def planned(scenario: Scenario, subject: Subject) -> Planned:
-    """The runs of a scenario with this algorithm; without anything random, those of one seed."""
+    """The runs of a scenario with this algorithm; without anything random, one."""
     try:
         runs = expand(scenario.experiment(subject))
     except BadInputError as error:
         return Planned((), str(error))
-    return Planned(tuple(run for run in runs if run.repeat == 0 or draws(run)))
+    return Planned(tuple(run for run in runs if run.repeat < _seeds(run)))
+
+
+def _seeds(run: PlannedRun) -> int:
+    """How many seeds the row of a run gets."""
+    if not _core.draws(run.text):
+        return 1
+    return SEEDS if engines.named(run.engine).model else SLOW_SEEDS
 
 
 class Made:
@@ -54,14 +65,14 @@ class Made:
     def __init__(
         self, shown: dict[str, Shown], plans: dict[tuple[str, str], Planned], left: dict[str, str]
     ) -> None:
-        self._shown, self._plans = shown, plans
+        self.shown, self._plans = shown, plans
         self.left = left
         """The rows that were not run on this engine, by id, and why."""
 
     def of(self, row: Row, subject: Subject) -> list[Shown]:
         """What the runs of a row with this algorithm showed, by seed, or why there are none."""
         plan = self._plans[row.id, subject.word]
-        return [self._shown[_key(run)] for run in plan.runs] or [Shown(None, failure=plan.failure)]
+        return [self.shown[_key(run)] for run in plan.runs] or [Shown(None, failure=plan.failure)]
 
 
 def make(
@@ -176,7 +187,9 @@ def _left(
 
 
 def _key(run: PlannedRun) -> str:
-    return Job(run, "").simulated
+    """A hash of what decides a run beside the build: its scenario, and the Rust files of its algorithms."""
+    own = [sha256 for name, sha256 in core_build.guests().items() if f'"cc":"{name}"' in run.text]
+    return Job(run, "").simulated + "".join(own)
 
 
 class _StalledError(Exception):
@@ -214,7 +227,13 @@ class _Keeping(Watcher):
             self.messages.doing(lambda: f"running: {self.done} of {self.count} runs done")
 
     def finished(self, index: int, outcome: Outcome) -> None:
-        """Keep a run that has ended."""
+        """Keep a run that has ended.
+
+        Raises `BadInputError` for a program that the kernel refuses to load: no other run would load it.
+        """
+        if outcome.wrong and outcome.wrong[0] == "load":
+            field, value, expected, source = outcome.wrong
+            raise BadInputError(field, Raw(value), expected, source)
         self.done += 1
         made = Shown(outcome.summary, outcome.sha256, outcome.failure)
         self.shown[self.keys[index]] = made

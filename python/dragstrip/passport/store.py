@@ -1,18 +1,29 @@
-"""What runs showed, kept by build and scenario in the cache: the next passport simulates what is new."""
+"""What runs showed, kept by build and scenario in the cache: the next passport simulates what is new.
+
+A wheel also has those of CUBIC and Reno (`dragstrip.passport.baselines` makes them).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache as once
 from pathlib import Path
 from typing import Any
 
 from dragstrip.errors import BadInputError
+from dragstrip.io import untrusted
 from dragstrip.io.cache import cache
 from dragstrip.io.files import NotWrittenError, make_folder, read_json, write_text
-from dragstrip.io.shape import SUMMARY, TEXT, expect
+from dragstrip.io.shape import SUMMARY, TEXT, Plain, expect
+from dragstrip.recording import core_build
+
+SHIPPED = Path(__file__).with_name("baselines.json.gz")
+"""What a wheel brings."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,10 @@ class Store:
         return self.folder / key[:2] / f"{key}.json"
 
     def find(self, simulated: str) -> Shown | None:
-        """What the run with this hash of engine and scenario showed; None if it is not kept, or damaged."""
+        """What the run with this hash of engine and scenario showed; None if it is not known, or damaged."""
+        return self._kept(simulated) or _shipped(self.build).get(simulated)
+
+    def _kept(self, simulated: str) -> Shown | None:
         file = self._file(simulated)
         if not file.exists():
             return None
@@ -56,6 +70,24 @@ class Store:
         with contextlib.suppress(NotWrittenError):
             make_folder(file.parent)
             write_text(file, json.dumps(entry, allow_nan=False) + "\n")
+
+
+@once
+def _shipped(build: str) -> Mapping[str, Shown]:
+    """The shipped runs, if they are of this build and of the core's sources; else none."""
+    if not SHIPPED.is_file():
+        return {}
+    try:
+        found = json.loads(gzip.decompress(untrusted.content(SHIPPED)))
+        expect(found, {"build": TEXT, "sources": TEXT, "runs": _RUNS}, str(SHIPPED))
+    except (BadInputError, OSError, ValueError, EOFError):
+        return {}
+    if (found["build"], found["sources"]) != (build, core_build.built_of()):
+        return {}
+    return {key: Shown(one["summary"], one["sha256"]) for key, one in found["runs"].items()}
+
+
+_RUNS = Plain("an object", lambda it: isinstance(it, dict))
 
 
 def _check(made: Shown) -> str:

@@ -5,21 +5,62 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cache as once
+from os import getenv
 from pathlib import Path
 from typing import Any
 
 from dragstrip import _core
+from dragstrip.errors import DragstripError
+from dragstrip.io.files import read_json
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = "quick"
 """The cargo profile of `make quick`: `release` without optimisation across crates."""
+VARIABLE = "DRAGSTRIP_CORE"
+"""Names a core to load in place of the installed one."""
+GUESTS = "guests.json"
+"""Beside a core with algorithms of Rust files: the hash of the checkout's own sources, and of each file."""
+
+
+@once
+def _stated() -> dict[str, Any]:
+    file = getenv(VARIABLE)
+    beside = Path(file).with_name(GUESTS) if file else None
+    return read_json(beside) if beside is not None and beside.is_file() else {}
+
+
+def guests() -> dict[str, str]:
+    """Return the SHA-256 of the Rust file of each algorithm that is in the core for this command alone."""
+    found: dict[str, str] = _stated().get("guests", {})
+    return found
+
+
+def own_algorithms() -> list[str]:
+    """Return the names of the core's algorithms without its guests."""
+    return [name for name in _core.algorithms() if name not in guests()]
+
+
+def built_of() -> str:
+    """Return the hash of the sources that the core was built from, without its guests."""
+    return str(_stated().get("base", _core.BUILT_OF))
+
+
+def blamed(fault: str) -> DragstripError | None:
+    """Return the error of a guest that has panicked, if this text of the core's names its file."""
+    for name in guests():
+        _, found, said = fault.partition(f"/{name.replace('-', '_')}.rs:")
+        if found:
+            line, _, what = said.partition(": ")
+            what = what.removesuffix("; please report it")
+            return DragstripError(f"{name} panicked in line {line.partition(':')[0]}: {what}")
+    return None
 
 
 @once
 def stale() -> bool:
     """Return whether this is a checkout whose Rust sources differ from those the core was built from."""
     try:
-        return (ROOT / "crates/py/Cargo.toml").is_file() and sources(ROOT) != _core.BUILT_OF
+        return (ROOT / "crates/py/Cargo.toml").is_file() and sources(ROOT) != built_of()
     except OSError:  # a file vanished meanwhile: they are being edited
         return True
 
@@ -53,7 +94,13 @@ def _below(folder: str, name: str) -> list[str]:
 
 def provenance() -> dict[str, Any]:
     """Return the entry that describes the core's build in a recording's provenance."""
-    return {"profile": _core.BUILT_PROFILE, "sources": _core.BUILT_OF, "sources_changed_since": stale()}
+    own = {"algorithm_files": guests()} if guests() else {}
+    return {
+        "profile": _core.BUILT_PROFILE,
+        "sources": built_of(),
+        "sources_changed_since": stale(),
+        **own,
+    }
 
 
 def notes() -> list[str]:
@@ -64,7 +111,7 @@ def notes() -> list[str]:
             "note: the Rust sources have changed since the core was built; the old code is running: "
             "`make python` builds it, `make quick` in seconds"
         )
-    if _core.BUILT_PROFILE == QUICK:
+    if _core.BUILT_PROFILE == QUICK and not guests():
         found.append(
             "note: a quick build (make quick): the same figures, but slower; `make python` builds it in full"
         )

@@ -40,6 +40,20 @@ def new_algorithm(clone: Path, name: str, *, bpf: bool = False) -> Written:
     return Written(write(clone, files), following)
 
 
+def new_file(clone: Path, name: str, folder: Path) -> Written:
+    """Write an algorithm's file alone into a folder of its author's; the clone stays as it is.
+
+    `dragstrip compare FILE` compiles it (docs/how-to/new-algorithm.md). Raises `BadInputError` for a name
+    that cannot be used or a file that exists, `NotWrittenError`; nothing is written then.
+    """
+    called = names(name)
+    file = folder / f"{called.module}.rs"
+    if _known(clone, called) or file.exists():
+        raise existing(name)
+    write(folder, {file.name: called.filled(read(clone, SKELETON))})
+    return Written([str(file)], f"dragstrip passport {file} --quick")
+
+
 def _registered(clone: Path, called: Names) -> dict[str, str]:
     modules = f"{ALGORITHMS}/mod.rs"
     return {

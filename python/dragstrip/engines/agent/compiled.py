@@ -10,20 +10,17 @@ import contextlib
 import hashlib
 import os
 import platform
-import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.io import checksums, untrusted
+from dragstrip.io import cargo, checksums, untrusted
 from dragstrip.io.cache import cache
 from dragstrip.io.files import DamagedError, replacing, sha256, warn
-from dragstrip.io.progress import ProgressMessages
 
 PROFILE = "kernel"
 """Cargo's profile of both (Cargo.toml)."""
@@ -164,47 +161,9 @@ def _build(root: Path, part: Part) -> Path:
     # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
     place = hashlib.sha256(str(root).encode()).hexdigest()[:8]
     target = cache() / "made" / f"target-{place}"
-    command = ["cargo", "build", "--profile", PROFILE, "--locked", "--package", part.package]
-    command += ["--target", part.target] if part.target else []
-    # Its bar counts the crates, also where no terminal shows it.
-    bar = {"PROGRESS_WHEN": "always", "PROGRESS_WIDTH": "100", "COLOR": "never"}
-    settings = {f"CARGO_TERM_{name}": value for name, value in bar.items()}
-    with (
-        contextlib.closing(ProgressMessages()) as messages,
-        subprocess.Popen(  # noqa: S603
-            command,
-            cwd=root,
-            env={**os.environ, **settings, "CARGO_TARGET_DIR": str(target)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        ) as cargo,
-    ):
-        said: list[str] = []
-        counted = ""
-
-        def doing() -> str:
-            return f"compiling {part.package}{counted} ..."
-
-        messages.doing(doing)
-        assert cargo.stderr is not None
-        for line in _lines(cargo.stderr.fileno()):
-            if found := _BAR.search(line):
-                counted = f": {found[1]} of {found[2]} crates"
-            else:
-                said.append(line)
-    if cargo.returncode != 0:
-        raise DragstripError(f"{part.package} does not compile: {' '.join(said)[-2000:]}")
+    words = ["--profile", PROFILE, "--locked", "--package", part.package]
+    words += ["--target", part.target] if part.target else []
+    ended = cargo.build(words, part.package, root, target)
+    if not ended.ok:
+        raise DragstripError(f"{part.package} does not compile: {' '.join(ended.said)[-2000:]}")
     return target / (part.target or "") / PROFILE / part.file
-
-
-_BAR = re.compile(r"\] ([0-9]+)/([0-9]+): ")
-
-
-def _lines(opened: int) -> Iterator[str]:
-    """What a program writes, by lines and by states of its bar, which end with a carriage return."""
-    rest = b""
-    while piece := os.read(opened, 1 << 16):
-        *whole, rest = re.split(rb"[\r\n]", rest + piece)
-        yield from (line.decode(errors="replace") for line in whole if line)
-    if rest:
-        yield rest.decode(errors="replace")

@@ -86,7 +86,9 @@ def simulate(
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None
     except _core.PanicError as error:
-        raise FaultError(f"{error} with its scenario.json") from None
+        from dragstrip.recording.core_build import blamed
+
+        raise blamed(str(error)) or FaultError(f"{error} with its scenario.json") from None
     from dragstrip.recording import Recording, from_core  # Arrow: not before there is something to hold
 
     provenance = {

@@ -1,0 +1,84 @@
+"""A command line that names Rust files: a core with them is loaded, and their names take their places."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from dragstrip.errors import BadInputError, FaultError
+from dragstrip.guests import core
+from dragstrip.guests.source import Guest, guest
+from dragstrip.recording import core_build
+
+COMMANDS = ("attack", "compare", "passport", "run")
+"""Commands that run algorithms in this process or its workers."""
+PROGRAM = "--program"
+_NOT_INPUT = ("--out", "--junit", "--check")
+_WORD = re.compile(r"([^:*@+]+\.rs)([:*@+].*)?")
+
+
+def entered(words: Sequence[str]) -> list[str]:
+    """These words of a command line with the names of algorithms in place of their Rust files.
+
+    Each file is named by `--program` behind them. If the loaded core does not have them, the process starts
+    again with one that does: this function does not return then. Raises `BadInputError` for a file that is no
+    congestion control or does not compile.
+    """
+    if not words or words[0] not in COMMANDS:
+        return list(words)
+    files = _files(words)
+    if not files:
+        return list(words)
+    guests = [guest(file) for file in files]
+    _expect_apart(guests)
+    if core_build.guests() != {it.name: it.sha256 for it in guests}:
+        _start_again(guests)
+    by_file = {it.file: it.name for it in guests}
+    found = [_named(before, word, by_file) for before, word in zip(["", *words], words, strict=False)]
+    missing = [file for file in files if file not in _programs(words)]
+    return [*found, *(word for file in missing for word in (PROGRAM, file))]
+
+
+def _files(words: Sequence[str]) -> list[str]:
+    """The Rust files among the words, each once."""
+    found = _programs(words)
+    for before, word in zip(["", *words], words, strict=False):
+        match = _WORD.fullmatch(word)
+        if match and not word.startswith("-") and before not in (*_NOT_INPUT, PROGRAM):
+            found.append(match[1])
+    return list(dict.fromkeys(found))
+
+
+def _programs(words: Sequence[str]) -> list[str]:
+    """The Rust files that `--program` names."""
+    found = [word for before, word in itertools.pairwise(words) if before == PROGRAM]
+    found += [word.removeprefix(f"{PROGRAM}=") for word in words if word.startswith(f"{PROGRAM}=")]
+    return [word for word in found if word.endswith(".rs")]
+
+
+def _named(before: str, word: str, names: dict[str, str]) -> str:
+    match = _WORD.fullmatch(word)
+    if match is None or before == PROGRAM or match[1] not in names:
+        return word
+    return names[match[1]] + (match[2] or "")
+
+
+def _expect_apart(guests: Sequence[Guest]) -> None:
+    for number, one in enumerate(guests):
+        if one.called.module in [other.called.module for other in guests[:number]]:
+            expected = "another name: a second file has it here"
+            raise BadInputError("ABOUT.name", one.name, expected, one.file)
+
+
+def _start_again(guests: Sequence[Guest]) -> None:
+    """Replace this process by one that loads the core with these guests."""
+    file = str(core.core(guests))
+    if os.environ.get(core_build.VARIABLE) == file:
+        raise FaultError(f"{file} was not loaded; please report it")
+    os.environ[core_build.VARIABLE] = file
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this very command line

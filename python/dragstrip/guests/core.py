@@ -1,0 +1,142 @@
+"""A core with guests in it: the checkout's sources and theirs, compiled once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dragstrip import _core
+from dragstrip.engines.agent.locking import locked
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.guests.source import Guest, registered
+from dragstrip.io import cargo, checksums, untrusted
+from dragstrip.io.cache import cache
+from dragstrip.io.files import make_folder, replacing, write_json, writing
+from dragstrip.recording import core_build
+from dragstrip.skeletons import clone
+
+FILE = "_core.abi3.so"
+PROFILE = "quick"
+"""Cargo's profile: the figures of a full build, compiled in seconds after an edit."""
+KEPT = 10
+"""Cores that the cache keeps, 13 MB each: those used last."""
+_COPIED = ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "bench/dumbbell")
+"""What cargo reads of a checkout."""
+
+
+def core(guests: Sequence[Guest]) -> Path:
+    """The core with these guests; compiles it if need be.
+
+    Raises `BadInputError` for a file that does not compile, with the compiler's first error and its line, or
+    where there is no checkout; `DragstripError` without cargo.
+    """
+    root = _checkout(guests[0].file)
+    base = core_build.sources(root)
+    stated = "".join(f"{guest.name} {guest.sha256}\n" for guest in guests)
+    key = hashlib.sha256(f"{base}\n{stated}".encode()).hexdigest()[:16]
+    place = cache() / "cores" / key
+    changed = registered(root, list(guests))
+    if not checksums.whole(place):
+        if shutil.which("cargo") is None:
+            raise DragstripError(f"compiling {guests[0].file} needs cargo (https://rustup.rs)")
+        with locked(cache() / "cores" / "lock"):
+            if not checksums.whole(place):
+                built = _build(root, guests, changed)
+                with replacing(place) as draft:
+                    shutil.copyfile(built, draft / FILE)
+                    about = {"base": base, "guests": {guest.name: guest.sha256 for guest in guests}}
+                    write_json(draft / core_build.GUESTS, about)
+                    checksums.write(draft, [FILE, core_build.GUESTS])
+                _forget(place)
+    with writing(place):
+        place.touch()
+    return place / FILE
+
+
+def _checkout(file: str) -> Path:
+    """The sources that this package runs from, or those around the current folder if they are the same."""
+    if (core_build.ROOT / "crates/py/Cargo.toml").is_file():
+        return core_build.ROOT
+    lacking = (
+        "needs a checkout of the sources and cargo, for it is compiled with them; an algorithm as a text "
+        "does not (docs/how-to/program.md)"
+    )
+    try:
+        root = clone("ALGORITHM")
+    except BadInputError:
+        raise BadInputError("ALGORITHM", file, lacking, "command line") from None
+    if core_build.sources(root) != _core.BUILT_OF:
+        expected = f"{lacking}: {root} is not what this package was built from"
+        raise BadInputError("ALGORITHM", file, expected, "command line")
+    return root
+
+
+def _build(root: Path, guests: Sequence[Guest], changed: dict[str, str]) -> Path:
+    """Compile the core in a copy of the sources, which stays, so that the next edit takes seconds."""
+    # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
+    place = cache() / "cores" / f"of-{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
+    sources, target = place / "sources", place / "target"
+    _mirror(root, sources, changed)
+    what = ", ".join(guest.file for guest in guests)
+    words = ["--profile", PROFILE, "--locked", "--package", "dragstrip-py", "--message-format", "short"]
+    words += ["--features", "extension-module"]
+    ended = cargo.build(words, what, sources, target, {"PYO3_PYTHON": sys.executable})
+    if not ended.ok:
+        raise _refused(guests, ended.said)
+    library = "lib_core.dylib" if sys.platform == "darwin" else "lib_core.so"
+    return target / PROFILE / library
+
+
+def _mirror(root: Path, sources: Path, changed: dict[str, str]) -> None:
+    """Make the copy equal to the sources with these changes; a file that is equal keeps its time."""
+    wanted = {path: _content(root / path) for path in _files(root)}
+    wanted |= {path: text.encode() for path, text in changed.items()}
+    for path in set(_files(sources)) - wanted.keys():
+        with writing(sources / path):
+            (sources / path).unlink()
+    for path, content in wanted.items():
+        file = sources / path
+        if not file.is_file() or _content(file) != content:
+            make_folder(file.parent)
+            with writing(file):
+                file.write_bytes(content)
+
+
+def _content(file: Path) -> bytes:
+    return untrusted.content(file, untrusted.SOURCE_MAX, "a source")
+
+
+def _files(root: Path) -> Iterator[str]:
+    for name in _COPIED:
+        place = root / name
+        files = place.rglob("*") if place.is_dir() else [place]
+        yield from (str(file.relative_to(root)) for file in files if file.is_file())
+
+
+_ERROR = re.compile(r"([^\s:]+):([0-9]+:[0-9]+): error(?:\[E[0-9]+\])?: (.*)")
+
+
+def _refused(guests: Sequence[Guest], said: list[str]) -> DragstripError:
+    """The first error of the compiler that is about a guest, or else its last words."""
+    errors = [found for line in said if (found := _ERROR.match(line))]
+    for error in errors:
+        for guest in guests:
+            if error[1] == guest.module:
+                return BadInputError("", None, f"does not compile: {error[3]}", f"{guest.file}:{error[2]}")
+    for error in errors:
+        for guest in guests:
+            if guest.called.module in error[3] or guest.called.kind in error[3]:
+                return BadInputError("", None, f"does not compile: {error[3]}", guest.file)
+    files = ", ".join(guest.file for guest in guests)
+    return DragstripError(f"{files}: does not compile: {' '.join(said)[-2000:]}")
+
+
+def _forget(kept: Path) -> None:
+    """Remove the cores that were not used for longest."""
+    cores = [it for it in kept.parent.iterdir() if (it / core_build.GUESTS).is_file() and it != kept]
+    for old in sorted(cores, key=lambda it: it.stat().st_mtime)[: -KEPT + 1 or None]:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,70 @@
+"""Cargo, with progress messages: its bar counts the crates, also where no terminal shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragstrip.io.progress import ProgressMessages
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a build has ended."""
+
+    ok: bool
+    said: list[str]
+    """Its messages by lines, without the bar."""
+
+
+def build(
+    words: Sequence[str], what: str, folder: Path, target: Path, environment: Mapping[str, str] | None = None
+) -> Ended:
+    """Call `cargo build` with these words in a workspace; `target` is the folder of what it compiles.
+
+    `what` is named in progress messages. Raises `OSError` where there is no cargo.
+    """
+    bar = {"PROGRESS_WHEN": "always", "PROGRESS_WIDTH": "100", "COLOR": "never"}
+    settings = {f"CARGO_TERM_{name}": value for name, value in bar.items()}
+    with (
+        contextlib.closing(ProgressMessages()) as messages,
+        subprocess.Popen(  # noqa: S603
+            ["cargo", "build", *words],  # noqa: S607
+            cwd=folder,
+            env={**os.environ, **settings, **(environment or {}), "CARGO_TARGET_DIR": str(target)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as cargo,
+    ):
+        said: list[str] = []
+        counted = ""
+
+        def doing() -> str:
+            return f"compiling {what}{counted} ..."
+
+        messages.doing(doing)
+        assert cargo.stderr is not None
+        for line in _lines(cargo.stderr.fileno()):
+            if found := _BAR.search(line):
+                counted = f": {found[1]} of {found[2]} crates"
+            else:
+                said.append(line)
+    return Ended(cargo.returncode == 0, said)
+
+
+_BAR = re.compile(r"\] ([0-9]+)/([0-9]+): ")
+
+
+def _lines(opened: int) -> Iterator[str]:
+    """What a program writes, by lines and by states of its bar, which end with a carriage return."""
+    rest = b""
+    while piece := os.read(opened, 1 << 16):
+        *whole, rest = re.split(rb"[\r\n]", rest + piece)
+        yield from (line.decode(errors="replace") for line in whole if line)
+    if rest:
+        yield rest.decode(errors="replace")

@@ -1,0 +1,43 @@
+"""Make the runs of CUBIC and Reno that a wheel ships: a passport of another algorithm begins with them.
+
+    python -m dragstrip.passport.baselines FILE
+
+makes what the cache does not have. `make wheel` does so (`.ci/shipped`); a checkout has no such file.
+`dragstrip.passport.store` reads it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dragstrip.io.files import write_whole
+from dragstrip.passport import runs, suite
+from dragstrip.passport.rows import BASELINES, SIMULATOR, Row, Subject
+from dragstrip.recording import core_build
+
+
+def made(rows: list[Row], workers: int | None = None) -> dict[str, Any]:
+    """The runs of both baselines in these rows, by scenario, and what they were made with."""
+    subjects = [Subject(name) for name in BASELINES]
+    shown = runs.make(rows, subjects, workers, quiet=False).shown
+    ended = {key: one for key, one in sorted(shown.items()) if one.summary is not None}
+    return {
+        "build": SIMULATOR.build,
+        "sources": core_build.built_of(),
+        "runs": {key: {"sha256": one.sha256, "summary": one.summary} for key, one in ended.items()},
+    }
+
+
+def write(file: Path, found: Mapping[str, Any]) -> None:
+    """Write them to a file; the same runs give the same bytes. Raises `NotWrittenError`."""
+    text = json.dumps(found, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    write_whole(file, lambda draft: draft.write_bytes(gzip.compress(text.encode(), mtime=0)))
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), made(suite.rows(BASELINES[0], suite.NAMES, quick=False)))
