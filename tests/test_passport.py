@@ -526,7 +526,7 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
     dear, longest = brief("dear", 5), brief("longest", 20)
     rows = (brief("good", 1), brief("lossy", 1, loss="1%"), longest, dear, brief("again", 1, loss="2%"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "COST_MAX_S", 150.0)  # two algorithms with six seeds of 10 s, no more of 50 s
+        patch.setattr(runs, "COST_MAX_S", 100.0)  # two algorithms with a run of 10 s each, no more of 50 s
         found = make(Asked(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True)
     assert (found["engine"], found["kernel"]) == ("another", "9.9")
     assert [row["id"] for row in found["rows"]] == ["alone-good"]
@@ -538,7 +538,7 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
         == "link r-d: loss: got random, expected none on this engine"
     )
     assert left["alone-longest"] == "one of its runs takes more than 60 s of a core there"
-    assert left["alone-dear"] == "cheaper rows fill the 150 s of a core that a passport takes there"
+    assert left["alone-dear"] == "cheaper rows fill the 100 s of a core that a passport takes there"
     assert "a real kernel" in {entry.what for entry in suite.UNTESTED}
     assert "a real kernel" not in {entry["what"] for entry in found["not_tested"]}
     asked = Asked(Subject("reno", on=On("another")), ("alone",), False, rows)
@@ -743,7 +743,7 @@ def test_the_next_call_makes_only_the_runs_that_an_interrupted_one_left(
         runs.make(*given, on=On("another"))
     monkeypatch.setattr(runs, "run_all", counted)
     again = runs.make(*given, on=On("another"))
-    assert made == [3 * 6 - 2]  # three rows with six seeds each
+    assert made == [3 - 2]  # three rows, one run of each there, as nothing in them is random
     assert all(again.of(row, given[1][0])[0].sha256 for row in rows)
 
 

@@ -48,8 +48,8 @@ ELSEWHERE = {
     "engines/vm/window.py:__init__": "memory shared with the emulator, in a scratch folder",
     "execution/runner.py:claimed": "the output folder with its mark, both removed on failure",
     "execution/runner.py:next_folder": "the folder of output folders",
-    "guests/core.py:_mirror": "a copy of the sources for cargo, which the next call completes",
-    "guests/core.py:core": "when the cache used it last",
+    "rust_files/core.py:_mirror": "a copy of the sources for cargo, which the next call completes",
+    "rust_files/core.py:core": "when the cache used it last",
     "report/page.py:dump_bytecode": "compiled templates, where Python keeps compiled modules",
     "sweep/store.py:set_aside": "a damaged file, out of the way",
 }

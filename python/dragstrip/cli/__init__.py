@@ -108,9 +108,9 @@ def agree(context: typer.Context) -> None:
 
 def _run() -> object:
     if any(".rs" in word for word in sys.argv[1:]):
-        from dragstrip import guests
+        from dragstrip import rust_files
 
-        sys.argv[1:] = guests.entered(sys.argv[1:])
+        sys.argv[1:] = rust_files.entered(sys.argv[1:])
     return app(standalone_mode=False)
 
 

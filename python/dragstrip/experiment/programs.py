@@ -20,7 +20,7 @@ def of_files(files: Sequence[str]) -> dict[str, str]:
     programs: dict[str, str] = {}
     for file in files:
         if file.endswith(".rs"):
-            _expect_guests(file)
+            _expect_rust_files(file)
             continue
         name = Path(file).stem
         if name in programs:
@@ -72,11 +72,11 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
             raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
 
 
-def _expect_guests(file: str) -> None:
-    """Raise `BadInputError` unless the core has algorithms of Rust files (`dragstrip.guests`)."""
-    from dragstrip.recording.core_build import guests  # Arrow: not where there are no Rust files
+def _expect_rust_files(file: str) -> None:
+    """Raise `BadInputError` unless the core has algorithms of Rust files (`dragstrip.rust_files`)."""
+    from dragstrip.recording.core_build import algorithm_files  # Arrow: not where there are no Rust files
 
-    if not guests():
+    if not algorithm_files():
         expected = "an algorithm as a text: one in Rust is for compare, run, passport and attack"
         raise BadInputError("--program", file, expected, "command line")
 

@@ -188,7 +188,7 @@ def _left(
 
 def _key(run: PlannedRun) -> str:
     """A hash of what decides a run beside the build: its scenario, and the Rust files of its algorithms."""
-    own = [sha256 for name, sha256 in core_build.guests().items() if f'"cc":"{name}"' in run.text]
+    own = [sha256 for name, sha256 in core_build.algorithm_files().items() if f'"cc":"{name}"' in run.text]
     return Job(run, "").simulated + "".join(own)
 
 

@@ -18,36 +18,36 @@ QUICK = "quick"
 """The cargo profile of `make quick`: `release` without optimisation across crates."""
 VARIABLE = "DRAGSTRIP_CORE"
 """Names a core to load in place of the installed one."""
-GUESTS = "guests.json"
+FILES = "algorithm-files.json"
 """Beside a core with algorithms of Rust files: the hash of the checkout's own sources, and of each file."""
 
 
 @once
 def _stated() -> dict[str, Any]:
     file = getenv(VARIABLE)
-    beside = Path(file).with_name(GUESTS) if file else None
+    beside = Path(file).with_name(FILES) if file else None
     return read_json(beside) if beside is not None and beside.is_file() else {}
 
 
-def guests() -> dict[str, str]:
+def algorithm_files() -> dict[str, str]:
     """Return the SHA-256 of the Rust file of each algorithm that is in the core for this command alone."""
-    found: dict[str, str] = _stated().get("guests", {})
+    found: dict[str, str] = _stated().get("files", {})
     return found
 
 
 def own_algorithms() -> list[str]:
-    """Return the names of the core's algorithms without its guests."""
-    return [name for name in _core.algorithms() if name not in guests()]
+    """Return the names of the core's algorithms without those of Rust files."""
+    return [name for name in _core.algorithms() if name not in algorithm_files()]
 
 
 def built_of() -> str:
-    """Return the hash of the sources that the core was built from, without its guests."""
+    """Return the hash of the sources that the core was built from, without those of Rust files."""
     return str(_stated().get("base", _core.BUILT_OF))
 
 
 def blamed(fault: str) -> DragstripError | None:
-    """Return the error of a guest that has panicked, if this text of the core's names its file."""
-    for name in guests():
+    """Return the error of a Rust file's algorithm that panicked, if this fault of the core names it."""
+    for name in algorithm_files():
         _, found, said = fault.partition(f"/{name.replace('-', '_')}.rs:")
         if found:
             line, _, what = said.partition(": ")
@@ -94,7 +94,7 @@ def _below(folder: str, name: str) -> list[str]:
 
 def provenance() -> dict[str, Any]:
     """Return the entry that describes the core's build in a recording's provenance."""
-    own = {"algorithm_files": guests()} if guests() else {}
+    own = {"algorithm_files": algorithm_files()} if algorithm_files() else {}
     return {
         "profile": _core.BUILT_PROFILE,
         "sources": built_of(),
@@ -111,7 +111,7 @@ def notes() -> list[str]:
             "note: the Rust sources have changed since the core was built; the old code is running: "
             "`make python` builds it, `make quick` in seconds"
         )
-    if _core.BUILT_PROFILE == QUICK and not guests():
+    if _core.BUILT_PROFILE == QUICK and not algorithm_files():
         found.append(
             "note: a quick build (make quick): the same figures, but slower; `make python` builds it in full"
         )

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.guests import command, core
-from dragstrip.guests.source import guest, registered
 from dragstrip.recording import core_build
+from dragstrip.rust_files import command, core
+from dragstrip.rust_files.source import registered, rust_file
 from dragstrip.skeletons import new_file
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def test_a_new_file_stands_outside_the_clone_and_is_not_written_twice(tmp_path: 
     before = contents(ROOT / "crates/cc")
     file = rust(tmp_path, "my-cc")
     assert file == tmp_path / "my_cc.rs"
-    assert guest(str(file)).called.kind == "MyCc"
+    assert rust_file(str(file)).called.kind == "MyCc"
     assert contents(ROOT / "crates/cc") == before
     for name in ("my-cc", "cubic"):
         with pytest.raises(BadInputError, match="exists already"):
@@ -58,7 +58,7 @@ def test_a_new_file_stands_outside_the_clone_and_is_not_written_twice(tmp_path: 
 
 
 def test_it_is_registered_behind_all_others(tmp_path: Path) -> None:
-    changed = registered(ROOT, [guest(str(rust(tmp_path, "my-cc")))])
+    changed = registered(ROOT, [rust_file(str(rust(tmp_path, "my-cc")))])
     assert "\npub mod my_cc;\n" in changed["crates/cc/src/algorithms/mod.rs"]
     assert "\n    my_cc: MyCc,\n}" in changed["crates/cc/src/registry.rs"]
     assert changed.keys() - {"crates/cc/src/algorithms/my_cc.rs"} == {
@@ -68,7 +68,7 @@ def test_it_is_registered_behind_all_others(tmp_path: Path) -> None:
 
 
 def test_a_file_of_the_checkout_itself_is_registered_already() -> None:
-    changed = registered(ROOT, [guest(str(ROOT / "crates/cc/src/algorithms/exp.rs"))])
+    changed = registered(ROOT, [rust_file(str(ROOT / "crates/cc/src/algorithms/exp.rs"))])
     for path, text in changed.items():
         assert text == (ROOT / path).read_text(), path
 
@@ -90,7 +90,7 @@ def test_a_file_of_the_checkout_itself_is_registered_already() -> None:
 def test_a_file_that_is_none_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
     file = rust(tmp_path, "my-cc", (old, new))
     with pytest.raises(BadInputError) as refused:
-        registered(ROOT, [guest(str(file))])
+        registered(ROOT, [rust_file(str(file))])
     assert said in str(refused.value)
 
 
@@ -119,7 +119,7 @@ def test_names_replace_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: list[str]
 ) -> None:
     file = rust(tmp_path, "my-cc")
-    monkeypatch.setattr(core_build, "guests", lambda: {"my-cc": guest(str(file)).sha256})
+    monkeypatch.setattr(core_build, "algorithm_files", lambda: {"my-cc": rust_file(str(file)).sha256})
     filled = [[word.format(f=file) for word in line] for line in (words, expected)]
     assert command.entered(filled[0]) == filled[1]
 
@@ -132,13 +132,13 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_an_edited_file_starts_the_command_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = rust(tmp_path, "my-cc")
-    monkeypatch.setattr(core_build, "guests", lambda: {"my-cc": "0" * 64})
-    monkeypatch.setattr(core, "core", lambda guests: tmp_path / guests[0].sha256)
+    monkeypatch.setattr(core_build, "algorithm_files", lambda: {"my-cc": "0" * 64})
+    monkeypatch.setattr(core, "core", lambda algorithms: tmp_path / algorithms[0].sha256)
     monkeypatch.setenv(core_build.VARIABLE, "")
     started: list[tuple[str, str]] = []
     monkeypatch.setattr(os, "execv", lambda *_: started.append((os.environ[core_build.VARIABLE], "again")))
     command.entered(["compare", str(file)])
-    assert started == [(str(tmp_path / guest(str(file)).sha256), "again")]
+    assert started == [(str(tmp_path / rust_file(str(file)).sha256), "again")]
 
 
 def test_texts_and_rust_files_stand_side_by_side_but_not_where_nothing_loads_them(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_texts_and_rust_files_stand_side_by_side_but_not_where_nothing_loads_the
 
 
 def test_without_a_checkout_it_says_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = guest(str(rust(tmp_path, "my-cc")))
+    file = rust_file(str(rust(tmp_path, "my-cc")))
     monkeypatch.setattr(core_build, "ROOT", tmp_path)
     monkeypatch.setattr(core, "clone", _no_clone)
     with pytest.raises(BadInputError, match="needs a checkout of the sources and cargo"):
@@ -171,7 +171,7 @@ def test_without_cargo_it_says_what_is_needed(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DragstripError, match="needs cargo"):
-        core.core([guest(str(rust(tmp_path, "my-cc")))])
+        core.core([rust_file(str(rust(tmp_path, "my-cc")))])
 
 
 def test_the_copy_follows_the_sources_and_what_is_equal_keeps_its_time(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_the_least_used_cores_go(tmp_path: Path) -> None:
     for number in range(core.KEPT + 3):
         place = tmp_path / f"{number:02}"
         place.mkdir()
-        (place / core_build.GUESTS).write_text("{}")
+        (place / core_build.FILES).write_text("{}")
         os.utime(place, (number, number))
     (tmp_path / "of-checkout").mkdir()
     core._forget(tmp_path / "00")
@@ -266,7 +266,7 @@ class TestCompiled:
         assert own["flows"][0]["goodput_bps"] == reno["flows"][0]["goodput_bps"] > 1e6
         assert contents(ROOT / "crates") == before
         found = json.loads(next((tmp_path / "out").rglob("provenance.json")).read_text())["build"]
-        assert found["algorithm_files"] == {"my-cc": guest(str(file)).sha256}
+        assert found["algorithm_files"] == {"my-cc": rust_file(str(file)).sha256}
         assert found["sources"] == core_build.sources(ROOT)
 
     def test_what_does_not_compile_is_told_with_the_authors_line(self, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 
 from dragstrip.errors import BadInputError, FaultError
-from dragstrip.guests import core
-from dragstrip.guests.source import Guest, guest
 from dragstrip.recording import core_build
+from dragstrip.rust_files import core
+from dragstrip.rust_files.source import RustFile, rust_file
 
 COMMANDS = ("attack", "compare", "passport", "run")
 """Commands that run algorithms in this process or its workers."""
@@ -32,11 +32,11 @@ def entered(words: Sequence[str]) -> list[str]:
     files = _files(words)
     if not files:
         return list(words)
-    guests = [guest(file) for file in files]
-    _expect_apart(guests)
-    if core_build.guests() != {it.name: it.sha256 for it in guests}:
-        _start_again(guests)
-    by_file = {it.file: it.name for it in guests}
+    algorithms = [rust_file(file) for file in files]
+    _expect_apart(algorithms)
+    if core_build.algorithm_files() != {it.name: it.sha256 for it in algorithms}:
+        _start_again(algorithms)
+    by_file = {it.file: it.name for it in algorithms}
     found = [_named(before, word, by_file) for before, word in zip(["", *words], words, strict=False)]
     missing = [file for file in files if file not in _programs(words)]
     return [*found, *(word for file in missing for word in (PROGRAM, file))]
@@ -66,16 +66,16 @@ def _named(before: str, word: str, names: dict[str, str]) -> str:
     return names[match[1]] + (match[2] or "")
 
 
-def _expect_apart(guests: Sequence[Guest]) -> None:
-    for number, one in enumerate(guests):
-        if one.called.module in [other.called.module for other in guests[:number]]:
+def _expect_apart(algorithms: Sequence[RustFile]) -> None:
+    for number, one in enumerate(algorithms):
+        if one.called.module in [other.called.module for other in algorithms[:number]]:
             expected = "another name: a second file has it here"
             raise BadInputError("ABOUT.name", one.name, expected, one.file)
 
 
-def _start_again(guests: Sequence[Guest]) -> None:
-    """Replace this process by one that loads the core with these guests."""
-    file = str(core.core(guests))
+def _start_again(algorithms: Sequence[RustFile]) -> None:
+    """Replace this process by one that loads the core with these algorithms."""
+    file = str(core.core(algorithms))
     if os.environ.get(core_build.VARIABLE) == file:
         raise FaultError(f"{file} was not loaded; please report it")
     os.environ[core_build.VARIABLE] = file

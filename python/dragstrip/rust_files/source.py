@@ -20,7 +20,7 @@ _KIND = re.compile(r"^impl CongestionControl for ([A-Za-z][A-Za-z0-9_]*) ", re.M
 
 
 @dataclass(frozen=True)
-class Guest:
+class RustFile:
     """A congestion control that is not registered in the checkout."""
 
     file: str
@@ -40,7 +40,7 @@ class Guest:
         return f"{ALGORITHMS}/{self.called.module}.rs"
 
 
-def guest(file: str) -> Guest:
+def rust_file(file: str) -> RustFile:
     """The congestion control in a file; raises `BadInputError` for a file that does not look like one."""
     text = untrusted.text(file, untrusted.SOURCE_MAX, "a congestion control in Rust")
     name, kind = _NAME.search(text), _KIND.search(text)
@@ -53,34 +53,34 @@ def guest(file: str) -> Guest:
     except BadInputError as error:
         raise BadInputError("ABOUT.name", name[1], error.expected, file) from None
     called = Names(called.registered, called.module, kind[1])
-    return Guest(file, text, called, hashlib.sha256(text.encode()).hexdigest())
+    return RustFile(file, text, called, hashlib.sha256(text.encode()).hexdigest())
 
 
-def registered(root: Path, guests: list[Guest]) -> dict[str, str]:
-    """The sources of a checkout that differ with these guests in it, by their paths.
+def registered(root: Path, algorithms: list[RustFile]) -> dict[str, str]:
+    """The sources of a checkout that differ with these algorithms in it, by their paths.
 
-    A guest that is a module of this very checkout is registered already. Raises `BadInputError` for a name
-    that another algorithm has.
+    One that is a module of this very checkout is registered already. Raises `BadInputError` for a name that
+    another algorithm has.
     """
     modules, registry = read(root, MODULES), read(root, MARK)
     changed = {}
-    for guest in guests:
-        own = root / guest.module
-        changed[guest.module] = guest.text
-        if own.exists() and own.samefile(guest.file):
+    for algorithm in algorithms:
+        own = root / algorithm.module
+        changed[algorithm.module] = algorithm.text
+        if own.exists() and own.samefile(algorithm.file):
             continue
-        if own.exists() or alike(guest.name) in _taken(root, guests, guest):
+        if own.exists() or alike(algorithm.name) in _taken(root, algorithms, algorithm):
             expected = "another name: an algorithm of the sources, or another file, is called so"
-            raise BadInputError("ABOUT.name", guest.name, expected, guest.file)
-        modules = with_module(MODULES, modules, guest.called)
-        line = f"{guest.called.module}: {guest.called.kind},"
+            raise BadInputError("ABOUT.name", algorithm.name, expected, algorithm.file)
+        modules = with_module(MODULES, modules, algorithm.called)
+        line = f"{algorithm.called.module}: {algorithm.called.kind},"
         registry = with_line(MARK, registry, "algorithms", line)
     return {**changed, MODULES: modules, MARK: registry}
 
 
-def _taken(root: Path, guests: list[Guest], own: Guest) -> set[str]:
-    """The names of the sources' algorithms and of the other guests."""
+def _taken(root: Path, algorithms: list[RustFile], own: RustFile) -> set[str]:
+    """The names of the sources' algorithms and of the other algorithms."""
     files = (root / ALGORITHMS).rglob("*.rs")
     texts = [untrusted.text(file, untrusted.SOURCE_MAX, "a source") for file in files]
-    texts += [guest.text for guest in guests if guest is not own]
+    texts += [algorithm.text for algorithm in algorithms if algorithm is not own]
     return {alike(name) for text in texts for name in _NAME.findall(text)}

@@ -1,4 +1,4 @@
-"""A core with guests in it: the checkout's sources and theirs, compiled once and kept."""
+"""A core with algorithms in it: the checkout's sources and theirs, compiled once and kept."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from dragstrip import _core
 from dragstrip.engines.agent.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.guests.source import Guest, registered
 from dragstrip.io import cargo, checksums, untrusted
 from dragstrip.io.cache import cache
 from dragstrip.io.files import make_folder, replacing, write_json, writing
 from dragstrip.recording import core_build
+from dragstrip.rust_files.source import RustFile, registered
 from dragstrip.skeletons import clone
 
 FILE = "_core.abi3.so"
@@ -28,29 +28,32 @@ _COPIED = ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "bench/d
 """What cargo reads of a checkout."""
 
 
-def core(guests: Sequence[Guest]) -> Path:
-    """The core with these guests; compiles it if need be.
+def core(algorithms: Sequence[RustFile]) -> Path:
+    """The core with these algorithms; compiles it if need be.
 
     Raises `BadInputError` for a file that does not compile, with the compiler's first error and its line, or
     where there is no checkout; `DragstripError` without cargo.
     """
-    root = _checkout(guests[0].file)
+    root = _checkout(algorithms[0].file)
     base = core_build.sources(root)
-    stated = "".join(f"{guest.name} {guest.sha256}\n" for guest in guests)
+    stated = "".join(f"{algorithm.name} {algorithm.sha256}\n" for algorithm in algorithms)
     key = hashlib.sha256(f"{base}\n{stated}".encode()).hexdigest()[:16]
     place = cache() / "cores" / key
-    changed = registered(root, list(guests))
+    changed = registered(root, list(algorithms))
     if not checksums.whole(place):
         if shutil.which("cargo") is None:
-            raise DragstripError(f"compiling {guests[0].file} needs cargo (https://rustup.rs)")
+            raise DragstripError(f"compiling {algorithms[0].file} needs cargo (https://rustup.rs)")
         with locked(cache() / "cores" / "lock"):
             if not checksums.whole(place):
-                built = _build(root, guests, changed)
+                built = _build(root, algorithms, changed)
                 with replacing(place) as draft:
                     shutil.copyfile(built, draft / FILE)
-                    about = {"base": base, "guests": {guest.name: guest.sha256 for guest in guests}}
-                    write_json(draft / core_build.GUESTS, about)
-                    checksums.write(draft, [FILE, core_build.GUESTS])
+                    about = {
+                        "base": base,
+                        "files": {algorithm.name: algorithm.sha256 for algorithm in algorithms},
+                    }
+                    write_json(draft / core_build.FILES, about)
+                    checksums.write(draft, [FILE, core_build.FILES])
                 _forget(place)
     with writing(place):
         place.touch()
@@ -75,18 +78,18 @@ def _checkout(file: str) -> Path:
     return root
 
 
-def _build(root: Path, guests: Sequence[Guest], changed: dict[str, str]) -> Path:
+def _build(root: Path, algorithms: Sequence[RustFile], changed: dict[str, str]) -> Path:
     """Compile the core in a copy of the sources, which stays, so that the next edit takes seconds."""
     # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
     place = cache() / "cores" / f"of-{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
     sources, target = place / "sources", place / "target"
     _mirror(root, sources, changed)
-    what = ", ".join(guest.file for guest in guests)
+    what = ", ".join(algorithm.file for algorithm in algorithms)
     words = ["--profile", PROFILE, "--locked", "--package", "dragstrip-py", "--message-format", "short"]
     words += ["--features", "extension-module"]
     ended = cargo.build(words, what, sources, target, {"PYO3_PYTHON": sys.executable})
     if not ended.ok:
-        raise _refused(guests, ended.said)
+        raise _refused(algorithms, ended.said)
     library = "lib_core.dylib" if sys.platform == "darwin" else "lib_core.so"
     return target / PROFILE / library
 
@@ -120,23 +123,25 @@ def _files(root: Path) -> Iterator[str]:
 _ERROR = re.compile(r"([^\s:]+):([0-9]+:[0-9]+): error(?:\[E[0-9]+\])?: (.*)")
 
 
-def _refused(guests: Sequence[Guest], said: list[str]) -> DragstripError:
-    """The first error of the compiler that is about a guest, or else its last words."""
+def _refused(algorithms: Sequence[RustFile], said: list[str]) -> DragstripError:
+    """The first error of the compiler that is about one of them, or else its last words."""
     errors = [found for line in said if (found := _ERROR.match(line))]
     for error in errors:
-        for guest in guests:
-            if error[1] == guest.module:
-                return BadInputError("", None, f"does not compile: {error[3]}", f"{guest.file}:{error[2]}")
+        for algorithm in algorithms:
+            if error[1] == algorithm.module:
+                return BadInputError(
+                    "", None, f"does not compile: {error[3]}", f"{algorithm.file}:{error[2]}"
+                )
     for error in errors:
-        for guest in guests:
-            if guest.called.module in error[3] or guest.called.kind in error[3]:
-                return BadInputError("", None, f"does not compile: {error[3]}", guest.file)
-    files = ", ".join(guest.file for guest in guests)
+        for algorithm in algorithms:
+            if algorithm.called.module in error[3] or algorithm.called.kind in error[3]:
+                return BadInputError("", None, f"does not compile: {error[3]}", algorithm.file)
+    files = ", ".join(algorithm.file for algorithm in algorithms)
     return DragstripError(f"{files}: does not compile: {' '.join(said)[-2000:]}")
 
 
 def _forget(kept: Path) -> None:
     """Remove the cores that were not used for longest."""
-    cores = [it for it in kept.parent.iterdir() if (it / core_build.GUESTS).is_file() and it != kept]
+    cores = [it for it in kept.parent.iterdir() if (it / core_build.FILES).is_file() and it != kept]
     for old in sorted(cores, key=lambda it: it.stat().st_mtime)[: -KEPT + 1 or None]:
         shutil.rmtree(old, ignore_errors=True)

@@ -9,6 +9,6 @@ Does not belong here: what the loaded core is made of (`dragstrip.recording.core
 
 from __future__ import annotations
 
-from dragstrip.guests.command import entered
+from dragstrip.rust_files.command import entered
 
 __all__ = ["entered"]
