@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dragstrip.recording import read
 from ssh.namespaces import LabOfNamespaces, lab, missing, written
 
 MS = 1_000_000
@@ -120,6 +121,61 @@ def test_data_both_ways(one_router: Laboratory, tmp_path: Path) -> None:
     words = (*RACE, "--rtt", "20ms", "--queue", "fq_codel", "--both-ways", "--duration", "2s", "cubic")
     told = one_router.provenance(tmp_path / "out", *words)
     assert told["lab"]["nodes"] == {"s1": "right", "r": "center", "d": "left"}
+
+
+CHANGING = """
+title = "Changing"
+duration = "6s"
+[path]
+rate = "10mbit"
+delay = "20ms"
+queue = "bfifo limit 60kb"
+[record]
+interval = "100ms"
+[[flows]]
+cc = "cubic"
+[[probes]]
+from = "s1"
+target = "d"
+interval = "100ms"
+[[changes]]
+at = "1500ms"
+delay = "80ms"
+[[changes]]
+at = "2500ms"
+rate = "2mbit"
+[[changes]]
+at = "3s"
+loss = "5%"
+[[changes]]
+at = "4s"
+loss = "0%"
+[[changes]]
+at = "5s"
+state = "down"
+[[changes]]
+at = "5500ms"
+state = "up"
+"""
+
+
+def test_a_link_changes_delay_loss_and_rate_and_is_down(one_router: Laboratory, tmp_path: Path) -> None:
+    """The shaper changes on the router, the delay (netem) where the receiver's packets come in."""
+    one_router.ran(CHANGING, tmp_path)
+    (folder,) = (tmp_path / "out" / "runs").iterdir()
+    recording = read(folder)
+    rows = [(row["time_ns"] / 1e9, row["rtt_ns"]) for row in recording["probes"].to_pylist()]
+    before = [rtt_ns for at_s, rtt_ns in rows if at_s < 1.3 and rtt_ns]
+    after = [rtt_ns for at_s, rtt_ns in rows if at_s > 1.9 and rtt_ns]
+    assert 20 * MS <= min(before) < 80 * MS
+    assert min(after) >= 80 * MS
+    assert sum(row["retransmits"] for row in recording["flows"].to_pylist()) > 0
+    queues = recording["queues"].to_pylist()
+    sent = {row["time_ns"] / 1e9: row["sent_bytes"] for row in queues if row["link"] == "r-d"}
+    assert sent[5.5] == sent[5.2]
+    assert sent[6.0] > sent[5.5]
+    if recording.provenance["verified"]["limits"] == []:
+        assert (sent[5.0] - sent[4.0]) * 8 == pytest.approx(2e6, rel=0.05)
 
 
 TWO = """

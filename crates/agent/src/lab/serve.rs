@@ -13,6 +13,7 @@ use crate::network::{self, OFFLOADS};
 use crate::qdisc;
 use crate::side::Pinger;
 use crate::sys;
+use dragstrip_scenario::QdiscSpec;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
@@ -193,8 +194,12 @@ fn put(
     let link = change::touchable(netlink, interface)?;
     match place {
         Place::Egress => {
+            // One that comes only during the run is in the journal all the same; until then the system's own stands there.
             let change = Change::Root { interface: interface.clone() };
-            journal.make(&change, || qdisc::install(netlink, link.index, spec, *seed))
+            journal.make(&change, || match spec {
+                QdiscSpec::Noqueue(_) => Ok(()),
+                spec => qdisc::install(netlink, link.index, spec, *seed),
+            })
         }
         Place::Ingress => {
             let name = ifb_name(number);

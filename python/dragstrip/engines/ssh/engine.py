@@ -47,9 +47,6 @@ class Hosts(KernelEngine):
         known: Collection[str] = self.algorithms(options)
         _, unplaced = homes(scenario, _lab(options))
         beyond = without_a_kernel(scenario, known, self.own_stack)
-        for change in scenario.get("changes", [])[:1]:
-            expected = "none: links of hosts cannot change during a run; sim, vm and netns support it"
-            beyond.append(Refusal(f"link {change['link']}: changes", "changes", expected))
         return [*invalid(scenario, known), *beyond, *unplaced]
 
     def ready(self, options: Options, say: Say) -> None:
