@@ -36,8 +36,8 @@ class Hosts(KernelEngine):
 
     def own_algorithms(self, options: Options) -> list[str]:
         """Those that there are: what a host's kernel has it says itself, before anything is changed."""
-        lab, sources = _lab(options), options.get("load", ())
-        if sources and not lab.programs:
+        sources = options.get("load", ())
+        if sources and not _lab(options).programs:
             expected = f"nothing, or a line programs = true in [allow] of {options[LAB]}"
             raise BadInputError("--load", sources[0], expected)
         return _core.algorithms()
