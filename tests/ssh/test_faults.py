@@ -30,17 +30,6 @@ UNDONE_WITHIN_S = 60
 """`revert_after` of the lab's file is 6 s; the machine may be busy."""
 
 
-def agents(host: Space) -> list[int]:
-    """The agent's processes on a host, numbered as the host numbers them: the agent, and then its guardian."""
-    found = host.run("sh", "-c", "grep -l . /proc/[0-9]*/cmdline; true").split()
-    pids = []
-    for place in found:
-        words = host.run("sh", "-c", f"tr '\\0' ' ' <{place} 2>/dev/null; true")
-        if "/dragstrip" in words and "sh -" not in words:
-            pids.append((" guard " in words, int(place.split("/")[2])))
-    return [pid for _, pid in sorted(pids)]
-
-
 def await_traffic(course: Course, process: subprocess.Popen[str]) -> None:
     """Waits until the queue is in place and packets pass it."""
     until = time.monotonic() + 60
@@ -76,7 +65,7 @@ def kill_on(host: str, *which: int) -> Callable[[Course, subprocess.Popen[str]],
 
     def kill(course: Course, _process: subprocess.Popen[str]) -> None:
         space = course.lab.hosts[host]
-        pids = agents(space)
+        pids = space.agents()
         assert len(pids) == 2, pids
         space.run("sh", "-c", "kill -9 " + " ".join(str(pids[one]) for one in which))
 
