@@ -249,8 +249,9 @@ def test_no_router(no_router: Laboratory, tmp_path: Path) -> None:
     assert 20 * MS <= idle_ns < 23 * MS
 
 
-@pytest.mark.parametrize("step", ["step2", "step3", "step4", "step7", "step8"])
+@pytest.mark.parametrize("step", ["step2", "step4", "step8"])
 def test_the_exercises_steps(one_router: Laboratory, tmp_path: Path, step: str) -> None:
+    """Those of few runs: step 7 has 29, step 3 seven of thirty flows each."""
     words = (
         "run",
         f"geni-tcp/{step}",
@@ -260,6 +261,8 @@ def test_the_exercises_steps(one_router: Laboratory, tmp_path: Path, step: str) 
         "LAB",
         "--duration",
         "2s",
+        "--repeat",
+        "1",
         "--json",
         "--no-report",
     )

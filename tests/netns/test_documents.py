@@ -37,7 +37,7 @@ def test_the_exercises_first_step_runs_and_is_graded(
     assert set(grades) == {"goodput-cubic", "goodput-reno", "text-same"}
     for claim in ("goodput-cubic", "goodput-reno"):
         assert 0 < grades[claim]["measured"] < 94.15 * 1.01, "what Ethernet carries, and a shaper's burst"
-        assert grades[claim]["grade"] in ("reproduced", "contradicted")
+        assert grades[claim]["grade"] in ("reproduced", "contradicted", "limited")
     page = (out / "report.html").read_text()
     assert "in place of linux-2.6.27." in page
     assert "Measured before the traffic: " in page

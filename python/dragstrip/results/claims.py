@@ -3,7 +3,8 @@
 `reproduced`: ours lies in the published range, widened by the claim's tolerance. `contradicted`: it does not.
 `not testable here`: the claim says why, or nothing could be measured. `limited`: in real time, the machine
 or the hosts limited a run that the claim needs, so that the figure says nothing about it. `open question`:
-nothing was published, and the figure is ours alone. A claim over several runs or flows is compared with their median.
+nothing was published, and the figure is ours alone. A claim over several runs or flows is compared with their
+median.
 """
 
 from __future__ import annotations
