@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from dragstrip.recording import read
 from ssh.namespaces import LabOfNamespaces, lab, missing, written
 
 MS = 1_000_000
+LIMIT_S = 600
+"""For one command, in a guest that an emulator runs on a busy machine."""
 RACE = ("compare", "--engine", "ssh", "--lab", "LAB", "--json", "--no-report", "--rate", "10mbit")
 
 
@@ -27,18 +30,23 @@ class Laboratory:
     def __init__(self, made: LabOfNamespaces, file: Path, runtime: Path) -> None:
         self.lab, self.file, self.runtime = made, file, runtime
 
-    def ask(self, *words: str) -> tuple[int, str, str]:
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """`dragstrip ...`, with the lab's file in place of the word LAB."""
         command = [str(self.file) if word == "LAB" else word for word in words]
         environment = {**os.environ, "DRAGSTRIP_SSH": self.lab.ssh, "XDG_RUNTIME_DIR": str(self.runtime)}
-        done = subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-m", "dragstrip", *command],
             env={**environment, "COLUMNS": "200"},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=300,
-            check=False,
         )
-        return done.returncode, done.stdout, done.stderr
+
+    def ask(self, *words: str) -> tuple[int, str, str]:
+        """Status, standard output and standard error."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=LIMIT_S)
+        return process.returncode, out, err
 
     def provenance(self, out: Path, *words: str) -> dict[str, Any]:
         """What is known of a run, which leaves everything as it was."""
@@ -176,6 +184,37 @@ def test_a_link_changes_delay_loss_and_rate_and_is_down(one_router: Laboratory, 
     assert sent[6.0] > sent[5.5]
     if recording.provenance["verified"]["limits"] == []:
         assert (sent[5.0] - sent[4.0]) * 8 == pytest.approx(2e6, rel=0.05)
+
+
+def test_a_clock_that_is_set_ends_the_run(one_router: Laboratory, tmp_path: Path) -> None:
+    """Of the whole guest: nobody's machine has its clock set by a test."""
+    if "rdinit=/init" not in Path("/proc/cmdline").read_text().split():
+        pytest.skip("it sets the machine's clock: only in a guest")
+    before, center = one_router.lab.listing(), one_router.lab.hosts["center"]
+    words = (*RACE, "--rtt", "40ms", "--queue", "fq_codel", "--duration", "20s", "cubic")
+    process = one_router.start(*words, "--out", str(tmp_path / "out"))
+    until = time.monotonic() + 200
+    while (
+        "fq_codel" not in (seen := center.run("tc", "-s", "qdisc", "show", "dev", "eth2"))
+        or _sent(seen) < 500_000
+    ):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    now_s = time.time()
+    time.clock_settime(time.CLOCK_REALTIME, now_s + 60)
+    try:
+        _, err = process.communicate(timeout=200)
+    finally:
+        time.clock_settime(time.CLOCK_REALTIME, time.time() - 60)
+    assert process.returncode == 1, err
+    assert "clock was set by 60" in err.splitlines()[-1]
+    assert one_router.lab.listing() == before
+
+
+def _sent(queues: str) -> int:
+    """Bytes, as `tc -s` counts them."""
+    return max(int(line.split()[1]) for line in queues.splitlines() if line.startswith(" Sent "))
 
 
 TWO = """

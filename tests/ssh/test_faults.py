@@ -122,6 +122,20 @@ def test_whatever_ends_a_run_undoes_it(
     expect_undone(course, before)
 
 
+def test_a_run_whose_cable_is_cut_is_none(course: Course, tmp_path: Path) -> None:
+    """A cable of the path, not that of the connection: the hosts are reached all the while."""
+    before = course.lab.listing()
+    left = course.lab.hosts["left"]
+    process = course.start(*RUN, "--duration", "6s", "--out", str(tmp_path / "out"))
+    await_traffic(course, process)
+    with state(left, "ip link set eth1 down", "ip link set eth1 up; ip route add 10.10.2.0/24 via 10.10.1.2"):
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "its cable was cut, or it was set down, in the middle of the run" in err.splitlines()[-1]
+    assert not list(tmp_path.rglob("provenance.json"))
+    expect_undone(course, before)
+
+
 def test_what_two_deaths_leave_is_undone_by_hand(course: Course, tmp_path: Path) -> None:
     before = course.lab.listing()
     process = course.start(*RUN, "--out", str(tmp_path / "out"))
