@@ -30,6 +30,8 @@ const PING_BYTES: usize = 64;
 struct Host {
     journal: Option<Journal>,
     queues: Vec<Queue>,
+    /// Interfaces that packets of the run pass.
+    cables: Vec<String>,
 }
 
 /// Answers until the conductor has gone.
@@ -70,7 +72,7 @@ impl Host {
             }
             Ask::Open(open) => {
                 let interfaces = self.indexes()?;
-                play(&open, &interfaces, line)
+                play(&open, &interfaces, &self.cables, line)
             }
             Ask::Go { .. } => fault("there is nothing to run"),
             Ask::Revert => said(&self.revert()?),
@@ -80,6 +82,7 @@ impl Host {
 
     fn revert(&mut self) -> Result<Vec<Change>, Fault> {
         self.queues.clear();
+        self.cables.clear();
         self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::revert)
     }
 
@@ -114,6 +117,7 @@ impl Host {
         }
         load(journal, &apply.programs, raw)?;
         self.queues.clone_from(&apply.queues);
+        self.cables.clone_from(&names);
         let mut verified = Vec::new();
         for (queue, index) in apply.queues.iter().zip(self.indexes()?) {
             let found = qdisc::compare(&mut netlink, index, &queue.qdisc);
