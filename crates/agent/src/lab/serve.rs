@@ -200,9 +200,11 @@ fn put(
         Place::Egress => {
             // One that comes only during the run is in the journal all the same; until then the system's own stands there.
             let change = Change::Root { interface: interface.clone() };
-            journal.make(&change, || match spec {
-                QdiscSpec::Noqueue(_) => Ok(()),
-                spec => qdisc::install(netlink, link.index, spec, *seed),
+            journal.make(&change, || {
+                if *spec == QdiscSpec::NOQUEUE {
+                    return Ok(());
+                }
+                qdisc::install(netlink, link.index, spec, *seed)
             })
         }
         Place::Ingress => {

@@ -32,18 +32,16 @@ fn placed(bottleneck: &str, changes: &str) -> Placement {
     place(&serde_json::from_str(&text).unwrap(), &lab(), &BTreeMap::new()).unwrap()
 }
 
-/// (interface, place, discipline), then (when, the queue's number, whether it begins anew), of one host.
-fn of(
-    placement: &Placement,
-    host: &str,
-) -> (Vec<(String, Place, &'static str)>, Vec<(u64, usize, bool)>) {
-    let part = &placement.parts[host];
-    let queues = part.queues.iter();
-    let steps = placement.plan_of(host).steps;
-    (
-        queues.map(|queue| (queue.interface.clone(), queue.place, queue.qdisc.kind())).collect(),
-        steps.iter().map(|step| (step.at_ns, step.hop, step.anew)).collect(),
-    )
+/// (interface, place, discipline) of one host's queues.
+fn queues(placement: &Placement, host: &str) -> Vec<(String, Place, &'static str)> {
+    let queues = placement.parts[host].queues.iter();
+    queues.map(|queue| (queue.interface.clone(), queue.place, queue.qdisc.kind())).collect()
+}
+
+/// (when, the queue's number, whether it begins anew) of one host's changes.
+fn steps(placement: &Placement, host: &str) -> Vec<(u64, usize, bool)> {
+    let plan = placement.plan_of(host);
+    plan.steps.iter().map(|step| (step.at_ns, step.hop, step.anew)).collect()
 }
 
 #[test]
@@ -53,26 +51,26 @@ fn a_change_goes_to_the_host_whose_queue_it_concerns() {
         {"at_ns": 7, "link": "r-d", "up": false}, {"at_ns": 8, "link": "r-d", "up": true}]"#;
     let placement = placed(wire, changes);
     let shaper = ("eth2".to_owned(), Place::Egress, "htb");
-    assert_eq!(
-        of(&placement, "center"),
-        (vec![shaper], vec![(5, 0, false), (7, 0, true), (8, 0, true)])
-    );
+    assert_eq!(queues(&placement, "center"), [shaper]);
+    assert_eq!(steps(&placement, "center"), [(5, 0, false), (7, 0, true), (8, 0, true)]);
     let behind = ("eth1".to_owned(), Place::Ingress, "netem");
-    assert_eq!(of(&placement, "left"), (vec![behind], vec![(6, 0, false)]));
-    assert_eq!(of(&placement, "right"), (vec![], vec![]));
+    assert_eq!(queues(&placement, "left"), [behind]);
+    assert_eq!(steps(&placement, "left"), [(6, 0, false)]);
+    assert!(queues(&placement, "right").is_empty());
 }
 
 #[test]
 fn a_plain_cable_that_goes_down_has_a_place_for_it() {
     let placement = placed("", r#"[{"at_ns": 7, "link": "r-d", "up": false}]"#);
     let cable = ("eth2".to_owned(), Place::Egress, "noqueue");
-    assert_eq!(of(&placement, "center"), (vec![cable], vec![(7, 0, true)]));
-    assert_eq!(of(&placement, "left"), (vec![], vec![]));
+    assert_eq!(queues(&placement, "center"), [cable]);
+    assert_eq!(steps(&placement, "center"), [(7, 0, true)]);
+    assert!(queues(&placement, "left").is_empty());
 }
 
 #[test]
 fn without_changes_a_delay_without_a_queue_stands_where_packets_leave() {
     let placement = placed(r#", "delay_ns": 9000000"#, "[]");
-    assert_eq!(of(&placement, "center").0, [("eth2".to_owned(), Place::Egress, "netem")]);
-    assert!(placement.parts["left"].queues.is_empty());
+    assert_eq!(queues(&placement, "center"), [("eth2".to_owned(), Place::Egress, "netem")]);
+    assert!(queues(&placement, "left").is_empty());
 }
