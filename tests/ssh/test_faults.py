@@ -126,7 +126,7 @@ def test_a_run_whose_cable_is_cut_is_none(course: Course, tmp_path: Path) -> Non
     """A cable of the path, not that of the connection: the hosts are reached all the while."""
     before = course.lab.listing()
     left = course.lab.hosts["left"]
-    process = course.start(*RUN, "--duration", "6s", "--out", str(tmp_path / "out"))
+    process = course.start(*RUN, "--out", str(tmp_path / "out"))
     await_traffic(course, process)
     with state(left, "ip link set eth1 down", "ip link set eth1 up; ip route add 10.10.2.0/24 via 10.10.1.2"):
         _, err = process.communicate(timeout=120)
