@@ -332,7 +332,8 @@ impl Stage<'_> {
                 _ => {
                     return frame
                         .outcome::<Value>()
-                        .map(|_| Frame { kind: b'a', content: Vec::new() });
+                        .map(|_| Frame { kind: b'a', content: Vec::new() })
+                        .map_err(|fault| fault.at(&format!("host {}", remote.name)));
                 }
             }
         }
