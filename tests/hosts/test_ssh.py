@@ -291,7 +291,7 @@ def test_no_router(no_router: Laboratory, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["step2", "step4", "step8"])
 def test_the_exercises_steps(one_router: Laboratory, tmp_path: Path, step: str) -> None:
-    """Those of few runs: step 7 has 29, step 3 seven of thirty flows each."""
+    """Those of few runs: step 7 has 29, step 3 seven of thirty flows each. Step 2 has claims on its fifth second."""
     words = (
         "run",
         f"geni-tcp/{step}",
@@ -300,7 +300,7 @@ def test_the_exercises_steps(one_router: Laboratory, tmp_path: Path, step: str) 
         "--lab",
         "LAB",
         "--duration",
-        "2s",
+        "6s",
         "--repeat",
         "1",
         "--json",
