@@ -119,7 +119,7 @@ test-faults: python  ## Every moment of SIGKILL that docs/how-to/sweeps.md speak
 # Pass words to pytest by HOSTS="-k delay".
 test-hosts: core  ## The tests of engines netns and ssh on Debian's kernel, in a guest in real time (docs/how-to/netns.md).
 	@.ci/tools kernel ssh agent
-	@$(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' || $(UV) run --no-sync dragstrip kernel fetch
+	@$(UV) run --no-sync dragstrip kernel run true 2>/dev/null || $(UV) run --no-sync dragstrip kernel fetch
 	DRAGSTRIP_HOSTS=full $(UV) run --no-sync dragstrip kernel run --time-limit 14400s -- sh -c 'dragstrip doctor && exec python -m pytest -n 0 \
 	  -p no:cacheprovider tests/hosts tests/netns tests/ssh $(HOSTS)'
 

@@ -221,6 +221,30 @@ def test_the_pages_say_what_the_stored_data_say() -> None:
     assert DATA["failed"] == []
 
 
+def test_kernels_in_real_time_have_columns_beside_ours() -> None:
+    part = STORED["geni-tcp/step4"]
+    claim = part["claims"][0]["id"]
+    line = {"measured": 8.693792, "grade": "limited", "reason": "2 of 3 runs: the link was late"}
+    found = {
+        "kernel": "6.1.0-56-amd64",
+        "duration_s": [10.0],
+        "runs": 3,
+        "failed": [],
+        "idle_shares": [0.69, 0.87],
+        "limited_runs": 2,
+        "claims": {claim: line},
+    }
+    page = pages.catalogue_page([part], {part["name"]: {"netns": found}})
+    rows = [row for row in page.splitlines() if row.startswith(f"| {claim} |")]
+    assert [row.endswith("| 8.694 limited |") for row in rows] == [True]
+    missing = next(row for row in page.splitlines() if row.startswith(f"| {part['claims'][1]['id']} |"))
+    assert missing.endswith("| – |")
+    assert (
+        "netns: 3 runs of 10 s on Linux 6.1.0-56-amd64, processors idle for 69 % to 87 % of the time; "
+        "the machine limited 2 (the link was late)."
+    ) in page
+
+
 def test_each_contradicted_claim_has_an_experiment_that_shows_why() -> None:
     missing = {
         f"{name} {line['id']}"

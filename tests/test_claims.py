@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,6 +49,29 @@ def test_grades(finished: list[Finished], given: dict[str, Any], measured: Any, 
     assert ("reason" in line) == (
         grade_ == "not testable here" or ("order" in given and grade_ == "contradicted")
     )
+
+
+def test_what_the_machine_limited_neither_holds_nor_is_contradicted(recording: Recording) -> None:
+    idle = "the processors were idle for 3 % of the time only"
+    limited = replace(recording, provenance={**recording.provenance, "verified": {"limits": [idle]}})
+    fine = replace(recording, provenance={**recording.provenance, "verified": {"limits": []}})
+    runs = [
+        Finished(PlannedRun(number, "reno", one.scenario, {"path.rate": rate}), Measured(one))
+        for number, (one, rate) in enumerate(
+            [(limited, "10mbit"), (limited, "20mbit"), (fine, "20mbit"), (fine, "30mbit")]
+        )
+    ]
+    given = {"metric": "goodput_bps", "unit": "Mbit/s", "tolerance": 0.01, "value": 9}
+    asked = {
+        rate: grade(claim(**given, where={"path.rate": rate}), runs)
+        for rate in ("10mbit", "20mbit", "30mbit")
+    }
+    assert [(line["grade"], line.get("reason")) for line in asked.values()] == [
+        ("limited", f"the run: {idle}"),
+        ("limited", f"1 of 2 runs: {idle}"),
+        ("contradicted", None),
+    ]
+    assert asked["10mbit"]["measured"] == asked["30mbit"]["measured"]
 
 
 def test_a_varied_path_selects_runs(finished: list[Finished]) -> None:

@@ -72,3 +72,13 @@ def test_another_family_stays_and_a_comparison_of_stacks_is_not_testable() -> No
     assert "not_testable" not in found["claims"][1]
     assert found["ablations"] == content["ablations"][1:]
     assert replacing.replaced == {"linux-2.6.38", "linux-4.15"}
+
+
+def test_a_duration_is_that_of_each_run() -> None:
+    described, _ = catalogue.load("geni-tcp/step2")
+    assert {alternative["set"].get("duration") for alternative in described.content()["alternatives"]} == {
+        "60s",
+        "1800s",
+    }
+    changed, _ = rebuilt(described.content(), {"duration": "2s"})
+    assert {run.scenario["duration_ns"] for run in plan(changed).runs} == {2_000_000_000}

@@ -12,6 +12,7 @@ from dragstrip.engines.agent import bpf
 from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.types import rebuilt
+from dragstrip.publications.hosts import gathered
 
 from .test_bpf import available
 from .test_runs import main
@@ -37,7 +38,12 @@ def test_the_exercises_first_step_runs_and_is_graded(
     assert set(grades) == {"goodput-cubic", "goodput-reno", "text-same"}
     for claim in ("goodput-cubic", "goodput-reno"):
         assert 0 < grades[claim]["measured"] < 94.15 * 1.01, "what Ethernet carries, and a shaper's burst"
-        assert grades[claim]["grade"] in ("reproduced", "contradicted")
+        assert grades[claim]["grade"] in ("reproduced", "contradicted", "limited")
+    on_hosts = gathered(tmp_path)["geni-tcp/step1"]["netns"]
+    assert {name: line["grade"] for name, line in on_hosts["claims"].items()} == {
+        name: claim["grade"] for name, claim in grades.items()
+    }
+    assert (on_hosts["runs"], on_hosts["duration_s"]) == (2, [1.0])
     page = (out / "report.html").read_text()
     assert "in place of linux-2.6.27." in page
     assert "Measured before the traffic: " in page

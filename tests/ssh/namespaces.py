@@ -60,6 +60,23 @@ class Space:
         """Its output; it must succeed."""
         return _run(*self.words(*command))
 
+    def processes(self) -> dict[int, str]:
+        """Their command lines, by the numbers that they have here."""
+        script = (
+            'for p in /proc/[0-9]*; do echo "${p#/proc/} $(tr "\\0" " " <$p/cmdline)"; done 2>/dev/null; true'
+        )
+        lines = (line.partition(" ") for line in self.run("sh", "-c", script).splitlines())
+        return {int(number): words for number, _, words in lines if number.isdigit()}
+
+    def agents(self) -> list[int]:
+        """The agent, and then its guardian."""
+        found = [
+            (" guard " in words, number)
+            for number, words in self.processes().items()
+            if "/dragstrip" in words and "sh -" not in words
+        ]
+        return [number for _, number in sorted(found)]
+
     def listing(self) -> dict[str, str]:
         """What a run must leave as it was: links, addresses, routes, queue disciplines, settings, processes."""
         found = {

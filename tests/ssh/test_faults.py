@@ -6,6 +6,7 @@ Minutes long, since each fault begins a run: `make test-faults` runs them.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -28,17 +29,6 @@ RUN = (
 )
 UNDONE_WITHIN_S = 60
 """`revert_after` of the lab's file is 6 s; the machine may be busy."""
-
-
-def agents(host: Space) -> list[int]:
-    """The agent's processes on a host, numbered as the host numbers them: the agent, and then its guardian."""
-    found = host.run("sh", "-c", "grep -l . /proc/[0-9]*/cmdline; true").split()
-    pids = []
-    for place in found:
-        words = host.run("sh", "-c", f"tr '\\0' ' ' <{place} 2>/dev/null; true")
-        if "/dragstrip" in words and "sh -" not in words:
-            pids.append((" guard " in words, int(place.split("/")[2])))
-    return [pid for _, pid in sorted(pids)]
 
 
 def await_traffic(course: Course, process: subprocess.Popen[str]) -> None:
@@ -76,7 +66,7 @@ def kill_on(host: str, *which: int) -> Callable[[Course, subprocess.Popen[str]],
 
     def kill(course: Course, _process: subprocess.Popen[str]) -> None:
         space = course.lab.hosts[host]
-        pids = agents(space)
+        pids = space.agents()
         assert len(pids) == 2, pids
         space.run("sh", "-c", "kill -9 " + " ".join(str(pids[one]) for one in which))
 
@@ -130,6 +120,23 @@ def test_whatever_ends_a_run_undoes_it(
     assert said in err
     await_queues(course, before)
     course.lab.control.run("ip", "link", "set", "c2", "up")  # the cable is mended; it was undone without it
+    expect_undone(course, before)
+
+
+def test_a_run_whose_cable_is_cut_is_none(course: Course, tmp_path: Path) -> None:
+    """A cable of the path, not that of the connection: the hosts are reached all the while."""
+    before = course.lab.listing()
+    left = course.lab.hosts["left"]
+    process = course.start(*RUN, "--out", str(tmp_path / "out"))
+    await_traffic(course, process)
+    with state(left, "ip link set eth1 down", "ip link set eth1 up; ip route add 10.10.2.0/24 via 10.10.1.2"):
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert re.search(
+        r"host \w+: eth\d: its cable was cut, or it was set down, in the middle of the run",
+        err.splitlines()[-1],
+    )
+    assert not list(tmp_path.rglob("provenance.json"))
     expect_undone(course, before)
 
 

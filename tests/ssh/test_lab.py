@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.engines.agent import bpf
+from dragstrip.recording import read
 
 from .conftest import Course
 
@@ -109,6 +110,28 @@ def test_a_race_behind_a_router_and_everything_is_as_it_was(course: Course, tmp_
     assert course.lab.listing() == before
     assert "no" in course.ask("lab", "show", "LAB")[1]
     assert "nothing to undo" in course.ask("lab", "clean", "LAB")[1]
+
+
+def test_a_link_changes_its_rate_and_is_down_meanwhile(course: Course, tmp_path: Path) -> None:
+    before = course.lab.listing()
+    changes = ("--change", "1s rate=2mbit", "--change", "3s state=down", "--change", "3500ms state=up")
+    words = (*RACE, "--duration", "4500ms", *changes, "--out", str(tmp_path / "out"), "cubic")
+    status, _, err = course.ask(*words)
+    assert status == 0, err
+    (folder,) = (tmp_path / "out" / "runs").iterdir()
+    recording = read(folder)
+    sent = {
+        row["time_ns"] / 1e9: row["sent_bytes"]
+        for row in recording["queues"].to_pylist()
+        if row["link"] == "r-d"
+    }
+    assert 0 < (sent[3.0] - sent[1.0]) * 8 < 2.1e6 * 2, "what 2 Mbit/s carry"
+    assert sent[3.5] == sent[3.1], "nothing while it is down"
+    assert sent[4.5] > sent[3.5]
+    if recording.provenance["verified"]["limits"] == []:
+        assert sent[1.0] * 8 > 5e6
+        assert (sent[3.0] - sent[2.0]) * 8 == pytest.approx(2e6, rel=0.05)
+    assert course.lab.listing() == before
 
 
 def test_the_exercises_first_step_runs_and_is_graded(course: Course, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment, rebuilt
 
 from .namespaces import THREE
 
@@ -83,17 +84,12 @@ def test_with_traffic_both_ways_the_sender_is_who_begins(tmp_path: Path) -> None
     assert homes(planned.scenario, read(tmp_path, THREE)) == (wanted, [])
 
 
-def test_links_that_change_are_refused(tmp_path: Path) -> None:
+def test_links_that_change_are_taken(tmp_path: Path) -> None:
     read(tmp_path, THREE)
-    race = compare(["reno"], rate="10mbit", rtt="20ms", queue="bfifo limit 50kb", duration="2s")
-    changing = compare(
-        ["reno"], rate="10mbit", rtt="20ms", queue="bfifo limit 50kb", duration="2s", change=["1s rate=2mbit"]
-    )
+    path = {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 50kb", "duration": "2s"}
+    race = compare(["reno"], **path, change=["1s rate=2mbit delay=5ms", "1500ms state=down"])
     options = {"lab": str(tmp_path / "lab.toml")}
-    refused = [engines.named("ssh").refusals(expand(one)[0].scenario, options) for one in (race, changing)]
-    assert refused[0] == []
-    assert [(one.field, one.value) for one in refused[1]] == [("link r-d: changes", "changes")]
-    assert "sim, vm and netns support it" in refused[1][0].expected
+    assert engines.named("ssh").refusals(expand(race)[0].scenario, options) == []
 
 
 ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
@@ -154,10 +150,23 @@ def test_one_line_names_file_field_and_what_would_be_right(
 
 def test_an_experiment_without_a_lab_is_told_of_the_option() -> None:
     engine = engines.named("ssh")
+    (planned,) = expand(compare(["reno"], rate="10mbit", rtt="20ms", duration="2s"))
     with pytest.raises(BadInputError, match="--lab: is missing"):
-        engine.algorithms({})
+        engine.refusals(planned.scenario, {})
     with pytest.raises(BadInputError, match=r"--lab: nowhere.toml: is missing"):
-        engine.algorithms({"lab": "nowhere.toml"})
+        engine.refusals(planned.scenario, {"lab": "nowhere.toml"})
+
+
+def test_an_experiment_for_hosts_is_read_without_their_lab(tmp_path: Path) -> None:
+    """The command line names the lab: `dragstrip run FILE --lab lab.toml`."""
+    race = compare(["reno"], rate="10mbit", rtt="20ms", duration="2s")
+    content = {**race.content(), "engine": "ssh"}
+    read(tmp_path, THREE)
+    made, _ = rebuilt(
+        Experiment.build(content).content(), {"engine_options": {"lab": str(tmp_path / "lab.toml")}}
+    )
+    (planned,) = expand(made)
+    assert engines.named("ssh").refusals(planned.scenario, made.engine_options) == []
 
 
 PIECES = [

@@ -4,7 +4,7 @@ use dragstrip_scenario::{BfifoSpec, QdiscSpec, Scenario};
 use serde::{Deserialize, Serialize};
 
 /// A hop's discipline from a time on.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub at_ns: u64,
     /// Of the plan.

@@ -278,14 +278,15 @@ struct Chain {
     first: usize,
 }
 
-/// What one link puts on a chain: its queue, and what stands behind it on a relay.
-struct Side {
-    queue: (QdiscSpec, Option<String>),
-    behind: Option<(Box<NetemSpec>, Option<String>)>,
+/// What one link puts on a chain, each with its name in the table of queues: its queue, and what stands behind it
+/// elsewhere.
+pub struct Side {
+    pub queue: (QdiscSpec, Option<String>),
+    pub behind: Option<(Box<NetemSpec>, Option<String>)>,
 }
 
 impl Side {
-    fn new(
+    pub fn new(
         link: &LinkSpec,
         changing: Changing,
         kernel: &Kernel,
@@ -464,7 +465,7 @@ pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
 }
 
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
-pub fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
+fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
     if link.qdisc.facts().shapes {
         let expected = "a queue that does not shape: the link has a rate of its own";
@@ -502,7 +503,7 @@ fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
 /// is to reorder them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
 ///
 /// So does one whose delay changes, for packets overtake others there.
-pub fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {
+fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {
     let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
     let later = changing.delay || changing.loss;
     if link.delay_ns == 0 && link.netem.is_none() && !serialised && !later {

@@ -244,7 +244,7 @@ pub struct LinkSpec {
 }
 
 /// A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
-/// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. The engine ssh refuses it.
+/// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -90,8 +90,6 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
         content["load"] = chosen.load
     if chosen.duration is not None:
         changed["duration"] = chosen.duration
-        for alternative in content.get("alternatives", []):
-            alternative["set"].pop("duration", None)
     for setting in chosen.settings:
         path, equals, value = setting.partition("=")
         if not (path.strip() and equals and value.strip()):

@@ -170,14 +170,22 @@ def _beside(content: dict[str, Any], folder: FilePath) -> None:
                 table[key] = str(folder / value)
 
 
+def _without_duration(alternative: dict[str, Any]) -> dict[str, Any]:
+    kept = {path: value for path, value in alternative["set"].items() if path != "duration"}
+    return {**alternative, "set": kept}
+
+
 def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
     """An experiment with what the command line says instead, and the older stacks that gave way.
 
-    Where the command line chooses an engine whose hosts run a kernel of their own, that stack takes the place
-    of older ones of its family, also where they vary: claims are graded on it, and the description says so.
+    A duration is that of each run, also where alternatives set one. Where the command line chooses an engine
+    whose hosts run a kernel of their own, that stack takes the place of older ones of its family, also where
+    they vary: claims are graded on it, and the description says so.
     Raises `BadInputError`.
     """
     replaced: set[str] = set()
+    if "duration" in changed and "alternatives" in content:
+        content = {**content, "alternatives": [_without_duration(one) for one in content["alternatives"]]}
     try:
         chosen = engines.parse(changed["engine"]) if "engine" in changed else ()
     except BadInputError as error:

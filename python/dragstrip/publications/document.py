@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragstrip.execution.runner import Plan
-from dragstrip.results.claims import CONTRADICTED, GRADES, REPRODUCED
+from dragstrip.results.claims import CONTRADICTED, GRADES, LIMITED, REPRODUCED
 
 Json = dict[str, Any]
 
@@ -40,7 +40,7 @@ def document(name: str, plans: Mapping[str, Plan], documents: Mapping[str, Json]
 def grades(claims: Iterable[Json]) -> dict[str, int]:
     """Return the number of claims with each grade."""
     counts = Counter(line["grade"] for line in claims)
-    return {grade: counts[grade] for grade in GRADES}
+    return {grade: counts[grade] for grade in (*GRADES, *([LIMITED] if counts[LIMITED] else []))}
 
 
 def reproduced_share(counts: Mapping[str, int]) -> float | None:

@@ -18,6 +18,7 @@ from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.io.files import write_json, write_text
+from dragstrip.publications import hosts
 from dragstrip.publications.distributions import DRAWN, distributions
 from dragstrip.publications.document import Json, grades, reproduced_share
 from dragstrip.report import picture
@@ -41,6 +42,15 @@ publication left open are run as well: an *open question* shows only our figure.
 `dragstrip run all` runs the whole catalogue and ends with these figures; `make catalogue` writes this page
 and the publications' pages from them. The files quote each claim and document calibrations and tolerances.
 See also the [file format](../how-to/experiments.md) and the [measures](measures.md).
+
+Columns *netns* and *ssh* show the same claims on a kernel in real time, shortened where the sentence below a
+table says so: in network namespaces ([how](../how-to/netns.md)) and on a lab of namespaces with sshds
+([how](../how-to/lab.md)), both in an emulated guest, which carries some Mbit/s. *Limited* is a claim with a
+run that, by its own checks, the machine limited; its figure says nothing about the publication. The checks
+miss one thing: the guest itself takes 3 to 9 ms for a ping. Claims on pings of less are contradicted by the
+guest, and claims on windows and retransmissions at a given second may be. Hosts run the kernel's own stack in
+place of older ones. CAIA's lines (ADSL, power line, Wi-Fi) are no links of a kernel: both engines refuse
+them. `python -m dragstrip.publications.hosts` gathers the columns from runs.
 """
 
 
@@ -86,7 +96,7 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
 def all_pages(document: Json, page: Path) -> dict[Path, str]:
     """Return the content of every page by file."""
     folder = catalogue.FOLDER.resolve()
-    outputs = {page: catalogue_page(document["experiments"])}
+    outputs = {page: catalogue_page(document["experiments"], hosts.beside(page))}
     for name, parts in by_publication(document["experiments"]).items():
         publication = folder / name
         experiments = {part["name"]: catalogue.load(part["name"])[0] for part in parts}
@@ -108,14 +118,17 @@ def _stem(name: str) -> str:
 # --- the catalogue's page -----------------------------------------------------------------------
 
 
-def catalogue_page(parts: list[Json]) -> str:
-    """Return the catalogue's page, with every claim of every publication."""
+def catalogue_page(parts: list[Json], on_hosts: Json) -> str:
+    """Return the catalogue's page, with every claim of every publication, and as `hosts` gathered them."""
     sections = [GENERATED, INTRODUCTION, _summary(parts)]
     for part in parts:
         publication = part["name"].split("/")[0]
         folder = "../../experiments"
         links = f"[file]({folder}/{part['name']}.toml), [page]({folder}/{publication}/README.md)"
-        sections.append(f"## {part['name']}\n\n{part['title']}: {links}\n\n{_claims(part['claims'])}")
+        own = on_hosts.get(part["name"], {})
+        table = _claims(part["claims"], own)
+        told = "".join(f"\n{hosts.sentence(engine, found)}\n" for engine, found in own.items())
+        sections.append(f"## {part['name']}\n\n{part['title']}: {links}\n\n{table}{told}")
     return "\n".join(sections)
 
 
@@ -143,13 +156,16 @@ def _rule(columns: int) -> str:
     return "|---" * columns + "|"
 
 
-def _claims(claims: list[Json]) -> str:
-    rows = [_row(["claim", "published", "ours", "unit", "grade"]), _rule(5)]
+def _claims(claims: list[Json], on_hosts: Json | None = None) -> str:
+    engines = on_hosts or {}
+    rows = [_row(["claim", "published", "ours", "unit", "grade", *engines]), _rule(5 + len(engines))]
     for line in claims:
         grade = line["grade"] + (f": {line['reason']}" if "reason" in line else "")
-        rows.append(
-            _row([line["id"], shown(line["published"]), shown(line["measured"]), line["unit"], grade])
-        )
+        cells = [line["id"], shown(line["published"]), shown(line["measured"]), line["unit"], grade]
+        for found in engines.values():
+            ours = found["claims"].get(line["id"], {}).get("measured")
+            cells.append(hosts.cell(found, line["id"], shown(ours)))
+        rows.append(_row(cells))
     return "\n".join(rows) + "\n"
 
 

@@ -12,7 +12,10 @@ from dragstrip.results.standings.setups import Setup
 
 HEADS = [
     ("Path", ""),
-    ("What", "From probe streams: a thin one, and one that keeps the bottleneck's queue full"),
+    (
+        "What",
+        "From pings, and from probe streams: a thin one, and one that keeps the bottleneck's queue full",
+    ),
     ("Asked", "As configured; a buffer in whole frames"),
     ("Measured", "Minimum and maximum over the runs"),
     ("Limits", "The range in which it may lie"),
@@ -70,5 +73,7 @@ def _text(value: float, unit: str) -> str:
             return quantity.rate(value)
         case "bytes":
             return quantity.size(value)
+        case "us":
+            return quantity.duration_ns(value * 1e3)
         case _:
             return quantity.count(value)

@@ -1,8 +1,10 @@
 """Claims: published figures compared with ours and graded.
 
 `reproduced`: ours lies in the published range, widened by the claim's tolerance. `contradicted`: it does not.
-`not testable here`: the claim says why, or nothing could be measured. `open question`: nothing was published,
-and the figure is ours alone. A claim over several runs or flows is compared with their median.
+`not testable here`: the claim says why, or nothing could be measured. `limited`: in real time, the machine
+or the hosts limited a run that the claim needs, so that the figure says nothing about it. `open question`:
+nothing was published, and the figure is ours alone. A claim over several runs or flows is compared with their
+median.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from dragstrip.results.measures import FlowMeasures, Measured, Window, find, nam
 REPRODUCED = "reproduced"
 CONTRADICTED = "contradicted"
 NOT_TESTABLE = "not testable here"
+LIMITED = "limited"
 OPEN = "open question"
 GRADES = (REPRODUCED, CONTRADICTED, NOT_TESTABLE, OPEN)
+"""Those of runs in virtual time; only runs in real time can be `LIMITED`."""
 
 UNITS: dict[str, tuple[str, float]] = {
     "bit/s": ("bit/s", 1.0),
@@ -176,8 +180,20 @@ def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
         return {**line, "grade": NOT_TESTABLE, "reason": claim.not_testable}
     if holds is None:
         return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
+    if limits := _limits(claim, finished):
+        return {**line, "grade": LIMITED, "reason": limits}
     graded = {**line, "grade": REPRODUCED if holds else CONTRADICTED}
     return {**graded, "reason": reason} if reason else graded
+
+
+def _limits(claim: Claim, finished: Sequence[Finished]) -> str:
+    """Return how the machine limited runs of a claim by their own checks, or nothing."""
+    needed = [item.measured.recording.provenance for item in finished if concerns(claim, item.run)]
+    limits = [found for one in needed if (found := one.get("verified", {}).get("limits"))]
+    if not limits:
+        return ""
+    runs = f"{len(limits)} of {len(needed)} runs" if len(needed) > 1 else "the run"
+    return f"{runs}: {limits[0][0]}"
 
 
 def flow_table(table: FlowTable, finished: Sequence[Finished]) -> dict[str, Any]:

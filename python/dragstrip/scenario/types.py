@@ -1001,7 +1001,7 @@ text. Only in the simulator.
 
 class ChangeSpec(Model):
     """A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
-on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. The engine ssh refuses it."""
+on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit."""
 
     at_ns: UInt64
     """When. Changes of one instant come after everything else that happens then, in the order of this list.

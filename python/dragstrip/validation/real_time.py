@@ -100,7 +100,7 @@ def page(
     yield f"    {command}\n"
     yield f"on {_machine()}; kernel: {', '.join(sorted({case.release for case in cases}))}."
     yield from _load(cases)
-    yield "\n| beside | quantity | wanted | without dice | with dice |"
+    yield "\n| beside | quantity | target | without dice | with dice |"
     yield "|---|---|---|---|---|"
     for other, agreement in found.items():
         judged = [Judged(case) for case in agreement.cases]
@@ -110,7 +110,10 @@ def page(
             ("median RTT", f"{RTT_SHARE * 100:.0f} % of cases ≤ {RTT_PERCENT:g} % or {RTT_MS:g} ms", _rtt),
         ):
             yield f"| {other} | {what} | {wanted} | {of(fixed)} | {of(random)} |"
-    yield "\nWith dice: BBR draws the phase of its cycle, so that one run is one sample of many."
+    yield (
+        "\nWith dice: the algorithm (BBR), the queue (PIE) or the path (loss) draws random numbers: one run "
+        "is one sample of many."
+    )
     yield (
         "Median RTT: of the sender's smoothed RTT, every 100 ms. The simulator's path has the hosts' "
         "own time, as pings on the idle path show it; another kernel has its own. In brackets: "

@@ -20,6 +20,16 @@ pub struct Check {
     pub most: f64,
 }
 
+impl Check {
+    /// The idle round trip of a path, in microseconds; it is given in nanoseconds.
+    pub fn idle(path: &str, asked_ns: i64, measured_ns: i64, limits_ns: [i64; 2]) -> Self {
+        let [asked, measured, least, most] =
+            [asked_ns, measured_ns, limits_ns[0], limits_ns[1]].map(|ns| ns as f64 / 1e3);
+        let (what, unit) = ("idle round trip", "us");
+        Self { path: path.to_owned(), what, unit, asked, measured, least, most }
+    }
+}
+
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {

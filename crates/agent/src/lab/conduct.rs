@@ -189,10 +189,10 @@ impl Stage<'_> {
         programs: &Programs<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<Vec<u8>, Fault> {
-        let bare = self.round_trips(scenario, None)?;
+        let (bare, _) = self.round_trips(scenario, None)?;
         let applied = self.apply(scenario, programs)?;
         std::thread::sleep(Duration::from_nanos(SETTLE_NS as u64));
-        let idle = self.round_trips(scenario, Some(&bare))?;
+        let (idle, checks) = self.round_trips(scenario, Some(&bare))?;
         let clocks = self.clocks()?;
         self.open(scenario)?;
         let longest = clocks.values().map(|clock| clock.round_trip_ns).max().unwrap_or_default();
@@ -206,6 +206,7 @@ impl Stage<'_> {
             about["path"] = path.chain(self.placement.cables.iter().cloned()).collect();
             about["bare_rtt_ns"] = json!(bare);
             about["idle_rtt_ns"] = json!(idle);
+            about["checks"] = json!(checks);
             let hosts = self.facts.iter().map(|(name, facts)| {
                 let drift_ns = later[name].offset_ns - clocks[name].offset_ns;
                 let about = json!({
@@ -331,7 +332,8 @@ impl Stage<'_> {
                 _ => {
                     return frame
                         .outcome::<Value>()
-                        .map(|_| Frame { kind: b'a', content: Vec::new() });
+                        .map(|_| Frame { kind: b'a', content: Vec::new() })
+                        .map_err(|fault| fault.at(&format!("host {}", remote.name)));
                 }
             }
         }

@@ -8,12 +8,12 @@
 
 use super::hosts::{Allow, Cable, Host, Lab};
 use super::words::{Place, Queue, Ready};
-use crate::changes::Changing;
+use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::network::seed_of;
-use crate::plan::{self, Hop, Node, Plan};
-use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario, Sysctls, Topology};
+use crate::plan::{self, Hop, Node, Plan, Side};
+use dragstrip_scenario::{LinkSpec, Period, QdiscSpec, Scenario, Sysctls, Topology};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -25,6 +25,8 @@ pub struct Part {
     pub queues: Vec<Queue>,
     /// For each queue the node that tells of it.
     owners: Vec<usize>,
+    /// What becomes of them during the run; their hops are numbers of queues.
+    steps: Vec<Step>,
     pub nodes: Vec<usize>,
     /// Whether one of them forwards.
     pub forwards: bool,
@@ -50,11 +52,6 @@ pub fn place(
     lab: &Lab,
     kernels: &BTreeMap<String, Kernel>,
 ) -> Result<Placement, Fault> {
-    if let Some(change) = scenario.changes.first() {
-        let expected =
-            "none: on hosts no link changes during a run yet, the engines sim, vm and netns do it";
-        return refusal(format!("link {}: changes", change.link), "changes", expected);
-    }
     plan::refuse(scenario, &Kernel::default())?;
     let topology = Topology::new(scenario);
     let mut homes = Vec::new();
@@ -182,23 +179,31 @@ impl<'a> Placing<'a> {
         let none = Kernel::default();
         let kernel = |host: &Host| self.kernels.get(&host.name).unwrap_or(&none).clone();
         let (kernel_here, kernel_there) = (kernel(here), kernel(there));
-        plan::lacking(&LinkSpec { netem: None, delay_ns: 0, ..link.clone() }, &kernel_here)
-            .map_err(|fault| on(fault, here))?;
-        let queue = plan::egress(&link)?;
-        let netem = plan::behind(&link, Changing::default(), &kernel_there).map(QdiscSpec::Netem);
-        let watched = |ending: &str| Some(format!("{}{ending}", link.name));
-        let (name, name_behind) = (watched(""), watched(":netem").filter(|_| link.netem.is_some()));
-        let sends = plan::senders(self.scenario).contains(&link.from.as_str());
-        let Some(netem) = netem else { return self.egress(index, (from, out), queue, name) };
-        let home = if queue == QdiscSpec::NOQUEUE && !sends { here } else { there };
-        plan::lacking(&link, &kernel(home)).map_err(|fault| on(fault, home))?;
-        self.found.delays[index] = link.delay_ns + link.netem.map_or(0, |netem| netem.delay_ns);
-        if home.name == here.name {
-            return self.egress(index, (from, out), netem, name_behind);
+        let senders = plan::senders(self.scenario);
+        let (mut sides, mut queues, mut behinds) = (Vec::new(), Vec::new(), Vec::new());
+        for Period { from_ns, link, up } in self.scenario.periods(&link) {
+            let side = Side::new(&link, changing, &kernel_there, &senders)?;
+            let bare = LinkSpec { netem: None, delay_ns: 0, ..link.clone() };
+            plan::lacking(&bare, &kernel_here).map_err(|fault| on(fault, here))?;
+            let home =
+                if side.behind.is_some() { (there, &kernel_there) } else { (here, &kernel_here) };
+            plan::lacking(&link, home.1).map_err(|fault| on(fault, home.0))?;
+            queues.push((from_ns, side.queue.0.clone(), up));
+            let netem = side.behind.clone().map(|(spec, _)| QdiscSpec::Netem(spec));
+            behinds.extend(netem.map(|netem| (from_ns, netem, true)));
+            sides.push(side);
         }
-        self.egress(index, (from, out), queue, name)?;
-        self.claim(index, there, back, Place::Ingress, false)?;
-        self.queue(to, back, Place::Ingress, netem, name_behind);
+        let Side { queue: (queue, watched), behind } = sides.swap_remove(0);
+        self.found.delays[index] = link.delay_ns + link.netem.map_or(0, |netem| netem.delay_ns);
+        let plain = queue == QdiscSpec::NOQUEUE && !changing.up;
+        self.claim(index, here, out, Place::Egress, plain)?;
+        if !plain {
+            self.queue((from, out, Place::Egress), queue, watched, queues);
+        }
+        if let Some((netem, watched)) = behind {
+            self.claim(index, there, back, Place::Ingress, false)?;
+            self.queue((to, back, Place::Ingress), QdiscSpec::Netem(netem), watched, behinds);
+        }
         Ok(())
     }
 
@@ -208,21 +213,6 @@ impl<'a> Placing<'a> {
             Some(known) => known.gso_segments = known.gso_segments.or(gso_segments),
             None => part.interfaces.push(Ready { name: cable.name.clone(), gso_segments }),
         }
-    }
-
-    fn egress(
-        &mut self,
-        link: usize,
-        (node, cable): (usize, &Cable),
-        qdisc: QdiscSpec,
-        watched: Option<String>,
-    ) -> Result<(), Fault> {
-        let plain = qdisc == QdiscSpec::NOQUEUE;
-        self.claim(link, self.homes[node], cable, Place::Egress, plain)?;
-        if !plain {
-            self.queue(node, cable, Place::Egress, qdisc, watched);
-        }
-        Ok(())
     }
 
     /// Links that share a cable may not both be more than a cable there.
@@ -250,19 +240,21 @@ impl<'a> Placing<'a> {
         }
     }
 
+    /// A queue at a place, and what becomes of it by the time from which it is so.
     fn queue(
         &mut self,
-        node: usize,
-        cable: &Cable,
-        place: Place,
+        (node, cable, place): (usize, &Cable, Place),
         qdisc: QdiscSpec,
         watched: Option<String>,
+        periods: Vec<(u64, QdiscSpec, bool)>,
     ) {
         let seed = self.scenario.seed;
         let part = self.part(self.homes[node]);
-        let seed = Some(seed_of(seed, part.queues.len() + (node << 8)));
+        let hop = part.queues.len();
+        let seed = Some(seed_of(seed, hop + (node << 8)));
         part.queues.push(Queue { interface: cable.name.clone(), place, qdisc, watched, seed });
         part.owners.push(node);
+        part.steps.extend(changes::steps(hop, periods));
     }
 
     /// Addresses of the nodes, and the ways that routes must take between those that speak with each other.
@@ -332,7 +324,7 @@ impl Placement {
             watched: queue.watched.clone(),
             near_end_of: None,
         });
-        Plan { hops: hops.collect(), ..self.plan() }
+        Plan { hops: hops.collect(), steps: part.steps.clone(), ..self.plan() }
     }
 
     /// The nodes alone.
@@ -366,3 +358,6 @@ impl Placement {
         (links.iter().map(|link| self.delays[*link]).sum(), constant)
     }
 }
+
+#[cfg(test)]
+mod tests;

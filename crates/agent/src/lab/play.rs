@@ -14,13 +14,20 @@ use crate::side::{Notice, Order, Ring, Side};
 use crate::sys::{self, Poll};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::Transport;
+use std::fs;
 use std::io::Read;
 
 /// Progress is told this often.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Puts the sides into place, says so, waits for the start, and plays. `interfaces` are those of the plan's hops.
-pub fn play(open: &Open, interfaces: &[i32], line: &mut Line) -> Result<Vec<u8>, Fault> {
+/// Puts the sides into place, says so, waits for the start, and plays. `interfaces` are those of the plan's hops,
+/// `cables` those that packets pass.
+pub fn play(
+    open: &Open,
+    interfaces: &[i32],
+    cables: &[String],
+    line: &mut Line,
+) -> Result<Vec<u8>, Fault> {
     let Open { scenario, plan, nodes } = open;
     sys::punctual()?;
     let poll = Poll::new()?;
@@ -30,6 +37,7 @@ pub fn play(open: &Open, interfaces: &[i32], line: &mut Line) -> Result<Vec<u8>,
     poll.add(&line.wake, libc::EPOLLIN, ELSEWHERE)?;
     let mut tables = Writer::default();
     let (before, clock) = (Load::now(), sys::clock_offset());
+    let carriers: Vec<_> = cables.iter().map(|name| (name, carrier_changes(name))).collect();
     let end_ns = scenario.duration_ns as i64;
     let mut elsewhere = Conductor { line, told_ns: 0 };
     let lateness = drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut elsewhere)?;
@@ -37,6 +45,11 @@ pub fn play(open: &Open, interfaces: &[i32], line: &mut Line) -> Result<Vec<u8>,
     let step = sys::clock_offset() - clock;
     if step.abs() > CLOCK_STEP_NS {
         return fault(format!("its clock was set by {step} ns in the middle of the run"));
+    }
+    if let Some((name, _)) = carriers.iter().find(|(name, seen)| carrier_changes(name) != *seen) {
+        return fault(format!(
+            "{name}: its cable was cut, or it was set down, in the middle of the run"
+        ));
     }
     let mut reports = Vec::new();
     for side in &mut sides {
@@ -58,6 +71,11 @@ pub fn play(open: &Open, interfaces: &[i32], line: &mut Line) -> Result<Vec<u8>,
         serde_json::to_value(played).unwrap_or_default(),
         Vec::new(),
     ))
+}
+
+/// How often an interface has lost or found what is at the other end of its cable.
+fn carrier_changes(interface: &str) -> String {
+    fs::read_to_string(format!("/sys/class/net/{interface}/carrier_changes")).unwrap_or_default()
 }
 
 /// A side for each node of this host that has something to do.

@@ -13,6 +13,7 @@ use crate::network::{self, OFFLOADS};
 use crate::qdisc;
 use crate::side::Pinger;
 use crate::sys;
+use dragstrip_scenario::QdiscSpec;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
@@ -29,6 +30,8 @@ const PING_BYTES: usize = 64;
 struct Host {
     journal: Option<Journal>,
     queues: Vec<Queue>,
+    /// Interfaces that packets of the run pass.
+    cables: Vec<String>,
 }
 
 /// Answers until the conductor has gone.
@@ -69,7 +72,7 @@ impl Host {
             }
             Ask::Open(open) => {
                 let interfaces = self.indexes()?;
-                play(&open, &interfaces, line)
+                play(&open, &interfaces, &self.cables, line)
             }
             Ask::Go { .. } => fault("there is nothing to run"),
             Ask::Revert => said(&self.revert()?),
@@ -79,6 +82,7 @@ impl Host {
 
     fn revert(&mut self) -> Result<Vec<Change>, Fault> {
         self.queues.clear();
+        self.cables.clear();
         self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::revert)
     }
 
@@ -113,6 +117,7 @@ impl Host {
         }
         load(journal, &apply.programs, raw)?;
         self.queues.clone_from(&apply.queues);
+        self.cables.clone_from(&names);
         let mut verified = Vec::new();
         for (queue, index) in apply.queues.iter().zip(self.indexes()?) {
             let found = qdisc::compare(&mut netlink, index, &queue.qdisc);
@@ -193,8 +198,14 @@ fn put(
     let link = change::touchable(netlink, interface)?;
     match place {
         Place::Egress => {
+            // One that comes only during the run is in the journal all the same; until then the system's own stands there.
             let change = Change::Root { interface: interface.clone() };
-            journal.make(&change, || qdisc::install(netlink, link.index, spec, *seed))
+            journal.make(&change, || {
+                if *spec == QdiscSpec::NOQUEUE {
+                    return Ok(());
+                }
+                qdisc::install(netlink, link.index, spec, *seed)
+            })
         }
         Place::Ingress => {
             let name = ifb_name(number);

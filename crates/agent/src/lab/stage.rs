@@ -6,6 +6,7 @@ use super::findings::{Clock, Finding, examine};
 use super::hosts::{Agent, Host, Lab, Remote};
 use super::place::{Placement, place};
 use super::words::{Ask, Facts, Route};
+use crate::checks::Check;
 use crate::conductor::{PINGS_WAIT_NS, serialisation_ns};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
@@ -225,14 +226,14 @@ impl<'l> Stage<'l> {
     }
 
     /// The idle round trip of each flow's path; held against the bare lab's and the delays that were set, if that is
-    /// known.
+    /// known: a fault if one is back too soon.
     pub fn round_trips(
         &self,
         scenario: &Scenario,
         bare: Option<&BTreeMap<String, i64>>,
-    ) -> Result<BTreeMap<String, i64>, Fault> {
+    ) -> Result<(BTreeMap<String, i64>, Vec<Check>), Fault> {
         let plan = self.placement.plan();
-        let mut measured = BTreeMap::new();
+        let (mut measured, mut checks) = (BTreeMap::new(), Vec::new());
         for flow in &scenario.flows {
             let (from, to) = (plan.node(&flow.sender)?, plan.node(&flow.receiver)?);
             let name = format!("{} to {}", flow.sender, flow.receiver);
@@ -252,16 +253,18 @@ impl<'l> Stage<'l> {
             let Some(rtt) = self.remote_of(from)?.ask::<Option<i64>>(&ask)? else {
                 return fault(self.unanswered(&name, from, to)?);
             };
-            if before.is_some() && constant && !(set..=most).contains(&rtt) {
-                let before = before.unwrap_or_default();
-                return fault(format!(
-                    "{name}: the idle round trip takes {rtt} ns, expected {set} to {most} ns: {before} ns without \
-                     what was set"
-                ));
+            if let (Some(before), true) = (before, constant) {
+                if rtt < set {
+                    return fault(format!(
+                        "{name}: the idle round trip takes {rtt} ns, expected at least {set} ns: {before} ns without \
+                         what was set"
+                    ));
+                }
+                checks.push(Check::idle(&name, before + set, rtt, [set, most]));
             }
             measured.insert(name, rtt);
         }
-        Ok(measured)
+        Ok((measured, checks))
     }
 
     /// Why pings are not answered, as far as routers can be asked.

@@ -36,8 +36,8 @@ class Hosts(KernelEngine):
 
     def own_algorithms(self, options: Options) -> list[str]:
         """Those that there are: what a host's kernel has it says itself, before anything is changed."""
-        lab, sources = _lab(options), options.get("load", ())
-        if sources and not lab.programs:
+        sources = options.get("load", ())
+        if sources and not _lab(options).programs:
             expected = f"nothing, or a line programs = true in [allow] of {options[LAB]}"
             raise BadInputError("--load", sources[0], expected)
         return _core.algorithms()
@@ -47,9 +47,6 @@ class Hosts(KernelEngine):
         known: Collection[str] = self.algorithms(options)
         _, unplaced = homes(scenario, _lab(options))
         beyond = without_a_kernel(scenario, known, self.own_stack)
-        for change in scenario.get("changes", [])[:1]:
-            expected = "none: links of hosts cannot change during a run; sim, vm and netns support it"
-            beyond.append(Refusal(f"link {change['link']}: changes", "changes", expected))
         return [*invalid(scenario, known), *beyond, *unplaced]
 
     def ready(self, options: Options, say: Say) -> None:

@@ -1,0 +1,94 @@
+"""The catalogue's claims on kernels in real time, for the page's columns.
+
+`python -m dragstrip.publications.hosts OUT docs/reference/catalogue-hosts.json` gathers them from the output
+folders of `dragstrip run NAME --engine netns` and `--engine ssh` below OUT. No command makes these runs
+together: they take their time, and what they show depends on the machine. `make catalogue` shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from dragstrip.io import untrusted
+from dragstrip.io.files import write_json
+from dragstrip.publications.document import Json
+from dragstrip.recording import read
+from dragstrip.results.claims import LIMITED
+
+ENGINES = ("netns", "ssh")
+FILE = "catalogue-hosts.json"
+"""Beside the catalogue's page."""
+RESULT_MAX = 64 << 20
+
+
+def beside(page: Path) -> Json:
+    """Return what stands beside the catalogue's page: by experiment and engine; nothing without a file."""
+    file = page.with_name(FILE)
+    if not file.is_file():
+        return {}
+    found: Json = json.loads(untrusted.text(file, RESULT_MAX, "the claims on hosts"))
+    return found
+
+
+def gathered(folder: Path) -> Json:
+    """Return the claims of all runs in real time below a folder, by experiment and engine."""
+    found: Json = {}
+    for file in sorted(folder.rglob("result.json")):
+        result = json.loads(untrusted.text(file, RESULT_MAX, "a result"))
+        engine = result["runs"][0]["engine"] if result["runs"] else None
+        if engine in ENGINES:
+            found.setdefault(result["experiment"], {})[engine] = _claims(result, file.parent)
+    return dict(sorted(found.items()))
+
+
+def _claims(result: Json, folder: Path) -> Json:
+    runs = [read(folder / run["recording"]) for run in result["runs"]]
+    about = [run.provenance["verified"] for run in runs]
+    idle = sorted(one["cpu_idle_share"] for one in about)
+    claims = {
+        line["id"]: {key: line[key] for key in ("measured", "grade", "reason") if key in line}
+        for line in result["claims"]
+    }
+    return {
+        "kernel": ", ".join(sorted({run.provenance["kernel"]["release"] for run in runs})),
+        "duration_s": sorted({run.scenario["duration_ns"] / 1e9 for run in runs}),
+        "runs": len(runs),
+        "failed": [line["reason"] for line in result["failed"]],
+        "idle_shares": [round(idle[0], 3), round(idle[-1], 3)],
+        "limited_runs": sum(bool(one["limits"]) for one in about),
+        "claims": claims,
+    }
+
+
+def cell(found: Json, claim: str, shown: str) -> str:
+    """Return a claim's cell in an engine's column; `shown` is its figure."""
+    line = found["claims"].get(claim)
+    return "–" if line is None else f"{shown} {line['grade']}"
+
+
+def sentence(engine: str, found: Json) -> str:
+    """Return how an engine's figures came about."""
+    lengths = " and ".join(f"{seconds:g} s" for seconds in found["duration_s"])
+    runs = f"{found['runs']} run{'s' * (found['runs'] != 1)} of {lengths}"
+    idle = " to ".join(dict.fromkeys(f"{share * 100:.0f} %" for share in found["idle_shares"]))
+    words = f"{engine}: {runs} on Linux {found['kernel']}, processors idle for {idle} of the time"
+    words += f"; the machine limited {found['limited_runs']}" if found["limited_runs"] else ""
+    reasons = [
+        line["reason"].partition(": ")[2] for line in found["claims"].values() if line["grade"] == LIMITED
+    ]
+    words += f" ({reasons[0]}{', and the like' * (len(set(reasons)) > 1)})" if reasons else ""
+    failed = dict.fromkeys(found["failed"])
+    return words + (f"; failed: {'; '.join(failed)}" if failed else "") + "."
+
+
+def main(words: list[Any]) -> None:
+    """Gathers what is below the first word's folder into the second one's file."""
+    folder, file = map(Path, words)
+    write_json(file, gathered(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
