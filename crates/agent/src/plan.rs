@@ -429,7 +429,9 @@ pub fn senders(scenario: &Scenario) -> Vec<&str> {
             (Transport::Udp, _) => {}
             (
                 Transport::Tcp { .. },
-                Application::RequestResponse { .. } | Application::Tunnel { .. },
+                Application::RequestResponse { .. }
+                | Application::Video { .. }
+                | Application::Tunnel { .. },
             ) => {
                 names.extend([flow.sender.as_str(), flow.receiver.as_str()]);
             }

@@ -104,7 +104,8 @@ fn sysctls(form: &RaceForm) -> Map<String, Value> {
 
 /// Whether the data of an entry of `[[flows]]` takes the return path: of requests, the answers do.
 fn sends_back(entry: &Value) -> bool {
-    let answers = entry["application"]["kind"] == "request_response";
+    let kind = &entry["application"]["kind"];
+    let answers = kind == "request_response" || kind == "video";
     (entry["reverse"] == true) != answers
 }
 

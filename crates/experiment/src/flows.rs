@@ -1,9 +1,10 @@
 //! Flows: which hosts they run between, what they are called, what they do.
 
+use crate::applications::ApplicationForm;
 use crate::parts::u32_of;
 use crate::problem;
-use crate::quantity::SizeText;
-use crate::types::{ApplicationForm, FlowForm};
+use crate::quantity::{SizeText, TimeText};
+use crate::types::FlowForm;
 use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport};
 use std::collections::BTreeMap;
 
@@ -91,6 +92,12 @@ fn labels(forms: &[FlowForm]) -> Vec<String> {
     labels
 }
 
+/// Bit/s: Netflix's fixed ladder, as its "Per-Title Encode Optimization" (2015) gives it.
+const LADDER: [u64; 10] = [
+    235_000, 375_000, 560_000, 750_000, 1_050_000, 1_750_000, 2_350_000, 3_000_000, 4_300_000,
+    5_800_000,
+];
+
 fn application(form: &ApplicationForm, bytes: Option<SizeText>) -> Application {
     match *form {
         ApplicationForm::Bulk {} => Application::Bulk { bytes: bytes.map(|bytes| bytes.0) },
@@ -100,6 +107,32 @@ fn application(form: &ApplicationForm, bytes: Option<SizeText>) -> Application {
                 request_bytes: request.0,
                 response_bytes: response.0,
                 think_ns: think.0,
+            }
+        }
+        ApplicationForm::Video {
+            adaptation,
+            ref ladder,
+            segment: TimeText(segment_ns),
+            buffer: TimeText(buffer_ns),
+            startup,
+            reservoir,
+            cushion,
+            safety,
+            request,
+        } => {
+            let rates = ladder.iter().map(|rate| rate.0);
+            let reservoir_ns = reservoir.map_or(buffer_ns / 8 * 3, |time| time.0);
+            let top_ns = (buffer_ns / 10 * 9).min(buffer_ns.saturating_sub(segment_ns));
+            Application::Video {
+                ladder_bps: if ladder.is_empty() { LADDER.to_vec() } else { rates.collect() },
+                segment_ns,
+                buffer_ns,
+                startup_ns: startup.map_or(segment_ns, |time| time.0),
+                adaptation,
+                reservoir_ns,
+                cushion_ns: cushion.map_or(top_ns.saturating_sub(reservoir_ns), |time| time.0),
+                safety: safety.0,
+                request_bytes: request.0,
             }
         }
         ApplicationForm::ConstantRate { rate, datagram } => {

@@ -5,6 +5,7 @@
 //! expansion to scenarios with their names and seeds. What must not: files (whoever reads one passes its content),
 //! engines and their options, the grading of claims, or anything that runs.
 
+mod applications;
 mod assign;
 mod build;
 mod changes;
@@ -31,6 +32,7 @@ mod variants;
 mod words;
 mod workloads;
 
+pub use applications::ApplicationForm;
 pub use assign::{assign, assign_json, path_parts};
 pub use build::build;
 pub use changes::change_at;
@@ -48,8 +50,8 @@ pub use rules::SEED_MAX;
 pub use run::build_run;
 pub use senders::{AccessForm, SendersForm};
 pub use types::{
-    ApplicationForm, ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm,
-    NodeForm, PathForm, ProbeForm, RecordForm, StateForm, TransmitterKind,
+    ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm, NodeForm, PathForm,
+    ProbeForm, RecordForm, StateForm, TransmitterKind,
 };
 pub use variants::{Variant, Variants, flat, varied};
 pub use words::FlowWord;

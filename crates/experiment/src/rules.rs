@@ -1,14 +1,13 @@
 //! What the fields of an experiment must satisfy together, whoever wrote it: a file, a command line, Python or the page.
 //! The first thing that is wrong is told, with the field, what stands there and what would be right.
 
+use crate::applications::ApplicationForm;
 use crate::claims::ClaimForm;
 use crate::parts::emulation;
 use crate::problem;
 use crate::senders::SendersForm;
 use crate::tables::shown;
-use crate::types::{
-    ApplicationForm, ChangeForm, Experiment, FlowForm, LinkForm, PathForm, TransmitterKind,
-};
+use crate::types::{ChangeForm, Experiment, FlowForm, LinkForm, PathForm, TransmitterKind};
 use crate::words::{FlowWord, check_queue};
 use dragstrip_scenario::Problem;
 use dragstrip_units::{Duration, suggest, tc};

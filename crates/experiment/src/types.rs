@@ -2,6 +2,7 @@
 //! reference page and the JSON Schema are generated from them (`cargo xtask generate`); `rules` has what the fields
 //! must satisfy together. Quantities are text with a unit.
 
+use crate::applications::ApplicationForm;
 use crate::claims::{AblationForm, AlternativeForm, ClaimForm, FlowTableForm};
 use crate::media::MediumForm;
 use crate::quantity::{LimitText, RateText, ShareText, SizeText, SysctlText, TimeText};
@@ -393,52 +394,6 @@ pub struct FlowForm {
     pub application: Tagged<ApplicationForm>,
 }
 
-/// What the sending application does.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[schemars(tag = "kind")]
-pub enum ApplicationForm {
-    /// It writes as fast as the socket takes it.
-    Bulk {},
-    /// It writes for a while, and is silent for a while.
-    OnOff {
-        /// How long it writes.
-        on: TimeText,
-        /// How long it is silent.
-        off: TimeText,
-    },
-    /// It sends a request, waits for the response, thinks, and asks again.
-    RequestResponse {
-        /// The size of a request.
-        request: SizeText,
-        /// The size of a response.
-        response: SizeText,
-        /// The time between a response and the next request.
-        #[serde(default)]
-        think: TimeText,
-    },
-    /// It sends UDP datagrams at regular times; the flow has no `cc`.
-    ConstantRate {
-        /// The rate of the datagrams' payload.
-        rate: RateText,
-        /// The payload of a datagram.
-        #[serde(default = "default_datagram")]
-        datagram: SizeText,
-    },
-    /// It carries the links of a medium of kind `tunnel`.
-    Tunnel {
-        /// What stands in front of each packet.
-        #[serde(default = "default_header")]
-        header: SizeText,
-    },
-}
-
-impl Default for ApplicationForm {
-    fn default() -> Self {
-        Self::Bulk {}
-    }
-}
-
 /// Pings from one host to another node.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -566,14 +521,6 @@ fn simulator() -> String {
 
 fn default_queue() -> String {
     DEFAULT_QUEUE.to_owned()
-}
-
-const fn default_datagram() -> SizeText {
-    SizeText(1470)
-}
-
-const fn default_header() -> SizeText {
-    SizeText(2)
 }
 
 const fn default_ping_interval() -> TimeText {

@@ -3,7 +3,7 @@
 
 use crate::problem;
 use crate::quantity::{TimeText, time};
-use crate::types::{ApplicationForm, FlowForm};
+use crate::types::FlowForm;
 use dragstrip_scenario::{Problem, QDISC_KINDS, QdiscSpec};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -140,8 +140,8 @@ fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     let FlowWord { head: _, name, options, count, rtt, start } =
         FlowWord::parse(text, &format!("flows[{index}].cc"))?;
     let mut own = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
-    // A request/response flow's data go the other way: its receiver is the one that sends them.
-    let asks = matches!(*flow.application, ApplicationForm::RequestResponse { .. });
+    // The data of a flow that asks go the other way: its receiver is the one that sends them.
+    let asks = flow.application.is_asking();
     if flow.reverse && !asks {
         own.push_str("-reverse");
     }

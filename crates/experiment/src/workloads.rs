@@ -34,6 +34,7 @@ pub struct Part {
 
 const DOWN: Part = Part { count: 1, reverse: false, stagger: None, bytes: None, application: None };
 const UP: Part = Part { reverse: true, ..DOWN };
+const PLAYER: Part = Part { application: Some(r#"{"kind": "video"}"#), ..UP };
 const FOUR_DOWN: Part = Part { count: 4, ..DOWN };
 const FOUR_UP: Part = Part { count: 4, ..UP };
 const FLENT: &str = "flent's test of this name";
@@ -65,14 +66,24 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "video",
-        about: "fetches a chunk of 2.5 MB (4 s at 5 Mbit/s), waits 3 s, fetches the next; no player's buffer, no change of rate",
-        source: "MPEG-DASH's usual chunks of some seconds; 5 Mbit/s is a usual rate of 1080p; the fixed pause is ours",
+        about: "plays a video in segments of 4 s from 235 kbit/s to 5.8 Mbit/s; its buffer of 30 s chooses the bit rate",
+        source: "BBA-0: Huang et al., SIGCOMM 2014; Netflix's ladder until 2015; the buffer's size is ours",
+        flows: &[PLAYER],
+    },
+    Workload {
+        name: "video-throughput",
+        about: "plays the same video; the throughput of the last five segments chooses the bit rate",
+        source: "FESTIVE, CoNEXT 2012; Yin et al., SIGCOMM 2015; dash.js's margin of 10 %",
         flows: &[Part {
-            application: Some(
-                r#"{"kind": "request_response", "request": "1kb", "response": "2500000b", "think": "3s"}"#,
-            ),
+            application: Some(r#"{"kind": "video", "adaptation": "throughput"}"#),
             ..UP
         }],
+    },
+    Workload {
+        name: "video-bulk",
+        about: "plays the video of `video` beside a bulk flow",
+        source: "as `video`",
+        flows: &[PLAYER, DOWN],
     },
     Workload {
         name: "rpc",

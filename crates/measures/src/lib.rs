@@ -13,6 +13,7 @@ mod measured;
 mod registry;
 mod series;
 mod summary;
+mod video;
 mod why;
 
 pub use limits::LIMITS;

@@ -91,7 +91,7 @@ pub struct Measured {
     pub scenario: Scenario,
     recording: Recording,
     flows: Vec<Flow>,
-    by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 5],
+    by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 6],
     sets: OnceLock<Vec<Vec<usize>>>,
 }
 
@@ -103,6 +103,7 @@ pub(crate) enum Of {
     Rtts,
     Spp,
     Tcpstat,
+    Video,
 }
 
 impl Of {
@@ -113,6 +114,7 @@ impl Of {
             Self::Rtts => (&column::rtts::time_ns, &column::rtts::flow),
             Self::Spp => (&column::spp::time_ns, &column::spp::flow),
             Self::Tcpstat => (&column::tcpstat::time_ns, &column::tcpstat::flow),
+            Self::Video => (&column::video::time_ns, &column::video::flow),
         }
     }
 }
@@ -179,7 +181,7 @@ impl Measured {
         let lead = match of {
             Of::Received => self.scenario.record.interval_ns as i64,
             Of::Tcpstat => TCPSTAT_NS as i64,
-            Of::Samples | Of::Rtts | Of::Spp => 0,
+            Of::Samples | Of::Rtts | Of::Spp | Of::Video => 0,
         };
         let first = flow.start_ns + window.after_ns + lead;
         let last = flow.end_ns(window);

@@ -2,8 +2,9 @@
 
 use crate::arithmetic::{mean, percentile, total};
 use crate::measured::{Flow, Measured, MissingColumn, Of, Window};
+use crate::video::Watched;
 use dragstrip_recording::TCPSTAT_NS;
-use dragstrip_recording::column::{queues, samples, spp};
+use dragstrip_recording::column::{queues, samples, spp, video};
 
 /// What a measure is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,16 @@ macro_rules! of_row {
         Figure::WholeFlow(|run, place| {
             let figure: fn(&Flow) -> Option<f64> = $figure;
             Ok(figure(&run.flows()[place]))
+        })
+    };
+}
+
+/// A figure of a flow's video.
+macro_rules! of_video {
+    ($figure:expr) => {
+        Figure::WholeFlow(|run, place| {
+            let figure: fn(Watched) -> Option<f64> = $figure;
+            Ok(run.watched(place)?.and_then(figure))
         })
     };
 }
@@ -325,6 +336,53 @@ pub const MEASURES: &[Measure] = &[
         "1",
         "1 if both ends agreed on ECN",
         of_row!(|flow| Some(f64::from(u8::from(flow.ecn_negotiated)))),
+    ),
+    measure(
+        Level::Flow,
+        "video_startup_s",
+        "s",
+        "time from the flow's start until the player plays; the flow's life if it never does",
+        of_video!(|video| Some(video.startup_s)),
+    ),
+    measure(
+        Level::Flow,
+        "video_stalls",
+        "1",
+        "number of times that playback stands still because the buffer is empty",
+        of_video!(|video| Some(video.stalls as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "video_stall_s",
+        "s",
+        "time in which playback stands still after it has begun",
+        of_video!(|video| Some(video.stall_s)),
+    ),
+    measure(
+        Level::Flow,
+        "video_bps",
+        "bit/s",
+        "mean bit rate of the segments that arrived",
+        of_video!(|video| video.bps),
+    ),
+    measure(
+        Level::Flow,
+        "video_switches",
+        "1",
+        "number of times that a segment's bit rate differs from that of the one before",
+        of_video!(|video| Some(video.switches as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "video_buffer_s",
+        "s",
+        "the player's buffer whenever a segment has arrived, in seconds to play",
+        Figure::OfFlow(|run, place, window| {
+            if run.watched(place)?.is_none() {
+                return Ok(Vec::new());
+            }
+            run.present(Of::Video, &video::buffer_ns, place, window, 1e9)
+        }),
     ),
     measure(
         Level::Probe,

@@ -2,6 +2,7 @@
 
 use crate::arithmetic::{percentile, percentiles};
 use crate::measured::{Measured, MissingColumn, Window};
+use crate::video::Watched;
 use crate::why::{self, Finding};
 use dragstrip_recording::column;
 use serde::Serialize;
@@ -46,6 +47,8 @@ struct FlowSummary {
     reductions: i64,
     limited_s: BTreeMap<String, f64>,
     state_s: BTreeMap<String, f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    video: Option<Watched>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -122,6 +125,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             reductions: flow.reductions,
             limited_s: owned(run.limited_s(place, &everything)?),
             state_s: owned(run.state_s(place, &everything)?),
+            video: run.watched(place)?,
         });
     }
     let probes = run.scenario.probes.iter().map(|probe| {

@@ -142,6 +142,7 @@ fn packets(scenario: &Scenario) -> u64 {
         Application::Bulk { .. }
         | Application::OnOff { .. }
         | Application::RequestResponse { .. }
+        | Application::Video { .. }
         | Application::Tunnel { .. } => 0,
     };
     let datagrams = scenario.flows.iter().map(datagrams);

@@ -28,6 +28,15 @@ pub struct Column {
     pub data: Data,
 }
 
+impl Table {
+    /// Whether it is one of [`LATER`](crate::LATER) and has no rows.
+    #[must_use]
+    pub fn is_left_out(&self) -> bool {
+        let empty = self.columns.iter().all(|column| column.data.is_empty());
+        empty && crate::LATER.contains(&self.name)
+    }
+}
+
 impl Recording {
     /// The table called `name`.
     #[must_use]

@@ -96,7 +96,21 @@ tables! {
         flow: Key, "", "the flow";
         ip_bytes: Int, "B", "IP packets of the flow that arrived in it, from IP's header on, retransmissions included";
     }
+    video: Video of VideoRow, "a row per segment of a video that has come (`application.kind` is `video`)",
+    "Segments last equally long. A recording without a player has no such file." {
+        time_ns: Int, "ns", "when its last byte came";
+        flow: Key, "", "the flow";
+        asked_ns: Int, "ns", "when the player asked for it";
+        rate_bps: Int, "bit/s", "its bit rate, a rung of the ladder";
+        bytes: Int, "B", "its size";
+        buffer_ns: Int, "ns", "buffered and not yet played, it included";
+        waited_ns: Int, "ns", "time since the segment before, or since the flow's start, in which nothing was played";
+        playing: Flag, "", "playback goes on from here; false: it waits for more";
+    }
 }
+
+/// Tables that came after the first recordings: where one has no rows, it is neither written nor part of the hash.
+pub const LATER: &[&str] = &["video"];
 
 #[cfg(test)]
 mod tests {

@@ -33,7 +33,7 @@ pub use path::{LinkFacts, PathFacts};
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
-    Application, ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec,
-    ProbeSpec, Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
+    Adaptation, Application, ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec,
+    LinkSpec, NodeSpec, ProbeSpec, Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
 };
 pub use validate::PACKET_BYTES_MIN;

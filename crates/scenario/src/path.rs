@@ -3,7 +3,7 @@
 
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
-use crate::types::{Application, FlowSpec, LinkSpec, Scenario, Transport};
+use crate::types::{FlowSpec, LinkSpec, Scenario, Transport};
 use dragstrip_qdisc::{Buffer, Configuration as _, Facts};
 use dragstrip_units::Problem;
 use serde::Serialize;
@@ -83,12 +83,10 @@ fn transmission_ns(link: &LinkSpec, frame_bytes: u32) -> f64 {
 
 /// The nodes that a flow's data leaves and reaches: in request/response the answers are the data.
 fn data_of(flow: &FlowSpec) -> (&str, &str) {
-    match flow.application {
-        Application::RequestResponse { .. } => (&flow.receiver, &flow.sender),
-        Application::Bulk { .. }
-        | Application::OnOff { .. }
-        | Application::ConstantRate { .. }
-        | Application::Tunnel { .. } => (&flow.sender, &flow.receiver),
+    if flow.application.is_asking() {
+        (&flow.receiver, &flow.sender)
+    } else {
+        (&flow.sender, &flow.receiver)
     }
 }
 
@@ -285,7 +283,7 @@ impl Scenario {
 mod tests {
     use super::*;
     use crate::fixture;
-    use crate::types::NodeSpec;
+    use crate::types::{Application, NodeSpec};
     use dragstrip_qdisc::{NetemSpec, QdiscSpec};
 
     #[test]

@@ -397,6 +397,28 @@ pub enum Application {
         /// Time between the end of an answer and the next request.
         think_ns: u64,
     },
+    /// A player fetches a video in segments over one connection, and chooses the bit rate of each; the receiver of the flow sends
+    /// them. When its buffer is full it waits until a segment fits.
+    Video {
+        /// Bit rates to choose from, ascending.
+        ladder_bps: Vec<u64>,
+        /// What a segment plays.
+        segment_ns: u64,
+        /// What the buffer holds, of time to play.
+        buffer_ns: u64,
+        /// What is buffered before playback begins, and before it goes on after a stall.
+        startup_ns: u64,
+        /// What the bit rate follows.
+        adaptation: Adaptation,
+        /// With `buffer`: below this level the lowest rate is chosen.
+        reservoir_ns: u64,
+        /// With `buffer`: the span above the reservoir in which the rate grows to the highest.
+        cushion_ns: u64,
+        /// With `throughput`: the share of the mean throughput that a rate may take.
+        safety: f64,
+        /// Size of a request.
+        request_bytes: u64,
+    },
     /// A datagram at regular times (UDP only).
     ConstantRate {
         /// Payload rate.
@@ -411,6 +433,33 @@ pub enum Application {
         #[serde(default = "default_tunnel_header")]
         header_bytes: u32,
     },
+}
+
+impl Application {
+    /// Whether the flow's data are what its receiver answers.
+    #[must_use]
+    pub const fn is_asking(&self) -> bool {
+        match self {
+            Self::RequestResponse { .. } | Self::Video { .. } => true,
+            Self::Bulk { .. }
+            | Self::OnOff { .. }
+            | Self::ConstantRate { .. }
+            | Self::Tunnel { .. } => false,
+        }
+    }
+}
+
+/// What a video player's bit rate follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Adaptation {
+    /// The level of its buffer (BBA-0: Huang et al., SIGCOMM 2014, algorithm 1).
+    #[default]
+    Buffer,
+    /// The harmonic mean of the last five segments' throughput, of which it takes a share (FESTIVE, CoNEXT 2012; Yin et al., SIGCOMM
+    /// 2015).
+    Throughput,
 }
 
 fn default_tunnel_header() -> u32 {

@@ -1,5 +1,6 @@
 //! What applications do: when they open, write, ask, answer, pause and stop.
 
+use dragstrip_player::Player;
 use dragstrip_units::{Duration, Instant, Rate};
 
 /// An application.
@@ -11,6 +12,8 @@ pub(crate) enum App {
     OnOff { on: Duration, off: Duration },
     /// The client asks, the server answers, the client thinks.
     RequestResponse { request: u64, response: u64, think: Duration },
+    /// The client asks for a segment of a video after the other: its flow has the player.
+    Video { request: u64 },
     /// Datagrams at regular times.
     ConstantRate { rate: Rate, datagram: u32 },
     /// Carries the packets of these stages, from the client to the server and back.
@@ -55,6 +58,8 @@ pub(crate) struct Flow {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub carry: u64,
+    /// Of a video.
+    pub player: Option<Box<Player>>,
 }
 
 impl Flow {
@@ -70,6 +75,7 @@ impl Flow {
             datagrams_sent: 0,
             datagrams_received: 0,
             carry: 0,
+            player: None,
         }
     }
 
@@ -82,7 +88,7 @@ impl Flow {
     pub fn awaits_bytes(&self) -> bool {
         match self.app {
             App::Bulk { bytes } => bytes.is_some(),
-            App::RequestResponse { .. } | App::Tunnel { .. } => true,
+            App::RequestResponse { .. } | App::Video { .. } | App::Tunnel { .. } => true,
             App::OnOff { .. } | App::ConstantRate { .. } => false,
         }
     }
@@ -105,11 +111,13 @@ impl Flow {
     }
 
     /// The endpoint whose sending half carries the flow's data: the client's, but for
-    /// request/response, where the answers are the data.
+    /// request/response and a video, where the answers are the data.
     pub fn data_sender(&self) -> Option<u32> {
         match (self.kind, self.app) {
             (FlowKind::Udp { .. }, _) => None,
-            (FlowKind::Tcp { server, .. }, App::RequestResponse { .. }) => Some(server),
+            (FlowKind::Tcp { server, .. }, App::RequestResponse { .. } | App::Video { .. }) => {
+                Some(server)
+            }
             (
                 FlowKind::Tcp { client, .. },
                 App::Bulk { .. }

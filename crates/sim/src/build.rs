@@ -20,6 +20,7 @@ use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
+use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
@@ -515,7 +516,9 @@ fn build_flows(
         let end = scenario.duration_ns;
         let stop = Instant::from_nanos(spec.stop_ns.unwrap_or(end).min(end));
         let start = Instant::from_nanos(spec.start_ns);
-        let flow = Flow::new(kind, app(&spec.application, index, drafts), start, stop);
+        let player = Player::new(&spec.application).map(Box::new);
+        let app = app(&spec.application, index, drafts);
+        let flow = Flow { player, ..Flow::new(kind, app, start, stop) };
         if let FlowKind::Tcp { client, server } = kind {
             sockets[client as usize].awaited = flow.awaits_bytes();
             sockets[server as usize].awaited = flow.awaits_bytes();
@@ -554,6 +557,7 @@ fn app(application: &Application, flow: usize, drafts: &[Draft]) -> App {
                 think: Duration::from_nanos(think_ns),
             }
         }
+        Application::Video { request_bytes, .. } => App::Video { request: request_bytes },
         Application::ConstantRate { rate_bps, datagram_bytes } => {
             App::ConstantRate { rate: rate(rate_bps), datagram: datagram_bytes }
         }

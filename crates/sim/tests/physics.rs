@@ -1,9 +1,9 @@
 //! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
 
 use dragstrip_scenario::{
-    Application, BfifoSpec, FlowSpec, FqCodelSpec, HistorySpec, HtbSpec, LinkSpec, LossModel,
-    NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, SfqSpec, SocketBuffers, StackProfile,
-    Transport,
+    Adaptation, Application, BfifoSpec, FlowSpec, FqCodelSpec, HistorySpec, HtbSpec, LinkSpec,
+    LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, SfqSpec, SocketBuffers,
+    StackProfile, Transport,
 };
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
@@ -416,6 +416,44 @@ fn questions_are_asked_one_at_a_time() {
     let recording = run(&scenario);
     // Handshake and first answer take 40 ms, the hundredth comes at 9.94 s.
     assert_eq!(numbers(&recording, "flows", "bytes_received"), [100 * 1_000]);
+}
+
+/// The receiver plays a video that the sender has: 4 Mbit/s is the highest rate below nine tenths of what 5 Mbit/s carry.
+#[test]
+fn a_video_has_the_rate_that_the_path_carries() {
+    let mut scenario = dumbbell(1, shaped(5_000_000, bfifo(1 << 17)), 20 * MS, 120);
+    scenario.flows.push(FlowSpec { label: "video".to_owned(), ..flow("d", "s0", "cubic") });
+    scenario.flows[0].application = Application::Video {
+        ladder_bps: [1, 2, 4, 8].map(|mbit| mbit * 1_000_000).to_vec(),
+        segment_ns: 4_000 * MS,
+        buffer_ns: 20_000 * MS,
+        startup_ns: 4_000 * MS,
+        adaptation: Adaptation::Throughput,
+        reservoir_ns: 0,
+        cushion_ns: 0,
+        safety: 0.9,
+        request_bytes: 500,
+    };
+    let recording = run(&scenario);
+    let column = |name| numbers(&recording, "video", name);
+    assert_eq!(column("rate_bps")[..2], [1_000_000, 4_000_000]);
+    assert!(column("rate_bps")[1..].iter().all(|rate| *rate == 4_000_000));
+    assert!(column("waited_ns")[1..].iter().all(|ns| *ns == 0), "it never stalls");
+    let (asked, arrived, level) = (column("asked_ns"), column("time_ns"), column("buffer_ns"));
+    // 2 MB in frames at 5 Mbit/s and a round trip; slow start after the pause takes some more.
+    let sending = (2_000_000.0 / PAYLOAD * FRAME * 8.0 / 5e6 + 0.020) * 1e9;
+    for place in 1..arrived.len() {
+        let took = (arrived[place] - asked[place]) as f64;
+        assert!((sending..sending + 100e6).contains(&took), "{took} ns, at least {sending}");
+        let played = arrived[place] - arrived[place - 1];
+        assert_eq!(level[place], level[place - 1] - played + 4_000 * MS as i64);
+    }
+    // Full: it asks every 4 s.
+    let last = asked.len() - 1;
+    assert_eq!(asked[last] - asked[last - 1], 4_000 * MS as i64);
+    let whole: i64 = column("bytes").iter().sum();
+    let came = numbers(&recording, "flows", "bytes_received")[0];
+    assert!((whole..whole + 2_000_000).contains(&came), "{came} of {whole} bytes");
 }
 
 /// A transfer of a known size takes handshake, transmission and the round trips of slow start.

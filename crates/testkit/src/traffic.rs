@@ -2,7 +2,8 @@
 
 use crate::links::rate_bps;
 use dragstrip_scenario::{
-    Application, CpuSpec, FlowSpec, GsoMode, HostSpec, SocketBuffers, StackProfile, Transport,
+    Adaptation, Application, CpuSpec, FlowSpec, GsoMode, HostSpec, SocketBuffers, StackProfile,
+    Transport,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -83,7 +84,30 @@ fn application() -> impl Strategy<Value = Application> {
                 Application::RequestResponse { request_bytes, response_bytes, think_ns }
             },
         ),
+        1 => video(),
     ]
+}
+
+/// A player with short segments, so that there are several in a short run.
+fn video() -> impl Strategy<Value = Application> {
+    let adaptation = select(vec![Adaptation::Buffer, Adaptation::Throughput]);
+    (1..400_u64, 2..30_u64, 1..30_u64, adaptation, 8..2_000_u64).prop_map(
+        |(segment, segments, startup, adaptation, request_bytes)| {
+            let segment_ns = segment * MS;
+            let room = segment_ns * (segments - 1);
+            Application::Video {
+                ladder_bps: vec![20_000, 70_000, 300_000, 2_000_000],
+                segment_ns,
+                buffer_ns: segment_ns * segments,
+                startup_ns: (segment_ns * startup).min(room),
+                adaptation,
+                reservoir_ns: room / 3,
+                cushion_ns: room / 2,
+                safety: 0.9,
+                request_bytes,
+            }
+        },
+    )
 }
 
 fn transport() -> impl Strategy<Value = Transport> {

@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "capture",
     "inspect",
     "conformance",
+    "player",
     "sim",
     "agent",
     "lockstep",

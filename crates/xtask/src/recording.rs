@@ -1,7 +1,7 @@
 //! What follows from the recording's definition: its reference page and its Python module.
 
 use crate::output::{MARK, Output};
-use dragstrip_recording::{ColumnDef, FORMAT, TABLES, TableDef};
+use dragstrip_recording::{ColumnDef, FORMAT, LATER, TABLES, TableDef};
 use std::fmt::Write as _;
 
 pub fn all() -> Vec<Output> {
@@ -14,7 +14,7 @@ pub fn all() -> Vec<Output> {
 fn page() -> String {
     let mut text = format!(
         "{MARK}# Recording\n\n\
-         What every engine leaves of a run, in `runs/<number>-<name>/`: {} Parquet tables, `scenario.json` (the\n\
+         What every engine leaves of a run, in `runs/<number>-<name>/`: up to {} Parquet tables, `scenario.json` (the\n\
          scenario, every default written out) and `provenance.json`. Times are nanoseconds since the start of the\n\
          run; sizes are bytes; counters count from the start of the run unless a column says otherwise. An empty\n\
          cell means that there is no such value. The interval is the scenario's `record.interval_ns` (100 ms). The\n\
@@ -47,7 +47,7 @@ const PROVENANCE: &str = "
 | `engine`, `version` | which engine ran it, and of which Dragstrip |
 | `seed` | the scenario's |
 | `started` | when, UTC |
-| `recording_sha256` | SHA-256 over names and values of all columns |
+| `recording_sha256` | SHA-256 over names and values of all columns; the table `video` counts where it has rows |
 | `experiment`, `settings`, `repeat`, `command` | of `run` and `compare`: the experiment, the varied fields of this run, which repeat, the command line |
 | `build` | of `run` and `compare`: cargo's `profile` of the core (`quick` is `make quick`'s), the hash of the `sources` that it was built of, and whether the checkout's have changed since |
 
@@ -76,6 +76,13 @@ fn module() -> String {
         schema(&mut text, table);
     }
     text.push_str("}\n\"\"\"Every table's columns, in order.\"\"\"\n");
+    let later: Vec<String> = LATER.iter().map(|name| format!("\"{name}\"")).collect();
+    let _ = write!(
+        text,
+        "\nLATER = frozenset({{{}}})\n\
+         \"\"\"Tables that came after the first recordings: one without rows is not written.\"\"\"\n",
+        later.join(", ")
+    );
     text
 }
 

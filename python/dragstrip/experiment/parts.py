@@ -424,6 +424,10 @@ class HostSettings(Part):
     }
 
 
+Adaptation: TypeAlias = Literal["buffer", "throughput"]
+"""What a video player's bit rate follows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bulk(Part):
     """It writes as fast as the socket takes it."""
@@ -459,6 +463,40 @@ class RequestResponse(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Video(Part):
+    """It plays a video: it asks for one segment after the other, chooses the bit rate of each, and waits
+    while its buffer is full. The flow's receiver sends the video.
+    """
+
+    kind: Literal["video"] = "video"
+    """What it is."""
+    adaptation: Adaptation = "buffer"
+    """What the bit rate follows."""
+    ladder: list[str] = field(default_factory=list)
+    """The bit rates to choose from, ascending. Default: the ladder that Netflix had until 2015, from 235 to
+    5800 kbit/s.
+    """
+    segment: str = "4s"
+    """What a segment plays."""
+    buffer: str = "30s"
+    """What the buffer holds, of time to play."""
+    startup: str | None = None
+    """What is buffered before playback begins, and before it goes on after a stall. Default: one segment."""
+    reservoir: str | None = None
+    """With `buffer`: below this level the player asks for the lowest rate. Default: 3/8 of the buffer, as 90
+    s are of BBA-0's 240 s.
+    """
+    cushion: str | None = None
+    """With `buffer`: the span above the reservoir in which the rate grows to the highest. Default: up to
+    9/10 of the buffer, as BBA-0's, or to the buffer less a segment where that is less.
+    """
+    safety: str = "90%"
+    """With `throughput`: the share of the mean throughput that the rate may take."""
+    request: str = "500b"
+    """The size of a request."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConstantRate(Part):
     """It sends UDP datagrams at regular times; the flow has no `cc`."""
 
@@ -480,12 +518,13 @@ class TunnelApplication(Part):
     """What stands in front of each packet."""
 
 
-Application: TypeAlias = Bulk | OnOff | RequestResponse | ConstantRate | TunnelApplication
+Application: TypeAlias = Bulk | OnOff | RequestResponse | Video | ConstantRate | TunnelApplication
 """What the sending application does."""
 APPLICATIONS: Mapping[str, type[Part]] = {
     "bulk": Bulk,
     "on_off": OnOff,
     "request_response": RequestResponse,
+    "video": Video,
     "constant_rate": ConstantRate,
     "tunnel": TunnelApplication,
 }
@@ -803,6 +842,7 @@ __all__ = [
     "Ablation",
     "Access",
     "Across",
+    "Adaptation",
     "Adsl",
     "AdslEncapsulation",
     "Alternative",
@@ -840,6 +880,7 @@ __all__ = [
     "TransmitterKind",
     "Tunnel",
     "TunnelApplication",
+    "Video",
     "WifiBand",
     "WifiG",
     "WifiN",

@@ -72,6 +72,15 @@ SPANS = Plain(
     lambda value: isinstance(value, dict) and all(map(_text, value)) and all(map(_number, value.values())),
 )
 
+FIGURES = Plain(
+    "an object of numbers, or null, by name",
+    lambda value: (
+        isinstance(value, dict)
+        and all(map(_text, value))
+        and all(figure is None or _number(figure) for figure in value.values())
+    ),
+)
+
 WITHOUT = Plain(
     "an object with the texts sentence and experiment",
     lambda value: (
@@ -101,6 +110,7 @@ SUMMARY: Mapping[str, Shape] = {
             "reductions": optional(FIGURE),
             "limited_s": optional(SPANS),
             "state_s": optional(SPANS),
+            "video": optional(FIGURES),
         }
     ],
     "competing": [

@@ -187,6 +187,12 @@ def mos(delay_ms: float, loss_percent: float) -> float:
     return min(4.5, max(1.0, 1 + 0.035 * r + 7e-6 * r * (r - 60) * (100 - r)))
 
 
+def _video(name: str, summary: Summary) -> float | None:
+    videos = [flow["video"] for flow in summary["flows"] if flow.get("video")]
+    known = [float(video[name]) for video in videos if video[name] is not None]
+    return sum(known) / len(known) if known else None
+
+
 GOODPUT = Figure("goodput", "Mbit/s", True, _goodput, "sum of the algorithm's flows[].goodput_bps")
 UTILISATION = Figure("utilisation", "of the rate", True, _utilisation, "GOODPUT over the link's rate")
 NEIGHBOUR = Figure("neighbour", "Mbit/s", True, _beside, "sum of the other flows[].goodput_bps")
@@ -275,4 +281,28 @@ SLOWDOWN_P99 = Figure(
     lambda summary, scenario: _slowdown(0.99, summary, scenario),
     "99th percentile of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
     0.01,
+)
+VIDEO_RATE = Figure(
+    "bit rate",
+    "Mbit/s",
+    True,
+    lambda summary, _: None if (bps := _video("bps", summary)) is None else bps / 1e6,
+    "mean flows[].video.bps of the flows that are videos",
+    0.05,
+)
+VIDEO_STALLED = Figure(
+    "stalled",
+    "s",
+    False,
+    lambda summary, _: _video("stall_s", summary),
+    "mean flows[].video.stall_s of the flows that are videos",
+    0.1,
+)
+VIDEO_STARTUP = Figure(
+    "start-up",
+    "s",
+    False,
+    lambda summary, _: _video("startup_s", summary),
+    "mean flows[].video.startup_s of the flows that are videos",
+    0.05,
 )

@@ -22,7 +22,7 @@ from dragstrip.passport.chapters import (
 )
 from dragstrip.passport.rows import Row
 
-VERSION = 2
+VERSION = 3
 """The suite's version: rows of different versions are not compared."""
 CHAPTERS: tuple[ModuleType, ...] = (
     alone,

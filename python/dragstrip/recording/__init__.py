@@ -5,13 +5,14 @@ here: anything that interprets a table. Tables and columns are defined in crates
 `definition.py` is generated.
 """
 
-from dragstrip.recording.definition import FORMAT, SCHEMA, Column
+from dragstrip.recording.definition import FORMAT, LATER, SCHEMA, Column
 from dragstrip.recording.folder import CAPTURES, check_format, read, read_table, write
 from dragstrip.recording.tables import NULL, TABLES, Recording, from_core
 
 __all__ = [
     "CAPTURES",
     "FORMAT",
+    "LATER",
     "NULL",
     "SCHEMA",
     "TABLES",

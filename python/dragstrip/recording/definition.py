@@ -101,5 +101,18 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         "flow": Column("int", False, ""),
         "ip_bytes": Column("int", False, "B"),
     },
+    "video": {
+        "time_ns": Column("int", False, "ns"),
+        "flow": Column("int", False, ""),
+        "asked_ns": Column("int", False, "ns"),
+        "rate_bps": Column("int", False, "bit/s"),
+        "bytes": Column("int", False, "B"),
+        "buffer_ns": Column("int", False, "ns"),
+        "waited_ns": Column("int", False, "ns"),
+        "playing": Column("bool", False, ""),
+    },
 }
 """Every table's columns, in order."""
+
+LATER = frozenset({"video"})
+"""Tables that came after the first recordings: one without rows is not written."""

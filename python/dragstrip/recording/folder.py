@@ -18,8 +18,8 @@ from dragstrip.errors import BadInputError, Raw
 from dragstrip.io import checksums
 from dragstrip.io.files import appearing, json_text, replacing
 from dragstrip.io.untrusted import parquet, spelled_out
-from dragstrip.recording.definition import FORMAT, SCHEMA
-from dragstrip.recording.tables import TABLES, Recording
+from dragstrip.recording.definition import FORMAT, LATER, SCHEMA
+from dragstrip.recording.tables import TABLES, Recording, empty_table
 
 SCENARIO, PROVENANCE = "scenario.json", "provenance.json"
 CAPTURES = "captures"
@@ -34,6 +34,8 @@ def write(recording: Recording, folder: Path, captures: Path | None = None) -> N
     # The folder appears whole: its files need not.
     with replacing(folder) if folder.exists() else appearing(folder) as draft:
         for name in TABLES:
+            if name in LATER and not recording[name].num_rows:
+                continue
             table = recording[name].replace_schema_metadata({"dragstrip.format": str(FORMAT)})
             pq.write_table(table, draft / f"{name}.parquet", compression="zstd", write_page_checksum=True)
         provenance = {"format": FORMAT, **recording.provenance}
@@ -76,12 +78,14 @@ def read_table(
 ) -> pa.Table:
     """Read one table of a recording.
 
-    Only the columns in `columns` are read, each of which must exist, and those of `optional` that exist; None
-    reads all. Raises `BadInputError` if the file or a column is missing or the file is no table, and
-    `DamagedError` if the file differs from what was written.
+    A table of `LATER` without a file has no rows. Only the columns in `columns` are read, each of which must
+    exist, and those of `optional` that exist; None reads all. Raises `BadInputError` if the file or a column
+    is missing or the file is no table, and `DamagedError` if the file differs from what was written.
     """
     defined = SCHEMA[name]
     path = folder / f"{name}.parquet"
+    if name in LATER and not path.exists() and path.name not in (checksums.read(folder) or {}):
+        return empty_table(defined)
     kinds = {column: described.kind for column, described in defined.items()}
     asked = None if columns is None else [*columns, *optional]
     try:

@@ -18,7 +18,7 @@ from dragstrip.io.terminal import Terminal
 from dragstrip.io.untrusted import printable
 from dragstrip.report import why
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import span
+from dragstrip.results.standings import span, video
 from dragstrip.results.standings.path import qdisc, queue_text
 from dragstrip.results.standings.setups import Contender, Planned, Setup, setups_of
 from dragstrip.results.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
@@ -44,6 +44,7 @@ def show_result(
     table = _runs_table(document, setups, console.width)
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
+    show_videos(console, setups)
     show_reasons(console, setups, folder)
     for sentence in _answers(setups):
         console.print(sentence)
@@ -64,6 +65,20 @@ def _answers(setups: Sequence[Setup]) -> Iterator[str]:
     for setup in compared if len(compared) <= SENTENCES_MAX else []:
         sentence = headline(setup, rows_of(setup), brief=setup is not compared[0]).striptags()
         yield f"{setup.short}: {sentence}" if len(setups) > 1 else sentence
+
+
+def show_videos(console: Terminal, setups: Sequence[Setup]) -> None:
+    """Print what viewers saw, a row per contender that plays videos."""
+    rows = [(setup, who) for setup in setups for who in setup.contenders if video.plays(who)]
+    if not rows:
+        return
+    table = Table(title="videos", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("run", min_width=7, overflow="fold")
+    for seen in video.SEEN:
+        table.add_column(seen.head.lower(), justify="right", no_wrap=True)
+    for setup, who in rows:
+        table.add_row(_row_name(setups, setup, who), *(seen.text(seen.of(who)) for seen in video.SEEN))
+    console.print(table)
 
 
 REASONS_MAX = 12

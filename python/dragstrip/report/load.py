@@ -157,6 +157,11 @@ class Recording:
         return self._table("cc_state", "flow", ["time_ns", "name", "value"])
 
     @cached_property
+    def video(self) -> Table:
+        """Every segment of a video that has arrived."""
+        return self._table("video", "flow", ["time_ns", "asked_ns", "rate_bps", "buffer_ns", "playing"])
+
+    @cached_property
     def probes(self) -> Table:
         """The answer to every ping."""
         return self._table("probes", "probe", ["time_ns", "rtt_ns"], optional=["target"])

@@ -74,6 +74,7 @@ class Section:
     checked: Table | None
     comparison: Table
     pings: Table | None
+    videos: Table | None
     pictures: Mapping[str, list[Drawn]]
     drawn: bool
 

@@ -21,6 +21,7 @@ from dragstrip.report import (
     timeline,
     variable,
     verified,
+    video,
     why,
 )
 from dragstrip.report.cautions import cautions
@@ -123,6 +124,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
         checked=verified.checked(setup),
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
+        videos=video.table(setup),
         pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
         drawn=curves is not None,
     )

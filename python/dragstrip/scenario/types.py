@@ -885,6 +885,10 @@ Transport: TypeAlias = Annotated[
 """TCP or UDP."""
 
 
+Adaptation: TypeAlias = Literal["buffer", "throughput"]
+"""What a video player's bit rate follows."""
+
+
 class BulkApplication(Model):
     """Writes as fast as the socket takes it, until stopped or until `bytes` are written."""
 
@@ -915,6 +919,31 @@ class RequestResponseApplication(Model):
     """Time between the end of an answer and the next request."""
 
 
+class VideoApplication(Model):
+    """A player fetches a video in segments over one connection, and chooses the bit rate of each; the receiver of the flow sends
+them. When its buffer is full it waits until a segment fits."""
+
+    kind: Literal["video"] = "video"
+    ladder_bps: list[UInt64]
+    """Bit rates to choose from, ascending."""
+    segment_ns: UInt64
+    """What a segment plays."""
+    buffer_ns: UInt64
+    """What the buffer holds, of time to play."""
+    startup_ns: UInt64
+    """What is buffered before playback begins, and before it goes on after a stall."""
+    adaptation: Adaptation
+    """What the bit rate follows."""
+    reservoir_ns: UInt64
+    """With `buffer`: below this level the lowest rate is chosen."""
+    cushion_ns: UInt64
+    """With `buffer`: the span above the reservoir in which the rate grows to the highest."""
+    safety: Number
+    """With `throughput`: the share of the mean throughput that a rate may take."""
+    request_bytes: UInt64
+    """Size of a request."""
+
+
 class ConstantRateApplication(Model):
     """A datagram at regular times (UDP only)."""
 
@@ -938,6 +967,7 @@ Application: TypeAlias = Annotated[
     BulkApplication
     | OnOffApplication
     | RequestResponseApplication
+    | VideoApplication
     | ConstantRateApplication
     | TunnelApplication,
     Field(discriminator="kind"),
@@ -1086,6 +1116,7 @@ PoliceQdisc.model_rebuild()
 
 __all__ = [
     "AckFilter",
+    "Adaptation",
     "AdslEncapsulation",
     "AdslMedium",
     "Application",
@@ -1152,6 +1183,7 @@ __all__ = [
     "TunnelApplication",
     "TunnelMedium",
     "UdpTransport",
+    "VideoApplication",
     "WifiBand",
     "WifiGMedium",
     "WifiNMedium",

@@ -1,5 +1,6 @@
 //! One end of a flow on a real socket: what its application does there.
 
+use super::asking::{self, Asking};
 use super::cc_state;
 use super::message::EndReport;
 use super::sending::{Sending, may_be_paced};
@@ -49,8 +50,8 @@ pub enum Taken {
     Nothing,
     /// The last byte of a bounded flow.
     Last,
-    /// The whole answer that was asked for.
-    Answer,
+    /// The whole answer that was asked for, and when the next request is due.
+    Answer { next_ns: i64 },
 }
 
 /// The number of the flow that a packet may belong to, from its ports.
@@ -84,8 +85,8 @@ pub struct End<'a> {
     allowed: u64,
     /// Bytes that have come to this end's application.
     read: u64,
-    /// Requests that a client has sent.
-    rounds: u64,
+    /// Of a flow whose data are answers.
+    asking: Option<Asking>,
     datagrams: u64,
     ended_ns: Option<i64>,
     sending: Option<Sending>,
@@ -103,9 +104,7 @@ impl<'a> End<'a> {
     ) -> Result<Self, Fault> {
         let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
         let own = if role == Role::Client { client } else { server };
-        // In request/response the answers are the flow's data.
-        let answers = matches!(spec.application, Application::RequestResponse { .. });
-        let source = if answers { Role::Server } else { Role::Client };
+        let source = if spec.application.is_asking() { Role::Server } else { Role::Client };
         let paced = spec.transport.cc(role == Role::Server).map(|cc| may_be_paced(cc, fq));
         let start_ns = spec.start_ns as i64;
         let sending = paced.filter(|_| role == source);
@@ -123,7 +122,7 @@ impl<'a> End<'a> {
             written: 0,
             allowed: 0,
             read: 0,
-            rounds: 0,
+            asking: Asking::new(flow, &spec.application),
             datagrams: 0,
             ended_ns: None,
             sending: sending.map(|paced| Sending::new(role == Role::Client, paced, start_ns)),
@@ -183,7 +182,7 @@ impl<'a> End<'a> {
     }
 
     /// The flow begins: a client opens its socket; the thread is in the host's namespace.
-    pub fn start(&mut self) -> Result<Option<&OwnedFd>, Fault> {
+    pub fn start(&mut self, now_ns: i64) -> Result<Option<&OwnedFd>, Fault> {
         self.phase = Phase::Busy;
         if self.role == Role::Server {
             return Ok(None);
@@ -195,9 +194,8 @@ impl<'a> End<'a> {
         self.allowed = match self.spec.application {
             Application::Bulk { bytes } => bytes.unwrap_or(u64::MAX),
             Application::OnOff { .. } => u64::MAX,
-            Application::RequestResponse { request_bytes, .. } => {
-                self.rounds = 1;
-                request_bytes
+            Application::RequestResponse { .. } | Application::Video { .. } => {
+                self.asking.as_mut().map_or(0, |asking| asking.ask(now_ns))
             }
             // A tunnel is refused with the link that it carries.
             Application::ConstantRate { .. } | Application::Tunnel { .. } => 0,
@@ -220,13 +218,16 @@ impl<'a> End<'a> {
         }
         while self.written < self.allowed {
             let left = (self.allowed - self.written).min(WRITE as u64) as usize;
-            let Some(taken) = sys::write(socket, &ZEROS[..left]) else { return };
+            let asked = self.asking.as_ref().filter(|_| self.role == Role::Client);
+            let words = asked.and_then(|asking| asking.words(self.allowed - self.written));
+            let data = words.as_deref().unwrap_or(&ZEROS[..left]);
+            let Some(taken) = sys::write(socket, data) else { return };
             self.written += taken as u64;
         }
     }
 
     /// Takes what has arrived.
-    pub fn take(&mut self, now_ns: i64) -> Taken {
+    pub fn take(&mut self, now_ns: i64, tables: &mut Writer) -> Taken {
         if !self.is_tcp() {
             while let Some(bytes) = self.listener.as_ref().and_then(|fd| sys::discard(fd, 0)) {
                 self.datagrams += 1;
@@ -237,11 +238,20 @@ impl<'a> End<'a> {
             }
             return Taken::Nothing;
         }
-        while let Some(bytes) = self.socket.as_ref().and_then(|fd| sys::discard(fd, WRITE)) {
-            self.read += bytes as u64;
-            if bytes < WRITE {
-                break;
-            }
+        let asked = self.asking.as_mut().filter(|_| self.role == Role::Server);
+        if let (Some(asking), Some(socket)) = (asked, &self.socket) {
+            self.read += asking.answer(socket);
+            self.allowed = asking.answered_bytes();
+            self.pump();
+            return Taken::Nothing;
+        }
+        self.read += self.socket.as_ref().map_or(0, asking::discard);
+        if let Some(asking) = &mut self.asking
+            && self.phase == Phase::Busy
+            && self.read >= asking.awaited_bytes()
+        {
+            self.phase = Phase::Quiet;
+            return Taken::Answer { next_ns: asking.answered(now_ns, tables) };
         }
         match (&self.spec.application, self.role) {
             (Application::Bulk { bytes: Some(bytes) }, Role::Server)
@@ -250,21 +260,11 @@ impl<'a> End<'a> {
                 self.arrived(now_ns);
                 Taken::Last
             }
-            (Application::RequestResponse { request_bytes, response_bytes, .. }, Role::Server) => {
-                self.allowed = self.read / (*request_bytes).max(1) * response_bytes;
-                self.pump();
-                Taken::Nothing
-            }
-            (Application::RequestResponse { response_bytes, .. }, Role::Client)
-                if self.read >= self.rounds * response_bytes && self.phase == Phase::Busy =>
-            {
-                self.phase = Phase::Quiet;
-                Taken::Answer
-            }
             (
                 Application::Bulk { .. }
                 | Application::OnOff { .. }
                 | Application::RequestResponse { .. }
+                | Application::Video { .. }
                 | Application::ConstantRate { .. }
                 | Application::Tunnel { .. },
                 Role::Client | Role::Server,
@@ -281,10 +281,9 @@ impl<'a> End<'a> {
     }
 
     /// The next request.
-    pub fn ask_again(&mut self) {
-        if let Application::RequestResponse { request_bytes, .. } = self.spec.application {
-            self.rounds += 1;
-            self.allowed += request_bytes;
+    pub fn ask_again(&mut self, now_ns: i64) {
+        if let Some(asking) = &mut self.asking {
+            self.allowed = asking.ask(now_ns);
             self.phase = Phase::Busy;
             self.pump();
         }

@@ -4,6 +4,7 @@
 //! what one must know of another, a conductor carries over (message.rs).
 
 mod agenda;
+mod asking;
 mod capture;
 mod cc_state;
 mod end;
@@ -296,14 +297,10 @@ impl<'a> Side<'a> {
     fn take(&mut self, index: usize, desk: &mut Desk<'_>) {
         let now_ns = sys::now() - self.start;
         let end = &mut self.ends[index];
-        match end.take(now_ns) {
+        match end.take(now_ns, desk.tables) {
             Taken::Nothing => {}
             Taken::Last => desk.notices.push(Notice::Arrived { flow: end.flow, at_ns: now_ns }),
-            Taken::Answer => {
-                if let Application::RequestResponse { think_ns, .. } = end.spec.application {
-                    desk.agenda.add(now_ns + think_ns as i64, Event::Ask(index), self.number);
-                }
-            }
+            Taken::Answer { next_ns } => desk.agenda.add(next_ns, Event::Ask(index), self.number),
         }
     }
 
@@ -342,7 +339,7 @@ impl<'a> Side<'a> {
             }
             Event::Ask(index) => {
                 if self.ends[index].phase == Phase::Quiet {
-                    self.ends[index].ask_again();
+                    self.ends[index].ask_again(time_ns);
                 }
             }
             Event::Datagram(index) => self.datagram(index, time_ns, desk.agenda),
@@ -381,7 +378,7 @@ impl<'a> Side<'a> {
         let token = self.token(SOCKET, index);
         let end = &mut self.ends[index];
         let tcp = end.is_tcp();
-        let Some(socket) = end.start()? else { return Ok(()) };
+        let Some(socket) = end.start(time_ns)? else { return Ok(()) };
         if tcp {
             let watched = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
             desk.poll.add(socket, watched, token)?;
@@ -393,6 +390,7 @@ impl<'a> Side<'a> {
             Application::ConstantRate { .. } => self.datagram(index, time_ns, desk.agenda),
             Application::Bulk { .. }
             | Application::RequestResponse { .. }
+            | Application::Video { .. }
             | Application::Tunnel { .. } => {}
         }
         Ok(())

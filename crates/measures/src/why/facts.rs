@@ -6,7 +6,7 @@ use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
+    BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -168,10 +168,7 @@ fn paths(run: &Measured, count: usize) -> Vec<Option<PathFacts>> {
     let specs = &run.scenario.flows;
     let pairs = run.flows()[..count].iter().map(|flow| {
         let spec = specs.iter().find(|spec| spec.label == flow.label);
-        let answers = |spec: &dragstrip_scenario::FlowSpec| {
-            matches!(spec.application, Application::RequestResponse { .. })
-        };
-        if spec.is_some_and(answers) {
+        if spec.is_some_and(|spec| spec.application.is_asking()) {
             (flow.receiver.as_str(), flow.sender.as_str())
         } else {
             (flow.sender.as_str(), flow.receiver.as_str())
@@ -200,8 +197,7 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         linux.filter(|_| host.profile.name().starts_with("linux"))
     };
     let data = run.scenario.flows.iter().find(|spec| spec.label == row.label);
-    let reversed =
-        data.is_some_and(|spec| matches!(spec.application, Application::RequestResponse { .. }));
+    let reversed = data.is_some_and(|spec| spec.application.is_asking());
     let (from, to) =
         if reversed { (&row.receiver, &row.sender) } else { (&row.sender, &row.receiver) };
     let rate_bps = path.and_then(|path| path.rate_bps).map(|rate| rate as f64);

@@ -107,6 +107,7 @@ impl Scenario {
                 Application::Bulk { bytes: None }
                 | Application::OnOff { .. }
                 | Application::RequestResponse { .. }
+                | Application::Video { .. }
                 | Application::ConstantRate { .. }
                 | Application::Tunnel { .. } => room,
             };

@@ -51,7 +51,9 @@ fn packets(scenario: &Scenario, flow: &FlowSpec, topology: &Topology) -> (u64, u
     match (&flow.transport, &flow.application) {
         (
             Transport::Tcp { .. },
-            Application::RequestResponse { .. } | Application::Tunnel { .. },
+            Application::RequestResponse { .. }
+            | Application::Video { .. }
+            | Application::Tunnel { .. },
         ) => (full, full),
         (Transport::Tcp { .. }, _) => (full, PACKET_BYTES_MIN),
         (Transport::Udp, Application::ConstantRate { datagram_bytes, .. }) => {

@@ -14,6 +14,12 @@ const UDP_HEADERS_BYTES: u32 = 28;
 const IP_HEADER_BYTES: u32 = 20;
 /// More would be no header.
 const TUNNEL_HEADER_BYTES_MAX: u32 = 1_000;
+/// Bit rates of a video: more are no choice.
+const LADDER_MAX: usize = 64;
+/// A shorter segment than a millisecond is no video.
+const SEGMENT_NS_MIN: u64 = 1_000_000;
+/// A request for a segment says how large that is.
+const REQUEST_BYTES_MIN: u64 = 8;
 /// ICMP's header, which `size_bytes` includes.
 const ICMP_HEADER_BYTES: u32 = 8;
 
@@ -67,10 +73,7 @@ fn check_flow(
                     check_algorithm(scenario, cc, cc_options, (&within, "cc"), report);
                 }
             }
-            let both = matches!(
-                application,
-                Application::RequestResponse { .. } | Application::Tunnel { .. }
-            );
+            let both = application.is_asking() || matches!(application, Application::Tunnel { .. });
             let sending = if both { vec![sender, receiver] } else { vec![sender] };
             check_kernel_has(scenario, cc, &sending, topology, &format!("{within}.cc"), report);
             if let Some(other) = receiver_cc {
@@ -209,6 +212,7 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
         Application::Bulk { .. }
         | Application::OnOff { .. }
         | Application::RequestResponse { .. }
+        | Application::Video { .. }
         | Application::Tunnel { .. } => false,
     };
     match transport {
@@ -217,7 +221,7 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
             report.add(
                 field,
                 "constant_rate over TCP",
-                "bulk, on_off, request_response or tunnel over TCP",
+                "bulk, on_off, request_response, video or tunnel over TCP",
             );
         }
         Transport::Udp if !is_constant_rate => {
@@ -236,6 +240,7 @@ const fn kind(application: &Application) -> &'static str {
         Application::Bulk { .. } => "bulk",
         Application::OnOff { .. } => "on_off",
         Application::RequestResponse { .. } => "request_response",
+        Application::Video { .. } => "video",
         Application::ConstantRate { .. } => "constant_rate",
         Application::Tunnel { .. } => "tunnel",
     }
@@ -257,6 +262,7 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
             report.amount(format!("{at}.response_bytes"), *response_bytes);
             report.time(format!("{at}.think_ns"), *think_ns, 0);
         }
+        Application::Video { .. } => check_video(application, at, report),
         Application::ConstantRate { rate_bps, datagram_bytes } => {
             report.rate(format!("{at}.rate_bps"), *rate_bps);
             report.at_least(format!("{at}.datagram_bytes"), *datagram_bytes, 1);
@@ -264,6 +270,63 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
         Application::Tunnel { header_bytes } => {
             report.at_most(format!("{at}.header_bytes"), *header_bytes, TUNNEL_HEADER_BYTES_MAX);
         }
+    }
+}
+
+/// A player can begin, fill its buffer and reach each rate.
+fn check_video(application: &Application, at: &str, report: &mut Report) {
+    let Application::Video {
+        ladder_bps,
+        segment_ns,
+        buffer_ns,
+        startup_ns,
+        adaptation: _,
+        reservoir_ns,
+        cushion_ns,
+        safety,
+        request_bytes,
+    } = application
+    else {
+        return;
+    };
+    let ladder = format!("{at}.ladder_bps");
+    if !(1..=LADDER_MAX).contains(&ladder_bps.len()) {
+        report.add(ladder.clone(), ladder_bps.len(), format!("from 1 to {LADDER_MAX} bit rates"));
+    }
+    for rate in ladder_bps {
+        report.rate(ladder.clone(), *rate);
+    }
+    for pair in ladder_bps.windows(2) {
+        if pair[1] <= pair[0] {
+            report.add(ladder.clone(), pair[1], "bit rates that ascend");
+        }
+    }
+    report.time(format!("{at}.segment_ns"), *segment_ns, SEGMENT_NS_MIN);
+    report.time(format!("{at}.buffer_ns"), *buffer_ns, segment_ns.saturating_mul(2));
+    let room = buffer_ns.saturating_sub(*segment_ns);
+    report.time(format!("{at}.startup_ns"), *startup_ns, 1);
+    if *startup_ns > room {
+        let expected = format!("no longer than {} (the buffer less a segment)", shown(room));
+        report.add(format!("{at}.startup_ns"), *startup_ns, expected);
+    }
+    let top = reservoir_ns.saturating_add(*cushion_ns);
+    if top > room {
+        let (field, value) = if *reservoir_ns > room {
+            ("reservoir_ns", *reservoir_ns)
+        } else {
+            ("cushion_ns", *cushion_ns)
+        };
+        let room = shown(room);
+        let expected = format!(
+            "with reservoir and cushion at most {room} together (the buffer less a segment)"
+        );
+        report.add(format!("{at}.{field}"), value, expected);
+    }
+    report.share(format!("{at}.safety"), *safety);
+    if *request_bytes < REQUEST_BYTES_MIN {
+        report.at_least(format!("{at}.request_bytes"), *request_bytes, REQUEST_BYTES_MIN);
+    } else {
+        report.amount(format!("{at}.request_bytes"), *request_bytes);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Where a network may be cut: links whose delay lets both sides run ahead of each other.
 
 use dragstrip_qdisc::{ComputedFifo, Streams};
-use dragstrip_scenario::{CpuSpec, HostSpec, LinkSpec, NodeSpec, Scenario, Topology};
+use dragstrip_scenario::{
+    Application, CpuSpec, FlowSpec, HostSpec, LinkSpec, NodeSpec, Scenario, Topology,
+};
 use dragstrip_units::Duration;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,13 +21,15 @@ pub(crate) struct Seams {
 
 impl Seams {
     /// Those of a scenario with at least `flows_min` flows. What several parts would have to change at one instant leaves it in one: shared media,
-    /// tunnels, ARP, processors of several hosts, and programs, whose faults end a run.
+    /// tunnels, ARP, processors of several hosts, videos, whose server knows what the player has asked for, and programs, whose faults end a
+    /// run.
     pub fn of(scenario: &Scenario, flows_min: usize) -> Self {
         if scenario.flows.len() < flows_min
             || scenario.cold_arp
             || !scenario.media.is_empty()
             || !scenario.programs.is_empty()
             || scenario.nodes.iter().any(shares_processor)
+            || scenario.flows.iter().any(is_video)
         {
             return Self::default();
         }
@@ -47,6 +51,10 @@ impl Seams {
 
 fn shares_processor(node: &NodeSpec) -> bool {
     matches!(node, NodeSpec::Host(HostSpec { cpu: Some(CpuSpec { shared: Some(_), .. }), .. }))
+}
+
+fn is_video(flow: &FlowSpec) -> bool {
+    matches!(flow.application, Application::Video { .. })
 }
 
 /// Whether a packet takes at least `DELAY_MIN` from the end of a link's queue to its far end, at all times.

@@ -6,6 +6,7 @@ mod probes;
 mod programs;
 mod tick;
 mod tunnel;
+mod video;
 
 pub(crate) use layout::Layout;
 
@@ -405,6 +406,7 @@ impl<O: Observer> World<O> {
                     self.set_app(flow_index, next);
                 }
             }
+            App::Video { request } => self.after_video(flow_index, endpoint, request, in_order),
             App::Bulk { bytes: None }
             | App::OnOff { .. }
             | App::ConstantRate { .. }
@@ -481,6 +483,7 @@ impl<O: Observer> World<O> {
                 App::Bulk { .. }
                 | App::OnOff { .. }
                 | App::RequestResponse { .. }
+                | App::Video { .. }
                 | App::Tunnel { .. },
             ) => Instant::NEVER,
         };
@@ -507,7 +510,10 @@ impl<O: Observer> World<O> {
                     (Phase::Busy, self.now + on)
                 }
             }
-            App::RequestResponse { request, .. } => {
+            App::RequestResponse { request, .. } | App::Video { request } => {
+                if let Some(player) = &mut self.flows[index].player {
+                    player.ask(self.now.as_nanos());
+                }
                 self.flows[index].rounds += 1;
                 let total = self.flows[index].rounds * request;
                 self.flows[index].phase = Phase::Busy;

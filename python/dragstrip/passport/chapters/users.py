@@ -1,4 +1,4 @@
-"""Chapter users: web pages, requests, calls and downloads, alone and beside a bulk flow."""
+"""Chapter users: web pages, requests, calls, videos and downloads, alone and beside a bulk flow."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from dragstrip.passport.figures import (
     GOODPUT,
     MEAN_COMPLETION,
     MOS,
-    NEIGHBOUR,
     NEIGHBOUR_COMPLETION,
     PING_P95,
     RPM,
     SLOWDOWN_P50,
     SLOWDOWN_P99,
+    VIDEO_RATE,
+    VIDEO_STALLED,
+    VIDEO_STARTUP,
 )
 from dragstrip.passport.rows import Path, Row, Rule, rated
 
@@ -166,19 +168,46 @@ def _short() -> Iterator[Row]:
         (NEIGHBOUR_COMPLETION, Rule("K", "RFC 8867 5.7; RFC 9743 5.2.3")),
         (GOODPUT, Rule("K", "RFC 8867 5.7")),
     )
-    video = Path(20, 40, 4, 40)
-    chunk = {"kind": "request_response", "request": "300b", "response": "2500kb", "think": "3s"}
+    yield from _videos()
+
+
+SHARP = Rule("K", "Huang et al. (BBA-0), SIGCOMM 2014; RFC 9743 5.1.5")
+SMOOTH = Rule("K", "Dobrian et al., SIGCOMM 2011: of a video's ills, stalls make viewers leave most")
+PROMPT = Rule("T", "Krishnan, Sitaraman, IMC 2012: viewers begin to leave after 2 s", most=2.0)
+HARM = Rule("K", "RFC 9743 5.2.1, 5.2.3: a video beside it")
+
+
+def _videos() -> Iterator[Row]:
+    """A player whose bit rate goes by its buffer (BBA-0), with segments of 4 s and a buffer of 30 s."""
+    path = Path(5, 40, 4, 60)
+
+    def player(cc: str) -> dict[str, Any]:
+        # The receiver's side asks, so that the segments cross the bottleneck.
+        return {"cc": cc, "reverse": True, "application": {"kind": "video"}}
+
+    yield from rated(
+        NAME,
+        "video",
+        f"a video alone at {path.name}",
+        path.with_(workload="video").scenario(),
+        (VIDEO_RATE, SHARP),
+        (VIDEO_STALLED, SMOOTH),
+        (VIDEO_STARTUP, PROMPT),
+        quick=True,
+    )
     yield from rated(
         NAME,
         "video-beside",
-        f"a cubic fetching 2.5-MB chunks beside it at {video.name}",
-        video.scenario("{a}", {"cc": "cubic", "application": chunk}, subjects=1),
-        (NEIGHBOUR, Rule("K", "Pensieve (SIGCOMM 2017): chunks of 4 s; RFC 9743 5.2.1")),
+        f"cubic's video beside its bulk flow at {path.name}",
+        path.scenario("{a}", player("cubic"), subjects=1),
+        (VIDEO_RATE, HARM),
+        (VIDEO_STALLED, HARM),
     )
     yield from rated(
         NAME,
         "video-by",
-        f"it fetches 2.5-MB chunks beside a cubic at {video.name}",
-        video.scenario({"cc": "{a}", "application": chunk}, "cubic", subjects=1),
-        (GOODPUT, Rule("K", "Pensieve (SIGCOMM 2017): chunks of 4 s; RFC 9743 5.1.5")),
+        f"its video beside a bulk cubic at {path.name}",
+        path.scenario(player("{a}"), "cubic", subjects=1),
+        (VIDEO_RATE, SHARP),
+        (VIDEO_STALLED, SMOOTH),
     )

@@ -1,0 +1,118 @@
+//! What the application of a flow does, as it is typed.
+
+use crate::quantity::{RateText, ShareText, SizeText, TimeText};
+use dragstrip_scenario::Adaptation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the sending application does.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(tag = "kind")]
+pub enum ApplicationForm {
+    /// It writes as fast as the socket takes it.
+    Bulk {},
+    /// It writes for a while, and is silent for a while.
+    OnOff {
+        /// How long it writes.
+        on: TimeText,
+        /// How long it is silent.
+        off: TimeText,
+    },
+    /// It sends a request, waits for the response, thinks, and asks again.
+    RequestResponse {
+        /// The size of a request.
+        request: SizeText,
+        /// The size of a response.
+        response: SizeText,
+        /// The time between a response and the next request.
+        #[serde(default)]
+        think: TimeText,
+    },
+    /// It plays a video: it asks for one segment after the other, chooses the bit rate of each, and waits while its buffer is
+    /// full. The flow's receiver sends the video.
+    Video {
+        /// What the bit rate follows.
+        #[serde(default)]
+        adaptation: Adaptation,
+        /// The bit rates to choose from, ascending. Default: the ladder that Netflix had until 2015, from 235 to 5800
+        /// kbit/s.
+        #[serde(default)]
+        ladder: Vec<RateText>,
+        /// What a segment plays.
+        #[serde(default = "default_segment")]
+        segment: TimeText,
+        /// What the buffer holds, of time to play.
+        #[serde(default = "default_buffer")]
+        buffer: TimeText,
+        /// What is buffered before playback begins, and before it goes on after a stall. Default: one segment.
+        #[serde(default)]
+        startup: Option<TimeText>,
+        /// With `buffer`: below this level the player asks for the lowest rate. Default: 3/8 of the buffer, as 90 s are of
+        /// BBA-0's 240 s.
+        #[serde(default)]
+        reservoir: Option<TimeText>,
+        /// With `buffer`: the span above the reservoir in which the rate grows to the highest. Default: up to 9/10 of
+        /// the buffer, as BBA-0's, or to the buffer less a segment where that is less.
+        #[serde(default)]
+        cushion: Option<TimeText>,
+        /// With `throughput`: the share of the mean throughput that the rate may take.
+        #[serde(default = "default_safety")]
+        safety: ShareText,
+        /// The size of a request.
+        #[serde(default = "default_request")]
+        request: SizeText,
+    },
+    /// It sends UDP datagrams at regular times; the flow has no `cc`.
+    ConstantRate {
+        /// The rate of the datagrams' payload.
+        rate: RateText,
+        /// The payload of a datagram.
+        #[serde(default = "default_datagram")]
+        datagram: SizeText,
+    },
+    /// It carries the links of a medium of kind `tunnel`.
+    Tunnel {
+        /// What stands in front of each packet.
+        #[serde(default = "default_header")]
+        header: SizeText,
+    },
+}
+
+impl ApplicationForm {
+    /// Whether the flow's data are what its receiver answers.
+    #[must_use]
+    pub const fn is_asking(&self) -> bool {
+        matches!(self, Self::RequestResponse { .. } | Self::Video { .. })
+    }
+}
+
+impl Default for ApplicationForm {
+    fn default() -> Self {
+        Self::Bulk {}
+    }
+}
+
+const fn default_segment() -> TimeText {
+    TimeText(4_000_000_000)
+}
+
+const fn default_buffer() -> TimeText {
+    TimeText(30_000_000_000)
+}
+
+const fn default_safety() -> ShareText {
+    ShareText(0.9)
+}
+
+const fn default_request() -> SizeText {
+    SizeText(500)
+}
+
+const fn default_datagram() -> SizeText {
+    SizeText(1470)
+}
+
+const fn default_header() -> SizeText {
+    SizeText(2)
+}

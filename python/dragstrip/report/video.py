@@ -1,0 +1,96 @@
+"""Videos: what viewers saw as a table, and the players' bit rates and buffers over time as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
+from dragstrip.report.load import RecordedFlow, flows_of, recording_of
+from dragstrip.report.load import Table as Columns
+from dragstrip.report.series import Curve
+from dragstrip.report.tables import Cell, Table
+from dragstrip.report.timeline import WIDTHS, marks
+from dragstrip.results.standings import look, quantity
+from dragstrip.results.standings.quantity import RATES, unit_for
+from dragstrip.results.standings.setups import Contender, Setup, drawn
+from dragstrip.results.standings.video import SEEN, plays
+
+PLAYERS_MAX = 8
+"""Curves of more players than this hide each other."""
+
+
+def table(setup: Setup) -> Table | None:
+    """Return a row per contender that plays videos, or None if nobody does."""
+    shown = [contender for contender in setup.contenders if plays(contender)]
+    if not shown:
+        return None
+    heads = [("Flow" if setup.together else "Algorithm", ""), *((seen.head, seen.meaning) for seen in SEEN)]
+    body = [
+        [
+            Cell(contender.title, colour=contender.colour, number=False),
+            *(Cell(seen.text(seen.of(contender))) for seen in SEEN),
+        ]
+        for contender in shown
+    ]
+    caption = f"Medians over {setup.repeats} runs." if setup.repeats > 1 else ""
+    deciding = frozenset({heads[0][0], "Bit rate", "Stalls", "Stalled"})
+    return Table(heads, body, caption, [contender.cc for contender in shown], deciding)
+
+
+def figure(setup: Setup) -> Figure | None:
+    """Draw bit rate and buffer of the players of each contender's first run; None without players."""
+    players = list(_players(setup))[:PLAYERS_MAX]
+    if not players:
+        return None
+    unit = unit_for(max(float(curve.y.max()) for _, curve, _ in players), RATES)
+    rates = [_stroke(who, Curve(curve.x, curve.y / unit.divisor), step=True) for who, curve, _ in players]
+    buffers = [_stroke(who, curve) for who, _, curve in players]
+    top_s = max(float(curve.y.max()) for _, _, curve in players)
+    panels = [
+        Panel(Axis(f"Bit rate ({unit.name})", 0, _top(rates), unit.name), rates),
+        Panel(Axis("Buffer (s)", 0, max(top_s, 1.0) * look.HEADROOM, "s"), buffers),
+    ]
+    listed = quantity.listing(list(dict.fromkeys(who.title for who, _, _ in players)))
+    return Figure(
+        "video",
+        "Videos: bit rate and buffer",
+        f"Bit rate of the segments and the player's buffer over time: {listed}.",
+        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
+        list(dict.fromkeys(who.cc for who, _, _ in players)),
+    )
+
+
+def _top(strokes: list[Stroke]) -> float:
+    return max(float(curve.y.max()) for stroke in strokes for curve in stroke.curves) * look.HEADROOM
+
+
+def _stroke(who: Contender, curve: Curve, *, step: bool = False) -> Stroke:
+    return Stroke([curve], who.colour, 1.3, dash=who.dash, step=step, label=who.title, main=True)
+
+
+def _players(setup: Setup) -> Iterator[tuple[Contender, Curve, Curve]]:
+    """Yield each player's bit rate in bit/s from when a segment was asked for, and its buffer in s."""
+    for contender in setup.contenders:
+        bout = contender.bouts[0]
+        for flow in drawn(flows_of(bout)):
+            rows = recording_of(bout.run).video
+            if flow.flow in rows.rows:
+                asked_s = rows.column("asked_ns", flow.flow) / 1e9
+                yield contender, Curve(asked_s, rows.column("rate_bps", flow.flow)), _buffer(rows, flow)
+
+
+def _buffer(rows: Columns, flow: RecordedFlow) -> Curve:
+    """Return the buffer over time: it grows when a segment arrives, and shrinks while playback goes on."""
+    arrived_s = rows.column("time_ns", flow.flow) / 1e9
+    level_s = rows.column("buffer_ns", flow.flow) / 1e9
+    playing = rows.column("playing", flow.flow).astype(bool)
+    until_s = np.append(arrived_s[1:], max(flow.stop_s, arrived_s[-1]))
+    left_s = np.where(playing, np.maximum(level_s - (until_s - arrived_s), 0.0), level_s)
+    empty_s = np.where(playing, np.minimum(arrived_s + level_s, until_s), until_s)
+    before_s = np.append(0.0, left_s[:-1])
+    x = np.stack([arrived_s, arrived_s, empty_s], axis=1).ravel()
+    y = np.stack([before_s, level_s, left_s], axis=1).ravel()
+    ends = np.append(np.append(flow.start_s, x), until_s[-1])
+    return Curve(ends, np.append(np.append(0.0, y), left_s[-1]))
