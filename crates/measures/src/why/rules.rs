@@ -80,7 +80,11 @@ fn name(facts: &Facts, flow: &Flow) -> String {
 
 /// What a link is called in a sentence: with its name where there are several bottlenecks.
 fn called(facts: &Facts, link: &Link) -> String {
-    if facts.links.len() > 1 { format!("the bottleneck {}", link.name) } else { "the bottleneck".to_owned() }
+    if facts.links.len() > 1 {
+        format!("the bottleneck {}", link.name)
+    } else {
+        "the bottleneck".to_owned()
+    }
 }
 
 fn underused(facts: &Facts, flow: &Flow) -> bool {
