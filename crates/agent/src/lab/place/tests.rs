@@ -1,3 +1,5 @@
+//! Where the halves of a link go, and what a change of the link is at each.
+
 use super::*;
 use serde_json::json;
 
