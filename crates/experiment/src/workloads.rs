@@ -81,7 +81,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "video-bulk",
-        about: "plays the video of `video` beside a bulk flow",
+        about: "plays such a video beside a bulk flow",
         source: "as `video`",
         flows: &[PLAYER, DOWN],
     },

@@ -84,7 +84,7 @@ impl PyAnonymous {
 
     /// Ends the capture and returns how many packets it had, and how many of them are in the copy.
     fn end(&mut self) -> PyResult<(u64, u64)> {
-        let counts = self.made.end().map_err(refused)?;
+        let counts = panic::caught("a capture", || self.made.end().map_err(refused))?;
         Ok((counts.packets, counts.tcp))
     }
 }

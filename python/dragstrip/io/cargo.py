@@ -25,7 +25,7 @@ class Ended:
 def build(
     words: Sequence[str], what: str, folder: Path, target: Path, environment: Mapping[str, str] | None = None
 ) -> Ended:
-    """Call `cargo build` with these words in a workspace; `target` is the folder of what it compiles.
+    """Call `cargo build --locked` with these words in a workspace; `target` holds what it compiles.
 
     `what` is named in progress messages. Raises `OSError` where there is no cargo.
     """
@@ -34,7 +34,7 @@ def build(
     with (
         contextlib.closing(ProgressMessages()) as messages,
         subprocess.Popen(  # noqa: S603
-            ["cargo", "build", *words],  # noqa: S607
+            ["cargo", "build", "--locked", *words],  # noqa: S607
             cwd=folder,
             env={**os.environ, **settings, **(environment or {}), "CARGO_TARGET_DIR": str(target)},
             stdout=subprocess.DEVNULL,

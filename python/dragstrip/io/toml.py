@@ -133,11 +133,13 @@ def _places(content: str) -> Iterator[tuple[list[str], int]]:
                 yield _split([*base, *path]), first + 1
 
 
-_TOKEN = re.compile(r"""\"{3}|'{3}|"(?:[^"\\]|\\.)*+"|'[^']*+'|["'\[\]{}#]""")
+_TOKEN = re.compile(r"""\"{3}|'{3}|'[^']*+'|["'\[\]{}#]""")
 _CLOSING = {
-    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+"{3,5}'),
-    "'''": re.compile(r"(?:[^']|'(?!''))*+'{3,5}"),
+    '"': re.compile(r'\\.|"'),
+    '"""': re.compile(r'\\.|"{3,5}'),
+    "'''": re.compile(r"'{3,5}"),
 }
+"""By what opens a string: what ends it, or is escaped on the way there."""
 
 
 class _Value:
@@ -149,19 +151,18 @@ class _Value:
     def goes_on(self, line: str) -> bool:
         """Return whether the value goes on in the line after this one."""
         at = 0
-        while True:
-            found = (_CLOSING[self._quote].match if self._quote else _TOKEN.search)(line, at)
-            if found is None:
-                break
-            at = found.end()
+        while found := _CLOSING.get(self._quote, _TOKEN).search(line, at):
+            at, word = found.end(), found[0]
             if self._quote:
-                self._quote = ""
-            elif found[0] in _CLOSING:
-                self._quote = found[0]
-            elif found[0] in "#\"'":  # a comment; a string without an end
+                self._quote = self._quote if word.startswith("\\") else ""
+            elif word in _CLOSING:
+                self._quote = word
+            elif word in "#'":  # a comment; a string without an end
                 break
-            elif len(found[0]) == 1:
-                self._depth += 1 if found[0] in "[{" else -1
+            elif len(word) == 1:
+                self._depth += 1 if word in "[{" else -1
+        if self._quote == '"':  # without an end
+            self._quote = ""
         return self._depth > 0 or self._quote != ""
 
 

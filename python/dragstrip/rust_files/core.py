@@ -85,7 +85,7 @@ def _build(root: Path, algorithms: Sequence[RustFile], changed: dict[str, str]) 
     sources, target = place / "sources", place / "target"
     _mirror(root, sources, changed)
     what = ", ".join(algorithm.file for algorithm in algorithms)
-    words = ["--profile", PROFILE, "--locked", "--package", "dragstrip-py", "--message-format", "short"]
+    words = ["--profile", PROFILE, "--package", "dragstrip-py", "--message-format", "short"]
     words += ["--features", "extension-module"]
     ended = cargo.build(words, what, sources, target, {"PYO3_PYTHON": sys.executable})
     if not ended.ok:
