@@ -16,7 +16,7 @@ from dragstrip.report.figure import Bars, TimeLines
 from dragstrip.report.load import load, middle_of
 from dragstrip.results.standings import span
 from dragstrip.results.standings.quantity import percent, rate
-from dragstrip.results.standings.setups import algorithms_of, setups_of
+from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
 from dragstrip.results.standings.stats import rows_of
 
 QUEUES = ["bfifo limit 100kb", "fq_codel"]
@@ -36,10 +36,14 @@ def experiment(queues: list[str]) -> Experiment:
     )
 
 
+def setups_in(folder: Path) -> list[Setup]:
+    bundle = load(folder)
+    return setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+
+
 def test_setups_stand_side_by_side_with_paired_differences(tmp_path: Path) -> None:
     document: dict[str, Any] = dragstrip.run(experiment(QUEUES), tmp_path / "out", figures=["csv"])
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     table = across.table(setups)
     assert table is not None
     assert [head for head, _ in table.heads] == ["Algorithm", "Measure", "A", "B", "B − A"]
@@ -69,8 +73,7 @@ def test_setups_stand_side_by_side_with_paired_differences(tmp_path: Path) -> No
 
 def test_one_setup_has_nothing_to_compare(tmp_path: Path) -> None:
     dragstrip.run(experiment(QUEUES[:1]), tmp_path / "out")
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     assert across.table(setups) is None
     assert across.figures(setups) == []
     assert "Across setups" not in (tmp_path / "out" / "report.html").read_text()
@@ -79,8 +82,7 @@ def test_one_setup_has_nothing_to_compare(tmp_path: Path) -> None:
 def test_set_ups_that_differ_in_one_number_are_drawn_along_it(tmp_path: Path) -> None:
     queues = ["bfifo limit 10kb", "bfifo limit 40kb", "bfifo limit 100kb"]
     document: dict[str, Any] = dragstrip.run(experiment(queues), tmp_path / "out", figures=["csv"])
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     figure = variable.figure(setups)
     assert figure is not None
     content = figure.content
@@ -106,8 +108,7 @@ def test_set_ups_that_differ_in_one_number_are_drawn_along_it(tmp_path: Path) ->
 
 def test_another_discipline_is_no_number(tmp_path: Path) -> None:
     dragstrip.run(experiment([*QUEUES, "bfifo limit 40kb"]), tmp_path / "out", report=False)
-    bundle = load(tmp_path / "out")
-    assert variable.figure(setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))) is None
+    assert variable.figure(setups_in(tmp_path / "out")) is None
 
 
 def together(queues: list[str]) -> Experiment:
@@ -128,8 +129,7 @@ MANY = ["0.5bdp", "1bdp", "4bdp", "fq_codel"]
 
 def test_many_set_ups_are_summed_up(tmp_path: Path) -> None:
     document: dict[str, Any] = dragstrip.run(together(MANY), tmp_path / "out", report=False)
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     said = [it.striptags() for it in span.sentences([(setup, rows_of(setup)) for setup in setups])]
     shares: dict[str, list[float]] = {"cubic": [], "vegas": []}
     for run in document["runs"]:
@@ -153,8 +153,7 @@ def test_many_set_ups_are_summed_up(tmp_path: Path) -> None:
 
 def test_explanations_alike_are_told_once(tmp_path: Path) -> None:
     dragstrip.run(together(MANY), tmp_path / "out", report=False)
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     groups = why.common(setups)
     rules = [setup.runs[0].summary["why"][0] for setup in setups]
     first = [(found["rule"], tuple(found["flows"])) for found in rules]
@@ -172,8 +171,7 @@ def test_explanations_alike_are_told_once(tmp_path: Path) -> None:
 
 def test_small_figures_have_common_scales(tmp_path: Path) -> None:
     dragstrip.run(together(MANY), tmp_path / "out", figures=["svg"])
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     curves = [curves_of(setup) for setup in setups]
     figures = timeline.multiples(list(zip(setups, curves, strict=True)))
     assert [figure.title for figure in figures] == [setup.short for setup in setups]
@@ -191,8 +189,7 @@ def test_small_figures_have_common_scales(tmp_path: Path) -> None:
 
 def test_many_set_ups_stand_in_rows(tmp_path: Path) -> None:
     dragstrip.run(together(MANY), tmp_path / "out", report=False)
-    bundle = load(tmp_path / "out")
-    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    setups = setups_in(tmp_path / "out")
     table = across.table(setups)
     assert table is not None
     assert [head for head, _ in table.heads][:4] == ["Algorithm", "Setup", "Goodput", "Goodput − A"]

@@ -41,12 +41,13 @@ def show_result(
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
     setups = setups_of([Planned(line, run.known, run.settings) for line, run in lines])
-    table = _runs_table(document, setups, console.width)
+    entries = [(setup, rows_of(setup)) for setup in setups]
+    table = _runs_table(document, entries, console.width)
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
     show_videos(console, setups)
     show_reasons(console, setups, folder)
-    for sentence in _answers(setups):
+    for sentence in _answers(entries):
         console.print(sentence)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
@@ -56,15 +57,15 @@ def show_result(
         console.print(f"failed: {failure['scenario']}: {failure['reason']}")
 
 
-def _answers(setups: Sequence[Setup]) -> Iterator[str]:
+def _answers(entries: span.Entries) -> Iterator[str]:
     """Yield who is ahead: a sentence for each set-up that compares something; many set-ups are summed up."""
-    if summed := span.sentences([(setup, rows_of(setup)) for setup in setups]):
+    if summed := span.sentences(entries):
         yield from (sentence.striptags() for sentence in summed)
         return
-    compared = [setup for setup in setups if len(setup.contenders) > 1]
-    for setup in compared if len(compared) <= SENTENCES_MAX else []:
-        sentence = headline(setup, rows_of(setup), brief=setup is not compared[0]).striptags()
-        yield f"{setup.short}: {sentence}" if len(setups) > 1 else sentence
+    compared = [(setup, rows) for setup, rows in entries if len(setup.contenders) > 1]
+    for place, (setup, rows) in enumerate(compared if len(compared) <= SENTENCES_MAX else []):
+        sentence = headline(setup, list(rows), brief=place > 0).striptags()
+        yield f"{setup.short}: {sentence}" if len(entries) > 1 else sentence
 
 
 def show_videos(console: Terminal, setups: Sequence[Setup]) -> None:
@@ -180,16 +181,17 @@ NAME_MIN, NARROW_NAME_MIN = 7, 12
 are dropped instead."""
 
 
-def _runs_table(document: dict[str, Any], setups: Sequence[Setup], width: int) -> Table:
+def _runs_table(document: dict[str, Any], entries: span.Entries, width: int) -> Table:
+    setups = [setup for setup, _ in entries]
+    rows = [row for _, members in entries for row in members]
     table = Table(title=_title(document, setups), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    entries = [(setup, row) for setup in setups for row in rows_of(setup)]
     shared = any(setup.shared for setup in setups)
-    several = any(row.flows > 1 for _, row in entries)
+    several = any(row.flows > 1 for row in rows)
     columns = [column for column in _COLUMNS if shared or not column.together]
-    names = [_row_name(setups, setup, row.contender) for setup, row in entries]
+    names = [_row_name(setups, setup, row.contender) for setup, members in entries for row in members]
     least = NAME_MIN if width >= USUAL else NARROW_NAME_MIN
     room = width - 1 - min(max(map(len, names), default=0), least) - 7 * several
-    columns, left_out = _fitting(columns, [row for _, row in entries], room)
+    columns, left_out = _fitting(columns, rows, room)
     if left_out:
         table.caption = f"a wider terminal also shows: {', '.join(left_out)}"
     table.add_column("run", min_width=NAME_MIN, overflow="fold")
@@ -197,7 +199,7 @@ def _runs_table(document: dict[str, Any], setups: Sequence[Setup], width: int) -
         table.add_column("flows", justify="right", no_wrap=True)
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
-    for name, (_, row) in zip(names, entries, strict=True):
+    for name, row in zip(names, rows, strict=True):
         flows = [str(row.flows)] if several else []
         table.add_row(name, *flows, *(column.cell(row) for column in columns))
     return table

@@ -1,6 +1,6 @@
 //! A flow whose data are answers: what its client asks for and when, and what its server answers.
 //!
-//! A request begins for a segment begins with the segment's size, eight bytes in network order; zeros follow. So a server on
+//! A request for a segment begins with the segment's size, eight bytes in network order; zeros follow. So a server on
 //! another machine than the player's knows what to send. In request/response all answers are alike.
 
 use crate::sys;
