@@ -132,7 +132,7 @@ audit: python  ## Licences, origins and advisories of all dependencies; fails wh
 sbom: python  ## The bill of materials of a release, in dist/.
 	@UV=$(UV) $(UV) run --no-sync python .ci/sbom.py dist/dragstrip.cdx.json
 
-pictures: python  ## The tutorials' pictures, docs/images/tutorial-*.png, from their commands and a headless Chromium; a minute.
+pictures: python play  ## The pictures of README and docs, docs/images/*.png, from their commands and a headless Chromium; a minute.
 	@$(UV) run --no-sync python -m tests.viewer.pictures
 
 # Each in an environment of its own, by uv.lock.

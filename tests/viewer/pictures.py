@@ -1,6 +1,6 @@
-"""The tutorials' pictures, made again from what their commands give: `python -m tests.viewer.pictures`.
+"""The pictures of README and docs, made again from what their commands give: `python -m tests.viewer.pictures`.
 
-It runs the commands, opens the reports in a headless Chromium and writes docs/images/tutorial-*.png.
+It runs the commands, opens their pages in a headless Chromium and writes docs/images/*.png.
 """
 
 from __future__ import annotations
@@ -9,24 +9,40 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from .browser import Browser, program
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-WIDTH = 1000
-HEIGHT = 640
 BYTES_MAX = 150_000
 PATH = ["--rate", "10mbit", "--rtt", "40ms", "--queue", "bfifo limit 200kb", "--duration", "60s"]
-REPORTS = {
-    "student": ["compare", *PATH, "--together", "reno", "vegas"],
-    "researcher": ["run", "bu-cs655-2022/fairness"],
-    "author": ["passport", "bbr", "--quick"],
+PLAY = ["play", "cubic", "vegas", *PATH, "--together", "--no-open", "--out", "out.html"]
+RACED = "document.querySelector('#hash').textContent.length === 64"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a command's page shows first, or as text (without a height) the first lines of its output."""
+
+    command: Sequence[str]
+    width: int = 1000
+    height: int | None = 640
+    ready: str = "true"
+    """What the page is asked until it is drawn."""
+
+
+PICTURES = {
+    "report": Picture(["compare", *PATH, "--together", "cubic", "vegas"], height=900),
+    "playground": Picture(PLAY, 1100, 900, RACED),
+    "playground-phone": Picture(PLAY, 390, 900, RACED),
+    "tutorial-student": Picture(["compare", *PATH, "--together", "reno", "vegas"]),
+    "tutorial-researcher": Picture(["run", "bu-cs655-2022/fairness"]),
+    "tutorial-author": Picture(["passport", "bbr", "--quick"]),
+    "tutorial-engineer": Picture(["diagnose", "--path", "cable"], 720, None),
 }
-"""Tutorial → the command whose page it shows."""
-TERMINALS = {"engineer": ["diagnose", "--path", "cable"]}
-"""Tutorial → the command whose output it shows as text, its first lines."""
+"""File in docs/images → the picture."""
 LINES = 26
 
 
@@ -51,31 +67,42 @@ def terminal(arguments: Sequence[str], folder: Path) -> Path:
     return page
 
 
-def main() -> None:
-    """Writes every picture."""
+def shown(picture: Picture, folder: Path) -> Path:
+    """Runs the command in this folder and returns the page to look at."""
+    if picture.height is None:
+        return terminal(picture.command, folder)
+    told = [] if "--out" in picture.command else ["--out", "out"]
+    output([*picture.command, *told], folder)
+    (page,) = [*folder.glob("out/*.html"), *folder.glob("out.html")]
+    return page
+
+
+def drawn(browser: Browser, picture: Picture) -> bytes:
+    """The picture as a PNG."""
+    with tempfile.TemporaryDirectory() as place:
+        file = shown(picture, Path(place))
+        page = browser.page(file, picture.width, picture.height or 640, prefers_color_scheme="light")
+        page.wait_for(lambda: page.value(picture.ready))
+        height = picture.height or page.value("document.querySelector('pre').offsetHeight")
+        made = page.picture(picture.width, height)
+        page.close()
+    return made
+
+
+def main(names: Sequence[str]) -> None:
+    """Writes the pictures of these names, or every one."""
     chromium = program()
     if chromium is None:
         raise SystemExit("Chromium is missing")
     with tempfile.TemporaryDirectory() as profile:
         browser = Browser(chromium, Path(profile) / "profile")
-        for name in [*REPORTS, *TERMINALS]:
-            with tempfile.TemporaryDirectory() as place:
-                folder = Path(place)
-                if name in REPORTS:
-                    output([*REPORTS[name], "--out", "out"], folder)
-                    (shown,) = (folder / "out").glob("*.html")
-                    width, height = WIDTH, HEIGHT
-                else:
-                    shown, width, height = terminal(TERMINALS[name], folder), 720, 0
-                page = browser.page(shown, width, HEIGHT, prefers_color_scheme="light")
-                height = height or page.value("document.querySelector('pre').offsetHeight")
-                picture = page.picture(width, height)
-                if len(picture) > BYTES_MAX:
-                    raise SystemExit(f"{name}: {len(picture)} bytes, more than {BYTES_MAX}")
-                (IMAGES / f"tutorial-{name}.png").write_bytes(picture)
-                page.close()
+        for name in names or PICTURES:
+            made = drawn(browser, PICTURES[name])
+            if len(made) > BYTES_MAX:
+                raise SystemExit(f"{name}: {len(made)} bytes, more than {BYTES_MAX}")
+            (IMAGES / f"{name}.png").write_bytes(made)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
