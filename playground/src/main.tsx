@@ -95,7 +95,11 @@ function hear(told: FromWorker) {
   }
   if (told.kind === "packets") return seen(told);
   if (told.kind === "hash") {
-    hash.value = told.sha256;
+    const { measures, sentence, why } = told;
+    batch(() => {
+      if (picture.value) picture.value = { ...picture.value, measures, sentence, why };
+      hash.value = told.sha256;
+    });
     if (picture.value?.done && !opened.value) ran(picture.value, form.value, told.sha256);
     const it = claimed;
     if (it?.hash && !told.sha256.startsWith(it.hash)) {

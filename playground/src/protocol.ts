@@ -89,7 +89,15 @@ export interface Finding {
 /** Four values a pixel: first, least, greatest, last. */
 export type Line = Float64Array<ArrayBuffer>;
 
-export interface Picture {
+/** What is measured of a run. */
+export interface Told {
+  measures: Summary;
+  sentence: string;
+  /** All that explains the run, the strongest cause first. */
+  why: Finding[];
+}
+
+export interface Picture extends Told {
   kind: "picture";
   id: number;
   done: boolean;
@@ -102,10 +110,6 @@ export interface Picture {
   link: { link: string; rate_bps: number | null } | null;
   lines: { cwnd: Line[]; ssthresh: Line[]; rtt: Line[]; goodput: Line[]; queue: Line | null; drops: Line | null };
   strips: { limit: Line[]; state: Line[]; limitWords: string[]; stateWords: string[] };
-  measures: Summary;
-  sentence: string;
-  /** All that explains the run, the strongest cause first. */
-  why: Finding[];
   names: string[];
   command: string;
   /** Of a form: the experiment that it describes. Its seed may have more digits than a Number holds. */
@@ -123,4 +127,5 @@ export type FromWorker =
   | { kind: "stalled"; id: number }
   | { kind: "trap"; id: number; message: string }
   | Packets
-  | { kind: "hash"; id: number; sha256: string };
+  /** Of the run as its scenario says: the figures that a command gives, in place of the picture's. */
+  | ({ kind: "hash"; id: number; sha256: string } & Told);

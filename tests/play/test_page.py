@@ -78,13 +78,15 @@ def test_the_first_race_is_drawn_without_a_request_or_a_complaint(browser: Brows
     page.close()
 
 
-def test_its_hash_is_the_command_lines(browser: Browser, tmp_path: Path) -> None:
+def test_its_hash_and_its_sentence_are_the_command_lines(browser: Browser, tmp_path: Path) -> None:
     page = browser.page(PAGE)
     words = ["--rate", "10mbit", "--rtt", "40ms", "--queue", "pfifo limit 100", "--duration", "30s"]
     command = [sys.executable, "-m", "dragstrip", "compare", *words, "--together", "cubic", "vegas"]
     subprocess.run([*command, "--out", str(tmp_path / "out")], check=True, capture_output=True)
     told = [json.loads(it.read_text()) for it in (tmp_path / "out").rglob("provenance.json")]
     assert [it["recording_sha256"] for it in told] == [settled(page)]
+    (run,) = json.loads((tmp_path / "out" / "result.json").read_text())["runs"]
+    assert run["why"][0]["sentence"] in page.value(SENTENCE)
     page.close()
 
 
