@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.diagnosis import console, evidence, findings, sources, walk
+from dragstrip.diagnosis import console, evidence, findings, loss_rules, sources, walk
 from dragstrip.diagnosis.wording import shown
 from dragstrip.engines.capture import Asked
 from dragstrip.execution.runner import captured, execute, plan
@@ -178,11 +178,11 @@ RULES = [
     ("--path 'home DSL'", "bufferbloat_up", "likely"),
     ("--path 'office Wi-Fi'", "bufferbloat_up", None),
     ("--rate 50mbit --rtt 20ms --queue fq_codel --up-rate 5mbit --up-queue fq_codel", "bufferbloat_up", None),
-    ("policed", "policer", "likely"),
+    ("policed", "policer", "certain"),
     ("lossy", "policer", None),
     ("police.sh", "policer", "certain"),
     ("tbf.sh", "policer", None),
-    ("lossy --rate 50mbit", "path_loss", "likely"),
+    ("lossy --rate 50mbit", "path_loss", "certain"),
     ("lossy.json", "path_loss", "likely"),
     ("bloat", "path_loss", None),
     ("clean.json", "path_loss", None),
@@ -252,8 +252,8 @@ def test_what_is_unknown_has_a_command_that_would_tell(diagnosed: Any) -> None:
         ("tbf.sh", "idle_rtt"),
         ("tbf.sh", "rtt_under_load"),
         ("idle.txt", "rtt_under_load"),
-        ("bloat", "rate"),
-        ("bloat", "queue"),
+        ("lossy", "rate"),
+        ("lossy", "queue"),
         ("loaded.txt", "loss"),
         ("--path 'home DSL'", "measured"),
     ):
@@ -312,9 +312,26 @@ def test_the_command_of_a_change(diagnosed: Any, line: str, command: str) -> Non
 
 
 def test_a_goodput_is_not_promised_without_the_rate(diagnosed: Any) -> None:
-    document = diagnosed("rwnd")
+    document = diagnosed("lossy")
     assert document["advice"] == []
-    assert document["not_tried"][0].startswith("receive_window: no run without the rate")
+    assert document["not_tried"][0].startswith("path_loss: no run without the rate")
+
+
+def test_a_capture_that_shows_the_rate_needs_none_on_the_command_line(diagnosed: Any) -> None:
+    (advice,) = diagnosed("rwnd")["advice"]
+    assert "--rate 50mbit --rtt 60ms" in advice["as_found"]["compare"]
+    assert advice["changes"][0]["goodput_bps"] > 40e6
+    (said,) = diagnosed("rwnd --rate 20mbit")["contradictions"][:1]
+    assert "shows a bottleneck of 50 Mbit/s, not of 20 Mbit/s" in said
+
+
+def test_a_policer_has_the_rate_and_the_burst_of_its_losses(diagnosed: Any) -> None:
+    document = diagnosed("policed")
+    (finding,) = (finding for finding in document["findings"] if finding["name"] == "policer")
+    assert abs(finding["figures"]["policer_bps"] / 5e6 - 1) < 0.05
+    assert abs(finding["figures"]["burst_bytes"] / 60e3 - 1) < 0.1
+    (advice,) = document["advice"]
+    assert " --queue 'police rate 5mbit burst " in advice["as_found"]["compare"]
 
 
 def test_a_printed_comparison_gives_the_same_figures(diagnosed: Any, tmp_path: Path) -> None:
@@ -434,14 +451,13 @@ POLICING = Path(__file__).parents[2] / "shared" / "captures" / "policing"
 
 @pytest.mark.skipif(not POLICING.is_dir(), reason=f"{POLICING} is not here")
 def test_real_captures_of_policers_shapers_and_random_loss() -> None:
-    """The make of each is in its name; a policer with a short burst loses as a noisy link does."""
+    """The make of each is in its name."""
     found: dict[str, list[str]] = {"policer": [], "shaper": [], "loss": []}
     for file in sorted(POLICING.glob("*.xz")):
         make = "loss" if "LOSS=0%" not in file.name else "policer" if "PCIR" in file.name else "shaper"
         told = findings.found(evidence.gathered(sources.seen([file], quiet=True)))
         found[make].append(next(finding.name for finding in told))
-    assert set(found["policer"]) == {"policer", "path_loss"}
-    assert found["policer"].count("policer") >= 16
+    assert set(found["policer"]) == {"policer"}
     assert set(found["loss"]) == {"path_loss"}
     assert set(found["shaper"]) == {"bufferbloat", "nothing"}
 
@@ -485,8 +501,8 @@ def test_the_algorithm_of_a_file_is_what_runs(files: dict[str, Path], tmp_path: 
 def test_the_thresholds_are_those_that_the_page_names() -> None:
     for value in (
         f"{evidence.BLOAT_MS:g} ms",
-        f"{findings.LOSS_SHARE * 100:g} %",
-        f"{findings.QUEUE_MS:g} ms",
+        f"{loss_rules.LOSS_SHARE * 100:g} %",
+        f"{loss_rules.QUEUE_MS:g} ms",
         f"{findings.WINDOW_SHARE * 100:g} %",
     ):
         assert value in PAGE

@@ -14,7 +14,8 @@ from typing import Any
 from dragstrip import _core
 from dragstrip.diagnosis.asked import CARRIERS
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
-from dragstrip.diagnosis.findings import Finding, buffer_bytes, direction
+from dragstrip.diagnosis.finding import Finding
+from dragstrip.diagnosis.findings import buffer_bytes, direction
 from dragstrip.diagnosis.trials import Measured, Setup, duration
 from dragstrip.diagnosis.wording import shown
 from dragstrip.formats import scripts
@@ -160,15 +161,17 @@ def _found_path(
     in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
     queue = finding.queue or (None if in_front else evidence.queue)
     if not any(name in race for name in CARRIERS):
-        if finding.name == "policer" and finding.certainty != "certain":
-            line = float(finding.figures["goodput_bps"]) * FRAME_OVER_PAYLOAD
+        if finding.name == "policer" and finding.queue is None:
+            line = _policed(finding)
+            if "low_bps" in finding.figures:
+                assumed.append(f"the policer has {_rate(line)}, the middle of what its losses allow")
         shaped = queue.shaped_bps if queue is not None and queue.queue is not None else None
         behind = shaped is not None or finding.name == "policer"
         options["rate"] = _rate((shaped or line) * FASTER_LINE if behind else line)
         if behind:
             what = "policer" if finding.name == "policer" else "shaper"
             assumed.append(f"the line is {FASTER_LINE} times as fast as the {what}")
-        elif evidence.rate is None or evidence.slower_line:
+        elif evidence.shown_bps is None and (evidence.rate is None or evidence.slower_line):
             assumed.append(f"the line has {options['rate']}, the least that carries the goodput")
     if "path" not in race and "rtt" not in race and idle is not None:
         options["rtt"] = f"{float(f'{float(idle.value):.3g}'):g}ms"
@@ -195,6 +198,17 @@ def _found_path(
     return _Path(options, assumed, line, chosen)
 
 
+def _policed(finding: Finding) -> float:
+    """Return the rate of a policer: of tc, of a capture, or what it must be for the goodput that was seen."""
+    figures = finding.figures
+    for name in ("rate_bps", "policer_bps"):
+        if name in figures:
+            return float(figures[name])
+    if "low_bps" in figures:
+        return (float(figures["low_bps"]) + float(figures["high_bps"])) / 2
+    return float(figures["goodput_bps"]) * FRAME_OVER_PAYLOAD
+
+
 def _known_algorithms() -> list[str]:
     return _core.algorithms()
 
@@ -203,14 +217,17 @@ def _queue_words(
     evidence: Evidence, finding: Finding, line: float, in_front: bool, assumed: list[str]
 ) -> str:
     queue, size = finding.queue or evidence.queue, buffer_bytes(evidence)
-    if finding.name == "policer" and finding.certainty != "certain":
-        burst = max(BURST_MIN_BYTES, round(evidence.bdp_bytes or 0))
-        assumed.append(f"the policer's burst is {burst} bytes")
+    if finding.name == "policer" and finding.queue is None:
+        burst = round(float(finding.figures.get("burst_bytes", 0.0)))
+        if not burst:
+            burst = max(BURST_MIN_BYTES, round(evidence.bdp_bytes or 0))
+            assumed.append(f"the policer's burst is {burst} bytes")
         return f"police rate {_rate(line)} burst {burst}b"
     if queue is not None and queue.queue is not None and not in_front:
         return queue.queue
     if finding.complaint == "delay" and not evidence.simulated and size is not None and size > 0:
-        assumed.append("the queue is a FIFO of the size that the delay shows")
+        if "buffer_bytes" not in {fact.name for fact in evidence.facts}:
+            assumed.append("the queue is a FIFO of the size that the delay shows")
         return f"bfifo limit {round(size)}b"
     assumed.append("the queue is a FIFO of one BDP")
     return "1bdp"
@@ -220,7 +237,8 @@ def _add_fault(finding: Finding, options: dict[str, Any], assumed: list[str]) ->
     """Add what a finding says about the hosts or the path to its options."""
     figures = finding.figures
     if finding.name == "path_loss" and "loss" not in options and "path" not in options:
-        options["loss"] = f"{float(figures['retransmitted_share']) * 100:.3g}%"
+        share = figures.get("random_loss_share", figures["retransmitted_share"])
+        options["loss"] = f"{float(share) * 100:.3g}%"
         assumed.append(f"segments are lost at random, {options['loss']} of them")
     window = figures.get("window_bytes")
     names = {"receive_window": "net.ipv4.tcp_rmem", "send_window": "net.ipv4.tcp_wmem"}
@@ -238,9 +256,7 @@ def _candidates(
     if finding.complaint == "delay":
         return _against_delay(evidence, findings, path)
     if finding.name == "policer":
-        rate = path.line_bps
-        if finding.certainty == "certain":
-            rate = float(finding.figures["rate_bps"])
+        rate = _policed(finding)
         return [
             _shaped("fq_codel", rate * BELOW_LINE, DEVICE, "on the sending side of the policer"),
             _algorithm("bbr"),

@@ -16,9 +16,12 @@ from dragstrip.diagnosis.wording import shown
 from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 Basis: TypeAlias = Literal["exact", "at least", "at most", "measured", "simulated"]
+RANGE: tuple[Basis, Basis] = ("at least", "at most")
 
 COMMAND_LINE = "command line"
 SIMULATION = "simulation"
+UNTOLD = "cannot tell"
+"""The queue of an inferred path of which the capture does not show it."""
 BUSY_BYTES = 150_000
 """Bytes, about a hundred segments, from which on a flow can load a path."""
 BUSY_S = 1.0
@@ -83,6 +86,11 @@ NAMES = {
     "dropped": "drops",
     "marked": "marks",
     "retransmitted_share": "retransmitted",
+    "capture_queue": "queue by its losses",
+    "buffer_bytes": "buffer",
+    "policer_bps": "the policer's rate",
+    "burst_bytes": "its burst",
+    "random_loss_share": "lost at random",
     "lost_share": "pings lost",
     "receiver_share": "time limited by the receive window",
     "application_share": "time limited by the sending host",
@@ -114,6 +122,32 @@ class Between:
 
 
 @dataclass(frozen=True)
+class Inferred:
+    """What a capture says of a flow's path (`inference`), in bytes of frames; None where it cannot tell."""
+
+    rate_bps: float | None
+    queue: str
+    """As `PathEstimate.queue`."""
+    buffer_bytes: float | None
+    policer_bps: float | None
+    policer_range_bps: tuple[float, float] | None
+    """What the policer's rate lies between, where no more is known of it."""
+    burst_bytes: float | None
+    random_loss_share: float | None
+    """The share that is lost for no reason of the queue's; 0 where its interval begins there."""
+
+    @property
+    def explains_losses(self) -> bool:
+        """Whether it is known why segments were lost."""
+        return self.polices or self.random_loss_share is not None
+
+    @property
+    def polices(self) -> bool:
+        """Whether a policer drops what exceeds its rate."""
+        return self.queue == "policer"
+
+
+@dataclass(frozen=True)
 class Flow:
     """A flow as a file shows it; None is what the file does not show."""
 
@@ -138,6 +172,7 @@ class Flow:
     steady_bytes: float | None = None
     """Bytes in flight, if they hardly change."""
     between: Between | None = None
+    inferred: Inferred | None = None
 
     @property
     def busy(self) -> bool:
@@ -250,7 +285,7 @@ class Evidence:
     facts: list[Fact]
     conflicts: list[str]
     rate: Fact | None
-    """An exact rate of the bottleneck."""
+    """The bottleneck's rate: that which is set or given, or that which a capture shows."""
     floor: Fact | None
     """The largest goodput: the bottleneck has at least as much."""
     idle: Fact | None
@@ -275,7 +310,7 @@ class Evidence:
             return False
         if excess is None or excess < BLOAT_MS or self.busiest is None:
             return False
-        return float(self.floor.value) < BELOW_SHAPER * queue.shaped_bps / FRAME_OVER_PAYLOAD
+        return (self.carried_bps or 0.0) < BELOW_SHAPER * queue.shaped_bps
 
     @property
     def simulated(self) -> bool:
@@ -289,11 +324,24 @@ class Evidence:
         return max(busy, key=lambda flow: flow.bytes, default=None)
 
     @property
+    def shown_bps(self) -> float | None:
+        """The bottleneck's rate as a capture shows it."""
+        shown = [fact for fact in self.facts if fact.name == "rate_bps" and fact.basis == "measured"]
+        return max((float(fact.value) for fact in shown), default=None)
+
+    @property
+    def carried_bps(self) -> float | None:
+        """The rate that a capture shows, or what the line must have for the goodput that was seen."""
+        if self.shown_bps is not None:
+            return self.shown_bps
+        return None if self.floor is None else float(self.floor.value) * FRAME_OVER_PAYLOAD
+
+    @property
     def line_bps(self) -> float | None:
         """The bottleneck's rate, or what it must have for the goodput that was seen."""
         if self.rate is not None and not self.slower_line:
             return float(self.rate.value)
-        return None if self.floor is None else float(self.floor.value) * FRAME_OVER_PAYLOAD
+        return self.carried_bps
 
     @property
     def bdp_bytes(self) -> float | None:
@@ -394,7 +442,8 @@ def _rate(rates: Sequence[Fact], queue: Queue | None) -> Fact | None:
         for fact in rates
         if queue is not None and (fact.source, fact.place) == (queue.source, queue.place)
     ]
-    return min([*lines, *shapers] or rates, key=lambda fact: float(fact.value), default=None)
+    exact = [fact for fact in rates if fact.basis != "measured"]
+    return min([*lines, *shapers] or exact or rates, key=lambda fact: float(fact.value), default=None)
 
 
 def _basis(source: str, basis: Basis) -> Basis:
@@ -413,6 +462,8 @@ def _of_flow(flow: Flow) -> list[Fact]:
             made.append(Fact("rtt_p95_ms", flow.rtt_p95_ms, measured, *at))
     if flow.retransmitted_share is not None:
         made.append(Fact("retransmitted_share", flow.retransmitted_share, measured, *at))
+    if flow.inferred is not None:
+        made += _of_inferred(flow.inferred, *at)
     if flow.losses is not None and flow.losses.delay_ms is not None:
         made.append(Fact("rtt_before_loss_ms", flow.losses.delay_ms, measured, *at))
         made.append(Fact("burstiness", flow.losses.burstiness, measured, *at))
@@ -428,6 +479,17 @@ def _of_flow(flow: Flow) -> list[Fact]:
         made.append(Fact("ecn", "negotiated" if flow.ecn else "not negotiated", measured, *at))
     if flow.cc:
         made.append(Fact("algorithm", flow.cc, measured, *at))
+    return made
+
+
+def _of_inferred(path: Inferred, source: str, place: str) -> list[Fact]:
+    names = ("rate_bps", "buffer_bytes", "policer_bps", "burst_bytes", "random_loss_share")
+    values = [(name, getattr(path, name)) for name in names]
+    made = [Fact(name, value, "measured", source, place) for name, value in values if value is not None]
+    for value, basis in zip(path.policer_range_bps or (), RANGE, strict=False):
+        made.append(Fact("policer_bps", value, basis, source, place))
+    if path.queue != UNTOLD:
+        made.append(Fact("capture_queue", path.queue, "measured", source, place))
     return made
 
 
@@ -509,7 +571,7 @@ def _conflicts(
     made = []
     by_source: dict[str, list[Fact]] = {}
     for fact in rates:
-        if fact.source == COMMAND_LINE:
+        if fact.source == COMMAND_LINE or fact.basis == "measured":
             continue  # it is the line's, not a shaper's
         by_source.setdefault(fact.source, []).append(fact)
     sources = list(by_source)
@@ -519,6 +581,11 @@ def _conflicts(
             if not any(_same(float(mine.value), float(theirs.value)) for mine, theirs in pairs):
                 mine, theirs = pairs[0]
                 made.append(f"{_where(mine)} has {mine.text}, {_where(theirs)} has {theirs.text}")
+    given = next((float(fact.value) for fact in rates if fact.source == COMMAND_LINE), None)
+    for fact in rates:
+        if given and fact.basis == "measured" and not _same(float(fact.value), given):
+            told = f"{shown('rate_bps', fact.value)}, not of {shown('rate_bps', given)}"
+            made.append(f"{_where(fact)} shows a bottleneck of {told}")
     most = max(rates, key=lambda fact: float(fact.value), default=None)
     if floor is not None and most is not None and float(floor.value) > ABOVE_RATE * float(most.value):
         made.append(

@@ -7,8 +7,7 @@ Belongs here: a function per rule, from evidence to findings. Does not belong he
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
 
 from dragstrip.diagnosis.evidence import (
     BLOAT_MS,
@@ -16,31 +15,21 @@ from dragstrip.diagnosis.evidence import (
     FRAME_OVER_PAYLOAD,
     SIMULATION,
     Evidence,
-    Fact,
     Flow,
-    Queue,
-    fact_document,
 )
-from dragstrip.diagnosis.wording import said
+from dragstrip.diagnosis.finding import (
+    CAPTURE,
+    IDLE_PING,
+    LISTING,
+    LOADED_PING,
+    SS,
+    THROUGHPUT,
+    Certainty,
+    Finding,
+    facts_of,
+)
+from dragstrip.diagnosis.loss_rules import losses
 
-Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
-Complaint: TypeAlias = Literal["delay", "goodput", "loss", ""]
-
-LOSS_SHARE = 0.001
-"""Share of segments sent again from which on losses are worth a finding: at 0.1 % a Reno-like flow of 40 ms
-has some 11 Mbit/s (Mathis et al., 1997)."""
-LOSSES_MIN = 5
-"""Lost segments below which nothing is said about where they were lost."""
-QUEUE_MS = 10.0
-"""Queueing delay before losses below which no queue can have been full, unless it was very short."""
-QUEUE_OF_RTT = 0.1
-"""The same as a share of the idle RTT; the larger of both counts."""
-BURSTY = 4.0
-"""Variance over mean of the losses in 100 ms from which on they come in bursts; 1 if independent."""
-BURSTY_LOSSES_MIN = 15
-"""Lost segments from which on that ratio says something."""
-UNEXPLAINED = 2.0
-"""Retransmissions over drops of the queue from which on the drops do not explain them."""
 WINDOW_SHARE = 0.3
 """Share of the time limited by a window, or by the application, from which on it is a finding."""
 FILLED = 0.9
@@ -49,44 +38,6 @@ HALF_FULL = 0.5
 """The same share of a simulated path below which nothing is said about its queue."""
 FIFO_MS = 30.0
 """Delay of a full FIFO from which on it is worth a finding."""
-IDLE_PING = "ping -c 20 HOST    # while nothing else runs"
-LOADED_PING = "iperf3 -c HOST -t 30 -J > load.json & ping -D -i 0.2 -c 140 HOST > loaded.txt"
-THROUGHPUT = "iperf3 -c HOST -t 30 -J > iperf3.json"
-LISTING = "tc -s qdisc show > listing.txt; tc -s class show >> listing.txt    # on the router"
-CAPTURE = "tcpdump -i eth0 -s 128 -w sender.pcap tcp and host HOST    # on the sending host"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong, or that cannot be known."""
-
-    name: str
-    template: str
-    certainty: Certainty
-    figures: dict[str, float | str]
-    evidence: tuple[Fact, ...] = ()
-    complaint: Complaint = ""
-    """The quantity that a change must improve."""
-    measure: str = ""
-    """A command line that would tell more."""
-    queue: Queue | None = None
-    """The queue that it is about, if that is not the one that matters most."""
-
-    @property
-    def sentence(self) -> str:
-        """The finding in words, with its figures."""
-        return said(self.template, self.figures)
-
-    def document(self) -> dict[str, Any]:
-        """Return the finding as JSON."""
-        return {
-            "name": self.name,
-            "sentence": self.sentence,
-            "certainty": self.certainty,
-            "figures": self.figures,
-            "evidence": [fact_document(fact) for fact in self.evidence],
-            "measure": self.measure or None,
-        }
 
 
 def found(evidence: Evidence) -> list[Finding]:
@@ -123,7 +74,10 @@ def direction(evidence: Evidence) -> str:
 
 
 def buffer_bytes(evidence: Evidence) -> float | None:
-    """Return the bytes that queued at the 95th percentile of the RTT, or None if they are unknown."""
+    """Return the buffer that a capture shows, or what queued at the 95th percentile of the RTT, if known."""
+    busiest = evidence.busiest
+    if busiest is not None and busiest.inferred is not None and busiest.inferred.buffer_bytes is not None:
+        return busiest.inferred.buffer_bytes
     if evidence.idle is None or evidence.loaded is None or evidence.line_bps is None:
         return None
     return (float(evidence.loaded.p95.value) - float(evidence.idle.value)) / 1e3 * evidence.line_bps / 8
@@ -255,7 +209,7 @@ def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
         return
     if not _is_bloated(evidence) or not queue.is_aqm or queue.shaped_bps is not None:
         return
-    of_queue = tuple(_facts_of(evidence, queue, "queue", "dropped", "marked"))
+    of_queue = tuple(facts_of(evidence, queue, "queue", "dropped", "marked"))
     yield Finding(
         "aqm_elsewhere",
         "{kind} on {device} does not hold the queue: {excess_p50_ms} of queueing delay are measured, and "
@@ -275,7 +229,7 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
         return
     if evidence.simulated and not _is_bloated(evidence):
         return
-    held = tuple(_facts_of(evidence, queue, "queue", "rate_bps"))
+    held = tuple(facts_of(evidence, queue, "queue", "rate_bps"))
     delay = evidence.full_ms
     if delay is not None and delay < FIFO_MS:
         return
@@ -287,119 +241,6 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
     yield Finding("fifo", template, "certain", figures, held, "delay")
 
 
-def losses(evidence: Evidence) -> Iterator[Finding]:
-    """Segments are lost where no queue is: a policer, or the path itself."""
-    for queue in evidence.seen.queues:
-        if queue.polices:
-            yield Finding(
-                "policer",
-                "A policer of {rate_bps} drops what exceeds its rate instead of letting it wait",
-                "certain",
-                {"rate_bps": queue.shaped_bps or 0.0},
-                tuple(_facts_of(evidence, queue, "queue", "rate_bps")),
-                "loss",
-                queue=queue,
-            )
-            return
-    if evidence.simulated:
-        yield from _simulated_losses(evidence)
-        return
-    suspects = [flow for flow in evidence.seen.flows if _is_lossy(flow)]
-    flow = max(suspects, key=lambda flow: flow.retransmitted or 0, default=None)
-    if flow is None:
-        return
-    delay = _delay_before_losses(evidence, flow)
-    if delay is None or delay >= max(QUEUE_MS, QUEUE_OF_RTT * (flow.rtt_min_ms or 0.0)):
-        return
-    drops = sum(queue.dropped or 0 for queue in evidence.seen.queues)
-    counted = any(queue.dropped is not None for queue in evidence.seen.queues)
-    if counted and (flow.retransmitted or 0) < UNEXPLAINED * drops:
-        return
-    share = flow.retransmitted_share or 0.0
-    figures: dict[str, float | str] = {
-        "retransmitted_share": share,
-        "lost": flow.retransmitted or 0,
-        "rtt_before_loss_ms": delay,
-    }
-    known = tuple(
-        fact
-        for fact in evidence.facts
-        if (fact.source, fact.place) == (flow.source, flow.label) and fact.name in OF_LOSSES
-    )
-    if counted:
-        known += tuple(fact for fact in evidence.facts if fact.name == "dropped")
-    seen = ""
-    if flow.between is not None and flow.between.lost:
-        figures["lost_between"] = flow.between.lost
-        seen = "; {lost_between} packets were lost between the captures"
-    policed = (
-        flow.losses is not None
-        and flow.losses.count >= BURSTY_LOSSES_MIN
-        and flow.losses.burstiness >= BURSTY
-    )
-    if policed and flow.losses is not None:
-        figures |= {"burstiness": flow.losses.burstiness, "goodput_bps": flow.goodput_bps}
-        yield Finding(
-            "policer",
-            "A policer, or a very short buffer: {lost} segments ({retransmitted_share}) were sent again, "
-            "lost in bursts (variance over mean {burstiness}) while the queue added only "
-            "{rtt_before_loss_ms}; {goodput_bps} pass" + seen,
-            "likely",
-            figures,
-            known,
-            "loss",
-            "iperf3 -c HOST -u -b RATE -t 10    # a policer loses nothing below its rate",
-        )
-        return
-    yield Finding(
-        "path_loss",
-        "Loss that no queue explains: {lost} segments ({retransmitted_share}) were sent again while the "
-        "queue added only {rtt_before_loss_ms}; a noisy link or a policer with a short burst loses like this"
-        + seen,
-        "likely",
-        figures,
-        known,
-        "goodput",
-        "iperf3 -c HOST -u -b RATE -t 10    # RATE a tenth: a noisy link loses, too",
-    )
-
-
-def _simulated_losses(evidence: Evidence) -> Iterator[Finding]:
-    """Losses of a run on the simulator, whose queue counts what it drops."""
-    flows = [flow for flow in evidence.seen.flows if flow.source == SIMULATION]
-    lost = sum(flow.retransmitted or 0 for flow in flows)
-    sent = sum(flow.segments or 0 for flow in flows)
-    dropped = [fact for fact in evidence.facts if fact.name == "dropped" and fact.basis == "simulated"]
-    drops = sum(float(fact.value) for fact in dropped)
-    if lost < max(LOSSES_MIN, UNEXPLAINED * drops) or lost < LOSS_SHARE * sent:
-        return
-    yield Finding(
-        "path_loss",
-        "Loss that no queue explains: {lost} segments ({retransmitted_share}) were sent again, and the queue "
-        "dropped {dropped}",
-        "likely",
-        {"lost": lost, "retransmitted_share": lost / sent, "dropped": drops},
-        (*dropped, *(fact for fact in evidence.facts if fact.name == "retransmitted_share")),
-        "goodput",
-    )
-
-
-def _is_lossy(flow: Flow) -> bool:
-    share = flow.retransmitted_share
-    return (flow.retransmitted or 0) >= LOSSES_MIN and share is not None and share >= LOSS_SHARE
-
-
-def _delay_before_losses(evidence: Evidence, flow: Flow) -> float | None:
-    if flow.losses is not None and flow.losses.delay_ms is not None:
-        return flow.losses.delay_ms
-    idle = evidence.idle
-    if flow.rtt_p95_ms is None or idle is None:
-        return None
-    if flow.smoothed and idle.source == flow.source:
-        return None  # smoothed values alone do not show how short an empty queue makes the RTT
-    return max(0.0, flow.rtt_p95_ms - float(idle.value))
-
-
 def windows(evidence: Evidence) -> Iterator[Finding]:
     """A window of one of the hosts, not the path, limits a flow."""
     flow = max(evidence.seen.flows, key=lambda flow: flow.bytes, default=None)
@@ -408,9 +249,7 @@ def windows(evidence: Evidence) -> Iterator[Finding]:
     known = tuple(
         fact
         for fact in evidence.facts
-        if (fact.source, fact.place) == (flow.source, flow.label)
-        and fact.name
-        in ("receiver_share", "application_share", "send_buffer_share", "goodput_bps", "idle_rtt_ms")
+        if (fact.source, fact.place) == (flow.source, flow.label) and fact.name in OF_WINDOWS
     )
     receiver = flow.limited.get("receiver", 0.0)
     trip = flow.rtt_p50_ms or flow.rtt_min_ms
@@ -468,11 +307,10 @@ def _is_full(evidence: Evidence, flow: Flow) -> bool:
     return together * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
 
 
-OF_LOSSES = frozenset(
-    {"retransmitted_share", "rtt_before_loss_ms", "burstiness", "idle_rtt_ms", "rtt_p95_ms", "lost_between"}
+OF_WINDOWS = frozenset(
+    {"receiver_share", "application_share", "send_buffer_share", "goodput_bps", "idle_rtt_ms", "rate_bps"}
 )
-"""Facts behind a finding about losses."""
-SS = "date +%s.%N; ss -tin    # on the sending host: app_limited, sndbuf_limited, rwnd_limited"
+"""Facts behind a finding about windows."""
 
 
 def _needed(
@@ -491,7 +329,7 @@ def ecn(evidence: Evidence) -> Iterator[Finding]:
     if not marking or flow is None or flow.ecn is not False:
         return
     queue = marking[0]
-    known = [*_facts_of(evidence, queue, "queue", "marked")]
+    known = [*facts_of(evidence, queue, "queue", "marked")]
     known += [fact for fact in evidence.facts if fact.name == "ecn" and fact.source == flow.source][:1]
     yield Finding(
         "no_ecn",
@@ -563,9 +401,9 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
             else "The bottleneck's rate: the goodput is only the least that it can be (--rate gives it)"
         )
         yield _missing("rate", told, THROUGHPUT if evidence.floor is None else LISTING)
-    if evidence.queue is None:
+    if evidence.queue is None and not any(fact.name == "capture_queue" for fact in evidence.facts):
         yield _missing("queue", "The queue discipline at the bottleneck", LISTING)
-    elif evidence.queue.queue is None:
+    elif evidence.queue is not None and evidence.queue.queue is None:
         figures: dict[str, float | str] = {"queue": evidence.queue.words, "device": evidence.queue.device}
         yield Finding(
             "queue_settings",
@@ -573,7 +411,7 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
             "cannot know",
             figures,
         )
-    elif evidence.queue.kind == "htb" and evidence.queue.shaped_bps is None:
+    elif evidence.queue is not None and evidence.queue.kind == "htb" and evidence.queue.shaped_bps is None:
         yield _missing("rate", "The rates of htb's classes: a listing of disciplines has none", LISTING)
     if not any(flow.retransmitted is not None for flow in evidence.seen.flows):
         yield _missing("loss", "Losses: no file counts retransmissions", CAPTURE)
@@ -581,12 +419,6 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
 
 def _missing(name: str, sentence: str, measure: str) -> Finding:
     return Finding(name, sentence, "cannot know", {}, (), "", measure)
-
-
-def _facts_of(evidence: Evidence, queue: Queue, *names: str) -> Iterator[Fact]:
-    for fact in evidence.facts:
-        if fact.name in names and (fact.source, fact.place) == (queue.source, queue.place):
-            yield fact
 
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (

@@ -12,13 +12,15 @@ import numpy as np
 import pyarrow.compute as pc
 
 from dragstrip.diagnosis import listing
-from dragstrip.diagnosis.evidence import Between, Flow, Probe, Queue, Seen
+from dragstrip.diagnosis.evidence import Between, Flow, Inferred, Probe, Queue, Seen
 from dragstrip.diagnosis.losses import Floats, pattern
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures, guess, readers, scripts
+from dragstrip.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text
 from dragstrip.recording import Recording
 from dragstrip.results import per_flow
+from dragstrip.scenario.paths import FRAME_BYTES, IP_BYTES
 
 SCRIPT = "tc commands"
 CAPTURE = "capture"
@@ -77,8 +79,13 @@ def _of_script(file: Path) -> Seen:
 
 def _of_captures(files: Sequence[Path], quiet: bool) -> Seen:
     """Return the flows of captures, which are vantage points of the same connections."""
-    document, recording = captures.inspect(files, rows=True, quiet=quiet)
+    document, recording, each = captures.inspect_with_segments(files, rows=True, quiet=quiet)
     assert recording is not None
+    inferred = {
+        (file, path.flow): _inferred(path)
+        for file, found in zip(files, each, strict=True)
+        for path in of_segments(file, found)
+    }
     samples = per_flow.grouped(
         recording, "samples", "flow", ("time_ns", "retransmits", "bytes_in_flight", "limit")
     )
@@ -91,6 +98,7 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Seen:
                 flow, str(files[flow["file"]]), samples.get(flow["flow"], {}), rtts.get(flow["flow"], {})
             ),
             between=between.get(flow["flow"]),
+            inferred=inferred.get((files[flow["file"]], flow["label"])),
         )
         for flow in document["flows"]
         if flow["bytes"] >= SMALL_SHARE * largest
@@ -132,6 +140,30 @@ def _captured(
         losses=losses,
         steady_bytes=_steady(samples),
     )
+
+
+def _inferred(path: PathEstimate) -> Inferred:
+    loss = path.random_loss
+    share = loss.value if loss.value is None or loss.low else 0.0
+    return Inferred(
+        rate_bps=_framed(path.rate_bps.value),
+        queue=path.queue,
+        buffer_bytes=_framed(path.buffer_bytes.value),
+        policer_bps=_framed(path.policer_rate_bps.value),
+        policer_range_bps=_range(path.policer_rate_bps),
+        burst_bytes=_framed(path.policer_burst_bytes.value),
+        random_loss_share=share,
+    )
+
+
+def _range(estimate: Estimate) -> tuple[float, float] | None:
+    low, high = _framed(estimate.low), _framed(estimate.high)
+    return None if estimate.value is not None or low is None or high is None else (low, high)
+
+
+def _framed(value: float | None) -> float | None:
+    """Return a rate or a size with the bytes of Ethernet headers, as queues and lines count them."""
+    return None if value is None else value * FRAME_BYTES / IP_BYTES
 
 
 def _between(row: Mapping[str, Any]) -> Between:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dragstrip.diagnosis import advice, asked, findings, sources, trials
 from dragstrip.diagnosis.evidence import Evidence, Seen, fact_document, gathered
+from dragstrip.diagnosis.finding import Finding
 from dragstrip.diagnosis.wording import shown
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import appearing, expect_folder, write_json
@@ -117,7 +118,7 @@ def _named(proposals: Sequence[advice.Advice]) -> dict[str, trials.Setup]:
 
 def _document(
     evidence: Evidence,
-    found: Sequence[findings.Finding],
+    found: Sequence[Finding],
     proposals: Sequence[advice.Advice],
     refused: Sequence[str],
     setups: Mapping[str, trials.Setup],
@@ -168,7 +169,7 @@ def _document(
     }
 
 
-def _differs(evidence: Evidence, finding: findings.Finding, before: trials.Measured) -> str | None:
+def _differs(evidence: Evidence, finding: Finding, before: trials.Measured) -> str | None:
     """Return how far the path, simulated as it was found, is from what was measured, if that is much."""
     if evidence.simulated:
         return None
@@ -196,7 +197,7 @@ def _differs(evidence: Evidence, finding: findings.Finding, before: trials.Measu
     )
 
 
-def verdict(found: Sequence[findings.Finding], told: Sequence[Mapping[str, Any]]) -> str:
+def verdict(found: Sequence[Finding], told: Sequence[Mapping[str, Any]]) -> str:
     """Return the diagnosis in one sentence."""
     wrong = [finding for finding in found if finding.certainty != "cannot know"]
     if not wrong:

@@ -13,12 +13,11 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
 from dragstrip.experiment.types import Experiment
 from dragstrip.inference.path import Estimate, PathEstimate
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.results.standings import quantity
+from dragstrip.scenario.paths import FRAME_BYTES, IP_BYTES
 
 Options: TypeAlias = dict[str, Any]
 
-IP_BYTES = FRAME_BYTES - 14
-"""A full packet at the IP layer."""
 FRAME = FRAME_BYTES / IP_BYTES
 """Bytes of a full frame for one at the IP layer."""
 BUFFER_BDP_MAX = 10.0
@@ -180,12 +179,12 @@ def _buffer(
     high = max(low, estimate.high or BUFFER_BDP_MAX * middle.bdp_bytes)
     if estimate.low and estimate.high:
         assumed.append(
-            f"buffer: {estimate.reason}; the middle of {low / 1e3:.3g} to {high / 1e3:.3g} kB is taken"
+            f"buffer: {estimate.reason}; the middle of {quantity.size(low)} to {quantity.size(high)} is taken"
         )
         return (low + high) / 2, low, high
     assumed.append(
-        f"buffer: {estimate.reason or 'not known'}; {low / 1e3:.3g} kB were in use, "
-        f"up to {high / 1e3:.3g} kB are tried"
+        f"buffer: {estimate.reason or 'not known'}; {quantity.size(low)} were in use, "
+        f"up to {quantity.size(high)} are tried"
     )
     if middle.loss < LOSS_MIN and path.queue == "cannot tell":
         return (low, None, high) if lost else (high, low, None)

@@ -1,0 +1,62 @@
+"""A finding: what is wrong on a path or cannot be known, how sure that is, and what would tell more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from dragstrip.diagnosis.evidence import Evidence, Fact, Queue, fact_document
+from dragstrip.diagnosis.wording import said
+
+Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
+Complaint: TypeAlias = Literal["delay", "goodput", "loss", ""]
+
+IDLE_PING = "ping -c 20 HOST    # while nothing else runs"
+LOADED_PING = "iperf3 -c HOST -t 30 -J > load.json & ping -D -i 0.2 -c 140 HOST > loaded.txt"
+THROUGHPUT = "iperf3 -c HOST -t 30 -J > iperf3.json"
+LISTING = "tc -s qdisc show > listing.txt; tc -s class show >> listing.txt    # on the router"
+SS = "date +%s.%N; ss -tin    # on the sending host: app_limited, sndbuf_limited, rwnd_limited"
+POLICED = "iperf3 -c HOST -u -b RATE -t 10    # a policer loses nothing below its rate"
+NOISY = "iperf3 -c HOST -u -b RATE -t 10    # RATE a tenth: a noisy link loses, too"
+CAPTURE = "tcpdump -i eth0 -s 128 -w sender.pcap tcp and host HOST    # on the sending host"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, or that cannot be known."""
+
+    name: str
+    template: str
+    certainty: Certainty
+    figures: dict[str, float | str]
+    evidence: tuple[Fact, ...] = ()
+    complaint: Complaint = ""
+    """The quantity that a change must improve."""
+    measure: str = ""
+    """A command line that would tell more."""
+    queue: Queue | None = None
+    """The queue that it is about, if that is not the one that matters most."""
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words, with its figures."""
+        return said(self.template, self.figures)
+
+    def document(self) -> dict[str, Any]:
+        """Return the finding as JSON."""
+        return {
+            "name": self.name,
+            "sentence": self.sentence,
+            "certainty": self.certainty,
+            "figures": self.figures,
+            "evidence": [fact_document(fact) for fact in self.evidence],
+            "measure": self.measure or None,
+        }
+
+
+def facts_of(evidence: Evidence, queue: Queue, *names: str) -> Iterator[Fact]:
+    """Yield the facts of these names about a queue."""
+    for fact in evidence.facts:
+        if fact.name in names and (fact.source, fact.place) == (queue.source, queue.place):
+            yield fact
