@@ -108,8 +108,14 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         };
         add(&what, told, ok, &expected, refused);
     }
+    let kept = facts.clock_error_ns.map_or_else(
+        || "kept by nothing (no chronyd, ntpd or phc2sys)".to_owned(),
+        |error| {
+            format!("kept, off by {:.2} ms at most by its kernel's estimate", error as f64 / 1e6)
+        },
+    );
     let told = format!(
-        "{:.1} ms ahead, known to {:.2} ms",
+        "{:.1} ms ahead, known to {:.2} ms; {kept}",
         clock.offset_ns as f64 / 1e6,
         clock.error_ns as f64 / 1e6
     );
