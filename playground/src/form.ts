@@ -11,15 +11,14 @@ export interface Form extends Record<TextField, string> {
   more: Record<string, unknown>;
 }
 
+const nothing = Object.fromEntries(TEXTS.map((field) => [field, ""])) as Record<TextField, string>;
+
 export const FIRST: Form = {
+  ...nothing,
   algorithms: ["cubic", "vegas"],
   rate: "10mbit",
   rtt: "40ms",
   queue: "pfifo limit 100",
-  loss: "",
-  jitter: "",
-  up_rate: "",
-  stagger: "",
   duration: "30s",
   seed: "1",
   together: true,

@@ -489,7 +489,9 @@ function App() {
             <Queue />
             <Field field="loss" label="Loss" kind="percent" least={0.001} greatest={20} />
             <Field field="jitter" label="Jitter" kind="time" least={1e5} greatest={1e8} />
+            <Field field="netem" label="Impairment (netem)" />
             <Field field="up_rate" label="Rate of the up-link" kind="rate" least={1e5} greatest={1e9} />
+            <Field field="up_netem" label="Impairment of the up-link (netem)" />
           </fieldset>
           <Flows />
           <fieldset>

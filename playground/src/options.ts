@@ -1,9 +1,9 @@
 // The fields of the page's form. Generated: `cargo xtask generate`; the table is in crates/experiment/src/race.rs.
 
-export type TextField = "rate" | "rtt" | "queue" | "duration" | "stagger" | "loss" | "jitter" | "up_rate" | "seed";
+export type TextField = "rate" | "rtt" | "queue" | "duration" | "stagger" | "loss" | "jitter" | "netem" | "up_rate" | "up_netem" | "seed";
 
 /** Options with a field of text. */
-export const TEXTS: readonly TextField[] = ["rate", "rtt", "queue", "duration", "stagger", "loss", "jitter", "up_rate", "seed"];
+export const TEXTS: readonly TextField[] = ["rate", "rtt", "queue", "duration", "stagger", "loss", "jitter", "netem", "up_rate", "up_netem", "seed"];
 
 /** What each option does, in one sentence. */
 export const ABOUT: Record<TextField, string> = {
@@ -14,6 +14,8 @@ export const ABOUT: Record<TextField, string> = {
   stagger: "Time between the starts of a run's flows, such as 5s.",
   loss: "Random packet loss behind the bottleneck, such as 1%.",
   jitter: "Jitter: each packet is delayed by 0 to twice this, such as 5ms, and may be overtaken.",
+  netem: "Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together).",
   up_rate: "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
+  up_netem: "Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) or 'loss 10%'.",
   seed: "Seed of the random numbers, of the first repeat.",
 };

@@ -328,6 +328,33 @@ def test_links_change_as_in_the_simulator() -> None:
     assert totals[0]["retransmits"] == pytest.approx(totals[1]["retransmits"], abs=3)
 
 
+def test_acks_wait_for_slots_as_in_the_simulator() -> None:
+    scenario = race("reno", duration="6s", up_netem="slot 20ms limit 10000")
+    means = []
+    for recording in (vm.emulate(scenario), simulate(scenario)):
+        times = [time / 1e6 for time in recording["rtts"]["time_ns"].to_pylist()]
+        # ARP, the handshake and the first segment cross the empty path: 40 ms and a slot each.
+        assert times[0] == pytest.approx(180, abs=0.5)
+        late = [time for time in times if time > 2000]
+        starts = [late[0]] + [after for before, after in itertools.pairwise(late) if after - before > 1]
+        gaps = [after - before for before, after in itertools.pairwise(starts)]
+        assert min(gaps) > 19.9
+        # The next slot is counted from an ACK, of which one comes per packet of the bottleneck, 1.21 ms, or two.
+        assert max(gaps) < 23
+        means.append(len(late) / len(starts))
+    assert means[0] == pytest.approx(means[1], rel=0.05)
+
+
+def test_packets_of_a_slot_are_a_rate_as_in_the_simulator() -> None:
+    scenario = race("reno", duration="6s", netem="slot 5ms 15ms packets 5 limit 10000", seed=3)
+    rates = []
+    for recording in (vm.emulate(scenario), simulate(scenario)):
+        rows = recording["received"].to_pylist()
+        rates.append(sum(row["new_bytes"] for row in rows if row["time_ns"] > 1e9) * 8 / 5)
+    # Five packets in 10 ms on average; of 500 draws of a deviation of 2.9 ms the mean has one of 1.3 %.
+    assert rates == pytest.approx([5 * 1448 * 8 / 0.010] * 2, rel=0.04)
+
+
 def test_a_video_is_played_by_the_same_player_as_in_the_simulator() -> None:
     """Once the throughput is known: before that, a segment's depends on slow start, in which the two differ."""
     scenario = race("cubic", duration="30s", rate="5mbit", queue="4bdp", workload="video-throughput")

@@ -176,7 +176,8 @@ fn idle_round_trips(
         let wanted = (there + back) as i64;
         network.places[from].enter()?;
         let mut pinger = Pinger::open(0xffff, plan.nodes[to].address, 64)?;
-        let slack = wanted / 50 + 1_000_000 + serialisation_ns(scenario);
+        let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
+        let slack = wanted / 50 + 1_000_000 + serialisation_ns(scenario) + slots;
         let mut answers = Vec::new();
         for _ in 0..PINGS {
             pinger.send(0);

@@ -253,7 +253,21 @@ impl Plan {
         least
     }
 
-    /// The delay that packets of a path meet, and whether every packet meets the same one.
+    /// How long a packet of a path may wait for slots.
+    pub fn slots_ns(&self, from: usize, to: usize) -> u64 {
+        let (mut at, mut total) = (from, 0);
+        while at != to {
+            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
+            let Some(&(_, hop)) = route else { break };
+            if let QdiscSpec::Netem(spec) = &self.hops[hop].qdisc {
+                total += spec.slot_wait_ns();
+            }
+            at = self.hops[hop].to;
+        }
+        total
+    }
+
+    /// The delay that packets of a path meet, and whether every packet meets the same one, slots aside.
     pub fn delay_ns(&self, from: usize, to: usize) -> (u64, bool) {
         let (mut at, mut total, mut constant) = (from, 0, true);
         while at != to {

@@ -194,6 +194,15 @@ pub const OPTIONS: &[RaceOption] = &[
         ..PLAIN
     },
     RaceOption {
+        name: "netem",
+        metavar: "WORDS",
+        help: "Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and \
+               released together).",
+        place: Place::Field("path.netem"),
+        on_page: true,
+        ..PLAIN
+    },
+    RaceOption {
         name: "up_rate",
         metavar: "RATE",
         help: "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
@@ -221,6 +230,15 @@ pub const OPTIONS: &[RaceOption] = &[
         metavar: "QUEUE",
         help: "Queue of the return path.",
         place: Place::Field("path.up_queue"),
+        ..PLAIN
+    },
+    RaceOption {
+        name: "up_netem",
+        metavar: "WORDS",
+        help: "Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) \
+               or 'loss 10%'.",
+        place: Place::Field("path.up_netem"),
+        on_page: true,
         ..PLAIN
     },
     RaceOption {

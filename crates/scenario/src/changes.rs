@@ -118,18 +118,17 @@ impl Scenario {
     }
 
     /// What is behind a link's line: its netem, or one that its changes need. Where the delay changes, netem makes it, for there packets
-    /// overtake.
+    /// overtake; and where it has slots, for they open by when packets are due.
     #[must_use]
     pub fn netem_behind(&self, link: &LinkSpec) -> Option<Box<NetemSpec>> {
         let own = || link.netem.clone();
-        if self.changes.is_empty() {
-            return own();
-        }
-        let changes = self.changes_of(&link.name);
-        let delay = changes.iter().any(|change| change.delay_ns.is_some());
-        let loss = changes.iter().any(|change| change.loss.is_some());
-        let mut netem = own().or_else(|| (delay || loss).then(nothing))?;
-        if delay {
+        let delays = self.netem_delays(link);
+        let changed = || {
+            let loss = |change: &ChangeSpec| change.link == link.name && change.loss.is_some();
+            delays || self.changes.iter().any(loss)
+        };
+        let mut netem = own().or_else(|| changed().then(nothing))?;
+        if delays {
             netem.delay_ns = netem.delay_ns.saturating_add(link.delay_ns);
         }
         Some(netem)
@@ -137,8 +136,10 @@ impl Scenario {
 
     /// Whether the netem behind a link makes its delay.
     #[must_use]
-    pub fn delay_changes(&self, link: &LinkSpec) -> bool {
-        self.changes.iter().any(|change| change.link == link.name && change.delay_ns.is_some())
+    pub fn netem_delays(&self, link: &LinkSpec) -> bool {
+        let changes = |change: &ChangeSpec| change.link == link.name && change.delay_ns.is_some();
+        link.netem.as_ref().is_some_and(|netem| netem.has_slots())
+            || self.changes.iter().any(changes)
     }
 
     /// Mean rate of a link over the part of the run from `from_ns` to `to_ns`; while it is down it carries nothing. None where it has no rate at

@@ -70,7 +70,7 @@ fn stages<'a>(
         let mut mine = vec![drafts.len() as u32];
         let behind = scenario.netem_behind(link);
         let delay = Duration::from_nanos(link.delay_ns);
-        let after_netem = if scenario.delay_changes(link) { Duration::ZERO } else { delay };
+        let after_netem = if scenario.netem_delays(link) { Duration::ZERO } else { delay };
         drafts.push(Draft {
             discipline: link.qdisc.build(&Streams::of_link(scenario.seed, &link.name)),
             line: link.rate_bps.map(|bps| (rate(bps), link.overhead_bytes)),

@@ -1,7 +1,7 @@
 //! Neighbours whose addresses are not known yet: which ARP exchanges a run begins with.
 
 use crate::network::Resolution;
-use dragstrip_scenario::{Scenario, Topology};
+use dragstrip_scenario::{NetemSpec, Scenario, Topology};
 use dragstrip_units::Duration;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,9 @@ pub(crate) fn resolutions(
     }
     let delay = |index: usize| {
         let link = &scenario.links[index];
-        link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns)
+        // Alone on the way, an answer waits for a slot.
+        let netem = |netem: &NetemSpec| netem.delay_ns + netem.slot_wait_ns();
+        link.delay_ns + link.netem.as_deref().map_or(0, netem)
     };
     for index in 0..scenario.links.len() {
         let (from, to) = topology.ends(index);

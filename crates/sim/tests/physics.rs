@@ -361,6 +361,29 @@ fn a_periodic_loss_takes_every_hundredth() {
 // ---- what applications ask for ----
 
 /// Bits in 20 s over 100 Mbit/s and a round trip of 50 ms of a flow whose ends ask for these buffers.
+/// ACKs that are held and let go together come in bunches, a slot apart; so many packets a slot are a rate.
+#[test]
+fn packets_wait_for_slots() {
+    let with = |link: usize, words: &str| {
+        let mut scenario = dumbbell(1, shaped(10_000_000, bfifo(1 << 20)), 20 * MS, 20);
+        scenario.flows.push(flow("s0", "d", "reno"));
+        let netem = NetemSpec::parse_text(words).unwrap();
+        scenario.links[link].netem = Some(Box::new(netem));
+        assert_eq!(scenario.validate(), Ok(()));
+        run(&scenario)
+    };
+    let (down, up) = (2, 3);
+    let bunched = with(up, "slot 20ms limit 10000");
+    let times = numbers(&bunched, "rtts", "time_ns");
+    let late = times.iter().filter(|time| **time > 5_000 * MS as i64).collect::<Vec<_>>();
+    let gaps = late.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0);
+    // The next slot is counted from the first ACK that comes after one: a bottleneck's packet or two later, at most.
+    assert!(gaps.clone().all(|gap| (20 * MS as i64..23 * MS as i64).contains(&gap)));
+    assert!(gaps.count() > 600);
+    let limited = with(down, "slot 20ms packets 4 limit 10000");
+    within(goodput_bps(&limited, 0, 5), 4.0 * PAYLOAD * 8.0 / 0.020, 0.01);
+}
+
 fn asked(send: Option<u32>, receive: Option<u32>, sysctl: &[(&str, &str)]) -> f64 {
     let bottleneck = LinkSpec { rate_bps: Some(100_000_000), ..link("r", "d") };
     let mut scenario = dumbbell(1, bottleneck, 50 * MS, 20);

@@ -174,6 +174,16 @@ OPTIONS: tuple[RaceOption, ...] = (
         "path.jitter",
     ),
     RaceOption(
+        "netem",
+        "--netem",
+        "text",
+        "WORDS",
+        "",
+        "Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together).",
+        "",
+        "path.netem",
+    ),
+    RaceOption(
         "up_rate",
         "--up-rate",
         "text",
@@ -212,6 +222,16 @@ OPTIONS: tuple[RaceOption, ...] = (
         "Queue of the return path.",
         "",
         "path.up_queue",
+    ),
+    RaceOption(
+        "up_netem",
+        "--up-netem",
+        "text",
+        "WORDS",
+        "",
+        "Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) or 'loss 10%'.",
+        "",
+        "path.up_netem",
     ),
     RaceOption(
         "link",
@@ -366,6 +386,8 @@ class RaceOptions(TypedDict, total=False):
     """Random packet loss behind the bottleneck, such as 1%."""
     jitter: str | None
     """Jitter: each packet is delayed by 0 to twice this, such as 5ms, and may be overtaken."""
+    netem: str | None
+    """Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together)."""
     up_rate: str | None
     """Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways."""
     up_medium: str | None
@@ -374,6 +396,8 @@ class RaceOptions(TypedDict, total=False):
     """Recorded link of the return path, instead of a rate."""
     up_queue: str | None
     """Queue of the return path."""
+    up_netem: str | None
+    """Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) or 'loss 10%'."""
     link: str | None
     """Bottleneck: htb, a shaper as tc sets it up (the default), or wire, an ideal store-and-forward link."""
     ecn: bool

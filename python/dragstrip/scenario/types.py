@@ -567,6 +567,14 @@ class NetemQdisc(Model):
     """Only every `gap`-th packet may overtake; 0: no reordering."""
     rate_bps: UInt64 | None = None
     """netem's own rate."""
+    slot_ns: UInt64 | None = None
+    """Packets wait for a slot: the least time to the next one."""
+    slot_max_ns: UInt64 | None = None
+    """The greatest time to the next slot; the time is drawn uniformly. None: as the least."""
+    slot_packets: UInt32 | None = None
+    """Packets of a slot. None: any number."""
+    slot_bytes: UInt32 | None = None
+    """Bytes of a slot, whose last packet may go beyond. None: any number."""
     ecn: StrictBool = False
     """Mark ECN-capable packets instead of losing them."""
 
@@ -635,6 +643,14 @@ class NetemSpec(Model):
     """Only every `gap`-th packet may overtake; 0: no reordering."""
     rate_bps: UInt64 | None = None
     """netem's own rate."""
+    slot_ns: UInt64 | None = None
+    """Packets wait for a slot: the least time to the next one."""
+    slot_max_ns: UInt64 | None = None
+    """The greatest time to the next slot; the time is drawn uniformly. None: as the least."""
+    slot_packets: UInt32 | None = None
+    """Packets of a slot. None: any number."""
+    slot_bytes: UInt32 | None = None
+    """Bytes of a slot, whose last packet may go beyond. None: any number."""
     ecn: StrictBool = False
     """Mark ECN-capable packets instead of losing them."""
 

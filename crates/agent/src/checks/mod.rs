@@ -140,7 +140,9 @@ impl<'a> Path<'a> {
 
     /// One way, on average, and what chance may add to it.
     fn delay_ns(&self) -> i64 {
-        let chance = |link: &LinkSpec| link.netem.as_ref().map_or(0, |netem| 4 * netem.jitter_ns);
+        let chance = |link: &LinkSpec| {
+            link.netem.as_ref().map_or(0, |netem| 4 * netem.jitter_ns + netem.slot_wait_ns())
+        };
         self.facts.idle_rtt_ns as i64
             + self.links.iter().map(|link| chance(link) as i64).sum::<i64>()
     }

@@ -15,21 +15,26 @@
 //! packets. With a `rate` packets stay in order: `due = max(last due, now + delay) + len / rate`,
 //! and the limit counts what is delayed together with what waits for the rate.
 //!
+//! With `slot` the delay line opens for a moment only, as where a medium or an interface aggregates packets: what is
+//! due leaves together, up to so many packets and bytes, and what is left waits for the next slot.
+//!
 //! Departures from the kernel:
 //! - a corrupted packet takes its place in the delay line and is dropped when due, where in a network its
 //!   receiver's checksum would do it; links behind do not carry it, and the few flips
 //!   that no checksum covers (source MAC address) are not spared;
 //! - a copy enters this netem again, in the kernel the interface's root discipline (the same thing
 //!   for netem at the root or below htb);
-//! - left out: slots, cell sizes, a child discipline.
+//! - left out: slots by a distribution, cell sizes, a child discipline.
 
 mod delay_line;
 mod distribution;
 mod random;
+mod slots;
 pub mod spec;
 
 pub use distribution::Distribution;
 pub use random::Loss;
+pub use slots::Slot;
 pub use spec::{DelayDistribution, LossModel, NetemSpec};
 
 use crate::contract::Change;
@@ -38,6 +43,7 @@ use delay_line::{DelayLine, Delayed};
 use distribution::{Shape, table};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use random::{Chance, Correlated, LossProcess};
+use slots::Slots;
 
 /// A netem as `tc qdisc add ... netem` describes it. Probabilities and correlations from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +80,8 @@ pub struct Config {
     pub gap: u32,
     /// Packets also take their length at this rate, one after the other.
     pub rate: Option<Rate>,
+    /// When the delay line opens, and for how much; none: always.
+    pub slot: Option<Slot>,
 }
 
 impl Default for Config {
@@ -95,6 +103,7 @@ impl Default for Config {
             reorder_correlation: 0.0,
             gap: 0,
             rate: None,
+            slot: None,
         }
     }
 }
@@ -118,6 +127,7 @@ pub struct Netem {
     delayed_in_row: u32,
     bytes_per_second: Option<u64>,
     line: DelayLine,
+    slots: Option<Slots>,
     /// Reordered packets, the newest last: it leaves first (`__qdisc_enqueue_head`).
     ahead: Vec<Delayed>,
     ahead_bytes: u64,
@@ -152,6 +162,7 @@ impl Netem {
             delayed_in_row: 0,
             bytes_per_second: config.rate.map(|rate| (rate.bits_per_second() / 8).max(1)),
             line: DelayLine::default(),
+            slots: config.slot.map(Slots::new),
             ahead: Vec::new(),
             ahead_bytes: 0,
             stream,
@@ -222,7 +233,23 @@ impl Netem {
             self.ahead_bytes -= u64::from(delayed.item.len);
             return Some(delayed);
         }
-        self.line.pop_due(now)
+        if let (Some(slots), Some(due)) = (&mut self.slots, self.line.next_due()) {
+            slots.before(due, now, &mut self.stream);
+            if !slots.is_open(now) {
+                return None;
+            }
+        }
+        let delayed = self.line.pop_due(now)?;
+        if let Some(slots) = &mut self.slots {
+            slots.passed(delayed.item.len, now, &mut self.stream);
+        }
+        Some(delayed)
+    }
+
+    /// When a packet can leave next.
+    fn wait(&self) -> Dequeue {
+        let Some(due) = self.line.next_due() else { return Dequeue::Empty };
+        Dequeue::Wait(self.slots.as_ref().map_or(due, |slots| due.max(slots.opens())))
     }
 }
 
@@ -238,7 +265,7 @@ impl Qdisc for Netem {
             }
             sink.dropped(item, DropReason::Corrupt);
         }
-        self.line.next_due().map_or(Dequeue::Empty, Dequeue::Wait)
+        self.wait()
     }
 
     fn backlog(&self) -> Backlog {
@@ -246,7 +273,7 @@ impl Qdisc for Netem {
         Backlog { bytes: bytes + self.ahead_bytes, packets: packets + self.ahead.len() as u32 }
     }
 
-    fn change<S: Sink>(&mut self, change: Change, _now: Instant, _sink: &mut S) {
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, _sink: &mut S) {
         match change {
             Change::DelayNs(ns) => self.delay_ns = ns.min(i64::MAX as u64 / 4) as i64,
             Change::Loss(probability) => {
@@ -254,7 +281,11 @@ impl Qdisc for Netem {
                 self.loss = LossProcess::new(loss, &mut self.stream);
             }
             Change::LimitPackets(limit) => self.limit = limit,
-            Change::RateBps(_) | Change::LimitBytes(_) => {}
+            Change::RateBps(_) | Change::LimitBytes(_) => return,
+        }
+        // The kernel is told all of it anew (`get_slot`).
+        if let Some(slots) = &mut self.slots {
+            slots.restart(now);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! netem in words, checks and the kernel's form (`q_netem.c`).
 
-use super::{Config, Distribution, Loss, Netem, table as distribution_table};
+use super::{Config, Distribution, Loss, Netem, Slot, table as distribution_table};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::netlink::{self, TICK_NS, Writer, saturated, words};
 use crate::table::{self, Draft, Given, Layout, Place, Plain, Word};
-use crate::table::{packets, rate, share, switch, table, text, time, whole};
+use crate::table::{packets, rate, share, size_u32, switch, table, text, time, whole};
 use crate::tc::{Text, Words, share_unless_zero, unknown, unreadable, wrong};
 use crate::token_rate;
 use dragstrip_units::{Duration, Problem, Report, format_percent};
@@ -72,6 +72,20 @@ table! {
         #[serde(default)]
         rate_bps: Option<u64> = None =>
             rate("rate").alone("no overhead or cell size: the simulator does not model them"),
+        /// Packets wait for a slot: the least time to the next one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot_ns: Option<u64> = None => time("slot"),
+        /// The greatest time to the next slot; the time is drawn uniformly. None: as the least.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot_max_ns: Option<u64> = None => time("").called("MAX").behind()
+            .at_least_of("slot_ns", |spec: &NetemSpec| spec.slot_ns.unwrap_or(0)),
+        /// Packets of a slot. None: any number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot_packets: Option<u32> = None =>
+            packets("packets").at_least(1).at_most(SLOT_MAX),
+        /// Bytes of a slot, whose last packet may go beyond. None: any number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot_bytes: Option<u32> = None => size_u32("bytes").at_least(1).at_most(SLOT_MAX),
         /// Mark ECN-capable packets instead of losing them.
         #[serde(default)]
         ecn: bool = false => switch(&[("ecn", true)]).after("loss"),
@@ -105,6 +119,9 @@ const LOSS: Word<NetemSpec> = Word::new(
     };
     Some(share.to_ne_bytes().to_vec())
 });
+
+/// What the kernel takes for no limit of a slot.
+const SLOT_MAX: u32 = i32::MAX as u32;
 
 /// Whole ticks of the packet scheduler.
 fn ticks(ns: u64) -> u64 {
@@ -185,6 +202,30 @@ impl NetemSpec {
         }
     }
 
+    fn slot(&self) -> Option<Slot> {
+        let min = self.slot_ns?;
+        let max = self.slot_max_ns.unwrap_or(min);
+        // Of two zeros the kernel makes no slots.
+        (max > 0).then(|| Slot {
+            min: Duration::from_nanos(min),
+            max: Duration::from_nanos(max),
+            packets: self.slot_packets.unwrap_or(SLOT_MAX),
+            bytes: self.slot_bytes.unwrap_or(SLOT_MAX),
+        })
+    }
+
+    /// How long a packet that is due waits for its slot, at most, if slots have no limits.
+    #[must_use]
+    pub fn slot_wait_ns(&self) -> u64 {
+        self.slot().map_or(0, |slot| slot.max.as_nanos())
+    }
+
+    /// Whether packets wait for slots, so that when they leave depends on when the delay line is asked.
+    #[must_use]
+    pub fn has_slots(&self) -> bool {
+        self.slot().is_some()
+    }
+
     /// tc's own checks once all words are read.
     fn consistent(mut self, shaped: bool) -> Result<Self, Problem> {
         if shaped && (self.delay_ns == 0 || self.jitter_ns == 0) {
@@ -192,6 +233,11 @@ impl NetemSpec {
                 "\"distribution\" alone",
                 "delay and jitter too: \"delay 100ms 10ms\"",
             ));
+        }
+        let limited = self.slot_packets.is_some() || self.slot_bytes.is_some();
+        if self.slot_ns.is_none() && limited {
+            let expected = "the slot too: \"slot 5ms packets 10\"";
+            return Err(wrong("\"packets\" or \"bytes\" without \"slot\"", expected));
         }
         if self.reorder > 0.0 {
             if self.delay_ns == 0 {
@@ -225,12 +271,14 @@ impl Configuration for NetemSpec {
         "netem delay 0ms 0ms 5% duplicate 0% 6% reorder 0% 7%",
         "netem loss 0% ecn",
         "netem loss every 100",
+        "netem delay 40ms slot 800us 4ms packets 32 bytes 65535b",
+        "netem slot 5ms",
         "netem delay 1ms reorder 25% 50% gap 5 duplicate 1% 2% corrupt 3% loss 3.3% 1% ecn rate 9kbit",
     ];
     const EXTREMES: &'static [&'static str] =
         &["netem rate {}bit limit 1000", "netem delay 4000s 3000s limit 4294967295"];
     const LAYOUT: Layout = Layout::Structure(24);
-    const UNMODELLED: &'static [&'static str] = &["slot", "seed"];
+    const UNMODELLED: &'static [&'static str] = &["seed"];
 
     fn complete(self, given: &Given<'_>) -> Result<Self, Problem> {
         if self.ecn && !given.has("loss") {
@@ -249,6 +297,7 @@ impl Configuration for NetemSpec {
                 || self.gap > 0
                 || self.reorder > 0.0,
             draws: self.jitter_ns > 0
+                || self.slot().is_some_and(|slot| slot.max > slot.min)
                 || !matches!(self.loss, LossModel::None | LossModel::Every { .. })
                 || [self.duplicate, self.corrupt, self.reorder].iter().any(|chance| *chance > 0.0),
             ..Facts::queue(Buffer::packets(self.limit_packets))
@@ -281,6 +330,7 @@ impl Configuration for NetemSpec {
             reorder_correlation: self.reorder_correlation,
             gap: self.gap,
             rate: self.rate_bps.map(token_rate::rate),
+            slot: self.slot(),
         };
         Box::new(Netem::new(config, streams.named(Self::KIND)))
     }
@@ -332,6 +382,16 @@ impl Configuration for NetemSpec {
         if self.ecn {
             body.u32(7, 1); // TCA_NETEM_ECN
         }
+        if let Some(slot) = self.slot() {
+            let limit = |limit: u32| if limit == SLOT_MAX { 0 } else { limit };
+            // struct tc_netem_slot: the two times, packets, bytes, and a distribution that is not used.
+            let mut value = Vec::new();
+            value.extend(slot.min.as_nanos().to_ne_bytes());
+            value.extend(slot.max.as_nanos().to_ne_bytes());
+            value.extend(words(&[limit(slot.packets), limit(slot.bytes)]));
+            value.extend([0_u8; 16]);
+            body.bytes(12, &value); // TCA_NETEM_SLOT
+        }
         if self.jitter_ns > 0
             && let Some(table) = distribution_table(self.distribution())
         {
@@ -359,8 +419,15 @@ impl Configuration for NetemSpec {
         let order = (scope.share(0.3), scope.share(0.5), prop_oneof![Just(0), 1..5_u32]);
         let limit_packets = scope.choose(0_u32..200, 1..1000_u32);
         let rest = (limit_packets, prop::option::weighted(0.2, scope.rate_bps()), any::<bool>());
-        (delays, harms, order, rest)
-            .prop_map(|(delays, harms, order, rest)| Self {
+        let limits =
+            (prop::option::of(1..100_u32), prop::option::of(1..1_000_000_u32), prop::bool::ANY);
+        let slot = prop::option::weighted(0.3, (0..20 * MS, 0..20 * MS, limits));
+        (delays, harms, order, rest, slot)
+            .prop_map(|(delays, harms, order, rest, slot)| Self {
+                slot_ns: slot.map(|slot| slot.0),
+                slot_max_ns: slot.filter(|slot| slot.2.2).map(|slot| slot.0 + slot.1),
+                slot_packets: slot.and_then(|slot| slot.2.0),
+                slot_bytes: slot.and_then(|slot| slot.2.1),
                 limit_packets: rest.0,
                 delay_ns: delays.0,
                 jitter_ns: delays.1,

@@ -1,6 +1,6 @@
 //! netem against the reference vectors, and its statistics with fixed seeds.
 
-use super::{Config, Distribution, Loss, Netem};
+use super::{Config, Distribution, Loss, Netem, Slot};
 use crate::contract::{Dequeue, DropReason, Ecn, Item, PacketId, Qdisc};
 use crate::testing::Log;
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -232,4 +232,85 @@ fn jitter_below_zero_means_at_once_not_before() {
     let left = pass(config, 2_000, Duration::from_millis(1), &mut Log::default());
     assert_eq!(left.len(), 2_000);
     assert!(left.iter().all(|&(_, sent, at)| at >= sent && at <= sent + 11_000_000));
+}
+
+/// Packets 1 ms apart, each asked for at once as `__dev_xmit_skb` does: the kernel's own arithmetic by hand.
+#[test]
+fn what_is_due_leaves_together_when_a_slot_opens() {
+    let slot = |packets| Slot {
+        min: Duration::from_millis(5),
+        max: Duration::from_millis(5),
+        packets,
+        bytes: i32::MAX as u32,
+    };
+    let leaving = |slot: Slot, delay_ms: u64| {
+        let (mut log, delay) = (Log::default(), Duration::from_millis(delay_ms));
+        let mut netem = netem(Config { slot: Some(slot), delay, ..Config::default() });
+        let mut left: Vec<(u32, u64)> = Vec::new();
+        let mut wake = Instant::NEVER;
+        for id in 0..13_u64 {
+            let now = Instant::ZERO + Duration::from_millis(100 + id);
+            let arrives = id < 12;
+            let end = if arrives { now } else { Instant::NEVER };
+            loop {
+                let at = wake.min(end);
+                if at == Instant::NEVER {
+                    break;
+                }
+                if at == now && arrives {
+                    let _ = netem.enqueue(frame(id as u32), now, &mut log);
+                }
+                wake = Instant::NEVER;
+                loop {
+                    match netem.dequeue(at, &mut log) {
+                        Dequeue::Packet(item) => {
+                            left.push((item.packet.0, at.as_nanos() / 1_000_000 - 100));
+                        }
+                        Dequeue::Wait(until) => {
+                            wake = until;
+                            break;
+                        }
+                        Dequeue::Empty => break,
+                    }
+                }
+                if at == end {
+                    break;
+                }
+            }
+        }
+        left.iter().map(|left| left.1).collect::<Vec<u64>>()
+    };
+    let any = u32::MAX >> 1;
+    // The first packet finds the slot of long ago over: the next one opens 5 ms later, and takes what came until then.
+    assert_eq!(leaving(slot(any), 0), [5, 5, 5, 5, 5, 5, 11, 11, 11, 11, 11, 11]);
+    // Two a slot: the next one is counted from when the second left.
+    assert_eq!(leaving(slot(2), 0), [5, 5, 10, 10, 15, 15, 20, 20, 25, 25, 30, 30]);
+    // Each question before the first is due at 20 draws a slot anew, and so does the one at 20: the slot of 16 is over.
+    assert_eq!(leaving(slot(any), 20), [25, 25, 25, 25, 25, 25, 30, 30, 30, 30, 30, 35]);
+}
+
+#[test]
+fn a_slots_time_is_drawn_between_its_bounds_and_its_bytes_are_counted() {
+    let slot = Slot {
+        min: Duration::from_millis(2),
+        max: Duration::from_millis(10),
+        packets: u32::MAX >> 1,
+        bytes: 4 * 1514,
+    };
+    let config = Config { limit: u32::MAX, slot: Some(slot), ..Config::default() };
+    let (mut netem, mut log) = (netem(config), Log::default());
+    for id in 0..40_000 {
+        let _ = netem.enqueue(frame(id), Instant::ZERO + Duration::from_millis(1), &mut log);
+    }
+    let left = drain(&mut netem, Instant::ZERO + Duration::from_millis(1), &mut log);
+    assert!(left.iter().enumerate().all(|(at, left)| left.0 == at as u32), "none overtakes");
+    let slots: Vec<_> = left.chunks(4).collect();
+    assert!(slots.iter().all(|slot| slot.iter().all(|left| left.1 == slot[0].1)));
+    let gaps = slots
+        .windows(2)
+        .map(|pair| (pair[1][0].1.as_nanos() - pair[0][0].1.as_nanos()) as f64 / 1e6);
+    assert!(gaps.clone().all(|ms| (2.0..10.0).contains(&ms)));
+    let (mean, deviation) = mean_and_deviation(gaps);
+    // Uniform: 8 / sqrt(12) = 2.309; of 9999 draws the mean's own deviation is 0.023.
+    assert!((mean - 6.0).abs() < 0.07 && (deviation - 2.309).abs() < 0.05, "{mean} {deviation}");
 }
