@@ -550,6 +550,26 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
 
 
 @pytest.mark.usefixtures("another")
+def test_rows_that_read_phases_are_left_out_where_a_kernel_tells_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dragstrip.passport.command import Asked, make
+
+    figure = replace(GOODPUT, of_phases=True)
+    rows = (brief("a", 1), replace(brief("b", 1), figure=figure))
+    for model, told in ((False, ["alone-a"]), (True, ["alone-a", "alone-b"])):
+        monkeypatch.setattr(Another, "model", model)
+        found = make(Asked(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True)
+        assert [row["id"] for row in found["rows"]] == told
+        assert [row["why"] for row in found["not_run"]] == [
+            "a kernel does not tell the phases of an algorithm"
+        ] * (not model)
+    read = [row for row in suite.rows("bbr", ["bbr"], quick=False) if "phases" in row.figure.formula]
+    assert read
+    assert all(row.figure.of_phases for row in read)
+
+
+@pytest.mark.usefixtures("another")
 def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     from dragstrip.passport.command import Asked, make
 
@@ -762,6 +782,33 @@ def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_p
     assert found["algorithm"] == "mine"
     assert all(row["value"] is not None for row in found["rows"])
     assert all(f"--program {file}" in row["replay"] for row in found["rows"])
+
+
+def test_a_rust_file_is_copied_beside_the_experiments_and_its_place_is_in_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dragstrip.passport.command import Asked, make, write
+
+    line = Line(2, 20, duration_s=1)
+    compared = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
+    described = replace(line.scenario(), fields={"record": {"rtts": False}})
+    rows = (compared, Row("alone-b", "alone", "b", described, GOODPUT, AMONG))
+    texts = {}
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        Path("my_cc.rs").write_text("// an algorithm\n")
+        asked = Asked(Subject("reno", files=("my_cc.rs",)), ("alone",), False, rows)
+        found = make(asked, None, quiet=True)
+        write(found, asked, Path("p"))
+        texts[place] = {str(it.relative_to("p")): it.read_text() for it in Path("p").rglob("*.*")}
+    assert texts["here"] == texts["there"]
+    assert not [name for name, text in texts["here"].items() if str(tmp_path) in text]
+    one, other = (shlex.split(row["replay"]) for row in found["rows"])
+    assert one[one.index("--program") + 1] == "my_cc.rs"
+    assert other == ["dragstrip", "run", "experiments/alone-b.toml", "--program", "experiments/my_cc.rs"]
+    assert texts["here"]["experiments/my_cc.rs"] == Path("my_cc.rs").read_text()
+    assert Path("p", other[2]).is_file()
 
 
 HOSTILE = {

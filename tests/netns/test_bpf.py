@@ -16,6 +16,9 @@ from dragstrip.engines.agent import bpf
 from dragstrip.engines.netns import ENGINE
 from dragstrip.engines.netns.engine import AVAILABLE
 from dragstrip.errors import BadInputError
+from dragstrip.passport import command
+from dragstrip.passport.figures import GOODPUT
+from dragstrip.passport.rows import On, Row, Rule, Scenario, Subject
 
 from .test_runs import WORDS, race, received
 
@@ -111,3 +114,87 @@ def test_a_name_that_the_kernel_has_is_refused(name: str, tmp_path: Path) -> Non
     with pytest.raises(BadInputError, match="of that name"):
         ENGINE.run(race("cubic", duration="1s"), {"load": [str(second)]})
     assert "cubic" in available()
+
+
+HOSTILE = {
+    "no window": "tp->snd_cwnd = 0;",
+    "a window of 2^32 - 1": "tp->snd_cwnd = 0xffffffff;",
+}
+
+
+def hostile(folder: Path, statement: str) -> str:
+    """A congestion control that does this on every ACK, and when the connection begins."""
+    file = folder / "hostile.bpf.c"
+    file.write_text(f"""#include "kernel.h"
+
+SEC("struct_ops/begin")
+void BPF_PROG(begin, struct sock *sk)
+{{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	{statement}
+}}
+
+SEC("struct_ops/acked")
+void BPF_PROG(acked, struct sock *sk, __u32 ack, __u32 count)
+{{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	{statement}
+}}
+
+SEC("struct_ops/lost")
+__u32 BPF_PROG(lost, struct sock *sk)
+{{
+	return 0;
+}}
+
+SEC("struct_ops/undo")
+__u32 BPF_PROG(undo, struct sock *sk)
+{{
+	return 0;
+}}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops operations = {{
+	.name = "hostile",
+	.init = (void *)begin,
+	.ssthresh = (void *)lost,
+	.cong_avoid = (void *)acked,
+	.undo_cwnd = (void *)undo,
+}};
+
+char _license[] SEC("license") = "GPL";
+""")
+    return str(file)
+
+
+def passport_of(file: str) -> dict[str, Any]:
+    """Of two rows without delay, which every kernel can run."""
+    on = On("netns", load=(file,))
+    rows = []
+    for key, rate in (("slow", "2mbit"), ("fast", "4mbit")):
+        path = {"rate": rate, "rtt": "0ms", "queue": "bfifo limit 30kb", "duration": "1s"}
+        scenario = Scenario(("{a}",), path, repeats=1)
+        rows.append(Row(f"alone-{key}", "alone", key, scenario, GOODPUT, Rule("K", "a test")))
+    asked = command.Asked(Subject("hostile", on=on), ("alone",), False, tuple(rows))
+    return command.make(asked, None, quiet=True)
+
+
+@pytest.mark.parametrize("statement", HOSTILE.values(), ids=HOSTILE)
+def test_a_program_that_misbehaves_costs_its_own_rows_of_a_passport(
+    name: str, statement: str, tmp_path: Path
+) -> None:
+    found = passport_of(hostile(tmp_path, statement))
+    assert [row["id"] for row in found["rows"]] == ["alone-slow", "alone-fast"]
+    for row in found["rows"]:
+        assert row["verdict"] in ("failed", "worse", "same")
+        assert all(of["value"] > 0.1 for of in row["baselines"].values())
+    assert "hostile" not in available()
+
+
+def test_a_program_that_never_ends_is_refused_by_the_verifier(name: str, tmp_path: Path) -> None:
+    endless = hostile(tmp_path, "while (1) tp->snd_ssthresh += 1;")
+    with pytest.raises(BadInputError, match=r"hostile\.bpf\.c.*infinite loop"):
+        passport_of(endless)
+    assert "hostile" not in available()

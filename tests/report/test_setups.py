@@ -12,6 +12,7 @@ import pytest
 
 from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import picture
 from dragstrip.report.cautions import cautions
@@ -24,7 +25,7 @@ from dragstrip.results.standings import quantity
 from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
 from dragstrip.results.standings.stats import Order, Row, Statistic, order_of, rows_of
 from dragstrip.results.standings.verdict import headline, verdicts
-from dragstrip.scenario.paths import path_of, with_facts
+from dragstrip.scenario.paths import known, path_of, with_facts
 
 from . import synthetic
 
@@ -253,6 +254,18 @@ def test_hosts_do_not_forward_packets_in_the_report_either() -> None:
     way = path_of(scenario, "s", "d")
     assert [link["name"] for link in way.forward] == ["s-r1", "r1-r2", "r2-d"]
     assert way.rtt_ns == 104_000_000
+
+
+@pytest.mark.parametrize("workload", ["web", "video"])
+def test_the_way_of_a_flow_that_asks_is_that_of_its_answers(workload: str) -> None:
+    """The host behind the bottleneck asks: the queue is ahead of the answers, not of the requests."""
+    for run in expand(compare(["cubic"], workload=workload, rate="10mbit", rtt="40ms", duration="5s")):
+        (flow,) = run.scenario["flows"]
+        (way,) = known(run.scenario).ways
+        assert (way.forward[0]["from"], way.forward[-1]["to"]) == (flow["receiver"], flow["sender"])
+        assert way.rate_bps == 10_000_000
+        assert way.bottleneck is not None
+        assert way.bottleneck["to"] == flow["sender"]
 
 
 def test_the_way_follows_static_routes() -> None:

@@ -12,7 +12,7 @@ mod panic;
 mod parts;
 mod tables;
 
-use dragstrip_scenario::{Problem, Scenario};
+use dragstrip_scenario::{FlowSpec, Problem, Scenario};
 use dragstrip_sim::SetupError;
 use dragstrip_units::{ByteCount, Duration, ParseError, Rate, tc};
 use pyo3::create_exception;
@@ -131,14 +131,13 @@ fn link_facts(scenario_json: &str) -> PyResult<String> {
 }
 
 /// All facts of a scenario from one reading of it, for there may be a hundred thousand hosts: of every link as
-/// `link_facts` has them, of every flow's way as `path_facts` has them, and whether anything is random.
+/// `link_facts` has them, of the way of every flow's data as `path_facts` has them, and whether anything is random.
 #[pyfunction]
 fn facts(scenario_json: &str, frame_bytes: u32) -> PyResult<(String, String, bool)> {
     panic::caught(scenario_json, || {
         let scenario = parse(scenario_json)?;
         let links: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
-        let pairs =
-            scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
+        let pairs = scenario.flows.iter().map(FlowSpec::data_ends);
         let ways = scenario.path_facts(pairs, frame_bytes).map_err(problem)?;
         Ok((to_json(&links)?, to_json(&ways)?, scenario.draws()))
     })

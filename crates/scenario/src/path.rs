@@ -81,12 +81,15 @@ fn transmission_ns(link: &LinkSpec, frame_bytes: u32) -> f64 {
     wire + netem.map_or(0.0, |bps| of(frame, bps))
 }
 
-/// The nodes that a flow's data leaves and reaches: in request/response the answers are the data.
-fn data_of(flow: &FlowSpec) -> (&str, &str) {
-    if flow.application.is_asking() {
-        (&flow.receiver, &flow.sender)
-    } else {
-        (&flow.sender, &flow.receiver)
+impl FlowSpec {
+    /// The nodes that its data leaves and reaches: in request/response the answers are the data.
+    #[must_use]
+    pub fn data_ends(&self) -> (&str, &str) {
+        if self.application.is_asking() {
+            (&self.receiver, &self.sender)
+        } else {
+            (&self.sender, &self.receiver)
+        }
     }
 }
 
@@ -208,7 +211,7 @@ impl Scenario {
         let mut sets = Sets((0..self.flows.len()).collect());
         let mut first: BTreeMap<Limit<'_>, usize> = BTreeMap::new();
         for (number, flow) in self.flows.iter().enumerate() {
-            let (from, to) = data_of(flow);
+            let (from, to) = flow.data_ends();
             let ends = topology.node(from).zip(topology.node(to));
             let path = ends.and_then(|(from, to)| topology.path(from, to).ok());
             for at in path.into_iter().flatten().filter(|at| limited[*at]) {

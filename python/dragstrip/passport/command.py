@@ -13,7 +13,7 @@ from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
 from dragstrip.io import toml
 from dragstrip.io.files import adding, json_text, write_text
 from dragstrip.passport import against, agreement, junit, page, runs, suite, summary
-from dragstrip.passport.document import document, experiment_file
+from dragstrip.passport.document import document, experiment_file, rust_files
 from dragstrip.passport.rows import BASELINES, SIMULATOR, On, Row, Subject
 from dragstrip.passport.verdicts import Judged, judge, value
 
@@ -154,9 +154,12 @@ def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
         for row in asked.rows
         if row.id in told and not row.scenario.is_comparison
     }
+    copies = {}
+    if experiments:
+        copies = {name: Path(file).read_text("utf-8") for name, file in rust_files(own).items()}
     texts = {JSON: json_text(found), page.NAME: page.page(found), summary.NAME: summary.markdown(found)}
     with adding(folder) as draft:
-        for name, text in {**texts, **experiments}.items():
+        for name, text in {**texts, **experiments, **copies}.items():
             (draft / Path(name).parent).mkdir(exist_ok=True)
             (draft / name).write_text(text, encoding="utf-8")
 

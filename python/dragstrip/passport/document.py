@@ -30,14 +30,19 @@ def experiment_file(row: Row) -> str:
     return f"experiments/{row.id}.toml"
 
 
+def rust_files(subject: Subject) -> dict[str, str]:
+    """The subject's files in Rust, by the names of their copies from the passport's folder."""
+    rust = [file for file in subject.files if file.endswith(".rs")]
+    number = [f"{at}-" for at in range(1, len(rust) + 1)] if len(rust) > 1 else [""]
+    return {f"experiments/{at}{Path(file).name}": file for at, file in zip(number, rust, strict=False)}
+
+
 def replay(row: Row, subject: Subject, seeds: int) -> str:
     """The one command that makes a row's runs again; one of an experiment is run in the passport's folder."""
     if row.scenario.is_comparison:
         return row.scenario.command(subject, seeds)
-    rust = [str(Path(file).resolve()) for file in subject.files if file.endswith(".rs")]
-    return shlex.join(
-        ["dragstrip", "run", experiment_file(row), *(word for it in rust for word in ("--program", it))]
-    )
+    programs = (word for copy in rust_files(subject) for word in ("--program", copy))
+    return shlex.join(["dragstrip", "run", experiment_file(row), *programs])
 
 
 def document(

@@ -166,6 +166,8 @@ class Figure:
     """How it follows from `dragstrip compare --json`."""
     floor: float = 0.0
     """A difference too small to matter, in the figure's unit."""
+    of_phases: bool = False
+    """Whether it is read from the algorithm's phases, which a kernel does not tell."""
 
 
 @dataclass(frozen=True)

@@ -158,9 +158,10 @@ def _left(
     engine, options = engines.named(on.engine), on.all_options
     if on == SIMULATOR:
         return {}
-    left: dict[str, str] = {}
+    untold = "a kernel does not tell the phases of an algorithm"
+    left = {row.id: untold for row in rows if row.figure.of_phases and not engine.model}
     together: dict[int, list[Row]] = {}
-    for row in rows:
+    for row in (row for row in rows if row.id not in left):
         together.setdefault(id(row.scenario), []).append(row)
     costs: list[tuple[float, int]] = []
     for at, group in together.items():

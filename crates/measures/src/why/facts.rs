@@ -6,7 +6,7 @@ use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
+    BufferSizes, FlowSpec, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -168,11 +168,7 @@ fn paths(run: &Measured, count: usize) -> Vec<Option<PathFacts>> {
     let specs = &run.scenario.flows;
     let pairs = run.flows()[..count].iter().map(|flow| {
         let spec = specs.iter().find(|spec| spec.label == flow.label);
-        if spec.is_some_and(|spec| spec.application.is_asking()) {
-            (flow.receiver.as_str(), flow.sender.as_str())
-        } else {
-            (flow.sender.as_str(), flow.receiver.as_str())
-        }
+        spec.map_or((flow.sender.as_str(), flow.receiver.as_str()), FlowSpec::data_ends)
     });
     match run.scenario.path_facts(pairs, FULL_FRAME_BYTES) {
         Ok(paths) => paths.into_iter().map(Some).collect(),

@@ -100,7 +100,7 @@ def _figure(
         stays = _stays(summary)
         return of(stays) if stays else None
 
-    return Figure(name, unit, more_is_better, read, f"flows[0].phases: {formula}")
+    return Figure(name, unit, more_is_better, read, f"flows[0].phases: {formula}", of_phases=True)
 
 
 def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], formula: str) -> Figure:
