@@ -122,12 +122,27 @@ def test_a_flow_that_never_filled_the_path_tells_no_rate(found: dict[str, tuple[
     assert path.queue == "cannot tell"
 
 
-def test_a_receivers_capture_is_not_taken_for_a_senders(found: dict[str, tuple[Path, PathEstimate]]) -> None:
-    file = next(found["tail"][0].parent.glob("d.pcapng"))
-    path = infer(file)[0]
+@pytest.mark.parametrize("name", ["tail", "shaped"])
+def test_at_the_receiver_the_rate_is_seen_and_the_buffer_is_not(
+    found: dict[str, tuple[Path, PathEstimate]], name: str
+) -> None:
+    path = infer(next(found[name][0].parent.glob("d.pcapng")))[0]
+    assert path.place == "receiver"
+    assert near(path.rate_bps.value, 10e6 * IP, 0.03)
+    assert near(path.base_rtt_ms.value, 40, 0.02)
+    assert path.queue == "cannot tell"
+    assert path.buffer_bytes.value is None
+    assert "at the receiver; one at the sender shows it" in path.buffer_bytes.reason
+
+
+@pytest.mark.parametrize("name", ["policed", "lossy", "short"])
+def test_at_the_receiver_a_rate_is_no_capacity_without_a_queue(
+    found: dict[str, tuple[Path, PathEstimate]], name: str
+) -> None:
+    path = infer(next(found[name][0].parent.glob("d.pcapng")))[0]
     assert path.place == "receiver"
     assert path.rate_bps.value is None
-    assert "receiver" in path.rate_bps.reason
+    assert path.rate_bps.reason
 
 
 def test_the_text_fits_and_the_document_has_it_all(found: dict[str, tuple[Path, PathEstimate]]) -> None:

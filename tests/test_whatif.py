@@ -136,7 +136,7 @@ def test_wrong_words(made: Path, tmp_path: Path, words: list[str], message: str)
 def test_a_capture_at_the_receiver_is_refused_with_the_reason(made: Path) -> None:
     ended = run("whatif", capture(made, "000-cubic", "d"), "bbr", "--cc", "cubic")
     assert isinstance(ended.exception, BadInputError)
-    assert "the capture was taken at the receiver" in str(ended.exception)
+    assert "a capture at the sender: one at the receiver shows neither" in str(ended.exception)
 
 
 # --- paths ------------------------------------------------------------------------------------------

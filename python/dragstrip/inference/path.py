@@ -15,7 +15,7 @@ import numpy as np
 
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures
-from dragstrip.inference import base, noise, policer, queue, rate, series, shaper
+from dragstrip.inference import arrivals, base, noise, policer, queue, rate, series, shaper
 from dragstrip.inference.estimate import Estimate, unknown
 from dragstrip.inference.series import Flow
 
@@ -34,6 +34,7 @@ segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
 CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
+AT_RECEIVER = "the capture was taken at the receiver; one at the sender shows it"
 STEPPED = 0.95
 """Share of the handshake's round trip below which none can be, if the clock was not set."""
 FLOWS_MAX = 64
@@ -141,14 +142,16 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
     seen = rate.trips(flow)
     missing = CLOCK if _stepped(flow, seen) else _refusal(flow)
     if missing or flow.place == "receiver":
-        cannot = unknown(missing or "the capture was taken at the receiver")
+        cannot = unknown(missing or AT_RECEIVER)
+        trip = _base_alone(flow, seen)
+        speed, over_time = (cannot, ()) if missing or others else arrivals.rate(flow, trip.value)
         return PathEstimate(
             file,
             flow.name,
             flow.place,
-            _base_alone(flow, seen),
-            cannot,
-            (),
+            trip,
+            speed,
+            over_time,
             cannot,
             cannot,
             "cannot tell",
