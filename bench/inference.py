@@ -43,13 +43,16 @@ class Case:
     loss: float = 0.0
     jitter_ms: float = 0.0
     link: str = "htb"
+    burst_packets: int = 0
+    """Frames that a shaper's bucket holds."""
     engine: str = "sim"
 
     @property
     def name(self) -> str:
         """A name for a folder."""
         parts = [self.engine, self.kind, self.algorithm, f"{self.rate_mbit:g}mbit", f"{self.rtt_ms:g}ms"]
-        more = f"{self.bdps:g}bdp", f"loss{self.loss:g}", f"jitter{self.jitter_ms:g}", self.link
+        more = [f"{self.bdps:g}bdp", f"loss{self.loss:g}", f"jitter{self.jitter_ms:g}", self.link]
+        more += [f"{self.burst_packets}packets"] * bool(self.burst_packets)
         return "-".join((*parts, *more)).replace(" ", "_")
 
     @property
@@ -78,7 +81,8 @@ class Case:
         queue = {
             "tail drop": f"bfifo limit {self.limit_bytes}",
             "policer": f"police rate {self.rate_mbit * 1e6:.0f}bit burst {self.limit_bytes}",
-            "shaper": f"tbf rate {self.rate_mbit * 1e6:.0f}bit burst 60kb limit {self.limit_bytes}",
+            "shaper": f"tbf rate {self.rate_mbit * 1e6:.0f}bit burst {self.burst_packets * FRAME} "
+            f"limit {self.limit_bytes}",
         }.get(self.kind, self.kind)
         behind = self.kind in ("policer", "shaper")
         options = {"rate": f"{self.rate_mbit * (4 if behind else 1):g}mbit", "rtt": f"{self.rtt_ms:g}ms"}
@@ -105,8 +109,10 @@ def grid() -> Iterator[Case]:
             )
     for rate, rtt in ((5, 20), (20, 40), (50, 80), (100, 20)):
         for algorithm in ALGORITHMS:
-            for kind in ("codel", "fq_codel", "pie", "policer", "shaper"):
+            for kind in ("codel", "fq_codel", "pie", "policer"):
                 yield Case(kind, algorithm, rate, rtt, 1.0)
+            for packets in (10, 40, 150, 500):
+                yield Case("shaper", algorithm, rate, rtt, 1.0, burst_packets=packets)
             yield Case("tail drop", algorithm, rate, rtt, 1.0, loss=0.01)
             yield Case("tail drop", algorithm, rate, rtt, 1.0, jitter_ms=1.0)
 
@@ -152,7 +158,7 @@ KINDS = {
     "policer": {"policer"},
     "shaper": {"shaper", "tail drop"},
 }
-"""What a discipline may be called. A shaper drops at its tail: only its burst tells it from a slow line."""
+"""What a discipline may be called. A shaper drops at its tail, and its bucket may not show."""
 LIMITS = {"codel": 1000, "pie": 1000, "fq_codel": 10240}
 """Packets that an active queue management holds at most by default (tc-codel(8), tc-pie(8))."""
 
@@ -178,6 +184,11 @@ def grades(case: Case, found: PathEstimate) -> list[Grade]:
     named = None if found.queue == "cannot tell" else 0.0
     # An active queue management whose limit is reached drops at its tail.
     overflowed = case.kind in LIMITS and found.queue == "tail drop" and result[-1].right
+    said = 0.0 if found.queue == "shaper" else None
+    result.append(Grade("shaper", said, said is None or case.kind == "shaper"))
+    if case.kind == "shaper":
+        size = case.burst_packets * PACKET
+        result.append(relative("shaper's bucket", found.shaper_burst_bytes, size, 0.1))
     result.append(Grade("queue", named, named is None or overflowed or found.queue in KINDS[case.kind]))
     if case.kind == "tail drop":
         loss = found.random_loss
@@ -190,7 +201,10 @@ def table(cases: Sequence[Case], found: Sequence[PathEstimate], told: Callable[[
     """Return the table of a grid, as Markdown; `told` gets each case that is wrong."""
     rows: dict[tuple[str, str], list[Grade]] = defaultdict(list)
     for case, path in zip(cases, found, strict=True):
-        label = case.kind + (" and 1 % loss" if case.loss else "") + (" and jitter" if case.jitter_ms else "")
+        label = case.kind
+        if case.burst_packets:
+            label += f", bucket of {case.burst_packets} packets"
+        label += (" and 1 % loss" if case.loss else "") + (" and jitter" if case.jitter_ms else "")
         for grade in grades(case, path):
             rows[grade.what, label].append(grade)
             rows[grade.what, "all"].append(grade)
@@ -209,7 +223,7 @@ def table(cases: Sequence[Case], found: Sequence[PathEstimate], told: Callable[[
         middle, most = (
             (f"{errors[len(errors) // 2] * 100:.2f} %", f"{errors[-1] * 100:.2f} %") if errors else ("–", "–")
         )
-        if what == "queue":
+        if what in ("queue", "shaper"):
             middle = most = "–"
         lines.append(f"| {what} | {label} | {len(each)} | {len(known)} | {right} | {middle} | {most} |")
     return lines

@@ -28,6 +28,8 @@ PATHS: dict[str, dict[str, Any]] = {
     "tail": {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb"},
     "codel": {"rate": "10mbit", "rtt": "40ms", "queue": "codel"},
     "policed": {"rate": "50mbit", "rtt": "40ms", "queue": "police rate 5mbit burst 60kb"},
+    "shaped": {"rate": "40mbit", "rtt": "40ms", "queue": "tbf rate 10mbit burst 100kb limit 50kb"},
+    "as ever": {"rate": "40mbit", "rtt": "40ms", "queue": "tbf rate 10mbit burst 3kb limit 50kb"},
     "lossy": {"rate": "100mbit", "rtt": "40ms", "queue": "1bdp", "loss": "1%"},
     "short": {"rate": "20mbit", "rtt": "40ms", "queue": "1bdp", "duration": "100ms"},
 }
@@ -79,6 +81,30 @@ def test_a_policer_is_found_with_its_rate_and_burst(found: dict[str, tuple[Path,
     assert path.rate_bps.value is None
 
 
+def test_a_shaper_is_told_by_what_passes_before_segments_wait(
+    found: dict[str, tuple[Path, PathEstimate]],
+) -> None:
+    path = found["shaped"][1]
+    burst = path.shaper_burst_bytes
+    assert path.queue == "shaper"
+    assert near(path.rate_bps.value, 10e6 * IP, 0.03)
+    assert near(burst.value, 100 * 1024 * IP, 0.05)
+    assert burst.low is not None
+    assert burst.high is not None
+    assert burst.low < 100 * 1024 * IP < burst.high
+    assert near(path.buffer_bytes.value, 50 * 1024 * IP, 0.1)
+
+
+@pytest.mark.parametrize("name", ["tail", "as ever"])
+def test_a_link_and_a_bucket_of_two_packets_are_no_shaper(
+    found: dict[str, tuple[Path, PathEstimate]], name: str
+) -> None:
+    path = found[name][1]
+    assert path.queue == "tail drop"
+    assert path.shaper_burst_bytes.value is None
+    assert path.shaper_burst_bytes.reason
+
+
 def test_random_loss_is_no_queue(found: dict[str, tuple[Path, PathEstimate]]) -> None:
     path = found["lossy"][1]
     assert path.queue == "cannot tell"
@@ -96,12 +122,27 @@ def test_a_flow_that_never_filled_the_path_tells_no_rate(found: dict[str, tuple[
     assert path.queue == "cannot tell"
 
 
-def test_a_receivers_capture_is_not_taken_for_a_senders(found: dict[str, tuple[Path, PathEstimate]]) -> None:
-    file = next(found["tail"][0].parent.glob("d.pcapng"))
-    path = infer(file)[0]
+@pytest.mark.parametrize("name", ["tail", "shaped"])
+def test_at_the_receiver_the_rate_is_seen_and_the_buffer_is_not(
+    found: dict[str, tuple[Path, PathEstimate]], name: str
+) -> None:
+    path = infer(next(found[name][0].parent.glob("d.pcapng")))[0]
+    assert path.place == "receiver"
+    assert near(path.rate_bps.value, 10e6 * IP, 0.03)
+    assert near(path.base_rtt_ms.value, 40, 0.02)
+    assert path.queue == "cannot tell"
+    assert path.buffer_bytes.value is None
+    assert "at the receiver; one at the sender shows it" in path.buffer_bytes.reason
+
+
+@pytest.mark.parametrize("name", ["policed", "lossy", "short"])
+def test_at_the_receiver_a_rate_is_no_capacity_without_a_queue(
+    found: dict[str, tuple[Path, PathEstimate]], name: str
+) -> None:
+    path = infer(next(found[name][0].parent.glob("d.pcapng")))[0]
     assert path.place == "receiver"
     assert path.rate_bps.value is None
-    assert "receiver" in path.rate_bps.reason
+    assert path.rate_bps.reason
 
 
 def test_the_text_fits_and_the_document_has_it_all(found: dict[str, tuple[Path, PathEstimate]]) -> None:

@@ -236,7 +236,7 @@ def test_flows_that_share_the_bottleneck(tmp_path: Path) -> None:
 
 
 def test_an_upload_beside_the_download(cubic: Path, tmp_path: Path) -> None:
-    """The host that sends receives from a third: of that only the base RTT is known."""
+    """The host that sends receives from a third: of that only the base RTT and the rate are known."""
     upload = at(made(tmp_path / "upload", ("reno",), rate="2mbit"), "d")
     hosts = {SENDER: OTHER, RECEIVER: SENDER}
     file = together([cubic, upload], tmp_path / "both.pcapng", hosts)
@@ -245,9 +245,10 @@ def test_an_upload_beside_the_download(cubic: Path, tmp_path: Path) -> None:
     alone = path_of(cubic)
     for field in ("base_rtt_ms", "rate_bps", "buffer_bytes"):
         assert down[field] == alone[field], field
-    assert "at the receiver" in up["rate_bps"]["reason"]
+    assert up["rate_bps"]["value"] == pytest.approx(2e6 * 1500 / 1514, rel=0.03)
+    assert "at the receiver" in up["buffer_bytes"]["reason"]
     assert said("identify", file)["answer"] == "cubic"
-    assert "at the receiver" in refusal("whatif", file, "bbr", "--cc", "reno", "--flow", "10.0.0.2")
+    assert "one at the receiver" in refusal("whatif", file, "bbr", "--cc", "reno", "--flow", "10.0.0.2")
 
 
 # --- the same without addresses ---------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_wrong_words(made: Path, tmp_path: Path, words: list[str], message: str)
 def test_a_capture_at_the_receiver_is_refused_with_the_reason(made: Path) -> None:
     ended = run("whatif", capture(made, "000-cubic", "d"), "bbr", "--cc", "cubic")
     assert isinstance(ended.exception, BadInputError)
-    assert "the capture was taken at the receiver" in str(ended.exception)
+    assert "a capture at the sender: one at the receiver shows neither" in str(ended.exception)
 
 
 # --- paths ------------------------------------------------------------------------------------------
@@ -160,6 +160,7 @@ def path(**fields: Any) -> PathEstimate:
         queue_reason="",
         policer_rate_bps=NOT_TOLD,
         policer_burst_bytes=NOT_TOLD,
+        shaper_burst_bytes=NOT_TOLD,
         random_loss=Estimate(0.0, 0.0, 1e-4),
         jitter_ms=estimate(0.0),
         ack_aggregation_ms=estimate(0.0),
@@ -236,6 +237,17 @@ def test_a_policer_is_in_front_of_a_faster_link() -> None:
     assert known.middle.rate_bps == pytest.approx(20e6)
     assert sorted(known.others) == ["burst high", "burst low", "rate high", "rate low"]
     assert network.experiment(known.middle.options(1.0), ["reno"]).path
+
+
+def test_a_shaper_has_its_bucket_before_a_faster_link() -> None:
+    shaped = path(queue="shaper", shaper_burst_bytes=estimate(150e3, 0.03))
+    known = network.known(shaped, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    options = known.middle.options(1.0)
+    assert options["queue"] == "tbf rate 9992400bit burst 151400 limit 60560"
+    assert options["rate"] == "99924000bit"
+    assert {"bucket low", "bucket high", "buffer low", "buffer high"} <= set(known.others)
+    assert any("behind the shaper" in one for one in known.assumed)
+    assert network.experiment(options, ["reno"]).path
 
 
 def test_a_path_without_a_rate_is_refused_by_its_reason() -> None:

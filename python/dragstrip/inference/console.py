@@ -41,6 +41,8 @@ def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
     yield "base RTT", _said(path.base_rtt_ms, _ms)
     yield "bottleneck", _said(path.rate_bps, _rate)
     yield "queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else "")
+    if path.shaper_burst_bytes.value is not None:
+        yield "shaper's bucket", _said(path.shaper_burst_bytes, _size)
     if path.queue != "policer":
         size = _said(path.buffer_bytes, _size)
         held = path.buffer_ms.value

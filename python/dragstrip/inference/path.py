@@ -6,7 +6,7 @@ Each property has a module of its own; here they meet, and what one excludes is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures
-from dragstrip.inference import base, noise, policer, queue, rate, series
+from dragstrip.inference import arrivals, base, noise, policer, queue, rate, series, shaper
 from dragstrip.inference.estimate import Estimate, unknown
 from dragstrip.inference.series import Flow
 
@@ -34,6 +34,7 @@ segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
 CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
+AT_RECEIVER = "the capture was taken at the receiver; one at the sender shows it"
 STEPPED = 0.95
 """Share of the handshake's round trip below which none can be, if the clock was not set."""
 FLOWS_MAX = 64
@@ -57,10 +58,12 @@ class PathEstimate:
     buffer_bytes: Estimate
     buffer_ms: Estimate
     queue: str
-    """`tail drop`, `aqm`, `policer`, `shaper` or `cannot tell`."""
+    """`tail drop`, `aqm`, `policer`, `shaper` (which drops at its tail) or `cannot tell`."""
     queue_reason: str
     policer_rate_bps: Estimate
     policer_burst_bytes: Estimate
+    shaper_burst_bytes: Estimate
+    """Bucket of a shaper; its rate is the bottleneck's."""
     random_loss: Estimate
     """Share of segments that were lost for no reason of the queue's."""
     jitter_ms: Estimate
@@ -139,18 +142,21 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
     seen = rate.trips(flow)
     missing = CLOCK if _stepped(flow, seen) else _refusal(flow)
     if missing or flow.place == "receiver":
-        cannot = unknown(missing or "the capture was taken at the receiver")
+        cannot = unknown(missing or AT_RECEIVER)
+        trip = _base_alone(flow, seen)
+        speed, over_time = (cannot, ()) if missing or others else arrivals.rate(flow, trip.value)
         return PathEstimate(
             file,
             flow.name,
             flow.place,
-            _base_alone(flow, seen),
-            cannot,
-            (),
+            trip,
+            speed,
+            over_time,
             cannot,
             cannot,
             "cannot tell",
             cannot.reason,
+            cannot,
             cannot,
             cannot,
             cannot,
@@ -219,7 +225,8 @@ def _before_bottleneck(
     trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps)
     base_s = (trip.value or 0.0) / 1e3
     jitter = noise.jitter(seen, packet * 8 / (estimate.value or found.rate_bps or np.inf), base_s)
-    policed = _policed(flow, others, packet, base_s, seen, found, known)
+    shaped = None if others else shaper.shaper(flow, seen, base_s, estimate, packet)
+    policed = None if shaped else _policed(flow, others, packet, base_s, seen, found, known)
     if policed is not None:
         trip = base.base_rtt(flow, seen, None)
     if flow.place == "between":
@@ -244,11 +251,17 @@ def _before_bottleneck(
     else:
         police = burst = none
         speed = estimate.value or (found.rate_bps if others else None)
-        waits = None if speed is None else queue.waits(flow, seen, base_s, speed)
+        waits = (
+            None
+            if speed is None
+            else queue.waits(flow, seen, base_s, speed, shaped.queued if shaped else None)
+        )
         if speed is None or waits is None:
             held = queue.unqueued(flow, estimate.reason)
         else:
             held = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
+            if shaped and held.kind != "aqm":
+                held = replace(held, kind="shaper", reason=shaped.reason)
             if others:
                 held = queue.without(held.kind, held.reason, shared, held.random_loss)
     return PathEstimate(
@@ -264,6 +277,7 @@ def _before_bottleneck(
         queue_reason=held.reason,
         policer_rate_bps=police,
         policer_burst_bytes=burst,
+        shaper_burst_bytes=shaped.burst_bytes if shaped else unknown("no shaper was found"),
         random_loss=held.random_loss,
         jitter_ms=jitter,
         ack_aggregation_ms=noise.aggregation(flow),

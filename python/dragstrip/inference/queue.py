@@ -41,14 +41,20 @@ class Waits:
     episodes: int
 
 
-def waits(flow: Flow, seen: Trips, base_s: float, rate_bps: float) -> Waits | None:
-    """Return the queue, in bytes at the IP layer, that each lost segment found; None without round trips."""
+def waits(
+    flow: Flow, seen: Trips, base_s: float, rate_bps: float, reached: Flags | None = None
+) -> Waits | None:
+    """Return the queue, in bytes at the IP layer, that each lost segment found; None without round trips.
+
+    `reached`: of the segments sent, those that can have been lost in this queue; all if None.
+    """
     if len(seen) < 10:
         return None
     order = np.argsort(seen.sent_s, kind="stable")
     sent = seen.sent_s[order]
     queue = np.maximum(0.0, (seen.rtt_s[order] - base_s) * rate_bps / 8)
-    lost = flow.sent.time_s[flow.sent.lost > 0]
+    hit = flow.sent.lost > 0 if reached is None else (flow.sent.lost > 0) & reached
+    lost = flow.sent.time_s[hit]
     left = np.clip(np.searchsorted(sent, lost, "right") - 1, 0, len(sent) - 1)
     right = np.clip(left + 1, 0, len(sent) - 1)
     near = 0.5 * float(np.median(seen.rtt_s))
@@ -101,6 +107,11 @@ def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: 
     if not lost:
         return without(
             "cannot tell", "nothing was lost", "nothing was lost: the buffer never filled", share(0, segments)
+        )
+    if not len(seen.at_loss):
+        why = "nothing was lost in this queue"
+        return without(
+            "cannot tell", why, f"{why}: it never filled", unknown("losses are those of a link behind")
         )
     noise = 2 * packet + 3 * jitter_s * rate_bps / 8
     top = float(np.quantile(seen.at_loss, 0.95))

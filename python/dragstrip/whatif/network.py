@@ -27,8 +27,8 @@ LOSS_MIN = 1e-5
 """A smaller share of random loss is none."""
 JITTER_SHARE_MIN = 0.02
 """Jitter below this share of the round trip is none."""
-POLICED_LINK = 10.0
-"""The link behind a policer was not reached: it is taken to be so many times faster."""
+FAST_LINK = 10.0
+"""The link behind a policer or a shaper was not reached: it is taken to be so many times faster."""
 SEED = 1
 
 
@@ -42,6 +42,8 @@ class Network:
     buffer_bytes: float
     discipline: str = ""
     """The queue in tc's words; empty: a tail drop of `buffer_bytes`."""
+    bucket_bytes: float | None = None
+    """Bucket of a shaper of this rate, whose queue the buffer is."""
     loss: float = 0.0
     jitter_ms: float = 0.0
     window_bytes: float | None = None
@@ -49,9 +51,14 @@ class Network:
     ecn: bool = False
 
     @property
+    def link_bps(self) -> float:
+        """The rate of the link: behind a shaper it is faster."""
+        return self.rate_bps * (FAST_LINK if self.bucket_bytes else 1)
+
+    @property
     def sending_ms(self) -> float:
         """The time to send a full packet."""
-        return IP_BYTES * 8 / self.rate_bps * 1e3
+        return IP_BYTES * 8 / self.link_bps * 1e3
 
     @property
     def idle_ms(self) -> float:
@@ -66,9 +73,9 @@ class Network:
     def options(self, duration_s: float, seed: int = SEED) -> Options:
         """Return the path as options of `compare`."""
         made: Options = {
-            "rate": f"{max(8000, round(self.rate_bps * FRAME))}bit",
+            "rate": f"{max(8000, round(self.link_bps * FRAME))}bit",
             "rtt": f"{max(1, round(self.rtt_ms * 1e3))}us",
-            "queue": self.discipline or f"bfifo limit {round(self.buffer_bytes * FRAME)}",
+            "queue": self.discipline or self._queue(),
             "duration": f"{max(1, round(duration_s * 1e3))}ms",
             "seed": seed,
         }
@@ -84,6 +91,12 @@ class Network:
         if self.ecn:
             made["ecn"] = True
         return made
+
+    def _queue(self) -> str:
+        limit = f"limit {round(self.buffer_bytes * FRAME)}"
+        if self.bucket_bytes is None:
+            return f"bfifo {limit}"
+        return f"tbf rate {round(self.rate_bps * FRAME)}bit burst {round(self.bucket_bytes * FRAME)} {limit}"
 
 
 @dataclass(frozen=True)
@@ -131,6 +144,9 @@ def known(
         return _policer(middle, path, assumed)
     buffer, low, high = _buffer(middle, path, longest_queue_bytes, lost, assumed)
     middle = replace(middle, buffer_bytes=buffer)
+    if path.queue == "shaper":
+        middle = replace(middle, bucket_bytes=path.shaper_burst_bytes.value)
+        assumed.append(_behind("shaper"))
     if path.queue == "aqm":
         middle = replace(middle, discipline="codel ecn" if ecn else "codel")
         assumed.append("the queue drops early; it is taken for CoDel with its defaults")
@@ -138,6 +154,9 @@ def known(
     others |= dict(_ends(middle, "RTT", "rtt_ms", path.base_rtt_ms.low, path.base_rtt_ms.high))
     if not middle.discipline:
         others |= dict(_ends(middle, "buffer", "buffer_bytes", low, high))
+    if middle.bucket_bytes:
+        burst = path.shaper_burst_bytes
+        others |= dict(_ends(middle, "bucket", "bucket_bytes", burst.low, burst.high))
     if middle.loss:
         others |= dict(_ends(middle, "loss", "loss", path.random_loss.low, path.random_loss.high))
     return Known(middle, others, tuple(assumed))
@@ -191,19 +210,21 @@ def _buffer(
     return max(low, middle.bdp_bytes), low, high
 
 
+def _behind(what: str) -> str:
+    return f"the link behind the {what} was not reached; it is taken to be {FAST_LINK:g} times faster"
+
+
 def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
     burst = path.policer_burst_bytes
     if burst.value is None:
         raise BadInputError(
             path.flow, None, f"a capture that shows the policer's burst: {burst.reason}", path.file
         )
-    assumed.append(
-        f"the link behind the policer was not reached; it is taken to be {POLICED_LINK:g} times faster"
-    )
+    assumed.append(_behind("policer"))
 
     def policed(rate_bps: float, burst_bytes: float) -> Network:
         words = f"police rate {round(rate_bps * FRAME)}bit burst {round(burst_bytes * FRAME)}b"
-        link = middle.rate_bps * POLICED_LINK
+        link = middle.rate_bps * FAST_LINK
         return replace(middle, rate_bps=link, discipline=words, buffer_bytes=link)
 
     rate = path.policer_rate_bps

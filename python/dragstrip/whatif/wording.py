@@ -39,6 +39,8 @@ def _was(verdict: Verdict) -> str:
     through = f"a path of {quantity.rate(path.rate_bps)} and {quantity.milliseconds(path.rtt_ms)}"
     if verdict.flow.path.queue == "policer" and policer is not None:
         through = f"a policer of {quantity.rate(policer)} at {quantity.milliseconds(path.rtt_ms)}"
+    if path.bucket_bytes:
+        through = f"a shaper of {quantity.rate(path.rate_bps)} and {quantity.milliseconds(path.rtt_ms)}"
     moved = quantity.rate(capture.goodput_bps)
     return f"{verdict.algorithm} moved {moved}{delay} through {through}."
 

@@ -1,0 +1,55 @@
+"""The bottleneck's rate from a capture at the receiver, where each segment's arrival is seen directly.
+
+A link that is never idle delivers segment after segment at its rate: neighbours arrive as far apart as whole
+windows say. What a sender paces below the link's rate arrives as evenly. So round trips, as echoed time
+stamps show them, must have been longer than the base: a queue was in use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dragstrip.inference.estimate import Estimate, unknown
+from dragstrip.inference.rate import mode
+from dragstrip.inference.series import Flow
+
+BATCH = 40
+"""Segments of a window."""
+WINDOWS_MIN = 5
+ALIKE = 0.03
+"""Rates of windows and of neighbours that agree, as a share."""
+MOST = 0.5
+"""Share of the windows that agree, at least."""
+WAITED = 1.05
+"""Longer round trips (95 %) over the base, at least."""
+
+
+def rate(flow: Flow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float, float], ...]]:
+    """Return the bottleneck's rate at the IP layer while it was busy, and over time what arrived."""
+    at, size = flow.sent.time_s, np.asarray(flow.sent.bytes * flow.overhead, np.float64)
+    moved = np.concatenate(([0.0], np.cumsum(size[1:])))
+    cuts = np.arange(0, len(at), BATCH)
+    spans = np.diff(at[cuts])
+    passed = np.diff(moved[cuts])
+    use = spans > 0
+    if use.sum() < WINDOWS_MIN:
+        return unknown(f"{len(at)} segments are too few"), ()
+    rates = passed[use] * 8 / spans[use]
+    middles = (at[cuts][:-1] + at[cuts][1:])[use] / 2
+    over_time = tuple(
+        (round(float(when), 6), round(float(one), 1)) for when, one in zip(middles, rates, strict=True)
+    )
+    value = mode(rates, np.ones(len(rates)))
+    reached = float(np.quantile(rates, 0.95))
+    near = np.abs(rates / value - 1) < ALIKE
+    gaps = np.diff(at)
+    close = gaps > 0
+    pairs = mode(size[1:][close] * 8 / gaps[close], gaps[close])
+    if near.mean() < MOST or abs(pairs / value - 1) > 2 * ALIKE:
+        return unknown(
+            "segments do not arrive at one rate: capacity not reached, or shared", reached
+        ), over_time
+    if not flow.trips_s or base_ms is None or flow.trips_s[-1] * 1e3 < WAITED * base_ms:
+        return unknown("round trips do not show that a queue was in use", value), over_time
+    low, high = (float(end) for end in np.quantile(rates[near], (0.05, 0.95)))
+    return Estimate(value, low, high, "as segments arrive"), over_time
