@@ -182,6 +182,33 @@ def test_known_starvations_score_low() -> None:
     assert (two.other or 0) > 90
 
 
+def test_held_acks_of_two_bbrs_at_40_and_80_ms_are_found_from_scratch(tmp_path: Path) -> None:
+    """Arun et al. (SIGCOMM 2022) report 8.3 and 107 Mbit/s on 120 Mbit/s."""
+    words = (
+        "bbr --goal starvation --with acks --rate 120mbit --other-rtt 80ms --duration 60s --evaluations 20"
+    )
+    document = attacked(tmp_path / "finds", *words.split())
+    (none, held) = sorted(document["finds"], key=lambda find: -find["value"])
+    assert none["elements"] == []
+    assert [it["kind"] for it in held["elements"]] == ["aggregation"]
+    assert held["figure"] < 9.5 < 11 < none["figure"]  # Mbit/s
+    assert held["other_mbps"] > 100
+    (goal,) = document["goals"]
+    assert goal["other_rtt"] == "80ms"
+    assert "40ms beside 80ms" in console.text(document, "f")
+    assert "80000us" in (tmp_path / "finds" / "starvation-acks.toml").read_text()
+
+
+def test_a_round_trip_that_is_given_is_not_searched(tmp_path: Path) -> None:
+    words = "reno --goal starvation --with rtt --rate 6mbit --duration 4s --other-rtt 10ms --evaluations 40"
+    document = attacked(tmp_path / "finds", *words.split())
+    assert {it["kind"] for find in document["finds"] for it in find["elements"]} <= {"late"}
+    given = trial(STARVATION, "reno", other_rtt="10ms")
+    assert [given.scene(()).rtt_ms(at) for at in (0, 1)] == [40, 10]
+    assert [trial(STARVATION, "reno").scene(()).rtt_ms(at) for at in (0, 1)] == [40, 40]
+    assert trial(STARVATION, "reno").scene((element("other_rtt", 200),)).rtt_ms(1) == 80
+
+
 @pytest.mark.parametrize(
     ("now", "later", "starved"), [(0.05, 0.04, True), (0.05, 0.3, False), (0.2, 0.05, False)]
 )

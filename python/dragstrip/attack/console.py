@@ -74,7 +74,8 @@ def _goal(document: Mapping[str, Any], goal: Mapping[str, Any], folder: str) -> 
 
 
 def _setting(goal: Mapping[str, Any]) -> str:
-    return f"{goal['rate']}, {goal['rtt']}, queue {goal['queue']}, {goal['duration']}"
+    rtts = goal["rtt"] if goal["other_rtt"] is None else f"{goal['rtt']} beside {goal['other_rtt']}"
+    return f"{goal['rate']}, {rtts}, queue {goal['queue']}, {goal['duration']}"
 
 
 def _figure(goal: Mapping[str, Any], find: Mapping[str, Any]) -> str:

@@ -69,6 +69,8 @@ class Kind:
     words: Callable[[Values], str]
     two_flows: bool = False
     """Whether it needs two flows."""
+    sets_rtt: bool = False
+    """Whether it sets the other flow's round-trip time."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,7 @@ KINDS = (
         lambda scene, v: scene.second_rtt(v["pct"]),
         lambda v: f"the other flow's RTT is {v['pct'] / 100:g} times the victim's",
         two_flows=True,
+        sets_rtt=True,
     ),
     Kind(
         "late",
@@ -303,9 +306,13 @@ VECTORS = ("cross", "loss", "jitter", "acks", "changes", "rtt")
 MIXED = "mixed"
 
 
-def kinds(vectors: Collection[str], two_flows: bool) -> list[Kind]:
-    """Return the kinds of these vectors that a scene with so many flows can have."""
-    return [kind for kind in KINDS if kind.vector in vectors and (two_flows or not kind.two_flows)]
+def kinds(vectors: Collection[str], two_flows: bool, fixed_rtt: bool = False) -> list[Kind]:
+    """Return the kinds of these vectors that a scene with so many flows can have.
+
+    With `fixed_rtt` none of them sets the other flow's round-trip time.
+    """
+    fit = (kind for kind in KINDS if kind.vector in vectors and (two_flows or not kind.two_flows))
+    return [kind for kind in fit if not (fixed_rtt and kind.sets_rtt)]
 
 
 def drawn(pool: Sequence[Kind], rng: random.Random) -> Element:

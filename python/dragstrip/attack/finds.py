@@ -42,7 +42,7 @@ class Asked:
     goals: tuple[Goal, ...]
     vectors: tuple[str, ...]
     path: Mapping[str, str]
-    """`rate`, `rtt`, `queue` and `duration`, where they are given."""
+    """`rate`, `rtt`, `queue`, `duration` and `other_rtt`, where they are given."""
     seed: int
     evaluations: int | None
     seconds: float | None
@@ -116,6 +116,10 @@ def asked(
         raise BadInputError(
             "--evaluations", evaluations, f"at least {len(searches)}, one a search", "command line"
         )
+    if "other_rtt" in given and not all(goal.two_flows for goal in made.goals):
+        value = ", ".join(goal.name for goal in made.goals if not goal.two_flows)
+        expected = "starvation or neighbour beside --other-rtt, which needs two flows"
+        raise BadInputError("--goal", value, expected, "command line")
     for goal in made.goals:
         trial = made.trial(goal)
         if trial.path.duration_ms < DURATION_MIN_MS:
@@ -250,7 +254,7 @@ def _best(
     mixed = vector == elements.MIXED
     vectors = (asked.vectors or elements.VECTORS) if mixed else [vector]
     begin = [find.attack for find in mine if find.attack] if mixed else []
-    pool = elements.kinds(vectors, trial.goal.two_flows)
+    pool = elements.kinds(vectors, trial.goal.two_flows, trial.path.other_rtt is not None)
     return search.search(trial, vector, pool, budget, bench, begin)
 
 
@@ -319,6 +323,7 @@ def _told_goal(trial: Trial, bare: Score) -> dict[str, Any]:
         "unit": goal.unit,
         "rate": path.rate,
         "rtt": path.rtt,
+        "other_rtt": path.other_rtt,
         "queue": path.queue,
         "duration": path.duration,
         "without": _figures(bare),

@@ -41,11 +41,15 @@ class Path:
     queue: str
     """In tc's words, or as a multiple of the bandwidth-delay product, such as `1bdp`."""
     duration: str
+    other_rtt: str | None = None
+    """The other flow's round-trip time, where the caller fixes it."""
 
     @property
     def words(self) -> dict[str, str]:
         """What each option of the command line says."""
-        return {"--rate": self.rate, "--rtt": self.rtt, "--queue": self.queue, "--duration": self.duration}
+        fixed = {} if self.other_rtt is None else {"--other-rtt": self.other_rtt}
+        given = {"--rate": self.rate, "--rtt": self.rtt, "--queue": self.queue, "--duration": self.duration}
+        return given | fixed
 
     @property
     def rate_bps(self) -> int:
@@ -56,6 +60,13 @@ class Path:
     def rtt_ms(self) -> float:
         """The victim's round-trip time on the empty path, in ms."""
         return _parsed("--rtt", self.rtt, _core.parse_time) / 1e6
+
+    @property
+    def other_rtt_ms(self) -> float:
+        """The other flow's round-trip time on the empty path, in ms, if no attack changes it."""
+        if self.other_rtt is None:
+            return self.rtt_ms
+        return _parsed("--other-rtt", self.other_rtt, _core.parse_time) / 1e6
 
     @property
     def duration_ms(self) -> int:
@@ -102,7 +113,7 @@ class Scene:
     _data: dict[int, list[str]] = field(default_factory=dict)
     _acks: dict[int, list[str]] = field(default_factory=dict)
     _held_ms: dict[int, int] = field(default_factory=dict)
-    _rtt_pct: int = 100
+    _rtt_pct: int | None = None
     _late_ms: int = 0
 
     @property
@@ -194,7 +205,9 @@ class Scene:
 
     def rtt_ms(self, at: int) -> float:
         """Return a flow's round-trip time on the empty path, in ms."""
-        return self.path.rtt_ms * (self._rtt_pct / 100 if at else 1.0)
+        if not at:
+            return self.path.rtt_ms
+        return self.path.other_rtt_ms if self._rtt_pct is None else self.path.rtt_ms * self._rtt_pct / 100
 
     def traces(self) -> dict[str, list[int]]:
         """Return the recorded links that hold ACKs back: file → times in ms."""

@@ -70,6 +70,14 @@ def attack(
         str | None,
         typer.Option("--rtt", metavar="TIME", help="The victim's round-trip time, instead of the goal's."),
     ] = None,
+    other_rtt: Annotated[
+        str | None,
+        typer.Option(
+            "--other-rtt",
+            metavar="TIME",
+            help="The other flow's round-trip time, which is then not searched; default: the victim's.",
+        ),
+    ] = None,
     queue: Annotated[
         str | None,
         typer.Option(
@@ -121,6 +129,7 @@ def attack(
             "--evaluations": evaluations,
             "--rate": rate,
             "--rtt": rtt,
+            "--other-rtt": other_rtt,
             "--queue": queue,
             "--duration": duration,
             "--program": program,
@@ -140,7 +149,7 @@ def attack(
     from dragstrip.io.files import adding, write_json, write_text
 
     seconds = None if evaluations is not None else words.time_limit(time or TIME, "--time").time_s
-    path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration}
+    path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
     programs = of_files(program or [])
     asked = finds.asked(algorithm, goal or [], using or [], path, seed, evaluations, seconds, programs)
     if out is not None:
