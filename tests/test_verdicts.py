@@ -166,6 +166,18 @@ def test_packets_cut_behind_their_headers(cubic: Path, tmp_path: Path) -> None:
     assert said("identify", cut)["answer"] == "cubic"
 
 
+def test_a_handshake_whose_options_are_cut_leaves_the_windows_scale_open(cubic: Path, tmp_path: Path) -> None:
+    """60 bytes of a frame hold six of TCP's options: the scale is not among them."""
+    cut = changed(cubic, tmp_path / "cut.pcapng", lambda _, block: cut_to(block, 60))
+    document = said("inspect", cut, "--path")
+    (path,) = document["paths"]
+    assert path["receiver_window_bytes"]["value"] is None
+    assert "scale" in path["receiver_window_bytes"]["reason"]
+    assert document["flows"][0]["limited_s"]["receiver"] == 0
+    verdict = said("whatif", cut, "bbr", "--cc", "cubic")
+    assert verdict["explains"]["grade"] == "explained"
+
+
 def test_packets_cut_within_their_headers_are_refused(cubic: Path, tmp_path: Path) -> None:
     cut = changed(cubic, tmp_path / "cut.pcapng", lambda _, block: cut_to(block, 14 + 20 + 4))
     assert said("inspect", cut, "--path")["paths"] == []

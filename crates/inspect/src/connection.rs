@@ -54,6 +54,8 @@ pub struct Direction {
     allowed: Option<u16>,
     sack: bool,
     scale: Option<u8>,
+    /// The SYN's options are not all in the capture.
+    syn_cut: bool,
     syn: Option<i64>,
     syn_flags: Option<u16>,
     backward_last_ns: Option<i64>,
@@ -174,6 +176,7 @@ impl Connection {
             own.mss = packet.mss;
             own.sack = packet.sack_permitted;
             own.scale = packet.window_scale;
+            own.syn_cut = packet.options_cut;
             if packet.flags & ACK != 0 {
                 self.agree();
             }
@@ -188,11 +191,13 @@ impl Connection {
     /// Both ends have said what they can.
     fn agree(&mut self) {
         let scaled = self.sides.iter().all(|side| side.scale.is_some());
+        let known = scaled || self.sides.iter().all(|side| !side.syn_cut);
         let sack = self.sides.iter().all(|side| side.sack);
         let mss = [self.sides[0].mss, self.sides[1].mss];
         let scales = [self.sides[0].scale, self.sides[1].scale];
         for (index, side) in self.sides.iter_mut().enumerate() {
-            side.half.scale = Some(if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
+            side.half.scale =
+                known.then(|| if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
             side.half.verdicts.sack = sack;
             side.allowed = mss[1 - index];
         }

@@ -8,6 +8,7 @@ const HAS_MSS: u8 = 4;
 const HAS_SCALE: u8 = 8;
 const SACK: u8 = 16;
 const TURNED: u8 = 32;
+const CUT: u8 = 64;
 
 /// A packet without its addresses, ports and SACK blocks.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,7 @@ impl Lone {
                 | bit(packet.mss.is_some(), HAS_MSS)
                 | bit(packet.window_scale.is_some(), HAS_SCALE)
                 | bit(packet.sack_permitted, SACK)
+                | bit(packet.options_cut, CUT)
                 | bit(turned, TURNED),
         }
     }
@@ -75,6 +77,7 @@ impl Lone {
             ecn: self.ecn,
             window_scale: has(HAS_SCALE).then_some(self.scale),
             sack_permitted: has(SACK),
+            options_cut: has(CUT),
             ..Packet::default()
         };
         (packet, has(TURNED), usize::from(self.file))

@@ -71,7 +71,7 @@ def receiver_window(flow: Flow) -> Estimate:
     """Return the largest window that the receiver offered, in bytes, and in `reason` whether it limited."""
     offered = flow.returned.window[np.isfinite(flow.returned.window)]
     if not len(offered):
-        return unknown("the handshake, and so the window's scale, is not in the capture")
+        return unknown("the handshake's options, and so the window's scale, are not in the capture")
     value = float(offered.max())
     limited = flow.receiver_limited
     if limited is None:

@@ -109,8 +109,9 @@ def impossible(flow: dict[str, Any], capture: Seen, idle_ms: float) -> str:
     if flow["place"] != "sender":
         return f"the capture was taken {_where(flow['place'])}; round trips and flight are seen at the sender"
     least = max(DURATION_MIN_S, ROUND_TRIPS_MIN * idle_ms / 1e3)
-    if capture.duration_s < least:
-        return f"{capture.duration_s:.4g} s are too short; {least:.4g} s at least"
+    if capture.duration_s < 0.99 * least:
+        # A transfer of so many seconds ends some milliseconds earlier.
+        return f"{capture.duration_s:.3g} s are too short; {least:.3g} s at least"
     limits = flow["limited_s"]
     spent = sum(limits.values()) or 1.0
     for who, most in LIMITED_MAX.items():
