@@ -1,4 +1,4 @@
-//! What the application of a flow does, as it is typed.
+//! What the application of a flow does, and when flows arrive, as it is typed.
 
 use crate::quantity::{RateText, ShareText, SizeText, TimeText};
 use dragstrip_scenario::Adaptation;
@@ -91,6 +91,30 @@ impl Default for ApplicationForm {
     fn default() -> Self {
         Self::Bulk {}
     }
+}
+
+/// When the flows of an entry arrive. Each carries its `bytes`, or an amount drawn from its `sizes`, and ends.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(tag = "kind")]
+pub enum ArrivalForm {
+    /// At random and independently of each other, from the entry's `start` on.
+    Poisson {
+        /// The share of the bottleneck's rate that their bytes amount to, on average. Either this or `every`.
+        #[serde(default)]
+        load: Option<ShareText>,
+        /// The mean time between two of them.
+        #[serde(default)]
+        every: Option<TimeText>,
+        /// When the last one may come. Default: after two thirds of the run, so that flows have time to finish.
+        #[serde(default)]
+        until: Option<TimeText>,
+    },
+    /// At these times after the entry's `start`.
+    Listed {
+        /// The times, in any order.
+        times: Vec<TimeText>,
+    },
 }
 
 const fn default_segment() -> TimeText {

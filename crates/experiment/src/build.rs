@@ -1,5 +1,6 @@
 //! The scenario of an experiment without alternatives.
 
+use crate::arrivals::arrivals;
 use crate::changes::changes;
 use crate::dumbbell::dumbbell;
 use crate::flows::flows;
@@ -50,7 +51,8 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             medium(form).map_err(|problem| problem.within(&format!("media.{name}")))?,
         ))
     });
-    let flows = flows(&spelt, experiment.path.is_some(), &nodes)?;
+    let arrivals = arrivals(experiment, &spelt, seed)?;
+    let flows = flows(&spelt, &arrivals, experiment.path.is_some(), &nodes)?;
     Ok(Scenario {
         name: name.to_owned(),
         seed,

@@ -233,7 +233,7 @@ fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> 
         }
         _ => form.text("workload").unwrap_or_default(),
     };
-    let (workload, times) = Workload::named(workload)?;
+    let (workload, times, options) = Workload::parse(workload)?;
     let stagger = form.given("stagger");
     // What is no time is refused where the experiment is checked.
     let step = stagger.and_then(Value::as_str).and_then(|text| time(text).ok());
@@ -251,6 +251,7 @@ fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> 
             let count =
                 flows.clone().map(|flows| flows.saturating_mul(times).saturating_mul(parts));
             let mut entry = part.entry();
+            entry.extend(options.clone());
             entry.insert("cc".to_owned(), json!(name));
             entry.insert("count".to_owned(), count.clone().map_or_else(|given| given, Value::from));
             if let Some(stagger) = part.stagger {

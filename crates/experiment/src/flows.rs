@@ -1,17 +1,19 @@
 //! Flows: which hosts they run between, what they are called, what they do.
 
 use crate::applications::ApplicationForm;
+use crate::arrivals::Arrival;
 use crate::parts::u32_of;
 use crate::problem;
-use crate::quantity::{SizeText, TimeText};
+use crate::quantity::TimeText;
 use crate::types::FlowForm;
 use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport};
 use std::collections::BTreeMap;
 
 /// Where the short form says nothing, flow i goes from sender i to receiver i, in turn; those that go the other way
-/// are counted by themselves.
+/// are counted by themselves. Of an entry whose flows arrive, its hosts send in turn.
 pub(crate) fn flows(
     forms: &[FlowForm],
+    arrivals: &[Option<Vec<Arrival>>],
     in_short: bool,
     nodes: &[NodeSpec],
 ) -> Result<Vec<FlowSpec>, Problem> {
@@ -21,13 +23,17 @@ pub(crate) fn flows(
         if in_short { named.collect() } else { Vec::new() }
     };
     let (senders, receivers) = (in_turn('s'), in_turn('d'));
-    let mut labels = labels(forms).into_iter();
+    let mut labels = labels(forms, arrivals).into_iter();
     let mut turns = [0_usize; 2];
     let mut made: Vec<FlowSpec> = Vec::new();
-    for (position, flow) in forms.iter().enumerate() {
-        for copy in 0..flow.count {
-            let turn = turns[usize::from(flow.reverse)];
-            turns[usize::from(flow.reverse)] += 1;
+    for (position, (flow, arrived)) in forms.iter().zip(arrivals).enumerate() {
+        let first = turns[usize::from(flow.reverse)];
+        turns[usize::from(flow.reverse)] += usize::try_from(flow.count).unwrap_or(usize::MAX);
+        for copy in 0..flows_of(flow, arrived.as_deref()) {
+            let turn = first + (copy % flow.count) as usize;
+            let arrival = arrived.as_ref().map(|all| all[copy as usize]);
+            let start_ns = flow.start.0.saturating_add(copy.saturating_mul(flow.stagger.0));
+            let bytes = flow.bytes.map(|bytes| bytes.0);
             let end = |given: &String, hosts: &[&str], field: &str| {
                 if !given.is_empty() {
                     return Ok(given.clone());
@@ -57,20 +63,29 @@ pub(crate) fn flows(
                 sender: end(&flow.sender, near, "sender")?,
                 receiver: end(&flow.receiver, far, "receiver")?,
                 transport,
-                application: application(&flow.application, flow.bytes),
-                start_ns: flow.start.0.saturating_add(copy.saturating_mul(flow.stagger.0)),
+                application: application(
+                    &flow.application,
+                    arrival.map_or(bytes, |it| Some(it.bytes)),
+                ),
+                start_ns: arrival.map_or(start_ns, |it| it.start_ns),
                 stop_ns: flow.stop.map(|stop| stop.0),
+                source: arrived.as_ref().and(u32::try_from(position).ok()),
             });
         }
     }
     Ok(made)
 }
 
+/// How many flows an entry is.
+pub(crate) fn flows_of(flow: &FlowForm, arrived: Option<&[Arrival]>) -> u64 {
+    arrived.map_or(flow.count, |all| all.len() as u64)
+}
+
 /// The given label or the algorithm, numbered where several flows would share it.
-fn labels(forms: &[FlowForm]) -> Vec<String> {
-    let plain = forms.iter().map(|flow| {
+fn labels(forms: &[FlowForm], arrivals: &[Option<Vec<Arrival>>]) -> Vec<String> {
+    let plain = forms.iter().zip(arrivals).map(|(flow, arrived)| {
         let own = if flow.label.is_empty() { None } else { Some(flow.label.as_str()) };
-        (own.or(flow.cc.as_deref()).unwrap_or("udp"), flow.count)
+        (own.or(flow.cc.as_deref()).unwrap_or("udp"), flows_of(flow, arrived.as_deref()))
     });
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
     for (label, count) in plain.clone() {
@@ -98,9 +113,9 @@ const LADDER: [u64; 10] = [
     5_800_000,
 ];
 
-fn application(form: &ApplicationForm, bytes: Option<SizeText>) -> Application {
+fn application(form: &ApplicationForm, bytes: Option<u64>) -> Application {
     match *form {
-        ApplicationForm::Bulk {} => Application::Bulk { bytes: bytes.map(|bytes| bytes.0) },
+        ApplicationForm::Bulk {} => Application::Bulk { bytes },
         ApplicationForm::OnOff { on, off } => Application::OnOff { on_ns: on.0, off_ns: off.0 },
         ApplicationForm::RequestResponse { request, response, think } => {
             Application::RequestResponse {

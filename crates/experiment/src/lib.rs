@@ -6,6 +6,7 @@
 //! engines and their options, the grading of claims, or anything that runs.
 
 mod applications;
+mod arrivals;
 mod assign;
 mod build;
 mod changes;
@@ -32,7 +33,8 @@ mod variants;
 mod words;
 mod workloads;
 
-pub use applications::ApplicationForm;
+pub use applications::{ApplicationForm, ArrivalForm};
+pub use arrivals::Sizes;
 pub use assign::{assign, assign_json, path_parts};
 pub use build::build;
 pub use changes::change_at;

@@ -1,6 +1,8 @@
 //! Where in the experiment something of its scenario comes from: what validation says of `links[4].qdisc.limit` is told
 //! as `path.queue.limit`, which is what people wrote.
 
+use crate::arrivals::arrivals;
+use crate::flows::flows_of;
 use crate::media::RENAMED;
 use crate::types::{ChangeForm, Experiment};
 use crate::words::spelt_out;
@@ -56,7 +58,11 @@ fn written(field: &str, scenario: &Scenario, experiment: &Experiment) -> String 
         }
         "flows" => {
             let spelt = spelt_out(&experiment.flows).unwrap_or_default();
-            let count = |at: usize| usize::try_from(spelt[at].count).unwrap_or(usize::MAX);
+            let arrived = arrivals(experiment, &spelt, scenario.seed).unwrap_or_default();
+            let count = |at: usize| {
+                let arrived = arrived.get(at).and_then(Option::as_deref);
+                usize::try_from(flows_of(&spelt[at], arrived)).unwrap_or(usize::MAX)
+            };
             let rest = rest.strip_prefix("transport.").unwrap_or(rest);
             let rest = rest
                 .strip_prefix("socket.")

@@ -141,7 +141,8 @@ pub const OPTIONS: &[RaceOption] = &[
         name: "workload",
         metavar: "NAME",
         default: "bulk",
-        help: "What the flows do: bulk, web, rrul, ... (dragstrip list --workloads).",
+        help: "What the flows do: bulk, web, 'poisson load=60% sizes=web-search', ... (dragstrip list --workloads).",
+        also: &["flows[].arrivals", "flows[].sizes"],
         completes: "workloads",
         ..PLAIN
     },

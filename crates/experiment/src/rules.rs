@@ -2,6 +2,7 @@
 //! The first thing that is wrong is told, with the field, what stands there and what would be right.
 
 use crate::applications::ApplicationForm;
+use crate::arrivals::sizes_of;
 use crate::claims::ClaimForm;
 use crate::parts::emulation;
 use crate::problem;
@@ -204,6 +205,17 @@ impl Rules<'_> {
         self.count(&at("count"), flow.count)?;
         let bulk = matches!(*flow.application, ApplicationForm::Bulk {});
         self.must(flow.bytes.is_none() || bulk, &at("bytes"), "none: bytes are for a bulk flow")?;
+        if flow.arrivals.is_some() {
+            self.must(bulk, &at("arrivals"), "none: only flows of bulk data arrive")?;
+            self.must(flow.stagger.0 == 0, &at("stagger"), "none beside arrivals")?;
+            sizes_of(flow).map_err(|found| found.within(&format!("flows[{index}]")))?;
+        } else {
+            self.must(
+                flow.sizes.is_none(),
+                &at("sizes"),
+                "none: sizes are for flows with arrivals",
+            )?;
+        }
         let tcp = "none: buffers are for a flow with a cc, over TCP";
         self.must(!udp || flow.send_buffer.is_none(), &at("send_buffer"), tcp)?;
         self.must(!udp || flow.receive_buffer.is_none(), &at("receive_buffer"), tcp)

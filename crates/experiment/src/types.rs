@@ -2,7 +2,7 @@
 //! reference page and the JSON Schema are generated from them (`cargo xtask generate`); `rules` has what the fields
 //! must satisfy together. Quantities are text with a unit.
 
-use crate::applications::ApplicationForm;
+use crate::applications::{ApplicationForm, ArrivalForm};
 use crate::claims::{AblationForm, AlternativeForm, ClaimForm, FlowTableForm};
 use crate::media::MediumForm;
 use crate::quantity::{LimitText, RateText, ShareText, SizeText, SysctlText, TimeText};
@@ -382,6 +382,14 @@ pub struct FlowForm {
     /// How much there is to send. Default: without end.
     #[serde(default)]
     pub bytes: Option<SizeText>,
+    /// When further flows come: the entry is then a source of flows, which its `count` hosts send in turn. They are
+    /// named as alike flows are.
+    #[serde(default)]
+    pub arrivals: Option<Tagged<ArrivalForm>>,
+    /// How much each flow carries that arrives: `web-search` (DCTCP, SIGCOMM 2010), one size, or a file beside the
+    /// experiment with lines of a size in bytes and the share of flows that carry no more.
+    #[serde(default)]
+    pub sizes: Option<String>,
     /// What both ends ask for by SO_SNDBUF, as `iperf3 -w` does. Linux cuts it to `net.core.wmem_max`, doubles it and
     /// no longer tunes the buffer. Not on FreeBSD. Default: the kernel tunes it.
     #[serde(default)]

@@ -32,6 +32,9 @@ pub struct Part {
     pub application: Option<&'static str>,
 }
 
+/// Flows that come at random.
+const POISSON: &str = "poisson";
+
 const DOWN: Part = Part { count: 1, reverse: false, stagger: None, bytes: None, application: None };
 const UP: Part = Part { reverse: true, ..DOWN };
 const PLAYER: Part = Part { application: Some(r#"{"kind": "video"}"#), ..UP };
@@ -106,6 +109,13 @@ pub const WORKLOADS: &[Workload] = &[
         }],
     },
     Workload {
+        name: POISSON,
+        about: "flows that come at random, with sizes from a distribution: 'poisson load=60% sizes=web-search'; load or \
+                every=TIME, sizes or one size or a file, until=TIME",
+        source: "web search: DCTCP, SIGCOMM 2010",
+        flows: &[DOWN],
+    },
+    Workload {
         name: "rrul",
         about: "four flows each way, and pings: Realtime Response Under Load",
         source: "flent's rrul, without its DSCP marks, UDP pings, and 5 s of silence before and after",
@@ -136,11 +146,47 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
+    /// What `text` says: a workload, by how much its flows are multiplied, and what its options add to an entry of
+    /// `[[flows]]`.
+    ///
+    /// # Errors
+    /// A name or an option that is not known.
+    pub fn parse(text: &str) -> Result<(&'static Self, u64, Map<String, Value>), Problem> {
+        let mut words = text.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let (workload, times) = Self::named(name)?;
+        let wrong = |expected: &str| problem("workload", &format!("{text:?}"), expected);
+        let mut given = Map::new();
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            if name != POISSON {
+                return Err(wrong(&format!("no options: {name} has none")));
+            }
+            if !matches!(key, "load" | "every" | "sizes" | "until") || value.is_empty() {
+                return Err(wrong("load=SHARE or every=TIME, sizes=NAME and until=TIME"));
+            }
+            if given.insert(key.to_owned(), json!(value)).is_some() {
+                return Err(wrong("every option once"));
+            }
+        }
+        let mut entry = Map::new();
+        if name == POISSON {
+            let sizes = given.shift_remove("sizes").unwrap_or_else(|| json!("web-search"));
+            if !given.contains_key("every") {
+                given.entry("load").or_insert_with(|| json!("60%"));
+            }
+            given.insert("kind".to_owned(), json!("poisson"));
+            entry.insert("sizes".to_owned(), sizes);
+            entry.insert("arrivals".to_owned(), Value::Object(given));
+        }
+        Ok((workload, times, entry))
+    }
+
     /// The workload of this name, and by how much its flows are multiplied.
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn named(name: &str) -> Result<(&'static Self, u64), Problem> {
+    fn named(name: &str) -> Result<(&'static Self, u64), Problem> {
         for known in WORKLOADS {
             if known.name == name {
                 return Ok((known, 1));
@@ -185,6 +231,26 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_workload_has_options() {
+        let entry = |text| Workload::parse(text).map(|(_, _, entry)| Value::Object(entry));
+        let plain = json!({"sizes": "web-search", "arrivals": {"load": "60%", "kind": "poisson"}});
+        assert_eq!(entry("poisson"), Ok(plain));
+        let given =
+            json!({"sizes": "9kb", "arrivals": {"every": "1s", "until": "5s", "kind": "poisson"}});
+        assert_eq!(entry("poisson every=1s sizes=9kb  until=5s"), Ok(given));
+        assert_eq!(entry("rrul"), Ok(json!({})));
+        for (text, expected) in [
+            ("poisson load", "load=SHARE or"),
+            ("poisson lod=1%", "load=SHARE or"),
+            ("poisson load=1% load=2%", "every option once"),
+            ("web load=1%", "no options"),
+            ("poison", "one of bulk"),
+        ] {
+            assert!(entry(text).unwrap_err().expected.starts_with(expected), "{text}");
+        }
+    }
 
     #[test]
     fn a_number_in_the_name_multiplies() {

@@ -7,12 +7,14 @@
 //! while some flow lives, so that a finished download does not dilute them; `idle` measures take the rest.
 //! Percentiles interpolate linearly between the two nearest values.
 
+mod alone;
 pub mod arithmetic;
 mod limits;
 mod measured;
 mod registry;
 mod series;
 mod summary;
+mod transfers;
 mod video;
 mod why;
 

@@ -1,5 +1,6 @@
 //! A recording with what the measures need of it at hand.
 
+use crate::alone;
 use dragstrip_recording::{ColumnDef, Data, Recording, TCPSTAT_NS, column};
 use dragstrip_scenario::{NodeSpec, QdiscSpec, Scenario};
 use std::collections::BTreeMap;
@@ -93,6 +94,7 @@ pub struct Measured {
     flows: Vec<Flow>,
     by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 6],
     sets: OnceLock<Vec<Vec<usize>>>,
+    alone_s: OnceLock<Vec<Option<f64>>>,
 }
 
 /// A table with rows of flows.
@@ -126,7 +128,14 @@ impl Measured {
     /// A column of `flows` that is needed is missing.
     pub fn new(scenario: Scenario, recording: Recording) -> Result<Self, MissingColumn> {
         let flows = flows(&recording, scenario.duration_ns as i64)?;
-        Ok(Self { scenario, recording, flows, by_flow: Default::default(), sets: OnceLock::new() })
+        Ok(Self {
+            scenario,
+            recording,
+            flows,
+            by_flow: Default::default(),
+            sets: OnceLock::new(),
+            alone_s: OnceLock::new(),
+        })
     }
 
     /// The flows in the order of the scenario.
@@ -148,6 +157,11 @@ impl Measured {
             }
             sets
         })
+    }
+
+    /// Seconds that each flow of the scenario with a size takes alone.
+    pub(crate) fn alone_s(&self) -> &[Option<f64>] {
+        self.alone_s.get_or_init(|| alone::alone_s(&self.scenario))
     }
 
     pub(crate) fn ints(&self, def: &'static ColumnDef) -> Result<&[i64], MissingColumn> {

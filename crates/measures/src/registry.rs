@@ -332,6 +332,14 @@ pub const MEASURES: &[Measure] = &[
     ),
     measure(
         Level::Flow,
+        "slowdown",
+        "1",
+        "of a flow with a size: its time from start to stop over what its bytes take alone, which is a round trip for \
+         the handshake, the bytes at the bottleneck's rate and the way there",
+        Figure::WholeFlow(|run, place| Ok(run.transfer(place).and_then(|it| it.slowdown))),
+    ),
+    measure(
+        Level::Flow,
         "ecn_negotiated",
         "1",
         "1 if both ends agreed on ECN",

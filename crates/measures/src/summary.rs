@@ -2,6 +2,7 @@
 
 use crate::arithmetic::{percentile, percentiles};
 use crate::measured::{Measured, MissingColumn, Window};
+use crate::transfers::Transfer;
 use crate::video::Watched;
 use crate::why::{self, Finding};
 use dragstrip_recording::column;
@@ -49,6 +50,8 @@ struct FlowSummary {
     state_s: BTreeMap<String, f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     video: Option<Watched>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer: Option<Transfer>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -126,6 +129,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             limited_s: owned(run.limited_s(place, &everything)?),
             state_s: owned(run.state_s(place, &everything)?),
             video: run.watched(place)?,
+            transfer: run.transfer(place),
         });
     }
     let probes = run.scenario.probes.iter().map(|probe| {

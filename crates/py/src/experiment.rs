@@ -101,6 +101,12 @@ pub fn change_at(change_json: &str) -> PyResult<u64> {
     panic::caught(change_json, || core::change_at(&value(change_json)?).map_err(problem))
 }
 
+/// Refuses a text that is no distribution of sizes: a name, one size, or the lines of a file.
+#[pyfunction]
+pub fn check_sizes(text: &str) -> PyResult<()> {
+    panic::caught(text, || core::Sizes::parse(text).map(|_| ()).map_err(problem))
+}
+
 /// The option of a race behind a field of its experiment: its name, and its word on a command line.
 #[pyfunction]
 pub fn race_option(field: &str) -> PyResult<Option<(&'static str, String)>> {

@@ -284,6 +284,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::planned, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::compare, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::change_at, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::check_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::race_option, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::flow_word, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;

@@ -48,6 +48,7 @@ pub(crate) fn flow(label: &str, cc: &str) -> FlowSpec {
         application: Application::Bulk { bytes: None },
         start_ns: 0,
         stop_ns: None,
+        source: None,
     }
 }
 

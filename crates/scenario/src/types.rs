@@ -310,6 +310,10 @@ pub struct FlowSpec {
     /// When the application stops; the end of the run when absent.
     #[serde(default)]
     pub stop_ns: Option<u64>,
+    /// The number of the source that it comes from, of a flow that arrives: the flows of a source differ in start and
+    /// size, and are one to whoever compares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<u32>,
 }
 
 /// TCP or UDP.

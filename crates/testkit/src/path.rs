@@ -59,6 +59,7 @@ pub fn flow(sender: &str, receiver: &str, cc: &str) -> FlowSpec {
         application: Application::Bulk { bytes: None },
         start_ns: 0,
         stop_ns: None,
+        source: None,
     }
 }
 

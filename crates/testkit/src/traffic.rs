@@ -139,6 +139,7 @@ pub(crate) fn flow() -> impl Strategy<Value = (usize, usize, FlowSpec)> {
                 application,
                 start_ns,
                 stop_ns: lasts_ns.map(|lasts| start_ns + lasts),
+                source: None,
             };
             (from, to, flow)
         },

@@ -110,7 +110,8 @@ def planned(
 
 def draws(run: PlannedRun) -> bool:
     """Whether another seed may give another recording: a kernel has randomness of its own."""
-    return run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
+    arrives = any("source" in flow for flow in run.scenario["flows"])
+    return arrives or run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
 
 
 def complete(scenario: Json) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import programs, traces
+from dragstrip.io import untrusted
 
 Json: TypeAlias = dict[str, Any]
 
@@ -46,6 +48,8 @@ def located(content: Mapping[str, Any], folder: Path) -> Json:
         found["media"] = {name: _medium(name, medium, folder) for name, medium in media.items()}
     if isinstance(changes := content.get("changes"), list):
         found["changes"] = [_change(at, change, folder) for at, change in enumerate(changes)]
+    if isinstance(flows := content.get("flows"), list):
+        found["flows"] = [_flow(at, flow, folder) for at, flow in enumerate(flows)]
     table = content.get("programs")
     if isinstance(table, dict) and all(isinstance(said, str) for said in table.values()):
         found["programs"] = programs.of_table(table, folder)
@@ -58,6 +62,28 @@ def _medium(name: str, medium: Any, folder: Path) -> Any:
     ):
         return medium
     return {**medium, "file": traces.located(medium["file"], folder, f"media.{name}.file")}
+
+
+def _flow(at: int, flow: Any, folder: Path) -> Any:
+    """A flow whose sizes are the text of their file, if its name has an ending."""
+    sizes = flow.get("sizes") if isinstance(flow, dict) else None
+    if not (isinstance(sizes, str) and "\n" not in sizes and re.search(r"\.[A-Za-z]\w*$", sizes)):
+        return flow
+    field = f"flows[{at}].sizes"
+    try:
+        text = untrusted.text(folder / sizes, SIZES_MAX, "a distribution of sizes")
+    except BadInputError as error:
+        raise BadInputError(field, sizes, f"a file of sizes: {error}") from None
+    try:
+        _core.check_sizes(text)
+    except _core.InputError as error:
+        _, value, expected = error.args
+        raise BadInputError(field, Raw(f"{Path(sizes).name}, {value}"), expected) from None
+    return {**flow, "sizes": text}
+
+
+SIZES_MAX = 1 << 20
+"""Bytes of a file of sizes, at most."""
 
 
 def _change(at: int, change: Any, folder: Path) -> Any:

@@ -424,6 +424,41 @@ class HostSettings(Part):
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Part):
+    """At random and independently of each other, from the entry's `start` on."""
+
+    kind: Literal["poisson"] = "poisson"
+    """What it is."""
+    load: str | None = None
+    """The share of the bottleneck's rate that their bytes amount to, on average. Either this or `every`."""
+    every: str | None = None
+    """The mean time between two of them."""
+    until: str | None = None
+    """When the last one may come. Default: after two thirds of the run, so that flows have time to finish."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Part):
+    """At these times after the entry's `start`."""
+
+    kind: Literal["listed"] = "listed"
+    """What it is."""
+    times: list[str]
+    """The times, in any order."""
+
+
+Arrival: TypeAlias = Poisson | Listed
+"""When the flows of an entry arrive. Each carries its `bytes`, or an amount drawn from its `sizes`, and
+ends.
+"""
+ARRIVALS: Mapping[str, type[Part]] = {
+    "poisson": Poisson,
+    "listed": Listed,
+}
+"""Kind → class."""
+
+
 Adaptation: TypeAlias = Literal["buffer", "throughput"]
 """What a video player's bit rate follows."""
 
@@ -566,6 +601,14 @@ class Flow(Part):
     """When the flow stops. Default: at the end of the run."""
     bytes: str | None = None
     """How much there is to send. Default: without end."""
+    arrivals: Arrival | None = None
+    """When further flows come: the entry is then a source of flows, which its `count` hosts send in turn.
+    They are named as alike flows are.
+    """
+    sizes: str | None = None
+    """How much each flow carries that arrives: `web-search` (DCTCP, SIGCOMM 2010), one size, or a file
+    beside the experiment with lines of a size in bytes and the share of flows that carry no more.
+    """
     send_buffer: str | None = None
     """What both ends ask for by SO_SNDBUF, as `iperf3 -w` does. Linux cuts it to `net.core.wmem_max`,
     doubles it and no longer tunes the buffer. Not on FreeBSD. Default: the kernel tunes it.
@@ -576,6 +619,7 @@ class Flow(Part):
     """What the sending application does."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
+        "arrivals": Tagged(ARRIVALS),
         "application": Tagged(APPLICATIONS),
     }
 
@@ -847,6 +891,7 @@ __all__ = [
     "AdslEncapsulation",
     "Alternative",
     "Application",
+    "Arrival",
     "Bulk",
     "Change",
     "Claim",
@@ -861,6 +906,7 @@ __all__ = [
     "HomeplugAv",
     "HostSettings",
     "Link",
+    "Listed",
     "Medium",
     "Modem",
     "ModemProtocol",
@@ -868,6 +914,7 @@ __all__ = [
     "NodeKind",
     "OnOff",
     "Path",
+    "Poisson",
     "Probe",
     "Recorded",
     "RequestResponse",

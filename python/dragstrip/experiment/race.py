@@ -109,7 +109,7 @@ OPTIONS: tuple[RaceOption, ...] = (
         "text",
         "NAME",
         "bulk",
-        "What the flows do: bulk, web, rrul, ... (dragstrip list --workloads).",
+        "What the flows do: bulk, web, 'poisson load=60% sizes=web-search', ... (dragstrip list --workloads).",
         "workloads",
         "",
     ),
@@ -373,7 +373,7 @@ class RaceOptions(TypedDict, total=False):
     queue: str | None
     """Queue of the bottleneck: 1bdp (the default; of a medium pfifo), 100ms, or in tc's words: 'bfifo limit 200kb', fq_codel."""
     workload: str | None
-    """What the flows do: bulk, web, rrul, ... (dragstrip list --workloads)."""
+    """What the flows do: bulk, web, 'poisson load=60% sizes=web-search', ... (dragstrip list --workloads)."""
     duration: str | None
     """Duration of each run, such as 30s."""
     flows: int

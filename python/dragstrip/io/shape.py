@@ -81,6 +81,17 @@ FIGURES = Plain(
     ),
 )
 
+TRANSFER = Plain(
+    "an object with bytes, finished (true or false), completion_s and slowdown (a number or null)",
+    lambda value: (
+        isinstance(value, dict)
+        and _count(value.get("bytes"))
+        and isinstance(value.get("finished"), bool)
+        and _number(value.get("completion_s"))
+        and (value.get("slowdown") is None or _number(value["slowdown"]))
+    ),
+)
+
 WITHOUT = Plain(
     "an object with the texts sentence and experiment",
     lambda value: (
@@ -111,6 +122,7 @@ SUMMARY: Mapping[str, Shape] = {
             "limited_s": optional(SPANS),
             "state_s": optional(SPANS),
             "video": optional(FIGURES),
+            "transfer": optional(TRANSFER),
         }
     ],
     "competing": [

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dragstrip.report import video
+from dragstrip.report import transfers, video
 from dragstrip.report.collect import SHARES_MAX, Curves, Shares, throughput_span_s
 from dragstrip.report.colours import INK
 from dragstrip.report.figure import (
@@ -46,7 +46,7 @@ from dragstrip.results.standings.stats import Statistic as Measured
 LOG_RATIO = 15.0
 JAIN_WIDTH, JAIN_HEIGHT = 340, 120
 
-GROUPS = ("summary", "video", "scatter", "cdf", "shares", "overlay", "time")
+GROUPS = ("summary", "video", "transfers", "scatter", "cdf", "shares", "overlay", "time")
 Text = Callable[[float | None], str]
 
 
@@ -57,6 +57,7 @@ def all_figures(
     return {
         "summary": summary_bars(table),
         "video": [figure for figure in (video.figure(setup),) if figure],
+        "transfers": [figure for figure in (transfers.figure(setup),) if figure],
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
         "scatter": [figure for figure in (delay_throughput(setup, curves),) if figure],
         "shares": [

@@ -16,9 +16,10 @@ from dragstrip.experiment.expand import PlannedRun
 from dragstrip.experiment.types import Experiment
 from dragstrip.io.terminal import Terminal
 from dragstrip.io.untrusted import printable
+from dragstrip.report import transfers as sized
 from dragstrip.report import why
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import span, video
+from dragstrip.results.standings import span, transfers, video
 from dragstrip.results.standings.path import qdisc, queue_text
 from dragstrip.results.standings.setups import Contender, Planned, Setup, setups_of
 from dragstrip.results.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
@@ -46,6 +47,7 @@ def show_result(
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
     show_videos(console, setups)
+    show_transfers(console, setups)
     show_reasons(console, setups, folder)
     for sentence in _answers(entries):
         console.print(sentence)
@@ -79,6 +81,22 @@ def show_videos(console: Terminal, setups: Sequence[Setup]) -> None:
         table.add_column(seen.head.lower(), justify="right", no_wrap=True)
     for setup, who in rows:
         table.add_row(_row_name(setups, setup, who), *(seen.text(seen.of(who)) for seen in video.SEEN))
+    console.print(table)
+
+
+def show_transfers(console: Terminal, setups: Sequence[Setup]) -> None:
+    """Print times and slowdowns of transfers, a row per contender and class of size."""
+    rows = [
+        (setup, who, one) for setup in setups for who in setup.contenders for one in transfers.classes(who)
+    ]
+    if not rows:
+        return
+    table = Table(title="transfers", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("run", min_width=7, overflow="fold")
+    for head, _ in sized.HEADS:
+        table.add_column(head.lower(), justify="right", no_wrap=True)
+    for setup, who, one in rows:
+        table.add_row(_row_name(setups, setup, who), *sized.words(one))
     console.print(table)
 
 

@@ -133,7 +133,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Scatter:
-    """One quantity against another, with a cloud per contender; better is towards the upper left."""
+    """One quantity against another, with a cloud per contender."""
 
     x: Axis
     y: Axis

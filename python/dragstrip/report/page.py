@@ -75,6 +75,7 @@ class Section:
     comparison: Table
     pings: Table | None
     videos: Table | None
+    transfers: Table | None
     pictures: Mapping[str, list[Drawn]]
     drawn: bool
 

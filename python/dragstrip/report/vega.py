@@ -327,6 +327,9 @@ def _scatter(content: Scatter, sheet: Sheet) -> Spec:
         ),
         "y": _linear("y", content.y.low, content.y.high, {"title": content.y.title, "tickCount": 5}),
     }
+    for name, axis in (("x", content.x), ("y", content.y)):
+        if axis.logarithmic:
+            xy[name]["scale"]["type"] = "log"
     middles = _rows([{"x": c.middle[0], "y": c.middle[1], "who": c.label} for c in content.clouds])
     order = {"field": "order", "type": "quantitative"}
     layers: list[Spec] = [

@@ -19,6 +19,7 @@ from dragstrip.report import (
     rows,
     tables,
     timeline,
+    transfers,
     variable,
     verified,
     video,
@@ -125,6 +126,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
         videos=video.table(setup),
+        transfers=transfers.table(setup),
         pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
         drawn=curves is not None,
     )

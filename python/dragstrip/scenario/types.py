@@ -1008,6 +1008,11 @@ class FlowSpec(Model):
     """When the connection is opened."""
     stop_ns: UInt64 | None = None
     """When the application stops; the end of the run when absent."""
+    source: UInt32 | None = None
+    """The number of the source that it comes from, of a flow that arrives: the flows of a source differ in
+    start and
+size, and are one to whoever compares.
+    """
 
 
 class ProbeSpec(Model):

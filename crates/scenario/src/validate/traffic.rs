@@ -43,7 +43,16 @@ fn check_flow(
     (topology, programs): (&Topology, &Programs),
     report: &mut Report,
 ) {
-    let FlowSpec { label: _, sender, receiver, transport, application, start_ns, stop_ns } = flow;
+    let FlowSpec {
+        label: _,
+        sender,
+        receiver,
+        transport,
+        application,
+        start_ns,
+        stop_ns,
+        source: _,
+    } = flow;
     let known = check_host(scenario, sender, &format!("{at}.sender"), topology, report)
         & check_host(scenario, receiver, &format!("{at}.receiver"), topology, report);
     if known && sender == receiver {

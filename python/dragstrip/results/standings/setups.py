@@ -320,6 +320,8 @@ def _signatures(run: Run) -> dict[str, str]:
         label = str(spec.get("label"))
         shared = [name for name in names if used[name] > 1]
         times = [spec.get("application"), spec.get("start_ns"), spec.get("stop_ns")]
+        if "source" in spec:  # its flows differ in size and start
+            times = ["arrives", spec["source"]]
         path = [way.rtt_ns, way.rate_bps, len(names), shared, sets.get(numbers.get(label))]
         alike = repr((times, path))
         found[label] = written.get(alike) or written.setdefault(
@@ -388,11 +390,15 @@ def _setup_key(run: Run, members: Sequence[_Group]) -> str:
     for node in scenario.get("nodes") or []:
         sysctl = {k: v for k, v in (node.get("sysctl") or {}).items() if k not in COMPARED_SYSCTLS}
         nodes.append({**node, "sysctl": sysctl} if "sysctl" in node else node)
-    traffic = [
-        {k: v for k, v in flow.items() if k not in ("label", "transport")}
-        | {"protocol": (flow.get("transport") or {}).get("protocol")}
-        for flow in scenario.get("flows") or []
-    ]
+    traffic: list[Json] = []
+    for flow in scenario.get("flows") or []:
+        # Of a source, every seed draws other flows.
+        arrives = "source" in flow
+        kept = {"source"} if arrives else set(flow) - {"label", "transport"}
+        said = {k: v for k, v in flow.items() if k in kept}
+        said["protocol"] = (flow.get("transport") or {}).get("protocol")
+        if not arrives or said not in traffic[-1:]:
+            traffic.append(said)
     compared = ("name", "seed", "nodes", "flows")
     rest = {key: value for key, value in scenario.items() if key not in compared}
     together = [group.key for group in members] if len(members) > 1 else []

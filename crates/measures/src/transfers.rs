@@ -1,0 +1,38 @@
+//! Transfers of a known size: how long each took, and how much longer than alone.
+
+use crate::measured::Measured;
+use dragstrip_scenario::Application;
+use serde::Serialize;
+
+/// A transfer.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Transfer {
+    /// What there was to send.
+    pub bytes: u64,
+    /// Whether all of it arrived.
+    pub finished: bool,
+    /// From the flow's start until the last byte arrived; of one that has not finished, the time so far.
+    pub completion_s: f64,
+    /// That time over what the same transfer takes alone at the path's rate; none where the path has no rate.
+    pub slowdown: Option<f64>,
+}
+
+impl Measured {
+    /// A flow's transfer; none of a flow without a size.
+    pub(crate) fn transfer(&self, place: usize) -> Option<Transfer> {
+        let flow = &self.flows()[place];
+        let number = usize::try_from(flow.flow).ok()?;
+        let Application::Bulk { bytes: Some(bytes) } = self.scenario.flows.get(number)?.application
+        else {
+            return None;
+        };
+        let completion_s = flow.duration_s();
+        let alone_s = self.alone_s().get(number).copied().flatten();
+        Some(Transfer {
+            bytes,
+            finished: flow.bytes_received >= 0 && flow.bytes_received as u64 >= bytes,
+            completion_s,
+            slowdown: alone_s.map(|alone_s| completion_s / alone_s),
+        })
+    }
+}

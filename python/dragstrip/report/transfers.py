@@ -1,0 +1,99 @@
+"""Transfers: times and slowdowns by size as a table, and slowdown against size as a figure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dragstrip.report.figure import Axis, Cloud, Figure, Scatter
+from dragstrip.report.series import EMPTY, Curve
+from dragstrip.report.tables import Cell, Table
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import MISSING
+from dragstrip.results.standings.setups import Setup
+from dragstrip.results.standings.transfers import Class, classes, transfers_of
+
+POINTS_MAX = 1000
+"""Points of one contender in the figure, at most."""
+
+HEADS = (
+    ("Size", "Class of the transfer's size"),
+    ("Transfers", "Number of transfers, and of those that had not finished at the end of the run"),
+    ("FCT p50", "Median flow completion time, from the start until the last byte arrives"),
+    ("FCT p99", "99th percentile of flow completion times"),
+    ("Slowdown p50", "Median of completion times over those of the same transfer alone"),
+    ("Slowdown p99", "99th percentile of slowdowns"),
+)
+"""Headings and what they mean, behind the contender's name."""
+
+
+def words(one: Class) -> list[str]:
+    """Return the texts of a class's row, in the order of `HEADS`."""
+    count = str(len(one.transfers)) + (f" ({one.unfinished} unfinished)" if one.unfinished else "")
+    slow = [one.slowdown(percentile) for percentile in (50, 99)]
+    times = [quantity.milliseconds(1e3 * one.completion_s(percentile)) for percentile in (50, 99)]
+    return [one.name, count, *times, *(MISSING if it is None else quantity.digits(it) for it in slow)]
+
+
+def table(setup: Setup) -> Table | None:
+    """Return a row per contender and class of size, or None if nobody has enough transfers."""
+    body, algorithms = [], []
+    for contender in setup.contenders:
+        for one in classes(contender):
+            name = Cell(contender.title, colour=contender.colour, number=False)
+            body.append([name, *(Cell(text) for text in words(one))])
+            algorithms.append(contender.cc)
+    if not body:
+        return None
+    heads = [("Flow" if setup.together else "Algorithm", ""), *HEADS]
+    caption = f"Of all {setup.repeats} runs." if setup.repeats > 1 else ""
+    deciding = frozenset({heads[0][0], "Size", "FCT p50", "Slowdown p99"})
+    return Table(heads, body, caption, algorithms, deciding)
+
+
+def figure(setup: Setup) -> Figure | None:
+    """Draw the slowdown of each transfer against its size, on logarithmic axes; None without transfers."""
+    clouds, algorithms = [], []
+    for contender in setup.contenders:
+        known = [it for it in transfers_of(contender) if it.slowdown]
+        if not known:
+            continue
+        every = -(-len(known) // POINTS_MAX)
+        points = Curve(
+            np.array([it.size / 1e3 for it in known[::every]]),
+            np.array([it.slowdown for it in known[::every]], dtype=float),
+        )
+        middle = (
+            float(np.median([it.size for it in known])) / 1e3,
+            float(np.median([it.slowdown for it in known])),
+        )
+        note = f"median slowdown {quantity.digits(middle[1])}"
+        clouds.append(Cloud(contender.title, note, contender.colour, points, EMPTY, middle, contender.dash))
+        algorithms.append(contender.cc)
+    if not clouds:
+        return None
+    sizes = np.concatenate([cloud.points.x for cloud in clouds])
+    slowdowns = np.concatenate([cloud.points.y for cloud in clouds])
+    listed = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
+    return Figure(
+        "slowdown",
+        "Slowdown by size",
+        f"Slowdown against the size of each transfer, on logarithmic axes: {listed}.",
+        Scatter(
+            Axis(
+                "Size (kB, logarithmic)",
+                float(sizes.min()) * 0.9,
+                float(sizes.max()) * 1.1,
+                "kB",
+                logarithmic=True,
+            ),
+            Axis(
+                "Slowdown (times alone, logarithmic)",
+                float(slowdowns.min()) * 0.9,
+                float(slowdowns.max()) * 1.1,
+                "times",
+                logarithmic=True,
+            ),
+            clouds,
+        ),
+        algorithms,
+    )

@@ -1,0 +1,128 @@
+"""Flows that arrive: in an experiment, in `compare`, in measures, tables and the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragstrip import _core
+from dragstrip.engines.sim import simulate
+from dragstrip.errors import BadInputError
+from dragstrip.execution.runner import plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
+from dragstrip.results.measures import Measured, summarise
+
+S = 1_000_000_000
+PATH = {"rate": "20mbit", "rtt": "40ms"}
+
+
+def experiment(source: str = "x.toml", **flow: Any) -> Experiment:
+    """A source of flows for twelve seconds."""
+    entry = {"cc": "cubic", **flow}
+    return Experiment.build({"duration": "12s", "path": PATH, "flows": [entry]}, source)
+
+
+def test_a_transfer_alone_takes_what_its_path_needs() -> None:
+    """A round trip for the handshake, half of it and the bytes: 10 kB are one window."""
+    listed = {"kind": "listed", "times": ["1s", "4s"]}
+    recording = simulate(expand(experiment(bytes="10000b", arrivals=listed))[0].scenario)
+    for flow in summarise(recording)["flows"]:
+        told = flow["transfer"]
+        assert (told["bytes"], told["finished"]) == (10_000, True)
+        alone_s = 0.040 + 10_000 * 8 / 20e6
+        assert told["slowdown"] == pytest.approx(told["completion_s"] / alone_s)
+        # Seven frames; htb lets the first go at once.
+        assert 0.95 < told["slowdown"] < 1.1
+    measured = Measured(recording)
+    assert (
+        measured.figure("slowdown", measured.flows[0])
+        == summarise(recording)["flows"][0]["transfer"]["slowdown"]
+    )
+
+
+def test_a_flow_without_a_size_is_no_transfer() -> None:
+    recording = simulate(expand(compare(["cubic"], rate="5mbit", rtt="40ms", duration="2s"))[0].scenario)
+    assert "transfer" not in summarise(recording)["flows"][0]
+    assert "source" not in recording.scenario["flows"][0]
+
+
+def test_every_algorithm_has_the_same_flows_and_every_repeat_others() -> None:
+    race = compare(
+        ["cubic", "bbr"],
+        rate="20mbit",
+        rtt="40ms",
+        duration="12s",
+        workload="poisson load=40%",
+        repeat=2,
+        flows=3,
+    )
+    runs = expand(race)
+
+    def drawn(place: int) -> list[tuple[int, int]]:
+        flows = runs[place].scenario["flows"]
+        return [(flow["start_ns"], flow["application"]["bytes"]) for flow in flows]
+
+    assert drawn(0) == drawn(1)
+    assert drawn(2) == drawn(3) != drawn(0)
+    assert len({flow["sender"] for flow in runs[0].scenario["flows"]}) == 3
+    assert all(start < 8 * S for start, _ in drawn(0))
+
+
+def test_a_file_of_sizes_lies_beside_the_experiment(tmp_path: Path) -> None:
+    (tmp_path / "sizes.txt").write_text("# two sizes\n1000 1 0.5\n1000 1 0.5\n3000 2 1\n")
+    given = {"sizes": "sizes.txt", "arrivals": {"kind": "poisson", "every": "10ms"}}
+    made = experiment(str(tmp_path / "x.toml"), **given)
+    (run,) = expand(made, str(tmp_path / "x.toml"))
+    sizes = [flow["application"]["bytes"] for flow in run.scenario["flows"]]
+    assert len(sizes) > 600
+    # Half of them carry 1000 bytes; of 800 draws the share has a deviation of 1.8 %.
+    assert sizes.count(1000) / len(sizes) == pytest.approx(0.5, abs=0.06)
+    assert max(sizes) <= 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1000 0\nmany 1\n", 'sizes.txt, line 2: "many 1"'),
+        ("1000 0\n2000 0.5\n", "sizes.txt, the last share is 0.5"),
+        (None, "sizes.txt"),
+    ],
+)
+def test_a_file_that_is_no_distribution_is_named(tmp_path: Path, text: str | None, told: str) -> None:
+    if text is not None:
+        (tmp_path / "sizes.txt").write_text(text)
+    with pytest.raises(BadInputError) as caught:
+        given = {"sizes": "sizes.txt", "arrivals": {"kind": "poisson", "every": "10ms"}}
+        plan(experiment(str(tmp_path / "x.toml"), **given), str(tmp_path / "x.toml"))
+    assert caught.value.field == "flows[0].sizes"
+    assert told in str(caught.value)
+
+
+def test_an_option_of_the_workload_that_is_wrong_is_told_as_the_workload() -> None:
+    with pytest.raises(BadInputError) as caught:
+        plan(compare(["cubic"], rate="5mbit", rtt="40ms", workload="poisson load=0%"), "")
+    assert caught.value.field == "flows[0].arrivals.load"
+    assert _core.race_option(caught.value.field) == ("workload", "--workload")
+
+
+def test_tables_and_figure_have_transfers_by_size(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["--rate", "20mbit", "--rtt", "40ms", "--duration", "12s", "--repeat", "2", "--out", str(out)]
+    workload = ["--workload", "poisson load=50%", "cubic", "bbr"]
+    command = [sys.executable, "-m", "dragstrip", "compare", *words, *workload]
+    told = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "160"}
+    )
+    for text in ("transfers", "slowdown p99", "10 to 100 kB"):
+        assert text in told.stdout
+    document = json.loads((out / "result.json").read_text())
+    assert len(document["runs"]) == 4
+    assert "Slowdown by size" in (out / "report.html").read_text()
