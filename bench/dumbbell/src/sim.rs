@@ -137,6 +137,7 @@ fn flow(options: &Options, index: u64, senders: u64) -> FlowSpec {
         application: Application::Bulk { bytes: options.bytes },
         start_ns: options.start_ns(index),
         stop_ns: None,
+        source: None,
     }
 }
 
