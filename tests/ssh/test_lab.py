@@ -30,9 +30,6 @@ def test_a_lab_is_looked_at_and_left_as_it_is(course: Course) -> None:
     assert told["center", "forwarding"] == "on"
     assert told["left", "interfaces.eth1"].startswith("10.10.1.1/24 to center")
     assert abs(found["hosts"]["left"]["clock"]["offset_ns"]) < 1e9
-    kept = found["hosts"]["left"]["facts"]["clock_error_ns"]
-    words = "kept by nothing" if kept is None else f"off by {kept / 1e6:.2f} ms at most"
-    assert words in told["left", "clock"]
     assert course.lab.listing() == before
 
 

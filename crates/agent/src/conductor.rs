@@ -32,7 +32,7 @@ const RATE_BPS_MAX: u64 = 1_000_000_000;
 /// A jump of the clock that packets are stamped with beyond this would be in the figures.
 pub const CLOCK_STEP_NS: i64 = 1_000_000;
 /// Pings on each idle path, at most.
-pub const PINGS: u8 = 10;
+const PINGS: usize = 10;
 /// A ping's answer is waited for so long, and twice the delay.
 pub const PINGS_WAIT_NS: i64 = 50_000_000;
 /// Of a ping, whose round trip nobody asks for here.

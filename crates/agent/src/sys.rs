@@ -95,14 +95,6 @@ pub fn clock_offset() -> i64 {
     readings.min().map_or(0, |(_, offset)| offset)
 }
 
-/// How far the kernel takes its clock to be off at most, ns, where something keeps it (adjtimex(2): chronyd, ntpd, phc2sys).
-pub fn clock_error() -> Option<i64> {
-    let mut state: libc::timex = unsafe { std::mem::zeroed() };
-    let known = unsafe { libc::adjtimex(&raw mut state) };
-    let kept = known >= 0 && known != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0;
-    kept.then_some(state.maxerror * 1_000)
-}
-
 /// delete_module(2); a module in use stays.
 pub fn unload_module(name: &str) -> bool {
     let name = text(name);

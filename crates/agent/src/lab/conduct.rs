@@ -212,7 +212,6 @@ impl Stage<'_> {
                 let about = json!({
                     "kernel": facts.kernel, "tick_hz": facts.tick_hz, "agent": facts.agent,
                     "clock": clocks[name], "clock_drift_ns": drift_ns,
-                    "clock_error_ns": facts.clock_error_ns,
                     "changes": applied.get(name).map(|applied| applied.changes),
                 });
                 (name.clone(), about)

@@ -108,14 +108,8 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         };
         add(&what, told, ok, &expected, refused);
     }
-    let kept = facts.clock_error_ns.map_or_else(
-        || "kept by nothing (no chronyd, ntpd or phc2sys)".to_owned(),
-        |error| {
-            format!("kept, off by {:.2} ms at most by its kernel's estimate", error as f64 / 1e6)
-        },
-    );
     let told = format!(
-        "{:.1} ms ahead, known to {:.2} ms; {kept}",
+        "{:.1} ms ahead, known to {:.2} ms",
         clock.offset_ns as f64 / 1e6,
         clock.error_ns as f64 / 1e6
     );

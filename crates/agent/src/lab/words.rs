@@ -18,8 +18,8 @@ pub enum Ask {
     Time,
     /// How packets to these addresses leave.
     Routes { targets: Vec<Ipv4Addr> },
-    /// Round trips of so many pings, those that are answered.
-    Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64, count: u8 },
+    /// The best of a few round trips; it ends early at `enough_ns`.
+    Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64, enough_ns: i64 },
     /// Locks the host and changes it, each change journalled before it is made.
     Apply(Apply),
     /// Puts a scenario's sides on this host into place.
@@ -124,8 +124,6 @@ pub struct Facts {
     pub net_admin: bool,
     pub net_raw: bool,
     pub forwards: bool,
-    /// What its kernel takes its clock to be off at most, ns, where something keeps it.
-    pub clock_error_ns: Option<i64>,
     pub interfaces: Vec<Interface>,
     /// Changes that are in place, and whose.
     pub holder: Option<Holder>,
