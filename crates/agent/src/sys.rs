@@ -113,8 +113,8 @@ pub fn clock_discipline() -> Option<Discipline> {
     // Both errors are in microseconds, whatever STA_NANO says.
     Some(Discipline {
         synchronised: read.status & libc::STA_UNSYNC == 0,
-        error_ns: i64::from(read.esterror).saturating_mul(1_000),
-        error_max_ns: i64::from(read.maxerror).saturating_mul(1_000),
+        error_ns: read.esterror.saturating_mul(1_000),
+        error_max_ns: read.maxerror.saturating_mul(1_000),
     })
 }
 
