@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dragstrip.engines.agent import bpf
+from dragstrip.engines.netns import here
 from dragstrip.recording import read
 
 from .conftest import Course
@@ -30,6 +33,9 @@ def test_a_lab_is_looked_at_and_left_as_it_is(course: Course) -> None:
     assert told["center", "forwarding"] == "on"
     assert told["left", "interfaces.eth1"].startswith("10.10.1.1/24 to center")
     assert abs(found["hosts"]["left"]["clock"]["offset_ns"]) < 1e9
+    assert found["hosts"]["left"]["facts"]["discipline"]["error_max_ns"] >= 0
+    said = told["left", "clock discipline"]
+    assert said.startswith(("synchronised, error estimated at", "none:")), said
     assert course.lab.listing() == before
 
 
@@ -46,20 +52,20 @@ def test_what_the_lab_cannot_run_is_said_in_one_line(course: Course, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("kind", "words", "said"),
     [
-        (("--queue", "fq_codel"), "host center: link r-d: queue: got fq_codel"),
-        (("--queue", "pfifo", "--jitter", "1ms"), "sch_netem"),
+        ("fq_codel", ("--queue", "fq_codel"), "host center: link r-d: queue: got fq_codel"),
+        ("netem", ("--queue", "pfifo", "--jitter", "1ms"), "sch_netem"),
     ],
 )
 def test_what_hosts_lack_is_said_before_the_first_run(
-    course: Course, tmp_path: Path, words: tuple[str, ...], said: str
+    course: Course, tmp_path: Path, kind: str, words: tuple[str, ...], said: str
 ) -> None:
+    if kind not in here.about()["lacks"]:
+        pytest.skip("this kernel has it")
     out = tmp_path / "out"
     race = [word for word in RACE if word not in ("--queue", "bfifo limit 30kb", "--json")]
     status, printed, err = course.ask(*race, *words, "--repeat", "3", "--out", str(out), "reno", "cubic")
-    if status == 0:
-        pytest.skip("this kernel has it")
     assert (status, printed) == (2, ""), err
     assert said in err.splitlines()[-1]
     assert "failed" not in err
@@ -106,10 +112,35 @@ def test_a_race_behind_a_router_and_everything_is_as_it_was(course: Course, tmp_
     assert set(verified["hosts"]) == {"right", "center", "left"}
     assert verified["hosts"]["center"]["changes"] >= 3
     assert 0 < verified["start_error_ns"] < 50_000_000
+    assert set(verified["hosts"]["left"]["clock_discipline"]) == {"synchronised", "error_ns", "error_max_ns"}
     assert (tmp_path / "out" / "report.html").exists()
     assert course.lab.listing() == before
     assert "no" in course.ask("lab", "show", "LAB")[1]
     assert "nothing to undo" in course.ask("lab", "clean", "LAB")[1]
+
+
+SENDS = """
+import select, socket, sys
+line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    line.sendto(bytes(1000), ("10.10.1.2", 9))
+"""
+"""800 kbit/s until its standard input ends."""
+
+
+def test_somebody_elses_traffic_on_a_cable_marks_the_run(course: Course, tmp_path: Path) -> None:
+    # In its network alone: the interpreter is not among a host's files.
+    words = ["nsenter", "-t", str(course.lab.hosts["left"].inner), "-n", sys.executable, "-c", SENDS]
+    with subprocess.Popen(words, stdin=subprocess.PIPE):
+        status, _, err = course.ask(*RACE, "--duration", "1s", "--out", str(tmp_path / "out"), "cubic")
+    assert status == 0, err
+    (file,) = (tmp_path / "out").rglob("provenance.json")
+    verified = json.loads(file.read_text())["verified"]
+    checks = {one["path"]: one for one in verified["checks"] if one["what"] == "foreign traffic"}
+    assert set(checks) == {"host center: eth1", "host center: eth2", "host left: eth1", "host right: eth1"}
+    busy = {path for path, one in checks.items() if one["measured"] > one["most"]}
+    assert busy == {"host center: eth2", "host left: eth1"}, "the other cable is quiet"
+    assert any("host left: eth1, before the traffic: foreign traffic" in said for said in verified["limits"])
 
 
 def test_a_link_changes_its_rate_and_is_down_meanwhile(course: Course, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 //! The conductor of a run: builds the network, believes it only when it is as asked, lets the sides play their
 //! parts by one clock, and collects what they leave.
 
-use crate::checks::{self, Check};
+use crate::checks::{self, Check, RoundTrips};
 use crate::drive::{Alone, TIMER, drive};
 use crate::fault::{Fault, fault};
 use crate::kernel::Kernel;
@@ -32,7 +32,7 @@ const RATE_BPS_MAX: u64 = 1_000_000_000;
 /// A jump of the clock that packets are stamped with beyond this would be in the figures.
 pub const CLOCK_STEP_NS: i64 = 1_000_000;
 /// Pings on each idle path, at most.
-const PINGS: usize = 10;
+pub const PINGS: usize = 10;
 /// A ping's answer is waited for so long, and twice the delay.
 pub const PINGS_WAIT_NS: i64 = 50_000_000;
 /// Of a ping, whose round trip nobody asks for here.
@@ -177,7 +177,7 @@ fn idle_round_trips(
         network.places[from].enter()?;
         let mut pinger = Pinger::open(0xffff, plan.nodes[to].address, 64)?;
         let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
-        let slack = wanted / 50 + 1_000_000 + serialisation_ns(scenario) + slots;
+        let slack = RoundTrips::slack_ns(wanted, serialisation_ns(scenario)) + slots;
         let mut answers = Vec::new();
         for _ in 0..PINGS {
             pinger.send(0);
@@ -189,8 +189,7 @@ fn idle_round_trips(
                 break;
             }
         }
-        answers.sort_unstable();
-        let Some(&rtt) = answers.first() else {
+        let Some(RoundTrips { best_ns: rtt, median_ns }) = RoundTrips::of(answers) else {
             return fault(format!("{name}: {PINGS} pings on the idle path were not answered"));
         };
         if constant && constant_back {
@@ -199,7 +198,7 @@ fn idle_round_trips(
                     "{name}: the idle round trip takes {rtt} ns, not {wanted} ns"
                 ));
             }
-            let usual = if real_time { answers[answers.len() / 2] } else { rtt };
+            let usual = if real_time { median_ns } else { rtt };
             checks.push(Check::idle(&name, wanted, usual, [wanted, wanted + slack]));
         }
         measured.insert(name, rtt.into());

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "the kernel's interfaces are C; each block is one call")]
 
 use crate::fault::{Fault, os};
+use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -93,6 +94,28 @@ pub fn clock_offset() -> i64 {
         (after - before, real - before - (after - before) / 2)
     });
     readings.min().map_or(0, |(_, offset)| offset)
+}
+
+/// What the kernel knows of its clock from whatever keeps it (RFC 5905, section 11.3: estimated and maximum error).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Discipline {
+    pub synchronised: bool,
+    pub error_ns: i64,
+    pub error_max_ns: i64,
+}
+
+/// adjtimex(2) that changes nothing, which needs no privilege; none where a sandbox forbids it.
+pub fn clock_discipline() -> Option<Discipline> {
+    let mut read: libc::timex = unsafe { std::mem::zeroed() };
+    if unsafe { libc::adjtimex(&raw mut read) } < 0 {
+        return None;
+    }
+    // Both errors are in microseconds, whatever STA_NANO says.
+    Some(Discipline {
+        synchronised: read.status & libc::STA_UNSYNC == 0,
+        error_ns: read.esterror.saturating_mul(1_000),
+        error_max_ns: read.maxerror.saturating_mul(1_000),
+    })
 }
 
 /// delete_module(2); a module in use stays.

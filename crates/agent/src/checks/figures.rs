@@ -1,11 +1,14 @@
 //! What the arrivals of a stream say.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The share of a thick stream's arrivals that is not counted: buckets are full at first, and the queue is filling.
 const WARM_UP: f64 = 0.2;
 /// Of the waits in a queue that is kept full: the last packet that it took of a burst met it full.
 const FULL: f64 = 0.9;
+
+/// ARP, spanning tree and LLDP stay below it.
+const FOREIGN_BPS_MAX: f64 = 10e3;
 
 /// One quantity of a path: asked for, measured, and between what it may lie.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,6 +30,44 @@ impl Check {
             [asked_ns, measured_ns, limits_ns[0], limits_ns[1]].map(|ns| ns as f64 / 1e3);
         let (what, unit) = ("idle round trip", "us");
         Self { path: path.to_owned(), what, unit, asked, measured, least, most }
+    }
+
+    /// What an interface carried, both ways, in a time in which a run sent nothing.
+    pub fn foreign(interface: String, bytes: u64, span_ns: i64) -> Self {
+        let measured = bytes as f64 * 8e9 / span_ns.max(1) as f64;
+        let (what, unit) = ("foreign traffic", "bit/s");
+        Self {
+            path: interface,
+            what,
+            unit,
+            asked: 0.0,
+            measured,
+            least: 0.0,
+            most: FOREIGN_BPS_MAX,
+        }
+    }
+}
+
+/// Pings of one idle path. One that is back too soon tells of a delay that is not there; one that is late has met a busy
+/// machine, so that the usual one is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundTrips {
+    pub best_ns: i64,
+    /// Half of the answers took no longer, half took no less.
+    pub median_ns: i64,
+}
+
+impl RoundTrips {
+    /// Nothing where no ping was answered.
+    pub fn of(mut answers_ns: Vec<i64>) -> Option<Self> {
+        answers_ns.sort_unstable();
+        let (&best_ns, &median_ns) = (answers_ns.first()?, answers_ns.get(answers_ns.len() / 2)?);
+        Some(Self { best_ns, median_ns })
+    }
+
+    /// How much longer than its delays an idle round trip may take: 2 %, 1 ms, and the pings' time on the wires.
+    pub const fn slack_ns(delays_ns: i64, serialisation_ns: i64) -> i64 {
+        delays_ns / 50 + 1_000_000 + serialisation_ns
     }
 }
 
@@ -105,6 +146,26 @@ mod tests {
             class: Some(0),
         };
         numbers.iter().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn a_path_is_judged_by_its_usual_round_trip() {
+        let mut answers = vec![9, 2, 9, 9, 9, 9, 2, 9, 2, 2];
+        let trips = RoundTrips::of(answers.clone()).unwrap();
+        assert_eq!((trips.best_ns, trips.median_ns), (2, 9), "six of ten were late");
+        answers[0] = 2;
+        answers[2] = 2;
+        assert_eq!(RoundTrips::of(answers).unwrap().median_ns, 2, "four of ten");
+        assert_eq!(RoundTrips::of(vec![7]).unwrap(), RoundTrips { best_ns: 7, median_ns: 7 });
+        assert_eq!(RoundTrips::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_cable_with_traffic_of_others_is_told_from_a_quiet_one() {
+        let check = |bytes| Check::foreign("host center: eth1".to_owned(), bytes, 2_000_000_000);
+        assert!((check(250).measured - 1e3).abs() < 1e-9);
+        assert!(check(250).measured < check(250).most, "a few ARP requests");
+        assert!(check(25_000).measured > check(25_000).most, "100 kbit/s");
     }
 
     #[test]

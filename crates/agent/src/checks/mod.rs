@@ -13,7 +13,7 @@ use crate::sys::{self, Poll};
 use dragstrip_qdisc::{Configuration as _, Framing};
 use dragstrip_scenario::{LinkSpec, PathFacts, QdiscSpec, Scenario};
 use figures::Arrived;
-pub use figures::Check;
+pub use figures::{Check, RoundTrips};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::Ipv4Addr;

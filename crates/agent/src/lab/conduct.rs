@@ -8,7 +8,8 @@ use super::place::place;
 use super::stage::{Stage, each, expect, kernel, look};
 use super::words::{Applied, Apply, Ask, Open, Played};
 use super::{frames::Frame, merge};
-use crate::conductor::{Ends, SETTLE_NS};
+use crate::checks::RoundTrips;
+use crate::conductor::Ends;
 use crate::fault::{Fault, fault};
 use crate::machine::Part;
 use crate::side::{Notice, Order, Report};
@@ -191,8 +192,9 @@ impl Stage<'_> {
     ) -> Result<Vec<u8>, Fault> {
         let (bare, _) = self.round_trips(scenario, None)?;
         let applied = self.apply(scenario, programs)?;
-        std::thread::sleep(Duration::from_nanos(SETTLE_NS as u64));
-        let (idle, checks) = self.round_trips(scenario, Some(&bare))?;
+        let mut checks = self.settle()?;
+        let (idle, round_trips) = self.round_trips(scenario, Some(&bare))?;
+        checks.extend(round_trips);
         let clocks = self.clocks()?;
         self.open(scenario)?;
         let longest = clocks.values().map(|clock| clock.round_trip_ns).max().unwrap_or_default();
@@ -204,14 +206,18 @@ impl Stage<'_> {
                 applied.verified.iter().map(move |line| format!("{host}: {line}"))
             });
             about["path"] = path.chain(self.placement.cables.iter().cloned()).collect();
-            about["bare_rtt_ns"] = json!(bare);
-            about["idle_rtt_ns"] = json!(idle);
+            let best = |trips: &BTreeMap<String, RoundTrips>| -> Value {
+                let best = trips.iter().map(|(path, trips)| (path.clone(), trips.best_ns.into()));
+                Value::Object(best.collect())
+            };
+            about["bare_rtt_ns"] = best(&bare);
+            about["idle_rtt_ns"] = best(&idle);
             about["checks"] = json!(checks);
             let hosts = self.facts.iter().map(|(name, facts)| {
                 let drift_ns = later[name].offset_ns - clocks[name].offset_ns;
                 let about = json!({
                     "kernel": facts.kernel, "tick_hz": facts.tick_hz, "agent": facts.agent,
-                    "clock": clocks[name], "clock_drift_ns": drift_ns,
+                    "clock": clocks[name], "clock_drift_ns": drift_ns, "clock_discipline": facts.discipline,
                     "changes": applied.get(name).map(|applied| applied.changes),
                 });
                 (name.clone(), about)

@@ -3,7 +3,7 @@
 use super::hosts::{Host, Lab, Remote};
 use super::words::{Ask, Facts};
 use crate::fault::{Fault, fault};
-use crate::sys;
+use crate::sys::{self, Discipline};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 
@@ -114,6 +114,7 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         clock.error_ns as f64 / 1e6
     );
     add("clock", told, true, "", false);
+    add("clock discipline", discipline(facts.discipline), true, "", false);
     match &facts.holder {
         None => add("in use", "no".into(), true, "", false),
         Some(holder) => {
@@ -128,6 +129,22 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         }
     }
     findings
+}
+
+/// What a host's kernel knows of its clock.
+fn discipline(of: Option<Discipline>) -> String {
+    let ms = |ns: i64| ns as f64 / 1e6;
+    match of {
+        None => "unknown: its kernel does not answer adjtimex(2)".to_owned(),
+        Some(Discipline { synchronised: false, .. }) => {
+            "none: its kernel says that nothing keeps its clock (chronyd, ntpd, phc2sys)".to_owned()
+        }
+        Some(Discipline { error_ns, error_max_ns, .. }) => format!(
+            "synchronised, error estimated at {:.3} ms, {:.3} ms at most",
+            ms(error_ns),
+            ms(error_max_ns)
+        ),
+    }
 }
 
 const fn on_off(on: bool) -> &'static str {
@@ -165,4 +182,19 @@ pub fn clock(remote: &Remote) -> Result<Clock, Fault> {
     }
     let best = best.map(|clock| Clock { round_trip_ns: longest, ..clock });
     best.map_or_else(|| fault(format!("host {}: its clock cannot be read", remote.name)), Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_nobody_keeps_has_no_error_to_state() {
+        let kept = Discipline { synchronised: true, error_ns: 12_000, error_max_ns: 1_500_000 };
+        let told = "synchronised, error estimated at 0.012 ms, 1.500 ms at most";
+        assert_eq!(discipline(Some(kept)), told);
+        let alone = discipline(Some(Discipline { synchronised: false, ..kept }));
+        assert!(alone.starts_with("none:") && !alone.contains("0.012"), "{alone}");
+        assert!(discipline(None).starts_with("unknown:"));
+    }
 }

@@ -196,6 +196,13 @@ pub fn interfaces(
     Ok(found)
 }
 
+/// Bytes that each interface has carried, both ways; 0 where it is not there.
+pub fn carried(netlink: &mut Socket, interfaces: &[String]) -> Result<Vec<u64>, Fault> {
+    let links = links(netlink)?;
+    let bytes = |link: &Link| link.received_bytes.saturating_add(link.sent_bytes);
+    Ok(interfaces.iter().map(|name| links.get(name).map_or(0, bytes)).collect())
+}
+
 /// How packets to these addresses leave.
 pub fn routes(netlink: &mut Socket, targets: &[Ipv4Addr]) -> Result<Vec<Route>, Fault> {
     let names: BTreeMap<i32, String> =

@@ -146,6 +146,7 @@ impl Line {
                     Ask::Go { start } => Some(start),
                     Ask::Time
                     | Ask::Facts { .. }
+                    | Ask::Carried { .. }
                     | Ask::Routes { .. }
                     | Ask::Ping { .. }
                     | Ask::Apply(_)

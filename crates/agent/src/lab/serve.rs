@@ -6,6 +6,8 @@ use super::line::{Line, hold, own_hash};
 use super::look::{self, CAP_NET_ADMIN, CAP_NET_RAW};
 use super::play::{play, time};
 use super::words::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
+use crate::checks::RoundTrips;
+use crate::conductor::PINGS;
 use crate::fault::{Fault, fault, refusal};
 use crate::machine::{self, Part, Programs};
 use crate::netlink::Socket;
@@ -20,8 +22,6 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-/// Pings of one question.
-const PINGS: usize = 10;
 /// Of an ICMP header and payload.
 const PING_BYTES: usize = 64;
 
@@ -59,10 +59,9 @@ impl Host {
         match ask {
             Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
             Ask::Time => Ok(time()),
+            Ask::Carried { interfaces } => said(&look::carried(&mut Socket::new()?, &interfaces)?),
             Ask::Routes { targets } => said(&look::routes(&mut Socket::new()?, &targets)?),
-            Ask::Ping { source, target, wait_ns, enough_ns } => {
-                said(&ping(source, target, wait_ns, enough_ns)?)
-            }
+            Ask::Ping { source, target, wait_ns } => said(&ping(source, target, wait_ns)?),
             Ask::Apply(apply) => {
                 let outcome = self.apply(&apply, raw);
                 if outcome.is_err() {
@@ -235,16 +234,11 @@ fn load(journal: &mut Journal, programs: &[Part], raw: &[u8]) -> Result<(), Faul
     Ok(())
 }
 
-/// Round trips on the path, while nothing else of ours moves: the best one.
-fn ping(
-    source: Ipv4Addr,
-    target: Ipv4Addr,
-    wait_ns: i64,
-    enough_ns: i64,
-) -> Result<Option<i64>, Fault> {
+/// Round trips on the path, while nothing else of ours moves; nothing where no ping is answered.
+fn ping(source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64) -> Result<Option<RoundTrips>, Fault> {
     let mut pinger = Pinger::open(0xffff, target, PING_BYTES)?;
     sys::bind(&pinger.socket, source, 0)?;
-    let mut best: Option<i64> = None;
+    let mut answers = Vec::new();
     for _ in 0..PINGS {
         pinger.send(0);
         let until = sys::now() + wait_ns.min(5_000_000_000);
@@ -254,13 +248,9 @@ fn ping(
             sys::is_readable_within(&pinger.socket, left_ms);
             answered = pinger.answers().last().map(|(_, rtt)| *rtt);
         }
-        best = best.into_iter().chain(answered).min();
-        // The first one may have waited for neighbours to be found.
-        if best.is_some_and(|rtt| rtt <= enough_ns) {
-            break;
-        }
+        answers.extend(answered);
     }
-    Ok(best)
+    Ok(RoundTrips::of(answers))
 }
 
 fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts, Fault> {
@@ -276,6 +266,7 @@ fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts,
     Ok(Facts {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         boot: look::boot()?,
+        discipline: sys::clock_discipline(),
         agent: own_hash()?,
         tick_hz: sys::tick_hz(),
         lacks: words(&about["lacks"]),

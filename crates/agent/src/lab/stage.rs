@@ -6,8 +6,8 @@ use super::findings::{Clock, Finding, examine};
 use super::hosts::{Agent, Host, Lab, Remote};
 use super::place::{Placement, place};
 use super::words::{Ask, Facts, Route};
-use crate::checks::Check;
-use crate::conductor::{PINGS_WAIT_NS, serialisation_ns};
+use crate::checks::{Check, RoundTrips};
+use crate::conductor::{PINGS_WAIT_NS, SETTLE_NS, serialisation_ns};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::{machine, sys};
@@ -15,6 +15,7 @@ use dragstrip_qdisc::KINDS;
 use dragstrip_scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 /// The same for all, each on a thread of its own.
 pub fn each<I: Sync, T: Send>(all: &[I], one: impl Fn(&I) -> T + Sync) -> Vec<T> {
@@ -230,8 +231,8 @@ impl<'l> Stage<'l> {
     pub fn round_trips(
         &self,
         scenario: &Scenario,
-        bare: Option<&BTreeMap<String, i64>>,
-    ) -> Result<(BTreeMap<String, i64>, Vec<Check>), Fault> {
+        bare: Option<&BTreeMap<String, RoundTrips>>,
+    ) -> Result<(BTreeMap<String, RoundTrips>, Vec<Check>), Fault> {
         let plan = self.placement.plan();
         let (mut measured, mut checks) = (BTreeMap::new(), Vec::new());
         for flow in &scenario.flows {
@@ -243,28 +244,58 @@ impl<'l> Stage<'l> {
             let (set, constant) = self.placement.delay_ns(scenario, from, to);
             let set = if bare.is_some() { set as i64 } else { 0 };
             let before = bare.and_then(|bare| bare.get(&name)).copied();
-            let most = before.map_or(i64::MAX, |before| {
-                before + set + set / 50 + 1_000_000 + serialisation_ns(scenario)
-            });
             let (source, target) = (plan.nodes[from].address, plan.nodes[to].address);
             let wait_ns = 2 * set + PINGS_WAIT_NS + serialisation_ns(scenario);
-            let enough_ns = if bare.is_some() && constant { most } else { 0 };
-            let ask = Ask::Ping { source, target, wait_ns, enough_ns };
-            let Some(rtt) = self.remote_of(from)?.ask::<Option<i64>>(&ask)? else {
+            let ask = Ask::Ping { source, target, wait_ns };
+            let Some(trips) = self.remote_of(from)?.ask::<Option<RoundTrips>>(&ask)? else {
                 return fault(self.unanswered(&name, from, to)?);
             };
             if let (Some(before), true) = (before, constant) {
-                if rtt < set {
+                let RoundTrips { best_ns, median_ns } = trips;
+                if best_ns < set {
                     return fault(format!(
-                        "{name}: the idle round trip takes {rtt} ns, expected at least {set} ns: {before} ns without \
-                         what was set"
+                        "{name}: the idle round trip takes {best_ns} ns, expected at least {set} ns: {} ns without \
+                         what was set",
+                        before.best_ns
                     ));
                 }
-                checks.push(Check::idle(&name, before + set, rtt, [set, most]));
+                let asked = before.median_ns + set;
+                let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
+                let most = asked + RoundTrips::slack_ns(set, serialisation_ns(scenario)) + slots;
+                checks.push(Check::idle(&name, asked, median_ns, [set, most]));
             }
-            measured.insert(name, rtt);
+            measured.insert(name, trips);
         }
         Ok((measured, checks))
+    }
+
+    /// Waits for a while in which the run sends nothing, and tells what its interfaces carried all the same.
+    pub fn settle(&self) -> Result<Vec<Check>, Fault> {
+        let before = self.carried()?;
+        let began = sys::now();
+        std::thread::sleep(Duration::from_nanos(SETTLE_NS as u64));
+        let span_ns = sys::now() - began;
+        let after = self.carried()?;
+        let pairs = after.into_iter().zip(before);
+        Ok(pairs
+            .map(|((interface, bytes), (_, earlier))| {
+                Check::foreign(interface, bytes.saturating_sub(earlier), span_ns)
+            })
+            .collect())
+    }
+
+    /// Bytes by interface of the run, in the order of the hosts' names.
+    fn carried(&self) -> Result<Vec<(String, u64)>, Fault> {
+        let mut found = Vec::new();
+        for (host, part) in &self.placement.parts {
+            let interfaces: Vec<String> =
+                part.interfaces.iter().map(|ready| ready.name.clone()).collect();
+            let bytes: Vec<u64> =
+                self.remote(host)?.ask(&Ask::Carried { interfaces: interfaces.clone() })?;
+            let names = interfaces.iter().map(|name| format!("host {host}: {name}"));
+            found.extend(names.zip(bytes));
+        }
+        Ok(found)
     }
 
     /// Why pings are not answered, as far as routers can be asked.
@@ -274,19 +305,14 @@ impl<'l> Stage<'l> {
         for (host, part) in self.placement.parts.iter().filter(|(_, part)| part.forwards) {
             let Some(&router) = part.nodes.first() else { continue };
             let own = plan.nodes[router].address;
-            let ask = |source, target| Ask::Ping {
-                source,
-                target,
-                wait_ns: PINGS_WAIT_NS,
-                enough_ns: i64::MAX,
-            };
-            let near: Option<i64> = self.remote_of(from)?.ask(&ask(source, own))?;
+            let ask = |source, target| Ask::Ping { source, target, wait_ns: PINGS_WAIT_NS };
+            let near: Option<RoundTrips> = self.remote_of(from)?.ask(&ask(source, own))?;
             let ends = self.lab.hosts.iter().find(|lab_host| lab_host.name == *host);
             let next = part.ways.iter().find(|(known, ..)| *known == target);
             let out = ends.zip(next).and_then(|(ends, (_, interface, _))| {
                 ends.interfaces.iter().find(|cable| cable.name == *interface)
             });
-            let far: Option<i64> = match out {
+            let far: Option<RoundTrips> = match out {
                 Some(cable) => self.remote(host)?.ask(&ask(cable.address, target))?,
                 None => None,
             };

@@ -3,6 +3,7 @@
 use crate::machine::Part;
 use crate::plan::Plan;
 use crate::side::Report;
+use crate::sys::Discipline;
 use dragstrip_scenario::{QdiscSpec, Scenario};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,10 +17,12 @@ pub enum Ask {
     Facts { interfaces: Vec<String>, connection: Option<Connection> },
     /// The host's clock.
     Time,
+    /// Bytes that these interfaces have carried, both ways.
+    Carried { interfaces: Vec<String> },
     /// How packets to these addresses leave.
     Routes { targets: Vec<Ipv4Addr> },
-    /// The best of a few round trips; it ends early at `enough_ns`.
-    Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64, enough_ns: i64 },
+    /// Round trips of a few pings, each waited for so long.
+    Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64 },
     /// Locks the host and changes it, each change journalled before it is made.
     Apply(Apply),
     /// Puts a scenario's sides on this host into place.
@@ -112,6 +115,8 @@ pub struct Open {
 pub struct Facts {
     pub kernel: String,
     pub boot: String,
+    /// What its kernel knows of its clock; nothing where it does not say.
+    pub discipline: Option<Discipline>,
     /// SHA-256 of the agent's own file.
     pub agent: String,
     pub tick_hz: Option<u32>,

@@ -282,6 +282,35 @@ impl Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+    use std::io::{Seek, SeekFrom, Write};
+
+    /// A ring of one block in a file, with these words of status at its frames, as the kernel writes them.
+    fn ring(statuses: &[u32]) -> Tap {
+        let path = std::env::temp_dir().join(format!("dragstrip-ring-{}", std::process::id()));
+        let create = File::options().read(true).write(true).create_new(true).open(&path);
+        let mut file = create.unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.set_len(BLOCK as u64).unwrap();
+        for (number, status) in statuses.iter().enumerate() {
+            file.seek(SeekFrom::Start((number * FRAME) as u64)).unwrap();
+            file.write_all(&status.to_ne_bytes()).unwrap();
+        }
+        let ring = Mapping::new(&file, 0, BLOCK).unwrap();
+        Tap { ring, socket: file.into(), next: 0, frames: FRAMES_PER_BLOCK }
+    }
+
+    #[test]
+    fn a_ring_that_was_full_is_a_fault_with_advice() {
+        // TP_STATUS_USER, and TP_STATUS_LOSING on the first frame after packets that found no room.
+        let mut whole = ring(&[1; FRAMES_PER_BLOCK]);
+        whole.drain(|_| ()).unwrap();
+        let mut full = ring(&[1, 1, 1 | 4, 1]);
+        let said = full.drain(|_| ()).unwrap_err().to_string();
+        assert!(said.starts_with("the ring for packets was full"), "{said}");
+        assert!(said.contains("a shorter record.interval"), "{said}");
+        assert_eq!(full.next, 3, "what came before it was read");
+    }
 
     #[test]
     fn a_cumulative_acknowledgement_takes_its_last_segment() {
