@@ -253,9 +253,11 @@ mod tests {
     }
 
     fn flows(scenario: &Scenario) -> Vec<(u64, u64)> {
-        let of = |flow: &dragstrip_scenario::FlowSpec| match flow.application {
-            Application::Bulk { bytes: Some(bytes) } => (flow.start_ns, bytes),
-            _ => panic!("{flow:?}"),
+        let of = |flow: &dragstrip_scenario::FlowSpec| {
+            let Application::Bulk { bytes: Some(bytes) } = flow.application else {
+                panic!("{flow:?}");
+            };
+            (flow.start_ns, bytes)
         };
         scenario.flows.iter().map(of).collect()
     }
