@@ -10,7 +10,7 @@ from typing import Any
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
-from dragstrip.io import toml
+from dragstrip.io import toml, untrusted
 from dragstrip.io.files import adding, json_text, write_text
 from dragstrip.passport import against, agreement, junit, page, runs, suite, summary
 from dragstrip.passport.document import document, experiment_file, rust_files
@@ -156,7 +156,10 @@ def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
     }
     copies = {}
     if experiments:
-        copies = {name: Path(file).read_text("utf-8") for name, file in rust_files(own).items()}
+        copies = {
+            name: untrusted.text(Path(file), untrusted.SOURCE_MAX, "a congestion control in Rust")
+            for name, file in rust_files(own).items()
+        }
     texts = {JSON: json_text(found), page.NAME: page.page(found), summary.NAME: summary.markdown(found)}
     with adding(folder) as draft:
         for name, text in {**texts, **experiments, **copies}.items():

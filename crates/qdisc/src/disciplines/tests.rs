@@ -257,7 +257,7 @@ fn mistakes_name_the_word_and_what_would_be_right() {
         ("netem corrupt 1% 5%", "\"5%\" behind", "no correlation"),
         ("netem rate 1mbit 20", "\"20\" behind", "no overhead"),
         ("netem seed 1", "\"seed\"", "does not model"),
-        ("netem packets 3", "\"packets\" or \"slot\"", "slot 5ms packets 10"),
+        ("netem packets 3", "\"packets\" or \"bytes\" without", "slot 5ms packets 10"),
     ] {
         let problem = QdiscSpec::parse(text).expect_err(text);
         assert!(problem.value.starts_with(value), "{text}: {problem}");
