@@ -18,7 +18,10 @@ from dragstrip.execution.runner import plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
+from dragstrip.report.transfers import words
 from dragstrip.results.measures import Measured, summarise
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.transfers import Class, Transfer
 
 S = 1_000_000_000
 PATH = {"rate": "20mbit", "rtt": "40ms"}
@@ -126,3 +129,12 @@ def test_tables_and_figure_have_transfers_by_size(tmp_path: Path) -> None:
     document = json.loads((out / "result.json").read_text())
     assert len(document["runs"]) == 4
     assert "Slowdown by size" in (out / "report.html").read_text()
+
+
+def test_a_percentile_beyond_an_unfinished_transfer_is_a_least() -> None:
+    done = [Transfer(1000, float(seconds), 1.0, True) for seconds in range(1, 10)]
+    one = Class("all", [*done, Transfer(1000, 5.5, 2.0, False)])
+    assert one.unfinished == 1
+    assert [one.is_least(percentile) for percentile in (10, 50, 99)] == [False, False, True]
+    assert words(one)[3] == f"≥ {quantity.milliseconds(8910)}"
+    assert words(Class("all", done))[3] == quantity.milliseconds(8920)

@@ -15,6 +15,7 @@ from dragstrip.results.standings.transfers import Class, classes, transfers_of
 POINTS_MAX = 1000
 """Points of one contender in the figure, at most."""
 
+PERCENTILES = (50, 99)
 HEADS = (
     ("Size", "Class of the transfer's size"),
     ("Transfers", "Number of transfers, and of those that had not finished at the end of the run"),
@@ -29,9 +30,13 @@ HEADS = (
 def words(one: Class) -> list[str]:
     """Return the texts of a class's row, in the order of `HEADS`."""
     count = str(len(one.transfers)) + (f" ({one.unfinished} unfinished)" if one.unfinished else "")
-    slow = [one.slowdown(percentile) for percentile in (50, 99)]
-    times = [quantity.milliseconds(1e3 * one.completion_s(percentile)) for percentile in (50, 99)]
-    return [one.name, count, *times, *(MISSING if it is None else quantity.digits(it) for it in slow)]
+    times, slow = [], []
+    for percentile in PERCENTILES:
+        least = "≥ " if one.is_least(percentile) else ""
+        times.append(least + quantity.milliseconds(1e3 * one.completion_s(percentile)))
+        slowdown = one.slowdown(percentile)
+        slow.append(MISSING if slowdown is None else least + quantity.digits(slowdown))
+    return [one.name, count, *times, *slow]
 
 
 def table(setup: Setup) -> Table | None:
@@ -45,7 +50,10 @@ def table(setup: Setup) -> Table | None:
     if not body:
         return None
     heads = [("Flow" if setup.together else "Algorithm", ""), *HEADS]
-    caption = f"Of all {setup.repeats} runs." if setup.repeats > 1 else ""
+    told = [f"Of all {setup.repeats} runs."] if setup.repeats > 1 else []
+    if any(one.unfinished for contender in setup.contenders for one in classes(contender)):
+        told.append("≥: transfers that had not finished count with the time so far.")
+    caption = " ".join(told)
     deciding = frozenset({heads[0][0], "Size", "FCT p50", "Slowdown p99"})
     return Table(heads, body, caption, algorithms, deciding)
 

@@ -43,6 +43,11 @@ class Class:
         """Return a percentile, interpolated linearly, of the seconds from start to end."""
         return float(np.percentile([transfer.completion_s for transfer in self.transfers], percentile))
 
+    def is_least(self, percentile: float) -> bool:
+        """Return whether `completion_s` is only a lower bound: an unfinished transfer is at or below it."""
+        value = self.completion_s(percentile)
+        return any(not it.finished and it.completion_s <= value for it in self.transfers)
+
     def slowdown(self, percentile: float) -> float | None:
         """Return a percentile, interpolated linearly, of the slowdowns; None without a rate to count by."""
         known = [transfer.slowdown for transfer in self.transfers if transfer.slowdown is not None]
