@@ -496,6 +496,7 @@ function App() {
           <Flows />
           <fieldset>
             <legend>Run</legend>
+            <Field field="receiver_cc" label="Receivers' congestion control" />
             <Field field="stagger" label="Start one after the other, every" kind="time" least={1e8} greatest={3e10} />
             <Field field="duration" label="Duration" kind="time" least={1e9} greatest={6e11} />
             <Field field="seed" label="Seed" />

@@ -1,9 +1,9 @@
 // The fields of the page's form. Generated: `cargo xtask generate`; the table is in crates/experiment/src/race.rs.
 
-export type TextField = "rate" | "rtt" | "queue" | "duration" | "stagger" | "loss" | "jitter" | "netem" | "up_rate" | "up_netem" | "seed";
+export type TextField = "rate" | "rtt" | "queue" | "duration" | "stagger" | "loss" | "jitter" | "netem" | "up_rate" | "up_netem" | "receiver_cc" | "seed";
 
 /** Options with a field of text. */
-export const TEXTS: readonly TextField[] = ["rate", "rtt", "queue", "duration", "stagger", "loss", "jitter", "netem", "up_rate", "up_netem", "seed"];
+export const TEXTS: readonly TextField[] = ["rate", "rtt", "queue", "duration", "stagger", "loss", "jitter", "netem", "up_rate", "up_netem", "receiver_cc", "seed"];
 
 /** What each option does, in one sentence. */
 export const ABOUT: Record<TextField, string> = {
@@ -17,5 +17,6 @@ export const ABOUT: Record<TextField, string> = {
   netem: "Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together).",
   up_rate: "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
   up_netem: "Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) or 'loss 10%'.",
+  receiver_cc: "Congestion control of the receivers' sockets: a listener that runs cubic refuses dctcp's and prague's ECN; default: the sender's.",
   seed: "Seed of the random numbers, of the first repeat.",
 };

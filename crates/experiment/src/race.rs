@@ -284,6 +284,7 @@ pub const OPTIONS: &[RaceOption] = &[
         help: "Congestion control of the receivers' sockets: a listener that runs cubic refuses dctcp's and prague's ECN; \
                default: the sender's.",
         place: Place::Flows("receiver_cc"),
+        on_page: true,
         ..PLAIN
     },
     RaceOption {

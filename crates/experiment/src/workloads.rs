@@ -110,8 +110,8 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: POISSON,
-        about: "flows that come at random, with sizes from a distribution: 'poisson load=60% sizes=web-search'; load or \
-                every=TIME, sizes or one size or a file, until=TIME",
+        about: "flows that arrive at random (Poisson), with sizes from a distribution: 'poisson load=60% \
+                sizes=web-search'. Instead of load: every=TIME; as sizes also one size, or a file; until=TIME",
         source: "web search: DCTCP, SIGCOMM 2010",
         flows: &[DOWN],
     },
