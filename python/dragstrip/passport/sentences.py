@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dragstrip.passport import suite
 from dragstrip.passport.chapters import beside
 from dragstrip.passport.figures import NEIGHBOUR
-from dragstrip.passport.rows import Subject
+from dragstrip.passport.rows import BASELINES, Subject
 from dragstrip.passport.verdicts import Judged, ratio, worst
 from dragstrip.passport.wording import counted, measured
 
@@ -27,6 +27,8 @@ def _good(subject: Subject, judged: Sequence[Judged]) -> str:
     better = [entry for entry in compared if entry.verdict == "better"]
     if not compared:
         return f"Good at: no row compares {subject.word} with the baselines."
+    if subject.word in BASELINES:
+        return f"Good at: {subject.word} is a baseline itself: {counted(len(compared), 'row')} cannot tell."
     if not better:
         return f"Good at: {subject.word} is better than CUBIC and Reno in none of {len(compared)} rows."
     chapters = Counter(suite.TITLES[entry.row.chapter] for entry in better)
@@ -67,8 +69,8 @@ def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
     worse = [entry for entry in harm if entry.verdict == "worse"]
     if not worse:
         return (
-            f"Harms: no neighbour more than CUBIC or Reno would, in {len(harm)} rows beside flows of CUBIC "
-            "and Reno."
+            f"Harms: no neighbour more than CUBIC or Reno would, in {counted(len(harm), 'row')} beside "
+            "flows of CUBIC and Reno."
         )
     gravest = max(worse, key=lambda entry: (entry.row.figure is NEIGHBOUR, entry.badness, entry.row.id))
     return (
