@@ -64,7 +64,9 @@ def test_those_of_another_core_are_not_used(file: Path, field: str) -> None:
     assert Store(fingerprint()).find(keys()[0]) is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b", gzip.compress(b"[]", mtime=0), gzip.compress(b"{", mtime=0)])
+@pytest.mark.parametrize(
+    "damage", [b"", b"\x1f\x8b", gzip.compress(b"[]", mtime=0), gzip.compress(b"{", mtime=0)]
+)
 def test_a_damaged_file_is_as_none(file: Path, damage: bytes) -> None:
     file.write_bytes(damage)
     store._shipped.cache_clear()
