@@ -23,6 +23,9 @@ REPEATS_MIN = 3
 POOLED_FROM = 11
 """So many kinds of flows in one run share rows by algorithm."""
 
+ASKING = ("request_response", "video")
+"""Applications whose answers are the data."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -48,9 +51,11 @@ class Run:
 
     @cached_property
     def ways(self) -> list[tuple[list[Json], list[Json]]]:
-        """Of each flow the links from its sender to its receiver, and those back."""
+        """Of each flow the links that its data takes, and those back; who asks gets the data."""
         found = [(flow["sender"], flow["receiver"]) for flow in self.scenario["flows"]]
-        return [(self._way(near, far), self._way(far, near)) for near, far in found]
+        asks = [flow["application"]["kind"] in ASKING for flow in self.scenario["flows"]]
+        ends = [pair[::-1] if asking else pair for pair, asking in zip(found, asks, strict=True)]
+        return [(self._way(near, far), self._way(far, near)) for near, far in ends]
 
     def _way(self, near: str, far: str) -> list[Json]:
         reached: dict[str, list[Json]] = {near: []}
@@ -69,8 +74,7 @@ class Run:
     def competing(self) -> list[set[int]]:
         """Sets of flows whose data crosses the same limited link, and the competitors of their competitors."""
         sets: list[tuple[set[int], set[str]]] = []
-        for number, (flow, ways) in enumerate(zip(self.scenario["flows"], self.ways, strict=True)):
-            data = ways[1] if flow["application"]["kind"] == "request_response" else ways[0]
+        for number, (data, _) in enumerate(self.ways):
             mine = ({number}, {link["name"] for link in data if rate_of(link) or link["medium"]})
             apart = [each for each in sets if not each[1] & mine[1]]
             for each in (each for each in sets if each[1] & mine[1]):
