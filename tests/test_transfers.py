@@ -138,3 +138,11 @@ def test_a_percentile_beyond_an_unfinished_transfer_is_a_least() -> None:
     assert [one.is_least(percentile) for percentile in (10, 50, 99)] == [False, False, True]
     assert words(one)[3] == f"≥ {quantity.milliseconds(8910)}"
     assert words(Class("all", done))[3] == quantity.milliseconds(8920)
+
+
+def test_another_seed_may_give_other_figures_of_flows_that_arrive() -> None:
+    asked = compare(["cubic"], rate="20mbit", rtt="40ms", workload="poisson load=50%", duration="12s")
+    (run,) = plan(asked, "").runs
+    assert _core.draws(json.dumps(run.scenario))
+    (run,) = plan(compare(["cubic"], rate="20mbit", rtt="40ms", duration="12s"), "").runs
+    assert not _core.draws(json.dumps(run.scenario))

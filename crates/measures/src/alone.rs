@@ -1,15 +1,12 @@
 //! How long transfers take without others.
 
-use dragstrip_scenario::{Application, FlowSpec, PathFacts, Scenario};
-
-/// A full Ethernet frame.
-const FRAME_BYTES: u32 = 1514;
+use dragstrip_scenario::{Application, FULL_FRAME_BYTES, FlowSpec, PathFacts, Scenario};
 
 /// Seconds that each flow with a size takes on its path without others: a round trip for the handshake, its bytes at the
 /// rate of the bottleneck, and the way of the last one. (Slow start takes longer, and so do headers.)
 pub(crate) fn alone_s(scenario: &Scenario) -> Vec<Option<f64>> {
-    let pairs = || scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
-    let Ok(facts) = scenario.path_facts(pairs(), FRAME_BYTES) else {
+    let pairs = scenario.flows.iter().map(FlowSpec::data_ends);
+    let Ok(facts) = scenario.path_facts(pairs, FULL_FRAME_BYTES) else {
         return vec![None; scenario.flows.len()];
     };
     let of = |(flow, path): (&FlowSpec, PathFacts)| {

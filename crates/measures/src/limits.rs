@@ -2,7 +2,7 @@
 
 use crate::measured::{Measured, MissingColumn, Of, Window};
 use dragstrip_recording::{ColumnDef, Data, column};
-use dragstrip_scenario::{LinkSpec, Scenario};
+use dragstrip_scenario::{FULL_FRAME_BYTES, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
 /// What may limit a sender, as `samples.limit` has it; a kernel's by its chronographs (`tcp_chrono_set`), which count in ticks.
@@ -10,9 +10,6 @@ pub const LIMITS: [&str; 6] = ["cwnd", "pacing", "rwnd", "sndbuf", "app", "hands
 
 /// States in which a flow is below its slow-start threshold or looks for the path's rate.
 const SLOW_START: [&str; 2] = ["slow_start", "startup"];
-
-/// A frame on a link that adds bytes of its own to each is counted as a full one.
-const FULL_FRAME_BYTES: f64 = 1514.0;
 
 impl Measured {
     /// Rows of `samples` of a flow, and the nanoseconds that each stands for: since the sample before it, or, where there is one at
@@ -178,7 +175,8 @@ impl Measured {
         }
         let changes = scenario.changes.iter().any(|change| change.link == link);
         let rate = scenario.link_facts(spec).rate_bps? as f64;
-        let framing = 1.0 + f64::from(spec.overhead_bytes) / FULL_FRAME_BYTES;
+        // Each frame gets the bytes that the link adds; it is counted as a full one.
+        let framing = 1.0 + f64::from(spec.overhead_bytes) / f64::from(FULL_FRAME_BYTES);
         let changing = changes.then_some((scenario, spec));
         (rate > 0.0).then_some(Payload { constant: rate / framing, framing, changing })
     }

@@ -29,7 +29,7 @@ pub use dragstrip_units::{DURATION_MAX_NS, Problem};
 pub use freebsd::{FreebsdSysctls, freebsd_sysctl_table};
 pub use json::json_problem;
 pub use media::{AdslEncapsulation, MediumSpec, ModemProtocol, WifiBand, WifiProtection, WifiSlot};
-pub use path::{LinkFacts, PathFacts};
+pub use path::{FULL_FRAME_BYTES, LinkFacts, PathFacts};
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{

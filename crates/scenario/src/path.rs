@@ -26,6 +26,9 @@ pub struct LinkFacts {
     pub buffer: Buffer,
 }
 
+/// A full segment's Ethernet frame at an MTU of 1500 bytes, without its FCS.
+pub const FULL_FRAME_BYTES: u32 = 1514;
+
 /// The way between two nodes and back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathFacts {
@@ -167,7 +170,7 @@ impl Scenario {
     /// Whether anything in it draws random numbers; if not, every seed gives the same recording.
     ///
     /// Errs on the side of drawing: a medium whose stations contend counts, and so does an algorithm that does not
-    /// say that it draws nothing.
+    /// say that it draws nothing. Flows that arrive count too: an experiment's next seed has others.
     #[must_use]
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
@@ -189,7 +192,7 @@ impl Scenario {
             | MediumSpec::Tunnel { .. } => false,
         };
         let loses = self.changes.iter().any(|change| change.loss.is_some());
-        self.flows.iter().any(algorithm)
+        self.flows.iter().any(|flow| algorithm(flow) || flow.source.is_some())
             || loses
             || self.links.iter().any(queue)
             || self.media.values().any(contended)

@@ -251,7 +251,7 @@ fn class(
     fields: &[Field],
 ) {
     let _ = write!(text, "\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}(Part):\n");
-    docstring(text, &sentence(&description.replace('\n', " ")));
+    docstring(text, &sentence(description));
     if tag.is_some() || !fields.is_empty() {
         text.push('\n');
     }
@@ -266,7 +266,7 @@ fn class(
             annotation.push_str(" | None");
         }
         let _ = writeln!(text, "    {own}: {annotation}{}", default(model, field));
-        docstring(text, &sentence(&field.description.replace('\n', " ")));
+        docstring(text, &sentence(&field.description));
     }
     let nested: Vec<String> = fields
         .iter()
@@ -376,7 +376,7 @@ fn default(model: &Model, field: &Field) -> String {
 /// A docstring below a name of the module.
 fn docstring_at(text: &mut String, description: &str) {
     let mut indented = String::new();
-    docstring(&mut indented, &sentence(&description.replace('\n', " ")));
+    docstring(&mut indented, &sentence(description));
     for line in indented.lines() {
         let _ = writeln!(text, "{}", line.strip_prefix("    ").unwrap_or(line));
     }

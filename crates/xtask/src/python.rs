@@ -134,6 +134,7 @@ fn class(
 
 /// Indented, on several lines when one does not hold it.
 pub fn docstring(text: &mut String, description: &str) {
+    let description = description.replace('\n', " ");
     let whole = format!("    \"\"\"{description}\"\"\"");
     if whole.chars().count() <= WIDTH {
         let _ = writeln!(text, "{whole}");

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from dragstrip.diagnosis.evidence import SIMULATION, Evidence, Flow, Inferred
+from dragstrip.diagnosis.evidence import SIMULATION, Evidence, Fact, Flow, Inferred
 from dragstrip.diagnosis.finding import NOISY, POLICED, Finding, facts_of
 
 LOSS_SHARE = 0.001
@@ -62,23 +62,11 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
     counted = any(queue.dropped is not None for queue in evidence.seen.queues)
     if counted and (flow.retransmitted or 0) < UNEXPLAINED * drops:
         return
-    share = flow.retransmitted_share or 0.0
-    figures: dict[str, float | str] = {
-        "retransmitted_share": share,
-        "lost": flow.retransmitted or 0,
-        "rtt_before_loss_ms": delay,
-    }
-    known = tuple(
-        fact
-        for fact in evidence.facts
-        if (fact.source, fact.place) == (flow.source, flow.label) and fact.name in OF_LOSSES
-    )
+    seen, figures = _lost(flow)
+    figures["rtt_before_loss_ms"] = delay
+    known = _known(evidence, flow, OF_LOSSES)
     if counted:
         known += tuple(fact for fact in evidence.facts if fact.name == "dropped")
-    seen = ""
-    if flow.between is not None and flow.between.lost:
-        figures["lost_between"] = flow.between.lost
-        seen = "; {lost_between} packets were lost between the captures"
     policed = (
         flow.losses is not None
         and flow.losses.count >= BURSTY_LOSSES_MIN
@@ -116,16 +104,8 @@ def _inferred_losses(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
     path = flow.inferred
     if path is None:
         return
-    seen, between = "", {}
-    if flow.between is not None and flow.between.lost:
-        between = {"lost_between": float(flow.between.lost)}
-        seen = "; {lost_between} packets were lost between the captures"
-    known = tuple(
-        fact
-        for fact in evidence.facts
-        if (fact.source, fact.place) == (flow.source, flow.label) and fact.name in OF_LOSSES | OF_PATHS
-    )
-    again = {"lost": flow.retransmitted or 0, "retransmitted_share": flow.retransmitted_share or 0.0}
+    seen, lost = _lost(flow)
+    known = _known(evidence, flow, OF_LOSSES | OF_PATHS)
     if path.polices:
         rate, figures = _rate_of_policer(path, flow)
         burst = ""
@@ -136,7 +116,7 @@ def _inferred_losses(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
             f"A policer drops what exceeds {rate}{burst} instead of letting it wait: {{lost}} segments "
             f"({{retransmitted_share}}) were sent again, lost as its token bucket emptied{seen}",
             "certain",
-            {**figures, **again, **between},
+            figures | lost,
             known,
             "loss",
             "" if path.policer_bps is not None else POLICED,
@@ -149,11 +129,29 @@ def _inferred_losses(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
         "Loss that no queue explains: {random_loss_share} of the segments are lost however short the queue "
         "is; {lost} ({retransmitted_share}) were sent again" + seen,
         "certain",
-        {"random_loss_share": path.random_loss_share or 0.0, **again, **between},
+        {"random_loss_share": path.random_loss_share or 0.0, **lost},
         known,
         "goodput",
         NOISY,
     )
+
+
+def _lost(flow: Flow) -> tuple[str, dict[str, float | str]]:
+    """Return what a sentence on losses ends with, and its figures; captures at two points add theirs."""
+    figures: dict[str, float | str] = {
+        "lost": flow.retransmitted or 0,
+        "retransmitted_share": flow.retransmitted_share or 0.0,
+    }
+    if flow.between is None or not flow.between.lost:
+        return "", figures
+    told = "; {lost_between} packets were lost between the captures"
+    return told, {**figures, "lost_between": flow.between.lost}
+
+
+def _known(evidence: Evidence, flow: Flow, names: Collection[str]) -> tuple[Fact, ...]:
+    """Return the facts of these names about a flow."""
+    place = (flow.source, flow.label)
+    return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in names)
 
 
 def _rate_of_policer(path: Inferred, flow: Flow) -> tuple[str, dict[str, float | str]]:

@@ -20,7 +20,7 @@ from dragstrip.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text
 from dragstrip.recording import Recording
 from dragstrip.results import per_flow
-from dragstrip.scenario.paths import FRAME_BYTES, IP_BYTES
+from dragstrip.scenario.paths import FRAME_OVER_IP
 
 SCRIPT = "tc commands"
 CAPTURE = "capture"
@@ -163,7 +163,7 @@ def _range(estimate: Estimate) -> tuple[float, float] | None:
 
 def _framed(value: float | None) -> float | None:
     """Return a rate or a size with the bytes of Ethernet headers, as queues and lines count them."""
-    return None if value is None else value * FRAME_BYTES / IP_BYTES
+    return None if value is None else value * FRAME_OVER_IP
 
 
 def _between(row: Mapping[str, Any]) -> Between:

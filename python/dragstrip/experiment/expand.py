@@ -110,8 +110,7 @@ def planned(
 
 def draws(run: PlannedRun) -> bool:
     """Whether another seed may give another recording: a kernel has randomness of its own."""
-    arrives = any("source" in flow for flow in run.scenario["flows"])
-    return arrives or run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
+    return run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
 
 
 def complete(scenario: Json) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dragstrip.recording.columns import Floats
 from dragstrip.report.figure import Axis, Cloud, Figure, Scatter
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.tables import Cell, Table
@@ -41,9 +42,10 @@ def words(one: Class) -> list[str]:
 
 def table(setup: Setup) -> Table | None:
     """Return a row per contender and class of size, or None if nobody has enough transfers."""
-    body, algorithms = [], []
+    body, algorithms, unfinished = [], [], False
     for contender in setup.contenders:
         for one in classes(contender):
+            unfinished |= one.unfinished > 0
             name = Cell(contender.title, colour=contender.colour, number=False)
             body.append([name, *(Cell(text) for text in words(one))])
             algorithms.append(contender.cc)
@@ -51,7 +53,7 @@ def table(setup: Setup) -> Table | None:
         return None
     heads = [("Flow" if setup.together else "Algorithm", ""), *HEADS]
     told = [f"Of all {setup.repeats} runs."] if setup.repeats > 1 else []
-    if any(one.unfinished for contender in setup.contenders for one in classes(contender)):
+    if unfinished:
         told.append("≥: transfers that had not finished count with the time so far.")
     caption = " ".join(told)
     deciding = frozenset({heads[0][0], "Size", "FCT p50", "Slowdown p99"})
@@ -79,29 +81,21 @@ def figure(setup: Setup) -> Figure | None:
         algorithms.append(contender.cc)
     if not clouds:
         return None
-    sizes = np.concatenate([cloud.points.x for cloud in clouds])
-    slowdowns = np.concatenate([cloud.points.y for cloud in clouds])
     listed = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
     return Figure(
         "slowdown",
         "Slowdown by size",
         f"Slowdown against the size of each transfer, on logarithmic axes: {listed}.",
         Scatter(
-            Axis(
-                "Size (kB, logarithmic)",
-                float(sizes.min()) * 0.9,
-                float(sizes.max()) * 1.1,
-                "kB",
-                logarithmic=True,
-            ),
-            Axis(
-                "Slowdown (times alone, logarithmic)",
-                float(slowdowns.min()) * 0.9,
-                float(slowdowns.max()) * 1.1,
-                "times",
-                logarithmic=True,
-            ),
+            _axis("Size (kB, logarithmic)", [cloud.points.x for cloud in clouds], "kB"),
+            _axis("Slowdown (times alone, logarithmic)", [cloud.points.y for cloud in clouds], "times"),
             clouds,
         ),
         algorithms,
     )
+
+
+def _axis(label: str, values: list[Floats], unit: str) -> Axis:
+    """Return a logarithmic axis a tenth longer than what it shows, at either end."""
+    every = np.concatenate(values)
+    return Axis(label, float(every.min()) * 0.9, float(every.max()) * 1.1, unit, logarithmic=True)

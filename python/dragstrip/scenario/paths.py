@@ -19,6 +19,8 @@ FRAME_BYTES = 1514
 """Bytes of a full segment's Ethernet frame at an MTU of 1500 bytes, as a queue counts it: without its FCS."""
 IP_BYTES = FRAME_BYTES - 14
 """Bytes of such a packet at the IP layer."""
+FRAME_OVER_IP = FRAME_BYTES / IP_BYTES
+"""What queues and links count of such a packet, for a byte at the IP layer."""
 PAYLOAD_BYTES = 1448
 """Bytes of data in such a segment, with timestamps."""
 PING_FRAME_BYTES = 98

@@ -770,8 +770,7 @@ class HomeplugAvMedium(Model):
     """Two cycles of the mains: 40 ms at 50 Hz."""
     ring_packets: UInt32 = 64
     """Frames in each adapter, behind the queue discipline. With 802.3x PAUSE the queue discipline is the
-    sender's own,
-without it the adapter's.
+    sender's own, without it the adapter's.
     """
 
 
@@ -880,9 +879,8 @@ class TcpTransport(Model):
     cc_options: dict[StrictStr, Number] = {}
     """Its module parameters."""
     receiver_cc: StrictStr | None = None
-    """Congestion control of the receiver's socket; none: the sender's. A listener's decides whether ECN
-    is
-granted to a SYN that is ECN-capable itself (`tcp_ecn_create_request`), as DCTCP's is.
+    """Congestion control of the receiver's socket; none: the sender's. A listener's decides whether ECN is
+    granted to a SYN that is ECN-capable itself (`tcp_ecn_create_request`), as DCTCP's is.
     """
     socket: SocketBuffers = SocketBuffers()
     """Buffers that both ends ask for."""
@@ -1010,8 +1008,7 @@ class FlowSpec(Model):
     """When the application stops; the end of the run when absent."""
     source: UInt32 | None = None
     """The number of the source that it comes from, of a flow that arrives: the flows of a source differ in
-    start and
-size, and are one to whoever compares.
+    start and size, and are one to whoever compares.
     """
 
 
@@ -1045,8 +1042,7 @@ class Record(Model):
     """Write `cc_state`: the congestion control's own variables with every row of `samples`."""
     captures: StrictBool = False
     """Write `spp` and `tcpstat`: what captures at both ends of each TCP flow say. Left out where it is off:
-    results are kept by a scenario's
-text. Only in the simulator.
+    results are kept by a scenario's text. Only in the simulator.
     """
 
 
@@ -1061,10 +1057,8 @@ on its way goes on as before; what waits stays, but for what the discipline itse
     """The link."""
     rate_bps: UInt64 | None = None
     """Rate of its wire, htb, tbf or cake. The frame in service ends at the old rate: htb's debt stays the
-    time that it was (and its ceiling
-becomes the rate, `htb_change_class`), and so does cake's clock
-    (`cake_change`), while the bucket of a tbf is full again
-(`tbf_change`).
+    time that it was (and its ceiling becomes the rate, `htb_change_class`), and so does cake's clock
+    (`cake_change`), while the bucket of a tbf is full again (`tbf_change`).
     """
     delay_ns: UInt64 | None = None
     """Propagation delay, one way. Packets on their way arrive when they would have; later ones may overtake
@@ -1080,8 +1074,7 @@ becomes the rate, `htb_change_class`), and so does cake's clock
     """Limit of a queue that counts packets."""
     up: StrictBool | None = None
     """False: down, as by `ip link set down`: what waits is dropped, and so is what comes, until the link is
-    up again; its queue then
-begins afresh (`dev_deactivate_many`, `noop_qdisc`). What has left the queue
+    up again; its queue then begins afresh (`dev_deactivate_many`, `noop_qdisc`). What has left the queue
     arrives.
     """
 
@@ -1101,8 +1094,7 @@ class Scenario(Model):
     """Directed links."""
     media: dict[StrictStr, MediumSpec] = {}
     """Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av,
-    ethernet_hub) all links that
-name it contend; of a kind for one link (adsl, modem, trace) each has a line
+    ethernet_hub) all links that name it contend; of a kind for one link (adsl, modem, trace) each has a line
     of its own; a tunnel is two links, one each way.
     """
     routes: list[Route] = []
@@ -1113,15 +1105,12 @@ name it contend; of a kind for one link (adsl, modem, trace) each has a line
     """Pings."""
     programs: dict[StrictStr, StrictStr] = {}
     """Algorithms of the scenario's own, by the name that flows give as their congestion control: texts in
-    the language of
-[programs](../how-to/program.md). Left out where there are none: results are kept by a
+    the language of [programs](../how-to/program.md). Left out where there are none: results are kept by a
     scenario's text. Only in the simulator.
     """
     cold_arp: StrictBool = False
-    """Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and
-its
-    reply, one round trip over the link and the one back. Testbeds that were pinged first know
-their
+    """Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and its
+    reply, one round trip over the link and the one back. Testbeds that were pinged first know their
     neighbours.
     """
     record: Record = Record()

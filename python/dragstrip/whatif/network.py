@@ -14,12 +14,10 @@ from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
 from dragstrip.experiment.types import Experiment
 from dragstrip.inference.path import Estimate, PathEstimate
 from dragstrip.results.standings import quantity
-from dragstrip.scenario.paths import FRAME_BYTES, IP_BYTES
+from dragstrip.scenario.paths import FRAME_OVER_IP, IP_BYTES
 
 Options: TypeAlias = dict[str, Any]
 
-FRAME = FRAME_BYTES / IP_BYTES
-"""Bytes of a full frame for one at the IP layer."""
 BUFFER_BDP_MAX = 10.0
 """A buffer that never filled is taken to hold so many bandwidth-delay products at most."""
 BUFFER_PACKETS_MIN = 4
@@ -30,6 +28,11 @@ JITTER_SHARE_MIN = 0.02
 FAST_LINK = 10.0
 """The link behind a policer or a shaper was not reached: it is taken to be so many times faster."""
 SEED = 1
+
+
+def _framed(value: float) -> int:
+    """Return a rate or a size of the IP layer as queues and links count it."""
+    return round(value * FRAME_OVER_IP)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Network:
     def options(self, duration_s: float, seed: int = SEED) -> Options:
         """Return the path as options of `compare`."""
         made: Options = {
-            "rate": f"{max(8000, round(self.link_bps * FRAME))}bit",
+            "rate": f"{max(8000, _framed(self.link_bps))}bit",
             "rtt": f"{max(1, round(self.rtt_ms * 1e3))}us",
             "queue": self.discipline or self._queue(),
             "duration": f"{max(1, round(duration_s * 1e3))}ms",
@@ -93,10 +96,10 @@ class Network:
         return made
 
     def _queue(self) -> str:
-        limit = f"limit {round(self.buffer_bytes * FRAME)}"
+        limit = f"limit {_framed(self.buffer_bytes)}"
         if self.bucket_bytes is None:
             return f"bfifo {limit}"
-        return f"tbf rate {round(self.rate_bps * FRAME)}bit burst {round(self.bucket_bytes * FRAME)} {limit}"
+        return f"tbf rate {_framed(self.rate_bps)}bit burst {_framed(self.bucket_bytes)} {limit}"
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,7 @@ def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
     assumed.append(_behind("policer"))
 
     def policed(rate_bps: float, burst_bytes: float) -> Network:
-        words = f"police rate {round(rate_bps * FRAME)}bit burst {round(burst_bytes * FRAME)}b"
+        words = f"police rate {_framed(rate_bps)}bit burst {_framed(burst_bytes)}b"
         link = middle.rate_bps * FAST_LINK
         return replace(middle, rate_bps=link, discipline=words, buffer_bytes=link)
 

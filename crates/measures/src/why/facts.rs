@@ -6,7 +6,8 @@ use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    BufferSizes, FlowSpec, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
+    BufferSizes, FULL_FRAME_BYTES, FlowSpec, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
+    Transport,
 };
 use std::collections::BTreeMap;
 
@@ -15,7 +16,6 @@ pub const FLOWS_MAX: usize = 100;
 
 /// Of `rtt_ms_p50` and its like.
 const MEDIAN: Statistic = Statistic::Percentile(50.0);
-const FULL_FRAME_BYTES: u32 = 1514;
 
 /// A flow.
 #[derive(Clone, Debug)]

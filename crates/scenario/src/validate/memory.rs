@@ -1,6 +1,7 @@
 //! How large a recording will be, before it is made.
 
 use crate::captures::CAPTURE_BYTES;
+use crate::path::FULL_FRAME_BYTES;
 use crate::routing::Topology;
 use crate::types::{Application, Scenario, Transport};
 use dragstrip_units::Problem;
@@ -21,7 +22,7 @@ const MATCHED_COLUMNS: u64 = 3;
 const CC_VARIABLES: u64 = 10;
 const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
-const FRAME_BITS: u128 = 1514 * 8;
+const FRAME_BITS: u128 = FULL_FRAME_BYTES as u128 * 8;
 const SEGMENT_BYTES: u64 = 1448;
 /// Where no link of the path has a rate.
 const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
