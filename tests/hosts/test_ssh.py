@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,57 @@ def test_delay_and_loss_behind_the_queue(one_router: Laboratory, tmp_path: Path)
     assert any(line.startswith("left: ") and "netem" in line for line in verified["path"]), verified["path"]
     (idle_ns,) = verified["idle_rtt_ns"].values()
     assert idle_ns >= 30 * MS
+
+
+BEHIND = """
+title = "Behind"
+duration = "2s"
+engine = "ssh"
+[path]
+rate = "10mbit"
+delay = "20ms"
+queue = "bfifo limit 60kb"
+[[flows]]
+cc = "reno"
+"""
+
+
+def test_a_capture_shows_what_the_host_takes_in_after_the_delay(
+    one_router: Laboratory, tmp_path: Path
+) -> None:
+    """The receiver's netem stands on an interface of its own: a capture has each packet once, behind it."""
+    file = tmp_path / "behind.toml"
+    file.write_text(BEHIND)
+    out = tmp_path / "out"
+    words = ("run", str(file), "--lab", "LAB", "--engine", "ssh", "--no-report")
+    status, _, err = one_router.ask(*words, "--capture", "s1", "--capture", "d", "--out", str(out))
+    assert status == 0, err
+    sent, arrived = (data(next(out.rglob(f"{point}.pcapng"))) for point in ("s1", "d"))
+    (about,) = out.rglob("provenance.json")
+    recorded = read(about.parent)["flows"].to_pylist()[0]
+    again = recorded["retransmits"]
+    assert sum(map(len, sent.values())) == pytest.approx(recorded["segments_sent"], abs=2)
+    assert sum(map(len, arrived.values())) <= len(arrived) + again
+    both = sent.keys() & arrived.keys()
+    assert len(both) > 0.8 * len(sent) > 100
+    apart_ns = json.loads(about.read_text())["verified"]["start_error_ns"]
+    assert 20 * MS - apart_ns <= min(arrived[one][0] - sent[one][0] for one in both) < 40 * MS
+
+
+def data(file: Path) -> dict[int, list[int]]:
+    """When each sequence number's data passed, of a pcapng file's enhanced packet blocks."""
+    content, at, found = file.read_bytes(), 0, dict[int, list[int]]()
+    while at < len(content):
+        kind, size = struct.unpack_from("<II", content, at)
+        if kind == 6:
+            high, low = struct.unpack_from("<II", content, at + 12)
+            frame = content[at + 28 : at + size]
+            if frame[12:14] == b"\x08\x00" and frame[23] == 6:
+                (length,) = struct.unpack_from(">H", frame, 16)
+                if length > 20 + (frame[46] >> 4) * 4:
+                    found.setdefault(struct.unpack_from(">I", frame, 38)[0], []).append(high << 32 | low)
+        at += size
+    return found
 
 
 def test_data_both_ways(one_router: Laboratory, tmp_path: Path) -> None:

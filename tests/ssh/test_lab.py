@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,67 @@ def test_a_race_behind_a_router_and_everything_is_as_it_was(course: Course, tmp_
     assert course.lab.listing() == before
     assert "no" in course.ask("lab", "show", "LAB")[1]
     assert "nothing to undo" in course.ask("lab", "clean", "LAB")[1]
+
+
+def test_packets_are_captured_at_hosts_and_at_a_link(course: Course, tmp_path: Path) -> None:
+    """Of the lab's interfaces alone: nothing of the SSH connection (10.99.0.0/16) is in a file."""
+    out = tmp_path / "out"
+    words = (*RACE, "--duration", "1s", "--capture", "s1", "--capture", "d", "--capture", "r-d")
+    status, printed, err = course.ask(*words, "--out", str(out), "cubic")
+    assert status == 0, err
+    (file,) = out.rglob("provenance.json")
+    sent = read(file.parent)["flows"].to_pylist()[0]["segments_sent"]
+    files = {file.stem: file for file in out.rglob("*.pcapng")}
+    assert set(files) == {"s1", "d", "r-d"}
+    for point, file in files.items():
+        status, told, err = course.ask("inspect", str(file), "--json")
+        assert status == 0, err
+        (flow,) = json.loads(told)["flows"]
+        assert flow["label"].startswith("10.10.2.1:"), point
+        assert flow["segments"] == pytest.approx(sent, rel=0.05), point
+        assert bytes([10, 99]) not in addresses(file), point
+    assert json.loads(printed)["runs"][0]["flows"][0]["goodput_bps"] > 0
+
+
+def addresses(file: Path) -> set[bytes]:
+    """The first two bytes of every IPv4 packet's source."""
+    content, at, found = file.read_bytes(), 0, set()
+    while at < len(content):
+        kind, size = struct.unpack_from("<II", content, at)
+        frame = content[at + 28 : at + size]
+        if kind == 6 and frame[12:14] == b"\x08\x00":
+            found.add(frame[26:28])
+        at += size
+    assert found
+    return found
+
+
+def test_a_link_that_is_a_real_medium_stays_as_it_is(course: Course, tmp_path: Path) -> None:
+    """A shaper of somebody's own stands where the scenario has a faster link: it is not lost, and it is measured."""
+    home = course.changed('to = "left" }', 'to = "left", is = "home" }')
+    far = 'address = "10.10.1.1/24", to = "center"'
+    home.write_text(home.read_text().replace(far, f'{far}, is = "home"'))
+    center = course.lab.hosts["center"]
+    own = ("handle", "7:", "tbf", "rate", "4mbit", "burst", "5kb", "limit", "30kb")
+    center.run("tc", "qdisc", "add", "dev", "eth2", "root", *own)
+    try:
+        before = course.lab.listing()
+        words = (*RACE, "--duration", "3s", "--out", str(tmp_path / "out"), "cubic")
+        assert course.ask(*words)[0] == 2, "somebody's shaper is not lost"
+        status, _, err = course.ask(*words, file=home)
+        assert status == 0, err
+        assert "link r-d is the lab's home, as it is; at most " in err
+        assert course.lab.listing() == before
+    finally:
+        center.run("tc", "qdisc", "del", "dev", "eth2", "root")
+    (file,) = (tmp_path / "out").rglob("provenance.json")
+    verified = json.loads(file.read_text())["verified"]
+    assert not any("eth2" in line and "htb" in line for line in verified["path"])
+    assert set(verified["real_links"]) == {"r-d", "d-r"}
+    assert 2e6 < verified["real_links"]["r-d"]["peak_bps"] < 4.4e6
+    assert "A real medium: link r-d" in (tmp_path / "out" / "report.html").read_text()
+    told = course.ask("lab", "check", "LAB", "geni-tcp/step1", file=home)[1]
+    assert "the lab's home: its rate, delay and queue stay as they are" in told
 
 
 SENDS = """

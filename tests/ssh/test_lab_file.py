@@ -10,6 +10,7 @@ import pytest
 
 from dragstrip import engines
 from dragstrip.engines.ssh.lab import Lab
+from dragstrip.engines.ssh.media import as_they_are
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import compare
@@ -92,6 +93,30 @@ def test_links_that_change_are_taken(tmp_path: Path) -> None:
     assert engines.named("ssh").refusals(expand(race)[0].scenario, options) == []
 
 
+HOME = THREE.replace('to = "left" }', 'to = "left", is = "home" }').replace(
+    'address = "10.10.1.1/24", to = "center" }', 'address = "10.10.1.1/24", to = "center", is = "home" }'
+)
+
+
+def test_a_link_that_is_a_real_medium_may_have_one_and_may_not_change(tmp_path: Path) -> None:
+    read(tmp_path, HOME)
+    options = {"lab": str(tmp_path / "lab.toml")}
+    wifi = compare(["reno"], medium="wifi-n", rtt="20ms", duration="2s")
+    assert engines.named("ssh").refusals(expand(wifi)[0].scenario, options) == []
+    changing = compare(["reno"], rate="10mbit", rtt="20ms", duration="2s", change=["1s rate=2mbit"])
+    (refused,) = engines.named("ssh").refusals(expand(changing)[0].scenario, options)
+    assert (refused.field, refused.value) == ("changes[0].link", "r-d")
+    assert "the lab's home, which stays as it is" in refused.expected
+
+
+def test_nothing_is_set_on_a_real_medium(tmp_path: Path) -> None:
+    race = compare(["reno"], rate="10mbit", rtt="20ms", loss="1%", queue="fq_codel", duration="2s")
+    (planned,) = expand(race)
+    links = {link["name"]: link for link in as_they_are(planned.scenario, read(tmp_path, HOME))["links"]}
+    assert links["r-d"] == {"name": "r-d", "from": "r", "to": "d", "qdisc": {"kind": "noqueue"}}
+    assert as_they_are(planned.scenario, read(tmp_path, THREE)) == planned.scenario
+
+
 ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
 
 
@@ -99,6 +124,8 @@ ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
     ("text", "new", "said"),
     [
         ('name = "course"\n', "", "lab.name: is missing"),
+        ('to = "left" }', 'to = "left", is = "home" }', "hosts.center.interfaces.eth2.is: got 'home', expected the same at both ends (hosts.left.interfaces.eth1 says nothing)"),
+        ('to = "left" }', 'to = "left", is = true }', "hosts.center.interfaces.eth2.is: got True, expected a name of letters"),
         ('name = "course"', 'name = "my course"', "lab.name: got 'my course', expected a name of letters"),
         ('name = "course"', 'nane = "course"', 'lab.nane: is not a known field; did you mean "name"?'),
         ('["10.10.0.0/16"]', "[]", "lab.prefixes: got none, expected at least one network"),

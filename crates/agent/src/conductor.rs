@@ -133,8 +133,7 @@ pub fn run(
     }
     let mut recording = tables.finish();
     record::in_order(&mut recording);
-    let files = captured.into_iter().map(|file| (file.describe(), file.bytes)).collect();
-    Ok(record::answer(&recording, about, files))
+    Ok(record::answer(&recording, about, captured))
 }
 
 fn wait_until(time: i64) -> Result<(), Fault> {
@@ -261,7 +260,7 @@ fn open_sides<'a>(
             let at = (node, place);
             let mut side = Side::open(number, at, scenario, plan, &interfaces, ring, poll)?;
             if let Some(wanted) = capture {
-                side.capture(wanted, plan, &interfaces)?;
+                side.capture(wanted, &wanted.at(node, plan, &interfaces), &[])?;
             }
             sides.push(side);
         } else {

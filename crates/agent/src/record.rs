@@ -4,11 +4,12 @@
 //! "names", "offset", "bytes"}]}], "sha256": text, "run": {..}, "captures": [{"point", "packets", "missing", "offset", "bytes"}]}`. Kinds and bytes are those of the recording
 //! (`dragstrip_recording::Data`).
 
+use crate::side::Captured;
 use dragstrip_recording::{Data, Recording, Table};
 use serde_json::{Value, json};
 
-/// The answer's bytes; `about` tells of the run, `files` are its captures, and what is to be said of each.
-pub fn answer(recording: &Recording, about: Value, files: Vec<(Value, Vec<u8>)>) -> Vec<u8> {
+/// The answer's bytes; `about` tells of the run, `files` are its captures.
+pub fn answer(recording: &Recording, about: Value, files: Vec<Captured>) -> Vec<u8> {
     let mut raw = Vec::new();
     let mut tables = Vec::new();
     for table in &recording.tables {
@@ -31,7 +32,8 @@ pub fn answer(recording: &Recording, about: Value, files: Vec<(Value, Vec<u8>)>)
         tables.push(json!({"name": table.name, "columns": columns}));
     }
     let mut captures = Vec::new();
-    for (mut said, bytes) in files {
+    for Captured { bytes, described } in files {
+        let mut said = json!(described);
         said["offset"] = raw.len().into();
         said["bytes"] = bytes.len().into();
         captures.push(said);
@@ -78,6 +80,7 @@ fn permute<T: Copy>(values: &mut Vec<T>, order: &[usize]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::side::Described;
     use dragstrip_recording::{ProbeRow, RttRow, Writer};
 
     #[test]
@@ -101,7 +104,8 @@ mod tests {
         let target = writer.probes.target.word("a host");
         writer.probes.push(ProbeRow { time_ns: 5, probe, target, rtt_ns: None, lost: true });
         let recording = writer.finish();
-        let file = (json!({"point": "s"}), b"packets".to_vec());
+        let described = Described { point: "s".to_owned(), packets: 1, missing: 0 };
+        let file = Captured { bytes: b"packets".to_vec(), described };
         let answer = answer(&recording, json!({"idle": 1}), vec![file]);
         let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
         let head: Value = serde_json::from_slice(&answer[..end]).unwrap();

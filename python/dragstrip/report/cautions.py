@@ -34,6 +34,13 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
     limited = {limit: None for contender in setup.contenders for limit in _machine_limits(contender)}
     if limited:
         notes.append(Markup("The machine limited a run, not the path: {}.").format("; ".join(limited)))
+    real = {note: None for contender in setup.contenders for note in _real_links(contender)}
+    if real:
+        notes.append(
+            Markup(
+                "A real medium: {}. What is said here about its rate, delay or queue is the scenario's."
+            ).format("; ".join(real))
+        )
     held_back = [(contender.title, limits_of(contender)) for contender in setup.contenders]
     for reason, name in (
         ("rwnd", "the receive window"),
@@ -104,6 +111,12 @@ def _machine_limits(contender: Contender) -> list[str]:
     """Return how the machine limited a contender's runs, on an engine in real time."""
     found = (recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts)
     return [limit for verified in found for limit in verified.get("limits", ())]
+
+
+def _real_links(contender: Contender) -> list[str]:
+    """Return a sentence on each link that was a lab's real medium."""
+    verified = (recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts)
+    return [about["words"] for seen in verified for about in seen.get("real_links", {}).values()]
 
 
 def limits_of(contender: Contender) -> dict[str, float]:

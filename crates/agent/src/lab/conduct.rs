@@ -12,7 +12,7 @@ use crate::checks::RoundTrips;
 use crate::conductor::Ends;
 use crate::fault::{Fault, fault};
 use crate::machine::Part;
-use crate::side::{Notice, Order, Report};
+use crate::side::{Captured, Notice, Order, Report, Wanted};
 use crate::{plan, record, sys};
 use dragstrip_recording::Recording;
 use dragstrip_scenario::Scenario;
@@ -38,6 +38,9 @@ pub struct Request {
     /// What stands behind the request: the loader, and the congestion controls that it is to load; or nothing.
     #[serde(default)]
     load: Vec<Part>,
+    /// Packets are kept too.
+    #[serde(default)]
+    capture: Option<Wanted>,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
@@ -66,14 +69,16 @@ impl Programs<'_> {
 
 /// Does what is asked; `raw` stands behind the request, `progress` gets how far a run has come.
 pub fn conduct(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
-    let Request { lab, what, scenario, scenarios, load } = request;
+    let Request { lab, what, scenario, scenarios, load, capture } = request;
     let programs = Programs { parts: load, raw };
     let agent = Agent::own()?;
     match (what, scenario) {
         (What::Check, scenario) => check(lab, scenario.as_ref(), &agent),
         (What::Clean, _) => clean(lab, &agent),
         (What::Missing, _) => missing(lab, scenarios, &agent, &programs.names()),
-        (What::Run, Some(scenario)) => run(lab, scenario, &agent, &programs, progress),
+        (What::Run, Some(scenario)) => {
+            run(lab, scenario, &agent, &programs, capture.as_ref(), progress)
+        }
         (What::Run, None) => fault("there is no scenario"),
     }
 }
@@ -163,6 +168,14 @@ fn missing(
     Ok(line(&json!({"missing": found})))
 }
 
+/// What the hosts have seen of a run.
+#[derive(Default)]
+struct Seen {
+    recording: Recording,
+    played: Vec<Played>,
+    captured: Vec<Captured>,
+}
+
 /// What a thread that panicked has left is as good as what the others leave.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
@@ -173,10 +186,11 @@ fn run(
     scenario: &Scenario,
     agent: &Agent,
     programs: &Programs<'_>,
+    capture: Option<&Wanted>,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<u8>, Fault> {
     let stage = Stage::prepare(lab, scenario, agent, &programs.names())?;
-    let outcome = stage.apply_and_play(scenario, programs, progress);
+    let outcome = stage.apply_and_play(scenario, programs, capture, progress);
     let reverted = each(&stage.remotes, |remote| remote.ask::<Vec<Change>>(&Ask::Revert));
     let answer = outcome?;
     reverted.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -188,6 +202,7 @@ impl Stage<'_> {
         &self,
         scenario: &Scenario,
         programs: &Programs<'_>,
+        capture: Option<&Wanted>,
         progress: &dyn Fn(u64),
     ) -> Result<Vec<u8>, Fault> {
         let (bare, _) = self.round_trips(scenario, None)?;
@@ -196,12 +211,15 @@ impl Stage<'_> {
         let (idle, round_trips) = self.round_trips(scenario, Some(&bare))?;
         checks.extend(round_trips);
         let clocks = self.clocks()?;
-        self.open(scenario)?;
+        self.open(scenario, capture)?;
         let longest = clocks.values().map(|clock| clock.round_trip_ns).max().unwrap_or_default();
         let start = sys::now() + START_NS + 3 * longest;
-        let (recording, played) = self.go(scenario, start, &clocks, progress)?;
+        let seen = self.go(scenario, start, &clocks, progress)?;
+        if let Some(wanted) = capture {
+            wanted.check(&seen.captured)?;
+        }
         let later = self.clocks()?;
-        self.finish(scenario, recording, &played, |about| {
+        self.finish(scenario, seen, |about| {
             let path = applied.iter().flat_map(|(host, applied)| {
                 applied.verified.iter().map(move |line| format!("{host}: {line}"))
             });
@@ -263,12 +281,15 @@ impl Stage<'_> {
         self.remotes.iter().map(|remote| Ok((remote.name.clone(), clock(remote)?))).collect()
     }
 
-    fn open(&self, scenario: &Scenario) -> Result<(), Fault> {
+    fn open(&self, scenario: &Scenario, capture: Option<&Wanted>) -> Result<(), Fault> {
         let opened = each(&self.remotes, |remote| {
+            let part = &self.placement.parts[&remote.name];
             let open = Open {
                 scenario: scenario.clone(),
                 plan: self.placement.plan_of(&remote.name),
-                nodes: self.placement.parts[&remote.name].nodes.clone(),
+                nodes: part.nodes.clone(),
+                near_ends: part.near_ends.clone(),
+                capture: capture.cloned(),
             };
             remote.ask::<bool>(&Ask::Open(Box::new(open))).map(drop)
         });
@@ -282,7 +303,7 @@ impl Stage<'_> {
         start: i64,
         clocks: &BTreeMap<String, Clock>,
         progress: &dyn Fn(u64),
-    ) -> Result<(Recording, Vec<Played>), Fault> {
+    ) -> Result<Seen, Fault> {
         for remote in &self.remotes {
             remote.put(&Ask::Go { start: start + clocks[&remote.name].offset_ns })?;
         }
@@ -312,14 +333,14 @@ impl Stage<'_> {
         if let Some(fault) = locked(&failed).take() {
             return Err(fault);
         }
-        let mut whole = Recording::default();
-        let mut all = Vec::new();
+        let mut seen = Seen::default();
         for frame in locked(&answers).drain(..) {
             let (head, raw): (merge::Head, &[u8]) = frame.outcome()?;
-            merge::append(&mut whole, merge::recording(&head, raw, scenario.flows.len())?);
-            all.push(head.run);
+            merge::append(&mut seen.recording, merge::recording(&head, raw, scenario.flows.len())?);
+            seen.captured.extend(merge::captures(&head, raw)?);
+            seen.played.push(head.run);
         }
-        Ok((whole, all))
+        Ok(seen)
     }
 
     /// Hears one host to its answer, or its fault.
@@ -349,10 +370,10 @@ impl Stage<'_> {
     fn finish(
         &self,
         scenario: &Scenario,
-        mut recording: Recording,
-        played: &[Played],
+        seen: Seen,
         add: impl FnOnce(&mut Value),
     ) -> Result<Vec<u8>, Fault> {
+        let Seen { mut recording, played, captured } = seen;
         let plan = self.placement.plan();
         let mut reports: BTreeMap<usize, Report> = BTreeMap::new();
         for (node, report) in played.iter().flat_map(|played| &played.reports) {
@@ -380,7 +401,7 @@ impl Stage<'_> {
             },
         });
         add(&mut about);
-        Ok(record::answer(&recording, about, Vec::new()))
+        Ok(record::answer(&recording, about, captured))
     }
 
     /// A host's counters are nobody's own where two of its nodes send.

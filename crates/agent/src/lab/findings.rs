@@ -86,7 +86,7 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         } else if !found.up {
             ("down".to_owned(), false, format!("up: ip link set {} up", cable.name), false)
         } else if let (Some((kind, handle)), false) =
-            (&found.foreign, lab.allow.replace_qdisc || facts.holder.is_some())
+            (&found.foreign, lab.allow.replace_qdisc || cable.real || facts.holder.is_some())
         {
             (
                 format!("root qdisc {kind} {handle}"),

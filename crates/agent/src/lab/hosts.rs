@@ -88,6 +88,9 @@ pub struct Cable {
     pub address: Ipv4Addr,
     pub length: u8,
     pub to: String,
+    /// It is a medium of its own, on which nothing is set.
+    #[serde(default)]
+    pub real: bool,
 }
 
 impl Host {

@@ -3,6 +3,7 @@
 
 use super::words::Played;
 use crate::fault::{Fault, fault};
+use crate::side::{Captured, Described};
 use dragstrip_recording::{Column, Data, Kind, Recording, TABLES, Table};
 use serde::Deserialize;
 
@@ -15,6 +16,15 @@ const NAME_MAX: usize = 300;
 pub struct Head {
     tables: Vec<TableHead>,
     pub run: Played,
+    captures: Vec<CaptureHead>,
+}
+
+#[derive(Deserialize)]
+struct CaptureHead {
+    #[serde(flatten)]
+    described: Described,
+    offset: usize,
+    bytes: usize,
 }
 
 #[derive(Deserialize)]
@@ -64,11 +74,26 @@ pub fn recording(head: &Head, raw: &[u8], flows: usize) -> Result<Recording, Fau
     Ok(Recording { tables })
 }
 
-fn column(head: &ColumnHead, kind: Kind, raw: &[u8]) -> Result<Data, Fault> {
-    let end = head.offset.checked_add(head.bytes);
-    let Some(bytes) = end.and_then(|end| raw.get(head.offset..end)) else {
-        return fault("lies outside of what was sent");
+/// A host's captures.
+pub fn captures(head: &Head, raw: &[u8]) -> Result<Vec<Captured>, Fault> {
+    let captured = |CaptureHead { described, offset, bytes }: &CaptureHead| {
+        let part = part(raw, *offset, *bytes);
+        let bytes = part.map_err(|fault| fault.at(&format!("capture {:?}", described.point)))?;
+        Ok(Captured { bytes: bytes.to_vec(), described: described.clone() })
     };
+    head.captures.iter().map(captured).collect()
+}
+
+fn part(raw: &[u8], offset: usize, bytes: usize) -> Result<&[u8], Fault> {
+    let end = offset.checked_add(bytes);
+    match end.and_then(|end| raw.get(offset..end)) {
+        Some(part) => Ok(part),
+        None => fault("lies outside of what was sent"),
+    }
+}
+
+fn column(head: &ColumnHead, kind: Kind, raw: &[u8]) -> Result<Data, Fault> {
+    let bytes = part(raw, head.offset, head.bytes)?;
     let width = match kind {
         Kind::Int | Kind::Float => 8,
         Kind::Text => 4,

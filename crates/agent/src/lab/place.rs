@@ -28,6 +28,8 @@ pub struct Part {
     /// What becomes of them during the run; their hops are numbers of queues.
     steps: Vec<Step>,
     pub nodes: Vec<usize>,
+    /// Links that begin here: the node, the name, the interface.
+    pub near_ends: Vec<(usize, String, String)>,
     /// Whether one of them forwards.
     pub forwards: bool,
     /// The way to each end of a flow: its address, our interface, and the next host's address if it is not there yet.
@@ -175,6 +177,8 @@ impl<'a> Placing<'a> {
         self.found.cables.extend(left);
         let gso = plan::gso_limit(&self.scenario.nodes[from]);
         self.interface(here, out, gso);
+        let near_end = (from, link.name.clone(), out.name.clone());
+        self.part(here).near_ends.push(near_end);
         self.interface(there, back, None);
         let none = Kernel::default();
         let kernel = |host: &Host| self.kernels.get(&host.name).unwrap_or(&none).clone();

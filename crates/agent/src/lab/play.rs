@@ -10,7 +10,7 @@ use crate::load::Load;
 use crate::netlink::Socket;
 use crate::network::Place;
 use crate::record;
-use crate::side::{Notice, Order, Ring, Side};
+use crate::side::{Notice, Order, Ring, Side, Wire};
 use crate::sys::{self, Poll};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::Transport;
@@ -21,17 +21,18 @@ use std::io::Read;
 const PROGRESS_NS: u64 = 100_000_000;
 
 /// Puts the sides into place, says so, waits for the start, and plays. `interfaces` are those of the plan's hops,
-/// `cables` those that packets pass.
+/// `wires` and `cables` those that packets pass.
 pub fn play(
     open: &Open,
     interfaces: &[i32],
+    wires: &[Wire],
     cables: &[String],
     line: &mut Line,
 ) -> Result<Vec<u8>, Fault> {
-    let Open { scenario, plan, nodes } = open;
+    let Open { scenario, plan, nodes, .. } = open;
     sys::punctual()?;
     let poll = Poll::new()?;
-    let mut sides = sides(open, interfaces, &poll)?;
+    let mut sides = sides(open, interfaces, wires, &poll)?;
     line.answer(Ok(b"true".to_vec()))?;
     let Some(start) = line.wait_for_start()? else { return fault("the run was called off") };
     poll.add(&line.wake, libc::EPOLLIN, ELSEWHERE)?;
@@ -51,9 +52,10 @@ pub fn play(
             "{name}: its cable was cut, or it was set down, in the middle of the run"
         ));
     }
-    let mut reports = Vec::new();
+    let (mut reports, mut captured) = (Vec::new(), Vec::new());
     for side in &mut sides {
         reports.push((side.node(), side.finish(end_ns, &mut tables)?));
+        captured.extend(side.captured(scenario.duration_ns)?);
     }
     debug_assert!(nodes.iter().all(|node| *node < plan.nodes.len()));
     let played = Played {
@@ -66,11 +68,7 @@ pub fn play(
         late: lateness.late,
         worst_ns: lateness.worst_ns,
     };
-    Ok(record::answer(
-        &tables.finish(),
-        serde_json::to_value(played).unwrap_or_default(),
-        Vec::new(),
-    ))
+    Ok(record::answer(&tables.finish(), serde_json::to_value(played).unwrap_or_default(), captured))
 }
 
 /// How often an interface has lost or found what is at the other end of its cable.
@@ -79,8 +77,13 @@ fn carrier_changes(interface: &str) -> String {
 }
 
 /// A side for each node of this host that has something to do.
-fn sides<'a>(open: &'a Open, interfaces: &[i32], poll: &Poll) -> Result<Vec<Side<'a>>, Fault> {
-    let Open { scenario, plan, nodes } = open;
+fn sides<'a>(
+    open: &'a Open,
+    interfaces: &[i32],
+    wires: &[Wire],
+    poll: &Poll,
+) -> Result<Vec<Side<'a>>, Fault> {
+    let Open { scenario, plan, nodes, capture, .. } = open;
     let named = |node: usize| plan.nodes.get(node).map(|node| node.name.as_str());
     let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
     let mut hosts: Vec<&str> =
@@ -95,14 +98,39 @@ fn sides<'a>(open: &'a Open, interfaces: &[i32], poll: &Poll) -> Result<Vec<Side
     let mut sides = Vec::new();
     for &node in nodes {
         let Some(name) = named(node) else { return fault("a node that the plan has not") };
-        if busy.iter().any(|busy| *busy == name) || plan.hops.iter().any(|hop| hop.from == node) {
+        let captures = captures_at(open, node)?;
+        if busy.iter().any(|busy| *busy == name)
+            || plan.hops.iter().any(|hop| hop.from == node)
+            || !captures.is_empty()
+        {
             let place = Place { namespace: None, netlink: Socket::new()? };
             let ring = rings.get(name).copied().unwrap_or(none);
             let number = sides.len();
-            sides.push(Side::open(number, (node, place), scenario, plan, interfaces, ring, poll)?);
+            let mut side =
+                Side::open(number, (node, place), scenario, plan, interfaces, ring, poll)?;
+            if let Some(wanted) = capture {
+                side.capture(wanted, &captures, wires)?;
+            }
+            sides.push(side);
         }
     }
     Ok(sides)
+}
+
+/// Of each capture at a node: its place among all of them, and its interface; 0 stands for all of the run.
+fn captures_at(open: &Open, node: usize) -> Result<Vec<(usize, i32)>, Fault> {
+    let Some(wanted) = &open.capture else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (index, point) in wanted.points().iter().enumerate() {
+        if open.plan.nodes[node].name == *point {
+            found.push((index, 0));
+        }
+        let begins = |(from, link, _): &&(usize, String, String)| *from == node && link == point;
+        if let Some((.., interface)) = open.near_ends.iter().find(begins) {
+            found.push((index, sys::interface_index(interface)?));
+        }
+    }
+    Ok(found)
 }
 
 /// The conductor at the other end of the line.

@@ -13,7 +13,7 @@ use crate::machine::{self, Part, Programs};
 use crate::netlink::Socket;
 use crate::network::{self, OFFLOADS};
 use crate::qdisc;
-use crate::side::Pinger;
+use crate::side::{Pinger, Wire};
 use crate::sys;
 use dragstrip_scenario::QdiscSpec;
 use serde::Serialize;
@@ -70,8 +70,8 @@ impl Host {
                 said(&outcome?)
             }
             Ask::Open(open) => {
-                let interfaces = self.indexes()?;
-                play(&open, &interfaces, &self.cables, line)
+                let (interfaces, wires) = (self.indexes()?, self.wires()?);
+                play(&open, &interfaces, &wires, &self.cables, line)
             }
             Ask::Go { .. } => fault("there is nothing to run"),
             Ask::Revert => said(&self.revert()?),
@@ -93,6 +93,19 @@ impl Host {
             Place::Ingress => ifb_name(number),
         });
         names.map(|name| sys::interface_index(&name)).collect()
+    }
+
+    /// The run's cables, each with the interface at which its incoming packets are delayed.
+    fn wires(&self) -> Result<Vec<Wire>, Fault> {
+        let wire = |cable: &String| {
+            let delays = |queue: &Queue| queue.place == Place::Ingress && queue.interface == *cable;
+            let delayed = self.queues.iter().position(delays).map(ifb_name);
+            Ok(Wire {
+                cable: sys::interface_index(cable)?,
+                delayed: delayed.map(|name| sys::interface_index(&name)).transpose()?,
+            })
+        };
+        self.cables.iter().map(wire).collect()
     }
 
     fn apply(&mut self, apply: &Apply, raw: &[u8]) -> Result<Applied, Fault> {
@@ -147,7 +160,10 @@ fn untouchable(netlink: &mut Socket, names: &[String], apply: &Apply) -> Result<
         if let Some(why) = &interface.carries {
             return refusal(name, "", format!("carries {why}; give the lab another interface"));
         }
-        if let (Some((kind, handle)), false) = (&interface.foreign, apply.replace_qdisc) {
+        let replaced = |queue: &Queue| queue.interface == *name && queue.place == Place::Egress;
+        if let (Some((kind, handle)), false) = (&interface.foreign, apply.replace_qdisc)
+            && apply.queues.iter().any(replaced)
+        {
             let expected = "the system's default; replace_qdisc = true to lose it";
             return refusal(format!("{name}: root qdisc"), format!("{kind} {handle}"), expected);
         }

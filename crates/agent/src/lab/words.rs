@@ -2,7 +2,7 @@
 
 use crate::machine::Part;
 use crate::plan::Plan;
-use crate::side::Report;
+use crate::side::{Report, Wanted};
 use crate::sys::Discipline;
 use dragstrip_scenario::{QdiscSpec, Scenario};
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,10 @@ pub struct Open {
     pub plan: Plan,
     /// Nodes of the plan that live here.
     pub nodes: Vec<usize>,
+    /// Links that begin here: the node, the name, the interface.
+    pub near_ends: Vec<(usize, String, String)>,
+    /// Packets are kept too.
+    pub capture: Option<Wanted>,
 }
 
 /// A host as it is.

@@ -9,8 +9,7 @@ use crate::plan::Plan;
 use dragstrip_capture::format::{INBOUND, OUTBOUND};
 use dragstrip_capture::write::{File, Section};
 use dragstrip_units::Instant;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of all files of a run together: they are kept in memory until its end, and it may be that of an emulated machine.
 const BYTES_MAX: usize = 64 << 20;
@@ -22,7 +21,7 @@ const RING_PACKETS_MIN: usize = 1 << 11;
 const AROUND: usize = 48;
 
 /// What is asked for.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Wanted {
     /// Hosts and links.
     points: Vec<String>,
@@ -34,25 +33,47 @@ pub struct Wanted {
     comment: String,
 }
 
+/// A file's description in an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    pub point: String,
+    pub packets: u64,
+    pub missing: u64,
+}
+
 /// One file.
 pub struct Captured {
     pub bytes: Vec<u8>,
-    point: String,
-    packets: u64,
-    missing: u64,
+    pub described: Described,
 }
 
-impl Captured {
-    /// What the answer says of it.
-    pub fn describe(&self) -> Value {
-        let Self { bytes: _, point, packets, missing } = self;
-        json!({"point": point, "packets": packets, "missing": missing})
+/// Where a capture of a lab's host listens: a cable of the run, and the interface (ifb) at which its incoming packets are delayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    pub cable: i32,
+    pub delayed: Option<i32>,
+}
+
+impl Wire {
+    /// The direction of a packet that the host sent or takes in here; nothing for one that is still to be delayed, or seen elsewhere.
+    fn direction(self, head: &Head<'_>) -> Option<u32> {
+        const IPV4: [u8; 2] = [8, 0];
+        let Self { cable, delayed } = self;
+        if Some(head.interface) == delayed {
+            return head.outgoing.then_some(INBOUND);
+        }
+        let to_be_delayed =
+            delayed.is_some() && !head.outgoing && head.bytes.get(12..14) == Some(&IPV4);
+        let here = head.interface == cable && !to_be_delayed;
+        here.then_some(if head.outgoing { OUTBOUND } else { INBOUND })
     }
 }
 
 /// A vantage point.
 pub struct Capture {
     tap: Tap,
+    /// That alone are listened at; none: all.
+    wires: Vec<Wire>,
     point: String,
     file: File<Vec<u8>>,
     snaplen: usize,
@@ -62,6 +83,11 @@ pub struct Capture {
 }
 
 impl Wanted {
+    /// Hosts and links, in the order in which they were asked for.
+    pub fn points(&self) -> &[String] {
+        &self.points
+    }
+
     /// Of each vantage point at a node: its place among all of them, and the interface there; 0 stands for all.
     pub fn at(&self, node: usize, plan: &Plan, interfaces: &[i32]) -> Vec<(usize, i32)> {
         let near_end = |point: &String| {
@@ -77,8 +103,8 @@ impl Wanted {
         self.points.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Opens one of them, in the namespace of this thread.
-    pub fn open(&self, point: usize, interface: i32) -> Result<Capture, Fault> {
+    /// Opens one of them, in the namespace of this thread; of all interfaces only `wires` count, if there are any.
+    pub fn open(&self, point: usize, interface: i32, wires: &[Wire]) -> Result<Capture, Fault> {
         let Self { points, snaplen, program, comment } = self;
         let packets = (RING_PACKETS / points.len().max(1)).max(RING_PACKETS_MIN);
         let what = if interface == 0 {
@@ -89,6 +115,7 @@ impl Wanted {
         let section = Section { program, comment };
         Ok(Capture {
             tap: Tap::open(packets, interface)?,
+            wires: if interface == 0 { wires.to_vec() } else { Vec::new() },
             point: points[point].clone(),
             file: File::new(Vec::new(), &section, &points[point], what, *snaplen),
             snaplen: *snaplen as usize,
@@ -100,7 +127,8 @@ impl Wanted {
 
     /// Whether all of them were there.
     pub fn check(&self, found: &[Captured]) -> Result<(), Fault> {
-        match self.points.iter().find(|point| !found.iter().any(|it| it.point == **point)) {
+        let captured = |point: &str| found.iter().any(|it| it.described.point == point);
+        match self.points.iter().find(|point| !captured(point)) {
             Some(point) => fault(format!("{point}: there is nothing to capture at")),
             None => Ok(()),
         }
@@ -110,13 +138,21 @@ impl Wanted {
 impl Capture {
     /// Takes what the tap has seen between a run's start and its end.
     pub fn drain(&mut self, start: i64, end_ns: u64) {
-        let Self { tap, file, snaplen, room, packets, missing, point: _ } = self;
+        let Self { tap, wires, file, snaplen, room, packets, missing, point: _ } = self;
         tap.drain_heads(|head| {
-            let Head { time, outgoing, loopback, length, bytes } = *head;
+            let Head { time, outgoing, loopback, length, bytes, .. } = *head;
             let Ok(at) = u64::try_from(time - start) else { return };
             if loopback || at > end_ns {
                 return;
             }
+            let direction = if wires.is_empty() {
+                if outgoing { OUTBOUND } else { INBOUND }
+            } else {
+                let Some(direction) = wires.iter().find_map(|wire| wire.direction(head)) else {
+                    return;
+                };
+                direction
+            };
             let bytes = &bytes[..bytes.len().min(*snaplen)];
             let Some(left) = room.checked_sub(AROUND + bytes.len()) else {
                 *missing += 1;
@@ -124,7 +160,6 @@ impl Capture {
             };
             *room = left;
             *packets += 1;
-            let direction = if outgoing { OUTBOUND } else { INBOUND };
             file.add_bytes(Instant::from_nanos(at), direction, length, bytes);
         });
     }
@@ -136,6 +171,6 @@ impl Capture {
         let missing = missing + tap.lost()?;
         file.note_missing(missing);
         let bytes = file.finish(Instant::from_nanos(end_ns))?;
-        Ok(Captured { bytes, point, packets, missing })
+        Ok(Captured { bytes, described: Described { point, packets, missing } })
     }
 }

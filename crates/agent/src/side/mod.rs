@@ -16,7 +16,7 @@ mod tap;
 mod watch;
 
 pub use agenda::{Agenda, Event};
-pub use capture::{Captured, Wanted};
+pub use capture::{Captured, Described, Wanted, Wire};
 pub use message::{Counts, EndReport, Notice, Order, Report};
 pub use probe::Pinger;
 
@@ -165,16 +165,16 @@ impl<'a> Side<'a> {
         Ok(side)
     }
 
-    /// Opens the captures that are wanted here.
+    /// Opens the captures that are wanted here: each one's place among all, and its interface (`Wanted::at`).
     pub fn capture(
         &mut self,
         wanted: &Wanted,
-        plan: &Plan,
-        interfaces: &[i32],
+        here: &[(usize, i32)],
+        wires: &[Wire],
     ) -> Result<(), Fault> {
         self.enter()?;
-        for (point, interface) in wanted.at(self.node, plan, interfaces) {
-            self.captures.push(wanted.open(point, interface)?);
+        for &(point, interface) in here {
+            self.captures.push(wanted.open(point, interface, wires)?);
         }
         Ok(())
     }

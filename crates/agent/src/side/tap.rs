@@ -116,6 +116,8 @@ pub struct Head<'a> {
     pub outgoing: bool,
     /// At the interface of a host to itself.
     pub loopback: bool,
+    /// The interface's number.
+    pub interface: i32,
     /// Of the Ethernet frame without FCS; of a burst that is one packet, all of it.
     pub length: u32,
     /// As many of its bytes as fit.
@@ -131,7 +133,7 @@ fn full(bytes: &[u8], offset: usize) -> u32 {
 }
 
 /// Reads a frame of the ring (struct tpacket2_hdr: status, len, snaplen, mac, net, sec, nsec; struct sockaddr_ll: .., hatype at 8,
-/// pkttype at 10).
+/// pkttype at 10; ifindex at 4).
 fn head(frame: &[u8]) -> Option<Head<'_>> {
     let (length, snapped) = (full(frame, 4), full(frame, 8) as usize);
     let mac = half(frame, 12) as usize;
@@ -139,11 +141,12 @@ fn head(frame: &[u8]) -> Option<Head<'_>> {
     let bytes = frame.get(mac..(mac + snapped).min(frame.len()))?;
     let outgoing = frame[ADDRESS + 10] == OUTGOING;
     let loopback = half(frame, ADDRESS + 8) == u32::from(libc::ARPHRD_LOOPBACK);
-    Some(Head { time, outgoing, loopback, length, bytes })
+    let interface = full(frame, ADDRESS + 4) as i32;
+    Some(Head { time, outgoing, loopback, interface, length, bytes })
 }
 
 fn parse(frame: &[u8]) -> Option<Seen> {
-    let Head { time, outgoing, loopback: _, length, bytes } = head(frame)?;
+    let Head { time, outgoing, loopback: _, interface: _, length, bytes } = head(frame)?;
     let tcp = read_tcp(bytes)?;
     Some(Seen { time, outgoing, frame: length, ..tcp })
 }

@@ -9,6 +9,7 @@ from dragstrip import _core
 from dragstrip.engines.agent.engine import STRICT, KernelEngine, load_option
 from dragstrip.engines.agent.kernels import without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
+from dragstrip.engines.ssh import media
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import BadInputError
@@ -32,6 +33,7 @@ class Hosts(KernelEngine):
         STRICT: Option("`yes`: a run that the hosts limited fails"),
     }
     real_time = True
+    captures = True
     whose = "the hosts"
 
     def own_algorithms(self, options: Options) -> list[str]:
@@ -43,11 +45,12 @@ class Hosts(KernelEngine):
         return _core.algorithms()
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
-        """Also what no kernel has, and nodes that no host plays."""
+        """Also what no kernel has, nodes that no host plays, and changes of a real medium."""
         known: Collection[str] = self.algorithms(options)
-        _, unplaced = homes(scenario, _lab(options))
-        beyond = without_a_kernel(scenario, known, self.own_stack)
-        return [*invalid(scenario, known), *beyond, *unplaced]
+        lab = _lab(options)
+        _, unplaced = homes(scenario, lab)
+        beyond = without_a_kernel(media.as_they_are(scenario, lab), known, self.own_stack)
+        return [*invalid(scenario, known), *beyond, *unplaced, *media.refusals(scenario, lab)]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent: nothing is written before it will do."""
@@ -76,10 +79,17 @@ class Hosts(KernelEngine):
         load: Sequence[Loadable],
         packets: Packets | None,
     ) -> Recording:
-        """Takes as long as the scenario says; no two at a time on a host. It has no captures."""
+        """Takes as long as the scenario says; no two at a time on a host."""
         from dragstrip.engines.ssh.hosts import run
 
-        return run(_lab(options), scenario, progress, load, strict=options.get(STRICT) == "yes")
+        strict = options.get(STRICT) == "yes"
+        return run(_lab(options), scenario, progress, load, strict=strict, packets=packets)
+
+    def notes(self, recording: Recording) -> list[str]:
+        """Also which links were real media."""
+        real = recording.provenance["verified"].get("real_links", {})
+        found = [f"{recording.scenario['name']}: {about['words']}" for about in real.values()]
+        return [*super().notes(recording), *found]
 
 
 def _lab(options: Options) -> Lab:

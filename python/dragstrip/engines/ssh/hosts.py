@@ -15,10 +15,12 @@ from pathlib import Path
 from dragstrip.engines.agent import compiled
 from dragstrip.engines.agent.asked import SILENCE_OF_HOSTS_S, Asked
 from dragstrip.engines.agent.bpf import Loadable
+from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.agent.recorded import judged
 from dragstrip.engines.agent.runs import performed
 from dragstrip.engines.contract import Json, Progress, Refusal, Say, quietly
 from dragstrip.engines.ssh.lab import Lab
+from dragstrip.engines.ssh.media import as_they_are, measured, real
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import DragstripError
 from dragstrip.io.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
@@ -41,8 +43,14 @@ MISSING: Shape = {"missing": [optional(ANY)]}
 
 def check(lab: Lab, scenario: Json | None = None) -> Json:
     """What was found on every host; nothing is changed there."""
-    request = {"lab": _lab(lab, scenario), "what": "check", "scenario": scenario}
-    return _asked(CHECKED).ask(request)[0]
+    asked = as_they_are(scenario, lab) if scenario else None
+    request = {"lab": _lab(lab, scenario), "what": "check", "scenario": asked}
+    found = _asked(CHECKED).ask(request)[0]
+    for link, medium in (real(scenario, lab) if scenario else {}).items():
+        as_it_is = f"the lab's {medium}: its rate, delay and queue stay as they are"
+        told = {"host": "", "what": f"link {link}", "found": as_it_is, "expected": ""}
+        found["findings"].append({**told, "ok": True, "refused": False})
+    return found
 
 
 def clean(lab: Lab) -> Json:
@@ -51,22 +59,34 @@ def clean(lab: Lab) -> Json:
 
 
 def run(
-    lab: Lab, scenario: Json, progress: Progress | None, load: Sequence[Loadable] = (), *, strict: bool
+    lab: Lab,
+    scenario: Json,
+    progress: Progress | None,
+    load: Sequence[Loadable] = (),
+    *,
+    strict: bool,
+    packets: Packets | None = None,
 ) -> Recording:
-    """Runs one scenario, with the congestion controls of `load` in the kernels of its ends meanwhile.
+    """Runs one scenario, with the congestion controls of `load` in its ends' kernels; `packets` are written.
 
     Raises `BadInputError` for what the files say, else `DragstripError`.
     """
     recording = performed(
         NAME,
         scenario,
-        lambda request, behind: _asked().ask(request, progress, behind),
+        lambda request, behind: _asked().ask(
+            {**request, "scenario": as_they_are(scenario, lab)}, progress, behind
+        ),
         {},
         {"lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]}},
         load=load,
+        packets=packets,
         words={"lab": _lab(lab, scenario), "what": "run"},
     )
-    return judged(recording, "the hosts", strict=strict)
+    recording = judged(recording, "the hosts", strict=strict)
+    if media := measured(recording, lab):
+        recording.provenance["verified"]["real_links"] = media
+    return recording
 
 
 def missing(lab: Lab, scenarios: Sequence[Json], load: Sequence[Loadable] = ()) -> list[Refusal | None]:
@@ -80,7 +100,7 @@ def missing(lab: Lab, scenarios: Sequence[Json], load: Sequence[Loadable] = ()) 
         alike.setdefault(json.dumps(homes(scenario, lab)[0]), []).append(number)
     programs = [{"name": name, "bytes": 0} for name in ("loader", *(one.file.name for one in load)) if load]
     for numbers in alike.values():
-        asked = [scenarios[number] for number in numbers]
+        asked = [as_they_are(scenarios[number], lab) for number in numbers]
         request = {"lab": _lab(lab, asked[0]), "what": "missing", "scenarios": asked, "load": programs}
         told = _asked(MISSING).ask(request)[0]["missing"]
         for number, reason in zip(numbers, told, strict=True):
@@ -124,6 +144,7 @@ def _lab(lab: Lab, scenario: Json | None) -> Json:
                         "address": str(cable.address.ip),
                         "length": cable.address.network.prefixlen,
                         "to": cable.to,
+                        "real": cable.real is not None,
                     }
                     for cable in host.interfaces
                 ],

@@ -45,6 +45,8 @@ class Cable:
     name: str
     address: ipaddress.IPv4Interface
     to: str
+    real: str | None = None
+    """What it is, such as `home`, if a run leaves its rate, delay and queue as they are."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Host:
     management: str
     rights: str
     interfaces: tuple[Cable, ...]
+
+    def towards(self, other: str) -> Cable | None:
+        """The interface whose cable leads to another host."""
+        return next((cable for cable in self.interfaces if cable.to == other), None)
 
 
 @dataclass(frozen=True)
@@ -242,7 +248,7 @@ def _host(name: str, table: _Table, hosts: Collection[str]) -> Host:
     cables: list[Cable] = []
     for own, cable in table.take("interfaces", _table).tables().items():
         _interface(cable.place, own)
-        cable.only("address", "to")
+        cable.only("address", "to", "is")
         if own == management:
             raise BadInputError(
                 cable.place, own, "an interface other than management, which is never touched"
@@ -250,7 +256,8 @@ def _host(name: str, table: _Table, hosts: Collection[str]) -> Host:
         to = cable.take("to", _one_of([other for other in hosts if other != name]))
         if any(known.to == to for known in cables):
             raise BadInputError(cable.at("to"), to, "another host: two cables lead there")
-        cables.append(Cable(own, cable.take("address", _address), to))
+        real = cable.take("is", _name) if "is" in cable.content else None
+        cables.append(Cable(own, cable.take("address", _address), to, real))
     if not cables:
         raise BadInputError(table.at("interfaces"), Raw("none"), "at least one interface for the lab")
     return Host(
@@ -277,7 +284,7 @@ def _expect_pairs(hosts: Collection[Host], prefixes: Collection[ipaddress.IPv4Ne
                 raise BadInputError(
                     f"{place}.address", str(cable.address), f"one of its own: {other} has it too"
                 )
-            back = next((end for end in by_name[cable.to].interfaces if end.to == host.name), None)
+            back = by_name[cable.to].towards(host.name)
             if back is None:
                 expected = f'an interface of {cable.to} with to = "{host.name}"'
                 raise BadInputError(f"{place}.to", cable.to, expected)
@@ -285,3 +292,7 @@ def _expect_pairs(hosts: Collection[Host], prefixes: Collection[ipaddress.IPv4Ne
                 where = f"hosts.{cable.to}.interfaces.{back.name}"
                 expected = f"one in the network of the cable's other end ({where} has {back.address})"
                 raise BadInputError(f"{place}.address", str(cable.address), expected)
+            if cable.real != back.real:
+                where = f"hosts.{cable.to}.interfaces.{back.name}"
+                said = f'"{back.real}"' if back.real else "nothing"
+                raise BadInputError(f"{place}.is", cable.real, f"the same at both ends ({where} says {said})")
