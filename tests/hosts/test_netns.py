@@ -204,8 +204,9 @@ def test_jitter_spreads_round_trips(machine: dict[str, Any]) -> None:
 def test_a_link_changes_delay_loss_and_rate_and_is_down(machine: dict[str, Any]) -> None:
     changes = [
         "1500ms delay=100ms",
-        "3s loss=5%",
-        "4s loss=0% rate=2mbit",
+        "3s rate=2mbit",
+        "5s loss=5%",
+        "5500ms loss=0%",
         "6s state=down",
         "6500ms state=up",
     ]
@@ -225,7 +226,7 @@ def test_a_link_changes_delay_loss_and_rate_and_is_down(machine: dict[str, Any])
     assert sent[6.5] == sent[6.2]
     assert sent[8.0] > sent[6.5]
     if undisturbed(recording):
-        assert (sent[6.0] - sent[5.0]) * 8 == pytest.approx(2e6, rel=0.05)
+        assert (sent[5.0] - sent[4.0]) * 8 == pytest.approx(2e6, rel=0.05)
 
 
 MIXED = """
