@@ -3,8 +3,8 @@
 Nothing is started or changed in the first namespace but the processes that hold the others: `control`, where ssh
 runs, and the hosts, each with a cable to `control` (its management) and cables to other hosts.
 
-`python tests/ssh/namespaces.py COMMAND...` runs a command beside the GENI exercise's lab, whose file replaces the
-word LAB (docs/how-to/lab.md).
+`python tests/ssh/namespaces.py [--top] COMMAND...` runs a command beside the GENI exercise's lab, whose file replaces
+the word LAB (docs/how-to/lab.md); `--top`: with the fourth machine of its steps 5 and 6.
 """
 
 from __future__ import annotations
@@ -269,6 +269,18 @@ def three(folder: Path) -> Iterator[tuple[LabOfNamespaces, Path]]:
         yield made, file
 
 
+@contextmanager
+def four(folder: Path) -> Iterator[tuple[LabOfNamespaces, Path]]:
+    """The same with top, a second sender at center."""
+    roles = {"right": "sender", "top": "sender", "center": "router", "left": "receiver"}
+    cables = {("right", "center"): "10.10.2", ("top", "center"): "10.10.3", ("left", "center"): "10.10.1"}
+    with lab(folder, list(roles), cables) as made:
+        made.route(roles, cables)
+        file = folder / "lab.toml"
+        file.write_text(written(roles, cables))
+        yield made, file
+
+
 THREE = """
 [lab]
 name = "course"
@@ -300,7 +312,10 @@ def main(words: Sequence[str]) -> int:
     if why := missing():
         print(f"error: {why}", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as folder, three(Path(folder)) as (made, file):
+    machines = three
+    if words[:1] == ["--top"]:
+        machines, words = four, words[1:]
+    with tempfile.TemporaryDirectory() as folder, machines(Path(folder)) as (made, file):
         command = [str(file) if word == "LAB" else word for word in words]
         environment = {**os.environ, "DRAGSTRIP_SSH": made.ssh, "XDG_RUNTIME_DIR": folder}
         status = subprocess.run(command, env=environment, check=False).returncode
