@@ -127,7 +127,8 @@ def test_packets_are_captured_at_hosts_and_at_a_link(course: Course, tmp_path: P
     status, printed, err = course.ask(*words, "--out", str(out), "cubic")
     assert status == 0, err
     (file,) = out.rglob("provenance.json")
-    sent = read(file.parent)["flows"].to_pylist()[0]["segments_sent"]
+    recorded = read(file.parent)["flows"].to_pylist()[0]
+    sent, waiting = recorded["segments_sent"], 30_000 // 1514
     files = {file.stem: file for file in out.rglob("*.pcapng")}
     assert set(files) == {"s1", "d", "r-d"}
     for point, file in files.items():
@@ -135,7 +136,8 @@ def test_packets_are_captured_at_hosts_and_at_a_link(course: Course, tmp_path: P
         assert status == 0, err
         (flow,) = json.loads(told)["flows"]
         assert flow["label"].startswith("10.10.2.1:"), point
-        assert flow["segments"] == pytest.approx(sent, rel=0.05), point
+        behind = 0 if point == "s1" else recorded["retransmits"] + waiting  # the queue lost them or has them
+        assert sent - behind - 2 <= flow["segments"] <= sent, point
         assert bytes([10, 99]) not in addresses(file), point
     assert json.loads(printed)["runs"][0]["flows"][0]["goodput_bps"] > 0
 
