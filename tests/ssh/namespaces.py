@@ -9,6 +9,7 @@ the word LAB (docs/how-to/lab.md); `--top`: with the fourth machine of its steps
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -155,13 +156,54 @@ def written(roles: Mapping[str, str], cables: Mapping[tuple[str, str], str]) -> 
     return text
 
 
+USER, USER_ID = "lab", 64_711
+"""Who runs the agent on hosts without root's password; known in the hosts' namespaces alone."""
+
+
+@dataclass(frozen=True)
+class Administrator:
+    """Who lets somebody without root use a host: the agent is installed with capabilities, or for sudo."""
+
+    rights: str
+    agent: Path
+
+    def script(self, folder: Path) -> str:
+        """What docs/how-to/lab.md tells the administrator to do, on a host's own view of the file system."""
+        shutil.copy(self.agent, folder / "agent")  # a host's home is not this one
+        line = f"{USER}:x:{USER_ID}:{USER_ID}::/home/{USER}:/bin/sh"
+        texts = {"passwd": line, "group": f"{USER}:x:{USER_ID}:", "shadow": f"{USER}:*:19000:0:99999:7:::"}
+        steps = ["mount -t tmpfs -o mode=755 none /home", "mount -t tmpfs -o mode=755 none /usr/local/lib"]
+        for file, more in texts.items():
+            steps += [f"cp -p /etc/{file} /home/{file}", f"echo '{more}' >>/home/{file}"]
+            steps += [f"mount --bind /home/{file} /etc/{file}"]
+        there = "/usr/local/lib/dragstrip/agent"
+        steps += [
+            f"cp {folder}/user.pub /home/user.pub",
+            f"mkdir -m 755 /home/{USER} {Path(there).parent}",
+            f"mkdir -m 770 /run/dragstrip && chown root:{USER} /run/dragstrip",
+            f"chown {USER}:{USER} /home/{USER}",
+            f"cp {folder}/agent {there} && chown root:{USER} {there} && chmod 750 {there}",
+        ]
+        if self.rights == "capabilities":
+            steps += [f"setcap cap_net_admin,cap_net_raw+ep {there}"]
+        else:
+            digest = hashlib.sha256(self.agent.read_bytes()).hexdigest()
+            rule = f'%{USER} ALL=(root) NOPASSWD: sha256:{digest} {there} ""'
+            steps += [
+                "mount -t tmpfs -o mode=755 none /etc/sudoers.d",
+                f"echo '{rule}' >/etc/sudoers.d/dragstrip",
+            ]
+            steps += ["chmod 440 /etc/sudoers.d/dragstrip"]
+        return " && ".join(steps)
+
+
 @contextmanager
-def _space(name: str, home: Path) -> Iterator[Space]:
+def _space(name: str, home: Path, then: str = "true") -> Iterator[Space]:
     home.mkdir(parents=True, exist_ok=True)
     command = ["unshare", "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c"]
     script = (
         f"hostname {name}; mount -t tmpfs none /run; mkdir -p /run/sshd; mount -t sysfs none /sys; "
-        f"mount --bind {home} {Path.home()}; sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; ip link set lo up; echo ready; exec sleep infinity"
+        f"mount --bind {home} {Path.home()}; sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; ip link set lo up; {then} && echo ready && exec sleep infinity"
     )
     process = subprocess.Popen([*command, script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     try:
@@ -187,7 +229,7 @@ def _cable(one: tuple[Space, str, str], other: tuple[Space, str, str]) -> None:
 SSHD_CONFIG = """
 Port 22
 HostKey {folder}/host_{name}
-AuthorizedKeysFile {folder}/user.pub
+AuthorizedKeysFile {keys}
 PidFile none
 UsePAM no
 StrictModes no
@@ -200,7 +242,10 @@ PrintMotd no
 
 @contextmanager
 def lab(
-    folder: Path, hosts: Sequence[str], cables: Mapping[tuple[str, str], str]
+    folder: Path,
+    hosts: Sequence[str],
+    cables: Mapping[tuple[str, str], str],
+    administrator: Administrator | None = None,
 ) -> Iterator[LabOfNamespaces]:
     """Hosts, with a cable for each pair: `10.10.N.` of its addresses, `.1` the first one's and `.2` the other's.
 
@@ -212,14 +257,16 @@ def lab(
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "user"))
         known = []
         for number, name in enumerate(hosts, 1):
-            host = stack.enter_context(_space(name, folder / f"home-{name}"))
+            prepared = administrator.script(folder) if administrator else "true"
+            host = stack.enter_context(_space(name, folder / f"home-{name}", prepared))
             made.hosts[name] = host
             management = f"10.99.{number}"
             _cable((control, f"c{number}", f"{management}.1/24"), (host, "mgmt", f"{management}.2/24"))
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / f"host_{name}"))
             known.append(f"{management}.2 {(folder / f'host_{name}.pub').read_text()}")
             config = folder / f"sshd_{name}"
-            config.write_text(SSHD_CONFIG.format(folder=folder, name=name))
+            keys = "/home/user.pub" if administrator else folder / "user.pub"
+            config.write_text(SSHD_CONFIG.format(folder=folder, name=name, keys=keys))
             assert SSHD is not None
             log = (folder / f"sshd_{name}.log").open("wb")
             daemon = subprocess.Popen(host.words(SSHD, "-D", "-e", "-f", str(config)), stderr=log)
@@ -237,7 +284,7 @@ def lab(
         config = folder / "ssh_config"
         config.write_text(
             f"IdentityFile {folder}/user\nUserKnownHostsFile {folder}/known_hosts\nGlobalKnownHostsFile none\n"
-            "User root\nLogLevel ERROR\n"
+            f"User {USER if administrator else 'root'}\nLogLevel ERROR\n"
         )
         made.ssh = " ".join(["nsenter", "-t", str(control.inner), "-n", "ssh", "-F", str(config)])
         _await(made)
