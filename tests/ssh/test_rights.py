@@ -27,8 +27,10 @@ RACE = (
 NEEDED = {"capabilities": ("setcap", "libcap2-bin"), "sudo": ("sudo", "sudo")}
 
 
-@pytest.fixture(params=sorted(NEEDED))
-def without_root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Course]:
+@pytest.fixture(params=sorted(NEEDED), scope="module")
+def without_root(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Course]:
     if why := missing():
         pytest.skip(why)
     program, package = NEEDED[request.param]
@@ -38,16 +40,17 @@ def without_root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cou
         agent = compiled.program()
     except DragstripError as error:
         pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("lab")
     administrator = Administrator(request.param, agent)
     with (
         tempfile.TemporaryDirectory(dir="/tmp") as runtime,
-        lab(tmp_path, list(ROLES), CABLES, administrator) as made,
+        lab(folder, list(ROLES), CABLES, administrator) as made,
     ):
         made.route(ROLES, CABLES)
-        file = tmp_path / "lab.toml"
+        file = folder / "lab.toml"
         rights = f'management = "mgmt"\nrights = "{request.param}"'
         file.write_text(written(ROLES, CABLES).replace('management = "mgmt"', rights))
-        course = Course(made, file, tmp_path, Path(runtime))
+        course = Course(made, file, folder, Path(runtime))
         yield course
         made.ask_masters_to_end(course.runtime)
 
@@ -83,11 +86,15 @@ def test_a_client_that_is_killed_leaves_nothing(without_root: Course, tmp_path: 
     assert course.lab.listing() == before
 
 
-def test_an_agent_of_another_version_is_named(without_root: Course) -> None:
+def test_an_agent_that_is_missing_is_named(without_root: Course) -> None:
     course = without_root
     there = "/usr/local/lib/dragstrip/agent"
-    course.lab.hosts["center"].run("rm", there)
-    status, told, _ = course.ask("lab", "check", "LAB")
+    center = course.lab.hosts["center"]
+    center.run("mv", there, f"{there}.old")
+    try:
+        status, told, _ = course.ask("lab", "check", "LAB")
+    finally:
+        center.run("mv", f"{there}.old", there)
     assert status == 1
     assert f"{there} is missing, or not this user's to run" in told
 
