@@ -142,6 +142,20 @@ def test_packets_are_captured_at_hosts_and_at_a_link(course: Course, tmp_path: P
     assert json.loads(printed)["runs"][0]["flows"][0]["goodput_bps"] > 0
 
 
+def test_a_setting_that_a_kernel_does_not_take_is_refused_and_undone(course: Course, tmp_path: Path) -> None:
+    before = course.lab.listing()
+    file = tmp_path / "dear.toml"
+    hosts = '[hosts.s1]\nsysctl = { "net.ipv4.tcp_reordering" = "100000" }\n'
+    path = '[path]\nrate = "10mbit"\nrtt = "0ms"\nqueue = "bfifo limit 30kb"\n'
+    file.write_text(f'title = "Dear"\nduration = "1s"\n{path}{hosts}[[flows]]\ncc = "reno"\n')
+    words = ("run", str(file), "--engine", "ssh", "--lab", "LAB", "--out", str(tmp_path / "out"))
+    status, _, err = course.ask(*words)
+    assert status == 2, err
+    said = "host right: sysctl net.ipv4.tcp_reordering: got 100000, expected what this kernel takes"
+    assert said in " ".join(err.split())
+    assert course.lab.listing() == before
+
+
 def addresses(file: Path) -> set[bytes]:
     """The first two bytes of every IPv4 packet's source."""
     content, at, found = file.read_bytes(), 0, set()

@@ -221,9 +221,7 @@ impl Network {
                     };
                     sys::enter(home)?;
                 }
-                sysctl(name, value).or_else(|why| {
-                    refusal(field, value, format!("what this kernel takes ({why})"))
-                })?;
+                set(&field, name, value)?;
             }
         }
         Ok(())
@@ -361,6 +359,12 @@ pub fn refuse_accurate_ecn(field: &str, value: &str, instead: &str) -> Fault {
          has it"
     );
     Fault::Refused(field.to_owned(), value.to_owned(), expected)
+}
+
+/// The same for a setting that a scenario has in this field; a refusal if the kernel does not take it.
+pub fn set(field: &str, name: &str, value: &str) -> Result<(), Fault> {
+    sysctl(name, value)
+        .or_else(|why| refusal(field, value, format!("what this kernel takes ({why})")))
 }
 
 /// Sets a kernel setting and reads it back.

@@ -118,7 +118,7 @@ impl Host {
             let old = change::sysctl(name)?;
             if old != *value {
                 let change = Change::Sysctl { name: name.clone(), old };
-                journal.make(&change, || network::sysctl(name, value))?;
+                journal.make(&change, || network::set(&format!("sysctl {name}"), name, value))?;
             }
         }
         for ready in &apply.interfaces {
