@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 import tempfile
 import time
@@ -88,14 +89,16 @@ class Captured:
 def runs(
     folder: Path, name: str, options: dict[str, str], algorithms: Sequence[str], engine: str
 ) -> list[Captured]:
-    """Return the runs of a path, made unless they are there."""
+    """Return the runs of a path, made unless they are there; none may be missing from a table."""
     place = folder / f"{engine}-{name.replace('/', '').replace(' ', '-').replace(',', '')}"
     if not place.exists():
         race: RaceOptions = {**options, "duration": DURATION[engine], "seed": SEED[engine]}  # type: ignore[typeddict-item]
         described = compare(algorithms, engine=engine, **race)
         execute(captured(plan(described), Asked(points=("s1",))), place, report=False)
-    found = []
-    for run in read_json(place / "result.json")["runs"]:
+    result, found = read_json(place / "result.json"), []
+    if result["failed"]:
+        raise SystemExit(f"{name}: {result['failed'][0]['reason']}")
+    for run in result["runs"]:
         at = place / run["recording"]
         (flow,) = run["flows"]
         truth = seen.of_recording(read(at))
@@ -368,6 +371,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
         text = "\n".join(page(folder, asked.engine, asked.part, asked.real, asked.nebby)).rstrip() + "\n"
+        text = re.sub(r"\n{3,}", "\n\n", text)
     if asked.write_docs is None:
         print(text)  # noqa: T201
     else:
