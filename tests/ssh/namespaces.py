@@ -170,18 +170,18 @@ class Administrator:
     def script(self, folder: Path) -> str:
         """What docs/how-to/lab.md tells the administrator to do, on a host's own view of the file system."""
         shutil.copy(self.agent, folder / "agent")  # a host's home is not this one
-        line = f"{USER}:x:{USER_ID}:{USER_ID}::/home/{USER}:/bin/sh"
+        line = f"{USER}:x:{USER_ID}:{USER_ID}::/srv/{USER}:/bin/sh"
         texts = {"passwd": line, "group": f"{USER}:x:{USER_ID}:", "shadow": f"{USER}:*:19000:0:99999:7:::"}
-        steps = ["mount -t tmpfs -o mode=755 none /home", "mount -t tmpfs -o mode=755 none /usr/local/lib"]
+        steps = ["mount -t tmpfs -o mode=755 none /srv", "mount -t tmpfs -o mode=755 none /usr/local/lib"]
         for file, more in texts.items():
-            steps += [f"cp -p /etc/{file} /home/{file}", f"echo '{more}' >>/home/{file}"]
-            steps += [f"mount --bind /home/{file} /etc/{file}"]
+            steps += [f"cp -p /etc/{file} /srv/{file}", f"echo '{more}' >>/srv/{file}"]
+            steps += [f"mount --bind /srv/{file} /etc/{file}"]
         there = "/usr/local/lib/dragstrip/agent"
         steps += [
-            f"cp {folder}/user.pub /home/user.pub",
-            f"mkdir -m 755 /home/{USER} {Path(there).parent}",
+            f"cp {folder}/user.pub /srv/user.pub",
+            f"mkdir -m 755 /srv/{USER} {Path(there).parent}",
             f"mkdir -m 770 /run/dragstrip && chown root:{USER} /run/dragstrip",
-            f"chown {USER}:{USER} /home/{USER}",
+            f"chown {USER}:{USER} /srv/{USER}",
             f"cp {folder}/agent {there} && chown root:{USER} {there} && chmod 750 {there}",
         ]
         if self.rights == "capabilities":
@@ -265,7 +265,7 @@ def lab(
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / f"host_{name}"))
             known.append(f"{management}.2 {(folder / f'host_{name}.pub').read_text()}")
             config = folder / f"sshd_{name}"
-            keys = "/home/user.pub" if administrator else folder / "user.pub"
+            keys = "/srv/user.pub" if administrator else folder / "user.pub"
             config.write_text(SSHD_CONFIG.format(folder=folder, name=name, keys=keys))
             assert SSHD is not None
             log = (folder / f"sshd_{name}.log").open("wb")
