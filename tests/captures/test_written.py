@@ -188,7 +188,9 @@ def test_what_cannot_be_captured_is_refused(given: dict[str, Any], expected: str
     assert expected in str(caught.value)
 
 
-def test_an_engine_that_writes_none_says_so() -> None:
+def test_an_engine_that_writes_none_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of ours, but somebody's own need not."""
+    monkeypatch.setattr(type(named("ssh")), "captures", False)
     with pytest.raises(BadInputError, match="--engine: got 'ssh', expected an engine that writes captures"):
         Asked().check_engine(named("ssh"))
 

@@ -1,14 +1,20 @@
-"""Links that are a lab's real media (`is` in its file): nothing is set on them, their rate is measured."""
+"""Links that are a lab's real media (`is` in its file): nothing is set on them, their rate is measured.
+
+What is heavy is imported when it is needed.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dragstrip.engines.contract import Json, Refusal
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
-from dragstrip.recording import Recording
-from dragstrip.scenario.paths import paths_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dragstrip.recording import Recording
 
 SET = ("rate_bps", "delay_ns", "netem", "medium", "overhead_bytes")
 """What a scenario says of a link beside its queue."""
@@ -57,6 +63,10 @@ def refusals(scenario: Json, lab: Lab) -> list[Refusal]:
 
 def measured(recording: Recording, lab: Lab) -> Json:
     """By such link: the medium, the most that arrived over it in a second (bit/s), and both in words."""
+    import numpy as np
+
+    from dragstrip.scenario.paths import paths_of
+
     scenario = recording.scenario
     media = real(scenario, lab)
     if not media:
@@ -83,6 +93,8 @@ def measured(recording: Recording, lab: Lab) -> Json:
 
 def _peak_bps(time_ns: np.ndarray, wire_bytes: np.ndarray) -> int | None:
     """The largest rate over `PEAK_NS`; none for a shorter run or where nothing arrived."""
+    import numpy as np
+
     ends_ns, at = np.unique(time_ns, return_inverse=True)
     if not len(ends_ns) or ends_ns[-1] < PEAK_NS:
         return None
