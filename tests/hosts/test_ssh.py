@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from typing import Any
 import pytest
 
 from dragstrip.recording import read
-from ssh.namespaces import LabOfNamespaces, lab, missing, written
+from pcapng_frames import ipv4
+from ssh.namespaces import LabOfNamespaces, missing, routed
 
 MS = 1_000_000
 LIMIT_S = 600
@@ -74,10 +76,7 @@ def laboratory(
 ) -> Iterator[Laboratory]:
     if why := missing():
         pytest.skip(why)
-    with tempfile.TemporaryDirectory(dir="/tmp") as runtime, lab(folder, list(roles), cables) as made:
-        made.route(roles, cables)
-        file = folder / "lab.toml"
-        file.write_text(written(roles, cables))
+    with tempfile.TemporaryDirectory(dir="/tmp") as runtime, routed(folder, roles, cables) as (made, file):
         made_lab = Laboratory(made, file, Path(runtime))
         yield made_lab
         made.ask_masters_to_end(Path(runtime))
@@ -163,18 +162,12 @@ def test_a_capture_shows_what_the_host_takes_in_after_the_delay(
 
 
 def data(file: Path) -> dict[int, list[int]]:
-    """When each sequence number's data passed, of a pcapng file's enhanced packet blocks."""
-    content, at, found = file.read_bytes(), 0, dict[int, list[int]]()
-    while at < len(content):
-        kind, size = struct.unpack_from("<II", content, at)
-        if kind == 6:
-            high, low = struct.unpack_from("<II", content, at + 12)
-            frame = content[at + 28 : at + size]
-            if frame[12:14] == b"\x08\x00" and frame[23] == 6:
-                (length,) = struct.unpack_from(">H", frame, 16)
-                if length > 20 + (frame[46] >> 4) * 4:
-                    found.setdefault(struct.unpack_from(">I", frame, 38)[0], []).append(high << 32 | low)
-        at += size
+    """When each sequence number's data passed."""
+    found = dict[int, list[int]]()
+    for time_ns, frame in ipv4(file):
+        (length,) = struct.unpack_from(">H", frame, 16)
+        if frame[23] == socket.IPPROTO_TCP and length > 20 + (frame[46] >> 4) * 4:
+            found.setdefault(struct.unpack_from(">I", frame, 38)[0], []).append(time_ns)
     return found
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def _neighbours(name: str, ends: Sequence[tuple[str, str, str]]) -> list[tuple[s
     return found + [(one, network, f"{network}.1") for one, other, network in ends if other == name]
 
 
-def written(roles: Mapping[str, str], cables: Mapping[tuple[str, str], str]) -> str:
+def written(roles: Mapping[str, str], cables: Mapping[tuple[str, str], str], rights: str = "root") -> str:
     """The file of a lab that `lab` makes."""
     text = '[lab]\nname = "course"\nprefixes = ["10.10.0.0/16"]\nrevert_after = "30s"\n'
     for number, (name, role) in enumerate(roles.items(), 1):
@@ -150,7 +150,7 @@ def written(roles: Mapping[str, str], cables: Mapping[tuple[str, str], str]) -> 
             for eth, (pair, network) in enumerate(own, 1)
         ]
         text += (
-            f'[hosts.{name}]\nssh = "10.99.{number}.2"\nrole = "{role}"\nmanagement = "mgmt"\n'
+            f'[hosts.{name}]\nssh = "10.99.{number}.2"\nrole = "{role}"\nmanagement = "mgmt"\nrights = "{rights}"\n'
             f"interfaces = {{ {', '.join(listed)} }}\n"
         )
     return text
@@ -306,8 +306,7 @@ def _await(made: LabOfNamespaces) -> None:
 @contextmanager
 def three(folder: Path) -> Iterator[tuple[LabOfNamespaces, Path]]:
     """The GENI exercise's machines: right (sender) - center (router) - left (receiver); and the lab's file."""
-    cables = {("right", "center"): "10.10.2", ("left", "center"): "10.10.1"}
-    with lab(folder, ["right", "center", "left"], cables) as made:
+    with lab(folder, list(ROLES), CABLES) as made:
         made.hosts["center"].run("sysctl", "-qw", "net.ipv4.ip_forward=1")
         made.hosts["right"].run("ip", "route", "add", "10.10.1.0/24", "via", "10.10.2.2")
         made.hosts["left"].run("ip", "route", "add", "10.10.2.0/24", "via", "10.10.1.2")
@@ -317,15 +316,28 @@ def three(folder: Path) -> Iterator[tuple[LabOfNamespaces, Path]]:
 
 
 @contextmanager
-def four(folder: Path) -> Iterator[tuple[LabOfNamespaces, Path]]:
-    """The same with top, a second sender at center."""
-    roles = {"right": "sender", "top": "sender", "center": "router", "left": "receiver"}
-    cables = {("right", "center"): "10.10.2", ("top", "center"): "10.10.3", ("left", "center"): "10.10.1"}
-    with lab(folder, list(roles), cables) as made:
+def routed(
+    folder: Path,
+    roles: Mapping[str, str],
+    cables: Mapping[tuple[str, str], str],
+    administrator: Administrator | None = None,
+) -> Iterator[tuple[LabOfNamespaces, Path]]:
+    """A lab whose hosts know all ways, and its file."""
+    with lab(folder, list(roles), cables, administrator) as made:
         made.route(roles, cables)
         file = folder / "lab.toml"
-        file.write_text(written(roles, cables))
+        file.write_text(written(roles, cables, administrator.rights if administrator else "root"))
         yield made, file
+
+
+ROLES = {"right": "sender", "center": "router", "left": "receiver"}
+CABLES = {("right", "center"): "10.10.2", ("left", "center"): "10.10.1"}
+"""The GENI exercise's."""
+
+
+def four(folder: Path) -> AbstractContextManager[tuple[LabOfNamespaces, Path]]:
+    """The GENI exercise's machines with top, a second sender at center."""
+    return routed(folder, {**ROLES, "top": "sender"}, {**CABLES, ("top", "center"): "10.10.3"})
 
 
 THREE = """

@@ -16,10 +16,8 @@ from dragstrip.engines.agent import compiled
 from dragstrip.errors import DragstripError
 
 from .conftest import Course
-from .namespaces import Administrator, lab, missing, written
+from .namespaces import CABLES, ROLES, Administrator, missing, routed
 
-ROLES = {"right": "sender", "center": "router", "left": "receiver"}
-CABLES = {("right", "center"): "10.10.2", ("left", "center"): "10.10.1"}
 RACE = (
     *("compare", "--engine", "ssh", "--lab", "LAB", "--rate", "10mbit", "--rtt", "0ms"),
     *("--queue", "bfifo limit 30kb", "--json", "--no-report"),
@@ -44,12 +42,8 @@ def without_root(
     administrator = Administrator(request.param, agent)
     with (
         tempfile.TemporaryDirectory(dir="/tmp") as runtime,
-        lab(folder, list(ROLES), CABLES, administrator) as made,
+        routed(folder, ROLES, CABLES, administrator) as (made, file),
     ):
-        made.route(ROLES, CABLES)
-        file = folder / "lab.toml"
-        rights = f'management = "mgmt"\nrights = "{request.param}"'
-        file.write_text(written(ROLES, CABLES).replace('management = "mgmt"', rights))
         course = Course(made, file, folder, Path(runtime))
         yield course
         made.ask_masters_to_end(course.runtime)

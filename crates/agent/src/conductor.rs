@@ -244,11 +244,18 @@ fn open_sides<'a>(
     let flows = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
     let named: Vec<&String> =
         flows.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
+    let captures = |node: usize| {
+        let near_end = |link: &str| {
+            let hop = plan.hops.iter().position(|hop| hop.near_end_of.as_deref() == Some(link))?;
+            (plan.hops[hop].from == node).then(|| interfaces[hop])
+        };
+        capture.map_or_else(Vec::new, |wanted| wanted.at(&plan.nodes[node].name, near_end))
+    };
     let busy = |node: usize| {
         named.iter().any(|name| **name == plan.nodes[node].name)
             || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
             || plan.steps.iter().any(|step| plan.hops[step.hop].from == node)
-            || capture.is_some_and(|wanted| !wanted.at(node, plan, &interfaces).is_empty())
+            || !captures(node).is_empty()
     };
     let mut sides: Vec<Side<'a>> = Vec::new();
     let mut others = Vec::new();
@@ -260,7 +267,7 @@ fn open_sides<'a>(
             let at = (node, place);
             let mut side = Side::open(number, at, scenario, plan, &interfaces, ring, poll)?;
             if let Some(wanted) = capture {
-                side.capture(wanted, &wanted.at(node, plan, &interfaces), &[])?;
+                side.capture(wanted, &captures(node), &[])?;
             }
             sides.push(side);
         } else {

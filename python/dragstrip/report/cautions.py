@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
@@ -109,14 +110,18 @@ def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
 
 def _machine_limits(contender: Contender) -> list[str]:
     """Return how the machine limited a contender's runs, on an engine in real time."""
-    found = (recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts)
-    return [limit for verified in found for limit in verified.get("limits", ())]
+    return [limit for verified in _verified(contender) for limit in verified.get("limits", ())]
 
 
 def _real_links(contender: Contender) -> list[str]:
     """Return a sentence on each link that was a lab's real medium."""
-    verified = (recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts)
-    return [about["words"] for seen in verified for about in seen.get("real_links", {}).values()]
+    media = (verified.get("real_links", {}) for verified in _verified(contender))
+    return [about["words"] for links in media for about in links.values()]
+
+
+def _verified(contender: Contender) -> list[Mapping[str, Any]]:
+    """Return what was verified of a contender's runs, on an engine with a kernel."""
+    return [recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts]
 
 
 def limits_of(contender: Contender) -> dict[str, float]:

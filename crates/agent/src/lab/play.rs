@@ -95,10 +95,17 @@ fn sides<'a>(
     let none = Ring { packets: 0, emptied_ns: scenario.record.interval_ns };
     let ends = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
     let busy: Vec<&String> = ends.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
+    let near_ends = open.near_ends.iter().map(|(from, link, interface)| {
+        Ok((*from, link.as_str(), sys::interface_index(interface)?))
+    });
+    let near_ends = near_ends.collect::<Result<Vec<_>, Fault>>()?;
     let mut sides = Vec::new();
     for &node in nodes {
         let Some(name) = named(node) else { return fault("a node that the plan has not") };
-        let captures = captures_at(open, node)?;
+        let near_end = |link: &str| {
+            near_ends.iter().find(|(from, own, _)| *from == node && *own == link).map(|end| end.2)
+        };
+        let captures = capture.as_ref().map_or_else(Vec::new, |wanted| wanted.at(name, near_end));
         if busy.iter().any(|busy| *busy == name)
             || plan.hops.iter().any(|hop| hop.from == node)
             || !captures.is_empty()
@@ -115,22 +122,6 @@ fn sides<'a>(
         }
     }
     Ok(sides)
-}
-
-/// Of each capture at a node: its place among all of them, and its interface; 0 stands for all of the run.
-fn captures_at(open: &Open, node: usize) -> Result<Vec<(usize, i32)>, Fault> {
-    let Some(wanted) = &open.capture else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    for (index, point) in wanted.points().iter().enumerate() {
-        if open.plan.nodes[node].name == *point {
-            found.push((index, 0));
-        }
-        let begins = |(from, link, _): &&(usize, String, String)| *from == node && link == point;
-        if let Some((.., interface)) = open.near_ends.iter().find(begins) {
-            found.push((index, sys::interface_index(interface)?));
-        }
-    }
-    Ok(found)
 }
 
 /// The conductor at the other end of the line.

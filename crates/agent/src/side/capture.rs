@@ -5,7 +5,6 @@
 
 use super::tap::{Head, Tap};
 use crate::fault::{Fault, fault};
-use crate::plan::Plan;
 use dragstrip_capture::format::{INBOUND, OUTBOUND};
 use dragstrip_capture::write::{File, Section};
 use dragstrip_units::Instant;
@@ -83,24 +82,12 @@ pub struct Capture {
 }
 
 impl Wanted {
-    /// Hosts and links, in the order in which they were asked for.
-    pub fn points(&self) -> &[String] {
-        &self.points
-    }
-
     /// Of each vantage point at a node: its place among all of them, and the interface there; 0 stands for all.
-    pub fn at(&self, node: usize, plan: &Plan, interfaces: &[i32]) -> Vec<(usize, i32)> {
-        let near_end = |point: &String| {
-            let hop = plan.hops.iter().position(|hop| hop.near_end_of.as_ref() == Some(point))?;
-            (plan.hops[hop].from == node).then(|| interfaces[hop])
-        };
-        let of = |(index, point): (usize, &String)| {
-            if plan.nodes[node].name == *point {
-                return Some((index, 0));
-            }
-            near_end(point).map(|interface| (index, interface))
-        };
-        self.points.iter().enumerate().filter_map(of).collect()
+    /// `near_end` gives the interface of a link that begins at the node.
+    pub fn at(&self, node: &str, near_end: impl Fn(&str) -> Option<i32>) -> Vec<(usize, i32)> {
+        let interface = |point: &str| if point == node { Some(0) } else { near_end(point) };
+        let numbered = self.points.iter().enumerate();
+        numbered.filter_map(|(index, point)| Some((index, interface(point)?))).collect()
     }
 
     /// Opens one of them, in the namespace of this thread; of all interfaces only `wires` count, if there are any.
@@ -145,14 +132,11 @@ impl Capture {
             if loopback || at > end_ns {
                 return;
             }
-            let direction = if wires.is_empty() {
-                if outgoing { OUTBOUND } else { INBOUND }
-            } else {
-                let Some(direction) = wires.iter().find_map(|wire| wire.direction(head)) else {
-                    return;
-                };
-                direction
+            let direction = match wires.as_slice() {
+                [] => Some(if outgoing { OUTBOUND } else { INBOUND }),
+                wires => wires.iter().find_map(|wire| wire.direction(head)),
             };
+            let Some(direction) = direction else { return };
             let bytes = &bytes[..bytes.len().min(*snaplen)];
             let Some(left) = room.checked_sub(AROUND + bytes.len()) else {
                 *missing += 1;

@@ -288,11 +288,10 @@ def _expect_pairs(hosts: Collection[Host], prefixes: Collection[ipaddress.IPv4Ne
             if back is None:
                 expected = f'an interface of {cable.to} with to = "{host.name}"'
                 raise BadInputError(f"{place}.to", cable.to, expected)
+            where = f"hosts.{cable.to}.interfaces.{back.name}"
             if back.address.network != cable.address.network:
-                where = f"hosts.{cable.to}.interfaces.{back.name}"
                 expected = f"one in the network of the cable's other end ({where} has {back.address})"
                 raise BadInputError(f"{place}.address", str(cable.address), expected)
             if cable.real != back.real:
-                where = f"hosts.{cable.to}.interfaces.{back.name}"
                 said = f'"{back.real}"' if back.real else "nothing"
                 raise BadInputError(f"{place}.is", cable.real, f"the same at both ends ({where} says {said})")
