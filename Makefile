@@ -169,7 +169,7 @@ passports: python  ## A passport of every built-in algorithm, docs/reference/pas
 	$(UV) run --no-sync python -m dragstrip.passport.across runs/passports docs/reference/passports.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
-	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."
+	@test -d .venv || echo "Fetching packages and compiling; the first time this takes some minutes."
 	@$(UV) sync --quiet --locked --compile-bytecode
 
 # An empty environment: the bindings ask its interpreter what to compile against.
