@@ -166,8 +166,11 @@ function remember(push: boolean) {
 }
 
 function change(more: Partial<Form>) {
+  // What a run of the form before still says is not about this one, which is asked for in the next frame.
+  latest += 1;
   batch(() => {
     form.value = { ...form.value, ...more };
+    hash.value = "";
     fixed.value = null;
     if (opened.value) pick.value = 0;
     opened.value = "";
