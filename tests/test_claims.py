@@ -66,12 +66,14 @@ def test_what_the_machine_limited_neither_holds_nor_is_contradicted(recording: R
         rate: grade(claim(**given, where={"path.rate": rate}), runs)
         for rate in ("10mbit", "20mbit", "30mbit")
     }
-    assert [(line["grade"], line.get("reason")) for line in asked.values()] == [
-        ("limited", f"the run: {idle}"),
-        ("limited", f"1 of 2 runs: {idle}"),
-        ("contradicted", None),
+    assert [(line["grade"], line.get("reason"), line.get("agrees")) for line in asked.values()] == [
+        ("limited", f"the run: {idle}", False),
+        ("limited", f"1 of 2 runs: {idle}", False),
+        ("contradicted", None, None),
     ]
     assert asked["10mbit"]["measured"] == asked["30mbit"]["measured"]
+    given = {**given, "value": asked["10mbit"]["measured"]}
+    assert grade(claim(**given, where={"path.rate": "10mbit"}), runs)["agrees"], "and is limited all the same"
 
 
 def test_a_varied_path_selects_runs(finished: list[Finished]) -> None:

@@ -49,7 +49,7 @@ def _claims(result: Json, folder: Path) -> Json:
     about = [run.provenance["verified"] for run in runs]
     idle = sorted(one["cpu_idle_share"] for one in about)
     claims = {
-        line["id"]: {key: line[key] for key in ("measured", "grade", "reason") if key in line}
+        line["id"]: {key: line[key] for key in ("measured", "grade", "agrees", "reason") if key in line}
         for line in result["claims"]
     }
     return {
@@ -66,7 +66,9 @@ def _claims(result: Json, folder: Path) -> Json:
 def cell(found: Json, claim: str, shown: str) -> str:
     """Return a claim's cell in an engine's column; `shown` is its figure."""
     line = found["claims"].get(claim)
-    return "–" if line is None else f"{shown} {line['grade']}"
+    if line is None:
+        return "–"
+    return f"{shown} {line['grade']}{', agrees' * line.get('agrees', False)}"
 
 
 def sentence(engine: str, found: Json) -> str:
@@ -76,10 +78,12 @@ def sentence(engine: str, found: Json) -> str:
     idle = " to ".join(dict.fromkeys(f"{share * 100:.0f} %" for share in found["idle_shares"]))
     words = f"{engine}: {runs} on Linux {found['kernel']}, processors idle for {idle} of the time"
     words += f"; the machine limited {found['limited_runs']}" if found["limited_runs"] else ""
-    reasons = [
-        line["reason"].partition(": ")[2] for line in found["claims"].values() if line["grade"] == LIMITED
-    ]
-    words += f" ({reasons[0]}{', and the like' * (len(set(reasons)) > 1)})" if reasons else ""
+    limited = [line for line in found["claims"].values() if line["grade"] == LIMITED]
+    reasons = [line["reason"].partition(": ")[2] for line in limited]
+    if reasons:
+        agree = sum(line["agrees"] for line in limited)
+        words += f" ({reasons[0]}{', and the like' * (len(set(reasons)) > 1)})"
+        words += f"; {agree} of {len(limited)} limited figures agree with the publication"
     failed = dict.fromkeys(found["failed"])
     return words + (f"; failed: {'; '.join(failed)}" if failed else "") + "."
 

@@ -46,10 +46,11 @@ See also the [file format](../how-to/experiments.md) and the [measures](measures
 Columns *netns* and *ssh* show the same claims on a kernel in real time, shortened where the sentence below a
 table says so: in network namespaces ([how](../how-to/netns.md)) and on a lab of namespaces with sshds
 ([how](../how-to/lab.md)), both in an emulated guest, which carries some Mbit/s. *Limited* is a claim with a
-run that, by its own checks, the machine limited; its figure says nothing about the publication. Here that is
-every run: shapers serve less than their rate from some Mbit/s on, and on paths of less than a millisecond the
-guest's own time for a ping, 2 to 9 ms, is more than the path's. Hosts run the kernel's own stack in place of
-older ones. CAIA's lines (ADSL, power line, Wi-Fi) are no links of a kernel: both engines refuse them.
+run that, by its own checks, the machine limited: its figure is neither for nor against the publication. It
+*agrees* where it lies in the published range all the same. Here that is every run: shapers serve less than
+their rate from some Mbit/s on, and on paths of less than a millisecond the guest's own time for a ping, 2 to
+9 ms, is more than the path's. Hosts run the kernel's own stack in place of older ones. CAIA's lines (ADSL,
+power line, Wi-Fi) are no links of a kernel: both engines refuse them.
 `python -m dragstrip.publications.hosts` gathers the columns from runs.
 """
 

@@ -181,7 +181,7 @@ def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
     if holds is None:
         return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
     if limits := _limits(claim, finished):
-        return {**line, "grade": LIMITED, "reason": limits}
+        return {**line, "grade": LIMITED, "agrees": holds, "reason": limits}
     graded = {**line, "grade": REPRODUCED if holds else CONTRADICTED}
     return {**graded, "reason": reason} if reason else graded
 
