@@ -93,7 +93,7 @@ def test_another_page_takes_the_place_of_the_one_that_is_kept(browser: Browser) 
     names = page.value(NAMES)
     site.made = new
     page.value("navigator.serviceWorker.getRegistration().then((it) => it.update())")
-    page.wait_for(lambda: len(page.value(NAMES)) == 1 and page.value(NAMES) != names)
+    page.wait_for(lambda: len(now := page.value(NAMES)) == 1 and now != names)
     page.close()
     page = browser.page(site.url)
     page.wait_for(lambda: page.value(comment) == "b")
