@@ -153,7 +153,9 @@ def test_a_capture_shows_what_the_host_takes_in_after_the_delay(
     (about,) = out.rglob("provenance.json")
     recorded = read(about.parent)["flows"].to_pylist()[0]
     again = recorded["retransmits"]
-    assert sum(map(len, sent.values())) == pytest.approx(recorded["segments_sent"], abs=2)
+    # The capture ends with the run. The kernel's count is read after it, on a slow machine some packets later.
+    assert "lacks" not in err
+    assert -2 <= recorded["segments_sent"] - sum(map(len, sent.values())) <= 0.01 * len(sent)
     assert sum(map(len, arrived.values())) <= len(arrived) + again
     both = sent.keys() & arrived.keys()
     assert len(both) > 0.8 * len(sent) > 100
