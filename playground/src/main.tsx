@@ -132,11 +132,16 @@ setInterval(() => {
   notice.value = "Stopped: no answer for 10 s. The last picture stays.";
 }, 500);
 
+/** What runs still say that were asked for before is no longer heard. */
+function outdated() {
+  latest += 1;
+  hash.value = "";
+}
+
 function ask() {
   if (!worker) return;
-  latest += 1;
+  outdated();
   forgotten();
-  hash.value = "";
   asking.value = null;
   const what = opened.value ? { experiment: contentOf(opened.value)!, command: `dragstrip run ${opened.value}` } : fixed.value ? { scenario: fixed.value[pick.value]!.scenario } : { form: toJson(form.value) };
   if (!waiting) silent = 0;
@@ -166,11 +171,9 @@ function remember(push: boolean) {
 }
 
 function change(more: Partial<Form>) {
-  // What a run of the form before still says is not about this one, which is asked for in the next frame.
-  latest += 1;
   batch(() => {
+    outdated();
     form.value = { ...form.value, ...more };
-    hash.value = "";
     fixed.value = null;
     if (opened.value) pick.value = 0;
     opened.value = "";

@@ -24,7 +24,7 @@ COPIED = "window.copied"
 HEAR_COPIES = """Object.defineProperty(navigator, "clipboard",
     { value: { writeText: async (text) => { window.copied = text; } } })"""
 
-ENTERED = "location.hash.replace(/&h=.*/, '')"
+FORM = "location.hash.replace(/&h=.*/, '')"
 """The form in the address: its recording is entered later, and changes the address once more."""
 
 
@@ -177,10 +177,10 @@ def test_each_key_moves_each_slider_by_a_step(browser: Browser) -> None:
         slider = f"{sliders}[{at}]"
         page.value(f"{slider}.focus()")
         for key in ("ArrowUp", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowRight", "PageUp", "PageDown"):
-            spoken, address = page.value(f"{slider}.ariaValueText"), page.value(ENTERED)
+            spoken, address = page.value(f"{slider}.ariaValueText"), page.value(FORM)
             page.key(key, windowsVirtualKeyCode=codes[key])
             page.wait_for(lambda slider=slider, was=spoken: page.value(f"{slider}.ariaValueText") != was)
-            page.wait_for(lambda was=address: page.value(ENTERED) != was)
+            page.wait_for(lambda was=address: page.value(FORM) != was)
     page.close()
 
 
