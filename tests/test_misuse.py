@@ -55,7 +55,16 @@ USAGE = [
     Case(f"compare {PATH.replace('bfifo limit 200kb', 'droptail')} reno", 'did you mean "pfifo"?'),
     Case("compare --rate 10mbit --delay 20ms reno", "did you mean --rtt TIME"),
     Case("compare --bandwidth 10mbit --rtt 20ms reno", "did you mean --rate?"),
+    Case("compare --rate 10mbit --rttt 20ms reno", "No such option: --rttt; did you mean --rtt?"),
     Case(f"compare {PATH} cubic:bta=0.8", 'did you mean "beta"?'),
+    Case(
+        f"compare {PATH} cubic:beta=2", "a whole number from 512 to 1023, in 1/1024: 0.5 to 0.999 (cubic)\n"
+    ),
+    Case(f"compare {PATH} BBR", 'did you mean "bbr"?'),
+    Case("compare --path office reno", 'did you mean "office Wi-Fi"?'),
+    Case(f"compare {PATH} --capture s1 d mine", "--capture takes the words after it (s1 d mine)"),
+    Case("run mine.toml", "mine.toml:3: is not TOML: a stands twice, first in line 2", "\na = 1\na = 2\n"),
+    Case("run mine.toml", "a list of tables: [[flows]] instead of [flows]", '[flows]\ncc = "reno"\n'),
     Case(f"compare {PATH} bbr2", 'did you mean "bbr3"?'),
     Case("compare --rate 10Mbps --rtt 40ms reno", "10Mbit (bits per second) or 10mbps (bytes per second"),
     Case("compare --rate 1e30mbit --rtt 40ms reno", "a rate above zero and up to 10tbit"),
@@ -226,7 +235,10 @@ QUEUES = [
 NAMES = [
     Case(f"compare {PATH} rneo", 'did you mean "reno"'),
     Case(f"compare {PATH} cubic+5", 'ALGORITHM: got "cubic+5", expected a start behind +, such as bbr+5s'),
-    Case(f"compare {PATH} cubic:beta=7", "got beta=7, expected a whole number from 512 to 1023 (cubic)"),
+    Case(
+        f"compare {PATH} cubic:beta=7",
+        "got beta=7, expected a whole number from 512 to 1023, in 1/1024: 0.5 to 0.999 (cubic)",
+    ),
     Case(f"compare {PATH} exp:factor=1", "got factor=1, expected a whole number from 2 to 16 (exp)"),
     Case(f"compare {PATH} exp:nope=1", "nope"),
     Case(f"compare {PATH} RENO", "ALGORITHM"),

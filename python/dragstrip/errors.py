@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 
@@ -76,8 +75,11 @@ def shown(value: object) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean "X"?` for the known word most similar to this one, or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    from dragstrip import _core  # takes time to load, and most commands have no error
+
+    text = word.encode(errors="replace").decode()  # a command line may have bytes that are not UTF-8
+    close = _core.nearest(text, list(known))
+    return "" if close is None else f'; did you mean "{close}"?'
 
 
 def of_system(error: OSError) -> str:

@@ -4,6 +4,9 @@ use crate::{About, Parameter, Range};
 use dragstrip_units::suggest;
 use std::collections::BTreeMap;
 
+/// The unit of a parameter that is a fraction in the kernel's fixed-point arithmetic.
+pub const PARTS: &str = "1/1024";
+
 /// Parameters of an algorithm as the scenario gives them: module parameter name → value.
 pub type Options = BTreeMap<String, f64>;
 
@@ -100,6 +103,15 @@ impl<'a> Parameters<'a> {
             Range::UpTo(from, other) => Range::Whole(from, self.whole(other)),
             Range::Whole(..) | Range::OneOf(_) | Range::Real(..) | Range::Switch => parameter.range,
         };
-        (!range.contains(value)).then(|| range.to_string())
+        if range.contains(value) {
+            return None;
+        }
+        Some(match (parameter.unit, range) {
+            (PARTS, Range::Whole(from, to)) => {
+                let share = |whole: u32| f64::from(whole * 1000 / 1024) / 1000.0;
+                format!("{range}, in 1/1024: {} to {}", share(from), share(to))
+            }
+            _ => range.to_string(),
+        })
     }
 }

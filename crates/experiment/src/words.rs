@@ -113,7 +113,7 @@ fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
     let row = dragstrip_cc::about().iter().find(|row| row.name == algorithm);
     let known = row.and_then(|row| row.parameters.iter().find(|known| known.name == option));
     let fraction = 0.0 < value && value < 1.0;
-    if fraction && known.is_some_and(|known| known.unit == "1/1024") {
+    if fraction && known.is_some_and(|known| known.unit == dragstrip_cc::PARTS) {
         libm::round(value * 1024.0)
     } else {
         value

@@ -122,12 +122,49 @@ pub fn compare(form_json: &str) -> PyResult<String> {
     })
 }
 
-/// The algorithm that a flow's `cc` names, and how many flows.
+/// The parts of a flow's `cc`, such as `bbr:probe_rtt_win_sec=5*4@20ms+1s`.
+#[pyclass(frozen, get_all, name = "FlowWord", module = "dragstrip._core")]
+pub struct PyFlowWord {
+    /// The algorithm.
+    name: String,
+    /// How many flows; None where the word has no count.
+    count: Option<u64>,
+    /// The base RTT; None where the word has none.
+    rtt_ns: Option<u64>,
+    /// When the first flow starts; None where the word has no start.
+    start_ns: Option<u64>,
+}
+
+#[pymethods]
+impl PyFlowWord {
+    /// Whether the word has no count, RTT or start: an algorithm with its options.
+    #[getter]
+    fn is_algorithm_alone(&self) -> bool {
+        self.count.is_none() && self.rtt_ns.is_none() && self.start_ns.is_none()
+    }
+}
+
+/// The candidate most like a word, or None if none is like it.
 #[pyfunction]
-pub fn flow_word(word: &str) -> PyResult<(&str, u64)> {
+#[pyo3(signature = (word, candidates))]
+pub fn nearest(word: &str, candidates: Vec<String>) -> PyResult<Option<String>> {
+    panic::caught(word, || {
+        let nearest = dragstrip_units::nearest(word, candidates.iter().map(String::as_str));
+        Ok(nearest.map(str::to_owned))
+    })
+}
+
+/// Parses a flow's `cc`.
+#[pyfunction]
+pub fn flow_word(word: &str) -> PyResult<PyFlowWord> {
     panic::caught(word, || {
         let word = FlowWord::parse(word, "").map_err(problem)?;
-        Ok((word.name, word.count.unwrap_or(1)))
+        Ok(PyFlowWord {
+            name: word.name.to_owned(),
+            count: word.count,
+            rtt_ns: word.rtt_ns(),
+            start_ns: word.start_ns(),
+        })
     })
 }
 

@@ -275,6 +275,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("PanicError", module.py().get_type::<panic::PanicError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_class::<experiment::PyFlowWord>()?;
     module.add_class::<experiment::PyVariants>()?;
     module.add_function(wrap_pyfunction!(experiment::varied, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::flat, module)?)?;
@@ -287,6 +288,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::check_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::race_option, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::flow_word, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::nearest, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::queue_modules, module)?)?;
     module.add_function(wrap_pyfunction!(complete, module)?)?;

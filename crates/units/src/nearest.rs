@@ -1,23 +1,27 @@
 //! "Did you mean ...": the known word most like an unknown one.
 
-/// The candidate most like `word`, when it is like it at all: at most a third of the longer one's
-/// letters differ (one for very short words; two letters in the wrong order differ once), or it stands whole in the
-/// word, as `vegas` in `bpf_vegas`.
+/// The candidate most like `word`, in upper or lower case, when it is like it at all: at most a third of the longer
+/// one's letters differ (one for very short words; two letters in the wrong order differ once), or one of the two
+/// contains the other, as `bpf_vegas` contains `vegas` and `office Wi-Fi` contains `office`.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const WHOLE_MIN: usize = 4;
     let candidates: Vec<&str> = candidates.into_iter().collect();
+    let lower = word.to_lowercase();
     let alike = candidates
         .iter()
-        .map(|known| (strsim::osa_distance(word, known), *known))
+        .map(|known| (strsim::osa_distance(&lower, &known.to_lowercase()), *known))
         // Of those that are equally like it, another version of it: `bbr3` for `bbr2`.
         .min_by_key(|(distance, known)| (*distance, !is_version(word, known)))
         .filter(|(distance, known)| {
             *distance <= (word.chars().count().max(known.chars().count()) / 3).max(1)
         })
         .map(|(_, known)| known);
-    let within = |known: &&&str| known.len() >= WHOLE_MIN && word.contains(**known);
-    alike.or_else(|| candidates.iter().filter(within).max_by_key(|known| known.len()).copied())
+    let within = |known: &&&str| known.len() >= WHOLE_MIN && lower.contains(&known.to_lowercase());
+    let longer = |known: &&&str| lower.len() >= WHOLE_MIN && known.to_lowercase().contains(&lower);
+    alike
+        .or_else(|| candidates.iter().filter(within).max_by_key(|known| known.len()).copied())
+        .or_else(|| candidates.iter().filter(longer).min_by_key(|known| known.len()).copied())
 }
 
 /// Whether both have the same name in front of a number of their own.
@@ -51,5 +55,8 @@ mod tests {
         assert_eq!(nearest("bbr2", ["bbr", "cubic", "bbr3"]), Some("bbr3"));
         assert_eq!(nearest("rat", ["rate", "rtt"]), Some("rate"));
         assert_eq!(nearest("rte", ["rate", "rtt"]), Some("rate"));
+        assert_eq!(nearest("rttt", ["rate", "rtt"]), Some("rtt"));
+        assert_eq!(nearest("BBR", ["reno", "cubic", "bbr"]), Some("bbr"));
+        assert_eq!(nearest("office", ["home DSL", "office Wi-Fi"]), Some("office Wi-Fi"));
     }
 }

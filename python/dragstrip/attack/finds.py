@@ -144,13 +144,13 @@ def _plain(algorithm: str, programs: Mapping[str, str]) -> str:
     """Return the algorithm with its options; raises `BadInputError` for a count, a round trip or a start."""
     known = [*_core.algorithms(), *programs]
     try:
-        name, count = _core.flow_word(algorithm)
+        word = _core.flow_word(algorithm)
     except _core.InputError as error:
         raise BadInputError("ALGORITHM", algorithm, error.args[2], "command line") from None
-    if name not in known:
-        expected = f"one of {', '.join(known)}{nearest(name, known)}"
-        raise BadInputError("ALGORITHM", name, expected, "command line")
-    if count != 1 or any(mark in algorithm for mark in "*@+"):
+    if word.name not in known:
+        expected = f"one of {', '.join(known)}{nearest(word.name, known)}"
+        raise BadInputError("ALGORITHM", word.name, expected, "command line")
+    if not word.is_algorithm_alone:
         expected = "an algorithm with its options alone: the attack decides on flows, RTT and start"
         raise BadInputError("ALGORITHM", algorithm, expected, "command line")
     return algorithm

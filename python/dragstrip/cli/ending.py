@@ -15,11 +15,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import typer
@@ -57,7 +60,7 @@ def run(program: Callable[[], object]) -> NoReturn:
     except BadInputError as error:
         from dragstrip.io import toml
 
-        _fail(str(toml.pointed(error)), BAD_INPUT)
+        _fail(str(toml.pointed(_in_program(error))), BAD_INPUT)
     except FaultError as error:
         _fail(str(error), FAULT)
     except DragstripError as error:
@@ -106,12 +109,28 @@ OTHERWISE = {
 
 
 def _renamed(error: Exception) -> str:
-    """Return what an unknown option is called here, where the command has it; else nothing."""
-    meant = OTHERWISE.get(getattr(error, "option_name", ""), "")
-    context = getattr(error, "ctx", None)
-    known = {name for parameter in context.command.params for name in parameter.opts} if context else set()
-    there = meant.split(" ")[0] in known
-    return f"No such option: {error.option_name}; did you mean {meant}?" if there else ""  # type: ignore[attr-defined]
+    """Return the message for an unknown option that is like one of the command's; else an empty string."""
+    from dragstrip import _core
+
+    option, context = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+    if not option or context is None:
+        return ""
+    names = sorted({name for parameter in context.command.params for name in parameter.opts})
+    meant = OTHERWISE.get(option, "")
+    if meant.split(" ")[0] not in names:
+        meant = _core.nearest(option, names) or ""
+    return f"No such option: {option}; did you mean {meant}?" if meant else ""
+
+
+def _in_program(error: BadInputError) -> BadInputError:
+    """Return an error in a line of a program with the file that `--program` names; any other unchanged."""
+    place = re.fullmatch(r"programs\.(.+?):(\d+:\d+)", error.field)
+    if place is None:
+        return error
+    files = [word for option, word in itertools.pairwise(sys.argv) if option == "--program"]
+    files += [word.removeprefix("--program=") for word in sys.argv if word.startswith("--program=")]
+    file = next((file for file in files if Path(file).stem == place[1]), None)
+    return error if file is None else BadInputError("", None, error.expected, f"{file}:{place[2]}")
 
 
 def _with_notes(otherwise: Callable[..., None]) -> Callable[..., None]:

@@ -63,7 +63,7 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
     named = []
     for word in algorithms:
         try:
-            named.append(_core.flow_word(word)[0])
+            named.append(_core.flow_word(word).name)
         except _core.InputError:
             return  # it is told elsewhere
     for name in programs:

@@ -33,6 +33,8 @@ WORDS_MAX = 200
 """Characters of an option in an answer, at most."""
 LINE_MAX = 10_000
 """Characters of a line that is handed in, at most."""
+EXAMPLE = '{"lesson":1,"answer":2.9,"recording":"0123abcd"}'
+"""A line with the answer to a lesson."""
 _RECORDING = re.compile(r"[0-9a-f]{8,64}")
 
 
@@ -54,7 +56,7 @@ def play(options: Mapping[str, Any]) -> FinishedRun:
     flows = 0
     for word in options["algorithms"]:
         with suppress(_core.InputError):  # `compare` says what is wrong
-            flows += _core.flow_word(word)[1]
+            flows += _core.flow_word(word).count or 1
     if flows > FLOWS_MAX:  # before they are spelt out
         raise BadInputError("algorithms", options["algorithms"], f"at most {FLOWS_MAX} flows")
     scenario = expand(compare(**options))[0].scenario
@@ -120,11 +122,12 @@ def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
 
     Each lesson is one line, `{"lesson":3,"answer":{"queue":"pfifo limit 16"},"recording":"0123abcd"}`; lines
     that do not begin with a brace are skipped. Of several answers to one lesson only the first one is run and
-    counts. Raises `BadInputError` for a line that cannot be read.
+    counts. Raises `BadInputError` for a line that cannot be read, and where there is no line with an answer.
     """
     answers: dict[int, tuple[Any, str]] = {}
     more: list[tuple[int, str]] = []
     for line in lines:
+        line = line.strip("\ufeff \t")
         if not line.startswith("{"):
             continue
         number, answer, recording = _handed_in(line)
@@ -133,6 +136,9 @@ def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
         answers.setdefault(number, (answer, recording))
         if len(more) > COUNT:
             raise BadInputError("lesson", number, "one answer to each lesson")
+    if not answers:
+        expected = f"has no answers: a line for each lesson is expected, such as {EXAMPLE}"
+        raise BadInputError("", None, expected)
     marks: list[tuple[int, str]] = []
     for number, (answer, recording) in answers.items():
         try:
@@ -148,7 +154,7 @@ def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
 
 def _handed_in(line: str) -> tuple[int, Any, str]:
     """Return a line's lesson, answer and recording; raises `BadInputError`."""
-    expected = 'as {"lesson":1,"answer":2.9,"recording":"0123abcd"}'
+    expected = f"as {EXAMPLE}"
     shown = Raw(line.strip()[:WORDS_MAX])
     if len(line) > LINE_MAX:
         raise BadInputError("line", Raw(f"{len(line)} characters"), f"at most {LINE_MAX}")

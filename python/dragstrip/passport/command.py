@@ -79,17 +79,12 @@ def _expect_runnable(subject: Subject) -> None:
         raise BadInputError("--engine", on.engine, "one engine; --beside names a second one", COMMAND_LINE)
     race: dict[str, Any] = {**on.race, "programs": dict(subject.programs)}
     described = compare([word], rate="10mbit", rtt="40ms", source=COMMAND_LINE, **race)
-    if _decorated(word):
+    if not _core.flow_word(word).is_algorithm_alone:
         expected = "an algorithm with its options alone: each row has its own flows, round trips and starts"
         raise BadInputError("ALGORITHM", word, expected, COMMAND_LINE)
     for run in reworded(lambda: expand(described), COMMAND_LINE):
         for refusal in engines.named(on.engine).refusals(run.scenario, on.all_options):
             raise refusal.error(f"engine {on.engine}")
-
-
-def _decorated(word: str) -> bool:
-    """Whether a word has a number of flows, a round trip or a start."""
-    return _core.flow_word(word)[1] != 1 or any(mark in word for mark in "*@+")
 
 
 def make(asked: Asked, workers: int | None, quiet: bool) -> dict[str, Any]:

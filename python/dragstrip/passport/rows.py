@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from dragstrip import engines
+from dragstrip import _core, engines
 from dragstrip.experiment.comparison import COMMAND_LINE, command, compare
 from dragstrip.experiment.types import Experiment
 
@@ -88,7 +88,7 @@ class Subject:
     @property
     def name(self) -> str:
         """The algorithm without its options."""
-        return self.word.partition(":")[0]
+        return _core.flow_word(self.word).name
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,8 @@ class Figure:
     """How it follows from `dragstrip compare --json`."""
     floor: float = 0.0
     """A difference too small to matter, in the figure's unit."""
+    smaller: Callable[[Summary, Scenario], str] | None = None
+    """The side that has less in a run, for a ratio of two sides."""
     of_phases: bool = False
     """Whether it is read from the algorithm's phases, which a kernel does not tell."""
 

@@ -138,9 +138,13 @@ def _identified(flow: Flow, bench: Bench) -> tuple[Known | None, Answer]:
 
 def check_algorithm(option: str, word: str) -> None:
     """Raise `BadInputError` for what is no congestion control of the simulator, or has wrong options."""
-    name = word.partition(":")[0]
     known = _core.algorithms()
-    if any(mark in word for mark in "*@+"):
+    try:
+        parts = _core.flow_word(word)
+    except _core.InputError as error:
+        raise BadInputError(option, word, error.args[2], "command line") from None
+    name = parts.name
+    if not parts.is_algorithm_alone:
         expected = "an algorithm with its options alone: the capture decides on flows, RTT and start"
         raise BadInputError(option, word, expected, "command line")
     if name not in known:

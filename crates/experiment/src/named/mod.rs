@@ -9,6 +9,7 @@ pub mod paths;
 
 use crate::problem;
 use dragstrip_scenario::Problem;
+use dragstrip_units::suggest;
 use media::{MEDIA, NamedMedium};
 use paths::{NamedPath, PATHS};
 use serde_json::{Map, Value, json};
@@ -95,12 +96,15 @@ fn no_medium(field: &str, name: &str) -> Problem {
     let names: Vec<&str> = MEDIA.iter().map(|medium| medium.name).collect();
     let expected =
         format!("an entry of [media], or one of {} (dragstrip list --media)", names.join(", "));
+    let expected = suggest(name, names, &expected);
     problem(&format!("path.{field}"), &format!("{name:?}"), &expected)
 }
 
 fn unknown(name: &Value) -> Problem {
     let names: Vec<&str> = PATHS.iter().map(|path| path.name).collect();
     let expected = format!("one of {} (dragstrip list --paths)", names.join(", "));
+    let known = PATHS.iter().flat_map(|path| path.aliases.iter().chain([&path.name])).copied();
+    let expected = suggest(name.as_str().unwrap_or_default(), known, &expected);
     problem("path.preset", &name.to_string(), &expected)
 }
 

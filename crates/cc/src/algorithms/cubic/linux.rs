@@ -652,7 +652,7 @@ mod tests {
             crate::UnknownAlgorithm::Parameter {
                 algorithm: "cubic",
                 parameter: "beta".to_owned(),
-                expected: "a whole number from 512 to 1023".to_owned(),
+                expected: "a whole number from 512 to 1023, in 1/1024: 0.5 to 0.999".to_owned(),
             }
         );
     }
