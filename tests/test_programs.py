@@ -96,7 +96,7 @@ def test_arithmetic_that_fails_is_one_line_with_its_place(
     said = capsys.readouterr().err.splitlines()[-1]
     assert (ended.value.code, said) == (
         2,
-        "error: programs.mine:1:19: gives infinity at 0.119999 s, in ACK 1 of flow mine; "
+        "error: mine.cc:1:19: gives infinity at 0.119999 s, in ACK 1 of flow mine; "
         "a number is needed, and for a word none below 0",
     )
     assert not (tmp_path / "out").exists()

@@ -63,6 +63,10 @@ mod tests {
                 "path.rat||is not a known field; did you mean \"rate\"? (known: preset, rate, medium",
             ),
             (json!({"flows": [{"cc": 3}]}), "flows[0].cc|3|a text"),
+            (
+                json!({"flows": {"cc": "reno"}}),
+                "flows|a table|a list of tables: [[flows]] instead of [flows]",
+            ),
             (json!({"duration": null}), "duration|null|text with a unit, such as \"40ms\""),
             (
                 json!({"flows": [{"application": {"kind": "constant_rate", "rate": "x"}}]}),

@@ -70,6 +70,11 @@ fn in_words(path: String, error: &serde_json::Error) -> Problem {
             Problem { value: String::new(), expected, ..problem }
         }
         "nothing" => Problem { value: String::new(), expected: "is missing".to_owned(), ..problem },
+        "map" if problem.expected == "a list" => {
+            let field = &problem.field;
+            let expected = format!("a list of tables: [[{field}]] instead of [{field}]");
+            Problem { value: "a table".to_owned(), expected, ..problem }
+        }
         _ => {
             let expected = match problem.expected.as_str() {
                 "a string" => "a text",

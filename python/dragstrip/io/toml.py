@@ -15,6 +15,8 @@ from dragstrip.io.untrusted import DESCRIPTION_MAX, nested_key, text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)")
+_DUPLICATE = "Cannot overwrite a value"
+"""`tomllib`'s message for a key that stands twice in a table."""
 
 
 # --- written ----------------------------------------------------------------------------------
@@ -75,12 +77,25 @@ def pointed(error: BadInputError) -> BadInputError:
     found = _AT_LINE.search(error.expected)
     if found is not None and "is not TOML" in error.expected:
         expected = error.expected.replace(found[0], "")
+        if _DUPLICATE in expected:
+            content = text(error.source, DESCRIPTION_MAX, "a TOML file")
+            expected = _duplicate(content, int(found[1])) or expected
         return BadInputError(error.field, Raw(error.value), expected, f"{error.source}:{found[1]}")
     try:
         line = line_of(text(error.source, DESCRIPTION_MAX, "a TOML file"), error.field)
     except BadInputError:
         return error
     return error if line is None else error.at(f"{error.source}:{line}")
+
+
+def _duplicate(content: str, line: int) -> str:
+    """Return the message for the key that stands a second time in this line; empty if there is none."""
+    earlier = [(path, at) for path, at in _places(content) if at <= line]
+    if not earlier:
+        return ""
+    key = earlier[-1][0]
+    first = next(at for path, at in earlier if path == key)
+    return f"is not TOML: {'.'.join(key)} stands twice, first in line {first}"
 
 
 def line_of(content: str, field: str) -> int | None:
