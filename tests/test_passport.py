@@ -27,11 +27,12 @@ from dragstrip.engines.contract import Refusal
 from dragstrip.engines.sim.engine import Simulator
 from dragstrip.passport import across, against, console, junit, laws, page, runs, suite, summary
 from dragstrip.passport.chapters import bbr, users
-from dragstrip.passport.figures import GOODPUT, RESENT, mos
-from dragstrip.passport.rows import PLACE, On, Row, Rule, Subject
+from dragstrip.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
+from dragstrip.passport.rows import PLACE, On, Row, Rule, Scenario, Subject
 from dragstrip.passport.rows import Path as Line
 from dragstrip.passport.store import Shown, Store
-from dragstrip.passport.verdicts import Value, difference, judge, worst
+from dragstrip.passport.verdicts import Value, difference, judge, value, worst
+from dragstrip.passport.wording import unit
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 
 ONLY = "theory,rtt"
@@ -453,6 +454,31 @@ def one(**changed: Any) -> dict[str, Any]:
 def test_a_changed_row_is_judged_by_what_changed(now: Any, before: Any, expected: str) -> None:
     found = against.compare({"rows": [now]}, {"rows": [before], "algorithm": "a"}, "old.json")
     assert [row["how"] for row in found["changed"]] == [expected]
+
+
+def test_what_got_worse_by_most_comes_first() -> None:
+    earlier = [one(id=name, values=[10.0], value=10.0) for name in ("a", "b", "c", "d")]
+    later = [
+        one(id=name, recordings=["y"], values=[value], value=value)
+        for name, value in (("a", 12.0), ("b", 9.0), ("c", 5.0), ("d", 20.0))
+    ]
+    changes = against.compare({"rows": later}, {"rows": earlier, "algorithm": "a"}, "old.json")["changed"]
+    assert [(row["id"], row["how"]) for row in changes] == [
+        ("c", "worse"),
+        ("b", "worse"),
+        ("d", "better"),
+        ("a", "better"),
+    ]
+
+
+def test_a_ratio_names_the_side_that_has_less() -> None:
+    scenario = Scenario(("{a}", "reno"), {}, subjects=1)
+    flows = [{"cc": cc, "label": cc, "goodput_bps": rate} for cc, rate in (("bbr", 2e6), ("reno", 6e6))]
+    rows = suite.rows("bbr", suite.NAMES, True)
+    row = replace(next(row for row in rows if row.figure is IMBALANCE), scenario=scenario)
+    figure = value(row, [Shown({"flows": flows}, "x")])
+    assert (figure.median, figure.smaller) == (3.0, "bbr")
+    assert unit({"value": 3.0, "unit": "to 1", "smaller": "bbr"}) == "3 to 1 (bbr has less)"
 
 
 def test_equal_recordings_are_unchanged_whatever_the_verdict_says() -> None:

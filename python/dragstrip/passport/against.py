@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from dragstrip.io.files import read_json
 from dragstrip.io.shape import COUNT, FIGURE, NUMBER, TEXT, Plain, Shape, expect
 from dragstrip.passport import suite
 from dragstrip.passport.document import FORMAT, VERDICTS
+from dragstrip.passport.verdicts import ratio
 
+_ORDER = ("worse", "better", "same")
 MARGIN = 0.03
 """Part of the earlier figure by which a figure must change to count."""
 _FLAG = Plain("true or false", lambda value: isinstance(value, bool))
@@ -53,7 +56,7 @@ def compare(now: Mapping[str, Any], before: Mapping[str, Any], name: str) -> dic
 
     Rows whose recordings have equal hashes are unchanged and not judged. Of the others, a row is worse if
     a limit was held and is missed, if its runs fail that did not, or if its figure is worse by more than 3 %
-    and its floor for every pair of seeds.
+    and its floor for every pair of seeds. The rows that got worse come first, the largest change first.
     """
     earlier = {row["id"]: row for row in before["rows"]}
     changed, unchanged, alone = [], 0, 0
@@ -64,15 +67,23 @@ def compare(now: Mapping[str, Any], before: Mapping[str, Any], name: str) -> dic
         elif row["recordings"] and row["recordings"] == old["recordings"]:
             unchanged += 1
         else:
-            changed.append(_change(row, old))
+            changed.append((_amount(row, old), _change(row, old)))
+    changed.sort(key=lambda entry: (_ORDER.index(entry[1]["how"]), -entry[0], entry[1]["id"]))
     return {
         "against": name,
         "algorithm": before["algorithm"],
         "unchanged": unchanged,
         "only_now": alone,
         "only_before": len(earlier) - (len(changed) + unchanged),
-        "changed": changed,
+        "changed": [change for _, change in changed],
     }
+
+
+def _amount(row: Mapping[str, Any], old: Mapping[str, Any]) -> float:
+    """The ratio of a row's two figures as an absolute natural logarithm; infinite where one run failed."""
+    if row["value"] is None or old["value"] is None:
+        return math.inf
+    return abs(ratio(row["value"], old["value"], row["floor"]))
 
 
 def _change(row: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,6 +94,7 @@ def _value(found: Value) -> dict[str, Any]:
         "values": list(found.each),
         "recordings": list(found.recordings),
         **({"failure": found.failure} if found.failure else {}),
+        **({"smaller": found.smaller} if found.smaller else {}),
     }
 
 

@@ -93,11 +93,22 @@ def _least_share(summary: Summary, scenario: Scenario) -> float | None:
     return float(min(shares)) * len(shares)
 
 
+def _sides(summary: Summary, scenario: Scenario) -> list[tuple[float, str]]:
+    """The mean goodput and the name of the algorithm's side and its neighbours', or of each of its flows."""
+    own, others = subjects(summary, scenario), neighbours(summary, scenario)
+    if not others:
+        return [(flow["goodput_bps"], flow["label"]) for flow in own]
+    name = "cc" if own[0]["cc"] != others[0]["cc"] else "label"
+    return [(_total_bps(side) / len(side), side[0][name]) for side in (own, others)]
+
+
 def _imbalance(summary: Summary, scenario: Scenario) -> float | None:
-    own = [flow["goodput_bps"] for flow in subjects(summary, scenario)]
-    others = [flow["goodput_bps"] for flow in neighbours(summary, scenario)]
-    sides = [sum(own) / len(own), sum(others) / len(others)] if others else own
+    sides = [goodput for goodput, _ in _sides(summary, scenario)]
     return max(sides) / min(sides) if min(sides) > 0 else IMBALANCE_MAX
+
+
+def _smaller_side(summary: Summary, scenario: Scenario) -> str:
+    return min(_sides(summary, scenario))[1]
 
 
 IMBALANCE_MAX = 1e6
@@ -229,7 +240,13 @@ LEAST = Figure(
     "least share", "of the fair share", True, _least_share, "least flows[].share times flows", 0.01
 )
 IMBALANCE = Figure(
-    "ratio", "to 1", False, _imbalance, "greater over smaller mean goodput of both sides", 0.01
+    "ratio",
+    "to 1",
+    False,
+    _imbalance,
+    "greater over smaller mean goodput of both sides",
+    0.01,
+    smaller=_smaller_side,
 )
 OWN_SHARE = Figure("share", "of the goodput", None, _own_share, "the algorithm's part of all goodput")
 COMPLETION = Figure(

@@ -93,5 +93,6 @@ def _figures(entry: Judged) -> str:
         f"{baseline.upper() if baseline == 'cubic' else baseline.capitalize()} {measured(found.median)}"
         for baseline, found in entry.baselines.items()
     ]
-    own = entry.value.failure or f"{name} {measured(entry.value.median)} {unit}"
+    less = f", {entry.value.smaller} has less" if entry.value.smaller else ""
+    own = entry.value.failure or f"{name} {measured(entry.value.median)} {unit}{less}"
     return f"{own} ({', '.join(others)})"

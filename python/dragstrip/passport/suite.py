@@ -55,10 +55,6 @@ UNTESTED = (
     Untested("host CPU, pacing and offload of real network cards", "a simulator has none"),
     Untested("real radio: fading, handover, recorded cellular traces", "no traces ship with the program"),
     Untested("tunnels (RFC 9743 6.2)", "no row yet; experiments can describe them"),
-    Untested(
-        "adaptive video: stalls and switches (Pensieve)",
-        "no player is modelled; chunks of one size are, fetched by it and beside it",
-    ),
     Untested("loads of data mining, Hadoop and caches", "no row yet; web search is one"),
     Untested(
         "ACKs aggregated by a number or a time, and one flow's jitter (Arun et al.)",

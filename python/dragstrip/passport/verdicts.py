@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -32,6 +33,8 @@ class Value:
     """Hashes of the runs' recordings, by seed."""
     failure: str = ""
     """Why there is no figure."""
+    smaller: str = ""
+    """The side that has less in most runs, for a ratio of two sides; else empty."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,15 @@ def value(row: Row, shown: Sequence[Shown]) -> Value:
         if figure is None or not math.isfinite(figure):
             return Value(None, recordings=_hashes(shown), failure=f"nothing to measure: {row.figure.name}")
         each.append(figure)
-    return Value(statistics.median(each), tuple(each), _hashes(shown))
+    return Value(statistics.median(each), tuple(each), _hashes(shown), smaller=_smaller(row, shown))
+
+
+def _smaller(row: Row, shown: Sequence[Shown]) -> str:
+    if row.figure.smaller is None:
+        return ""
+    names = [row.figure.smaller(run.summary, row.scenario) for run in shown if run.summary is not None]
+    name, count = Counter(names).most_common(1)[0]
+    return name if 2 * count > len(names) else ""
 
 
 def _hashes(shown: Sequence[Shown]) -> tuple[str, ...]:

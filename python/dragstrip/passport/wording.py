@@ -55,5 +55,8 @@ def escaped(said: str) -> str:
 
 
 def unit(row: Mapping[str, Any]) -> str:
-    """A row's figure with its unit."""
-    return f"{measured(row['value'])} {row['unit']}" if row["value"] is not None else "no figure"
+    """A row's figure with its unit; of a ratio, with the side that has less."""
+    if row["value"] is None:
+        return "no figure"
+    less = f" ({row['smaller']} has less)" if row.get("smaller") else ""
+    return f"{measured(row['value'])} {row['unit']}{less}"
