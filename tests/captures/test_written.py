@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.cli.capture import asked, spread
+from dragstrip.cli.capture import _is_algorithm, asked, spread
 from dragstrip.engines.capture import Asked, names
 from dragstrip.engines.registry import named
 from dragstrip.errors import BadInputError
@@ -198,6 +198,8 @@ def test_an_engine_that_writes_none_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 def test_any_number_of_names_follows_the_option() -> None:
     assert spread(["e", "--capture", "a", "b", "--json"]) == ["e", "--capture=a", "--capture=b", "--json"]
     assert spread(["e", "--capture"]) == ["e", "--capture="]
+    algorithms = ["--capture", "s1", "d", "cubic:beta=0.8*2", "bbr"]
+    assert spread(algorithms, _is_algorithm) == ["--capture=s1", "--capture=d", "cubic:beta=0.8*2", "bbr"]
     assert spread(["--capture=a", "e", "--", "--capture"]) == ["--capture=a", "e", "--", "--capture"]
     assert asked(None, None) is None
     assert asked([""], None) == Asked([])

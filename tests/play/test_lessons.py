@@ -128,6 +128,17 @@ def test_a_line_that_is_no_answer_is_refused(line: str) -> None:
         graded(line.splitlines())
 
 
+@pytest.mark.parametrize("content", ["", "not an answer\n", "Dragstrip 0.1.0\n"])
+def test_a_hand_in_without_an_answer_is_refused(content: str) -> None:
+    with pytest.raises(BadInputError, match="has no answers"):
+        graded(content.splitlines())
+
+
+def test_a_line_after_a_byte_order_mark_or_a_blank_counts() -> None:
+    line = json.dumps({"lesson": 6, "answer": lesson(6)["quiz"]["right"], "recording": "0" * 8})
+    assert [number for number, _ in graded([f"\ufeff {line}"])] == [6]
+
+
 def test_no_hand_in_writes_to_a_terminal(tmp_path: Path) -> None:
     """Names of files and lines are the students' own: a name with an escape sequence once reached the terminal."""
     (tmp_path / "\x1b[31mada\n.txt").write_text("{\0\x9b2J}")
@@ -135,5 +146,5 @@ def test_no_hand_in_writes_to_a_terminal(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "dragstrip.lessons", *(file.name for file in tmp_path.iterdir())]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert (ended.stdout.count("\n"), ended.stderr.count("\n")) == (1, 1)
+    assert (ended.stdout.count("\n"), ended.stderr.count("\n")) == (0, 2)
     assert (ended.stdout + ended.stderr).replace("\n", "").isprintable()

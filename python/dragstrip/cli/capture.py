@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dragstrip.cli.once import Once
@@ -19,11 +19,29 @@ class Capturing(Once):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give each name an option of its own, and an option without names an empty value."""
-        return super().parse_args(ctx, spread(args))
+        takes_algorithms = any(parameter.name == "algorithms" for parameter in self.params)
+        return super().parse_args(ctx, spread(args, _is_algorithm if takes_algorithms else _is_none))
 
 
-def spread(words: Sequence[str]) -> list[str]:
-    """Rewrite `--capture a b --json` to `--capture=a --capture=b --json`, and `--capture` to `--capture=`."""
+def _is_algorithm(word: str) -> bool:
+    """Whether a word names an algorithm of the simulator, with or without options, count, RTT and start."""
+    from dragstrip import _core
+
+    try:
+        return _core.flow_word(word).name in _core.algorithms()
+    except _core.InputError:
+        return False
+
+
+def _is_none(word: str) -> bool:
+    return False
+
+
+def spread(words: Sequence[str], ends: Callable[[str], bool] = _is_none) -> list[str]:
+    """Rewrite `--capture a b --json` to `--capture=a --capture=b --json`, and `--capture` to `--capture=`.
+
+    A word for which `ends` is true ends the list of names.
+    """
     spread: list[str] = []
     rest = list(words)
     while rest:
@@ -34,7 +52,7 @@ def spread(words: Sequence[str]) -> list[str]:
             spread.append(word)
             continue
         names = 0
-        while rest and not rest[0].startswith("-"):
+        while rest and not rest[0].startswith("-") and not ends(rest[0]):
             spread.append(f"{OPTION}={rest.pop(0)}")
             names += 1
         if not names:

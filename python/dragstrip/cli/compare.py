@@ -70,6 +70,12 @@ def compare(
     wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
     packets = asked(capture, snaplen)
+    if not algorithms and capture and any(capture):
+        names = " ".join(capture)
+        expected = (
+            f"is missing: --capture takes the words after it ({names}); put algorithms before --capture"
+        )
+        raise BadInputError("ALGORITHM", None, expected, "command line")
     if check and packets:
         raise BadInputError(
             "--capture", None, "is not for --check, which keeps no recordings", "command line"

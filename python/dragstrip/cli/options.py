@@ -67,6 +67,15 @@ Program = Annotated[
         "or Rust (FILE.rs, docs/how-to/new-algorithm.md); repeatable.",
     ),
 ]
+TextProgram = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--program",
+        metavar="FILE.cc",
+        help="An algorithm for the simulator as a text (docs/how-to/program.md), named as the file; "
+        "repeatable.",
+    ),
+]
 RustProgram = Annotated[
     list[str] | None,
     typer.Option(

@@ -16,12 +16,12 @@ from dragstrip.cli.options import (
     EngineOrNone,
     ExperimentOrNone,
     JsonFlag,
-    Program,
     Repeat,
     Report,
     Seed,
     Snaplen,
     Strict,
+    TextProgram,
     Workers,
 )
 from dragstrip.cli.output import command_line, confirm, print_json, say
@@ -59,7 +59,7 @@ def sweep(
         ),
     ] = None,
     engine: EngineOrNone = None,
-    program: Program = None,
+    program: TextProgram = None,
     strict: Strict = False,
     out: Annotated[
         Path | None,

@@ -23,6 +23,7 @@ def main(names: list[str]) -> int:
             marks = graded(text(name, ANSWERS_MAX, "a student's answers").splitlines())
         except BadInputError as error:
             said = one_line(str(error))
+            said = said.removeprefix(": ")
             print(said if error.source == name else f"{one_line(name)}: {said}", file=sys.stderr)
             status = 2
             continue
