@@ -88,7 +88,9 @@ function hear(told: FromWorker) {
     waiting = !told.done;
     batch(() => {
       problems.value = [];
-      picture.value = told;
+      // The whole recording's figures, which come with its hash, are finer than those of a picture.
+      const last = hash.value ? picture.value : null;
+      picture.value = last ? { ...told, measures: last.measures, sentence: last.sentence, why: last.why } : told;
       if (told.done) notice.value = "";
     });
     return;
