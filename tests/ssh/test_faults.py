@@ -195,6 +195,9 @@ STATES = [
      "host left: interfaces.eth1: down, expected up: ip link set eth1 up"),
     ("right", "ip route add default via 10.10.2.2", "ip route del default", 2,
      "host right: interfaces.eth1: got carries the default route, expected another interface"),
+    ("center", "ip link set eth2 mtu 1400", "ip link set eth2 mtu 1500", 2,
+     "host center: eth2: mtu: got 1400, expected 1500, which the scenario has: `ip link set eth2 mtu 1500`, or "
+     "hosts.*.mtu in the experiment"),
 ]  # fmt: skip
 
 

@@ -22,6 +22,10 @@ from dragstrip.engines.kernels import kernel
 from dragstrip.engines.sim import simulate
 from dragstrip.engines.vm import emulate as vm
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.parts import Flow
+from dragstrip.experiment.parts import Path as PathForm
+from dragstrip.experiment.types import Experiment
 from dragstrip.formats import captures
 from dragstrip.recording import Recording
 from dragstrip.results.measures import summarise
@@ -55,11 +59,27 @@ def test_a_run_is_what_the_path_allows() -> None:
     assert len(answered) > 35
     verified = recording.provenance["verified"]
     assert (
-        "r to d: htb rate 10mbit burst 1600b cburst 1600b leaf bfifo limit 100000b, tso gso gro off"
-        in (verified["path"])
+        "r to d: htb rate 10mbit burst 1600b cburst 1600b leaf bfifo limit 100000b, mtu 1500, "
+        "tso gso gro off" in (verified["path"])
     )
     assert 40e6 < verified["idle_rtt_ns"]["s1 to d"] < 41e6
     assert verified["cpu_idle_share"] > 0.9
+
+
+def test_codel_between_two_routers_drops_as_behind_one() -> None:
+    """CoDel drops nothing while one MTU of the device is queued, and the link r-w has two routers."""
+    made: dict[int, tuple[float, int]] = {}
+    for receivers in (1, 2):
+        path = PathForm(rate="15mbit", rtt="30ms", queue="fq_codel", receivers=receivers)
+        experiment = Experiment(name="routers", duration="8s", path=path, flows=[Flow(cc="cubic")])
+        recording = vm.emulate(expand(experiment)[0].scenario)
+        wires = recording.provenance["verified"]["path"]
+        assert all(", mtu 1500, " in wire for wire in wires), wires
+        summary = summarise(recording)
+        made[receivers] = (summary["flows"][0]["rtt_ms"]["p50"], summary["queues"][0]["dropped"])
+    # With an MTU of 65,535 bytes between the routers: 60 ms and a third of the drops.
+    assert abs(made[2][0] - made[1][0]) < 0.5
+    assert made[2][1] == made[1][1] > 5
 
 
 def test_a_run_s_packets_are_written_at_hosts_and_links(tmp_path: Path) -> None:

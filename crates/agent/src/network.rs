@@ -240,9 +240,13 @@ impl Network {
                     return fault(format!("{route}: {what} is on"));
                 }
             }
+            let mtu = sys::mtu(&name)?;
+            if mtu != hop.mtu_bytes {
+                return fault(format!("{route}: the MTU is {mtu}, not {}", hop.mtu_bytes));
+            }
             let found = qdisc::compare(&mut place.netlink, interface, &hop.qdisc)
                 .map_err(|fault| fault.at(&route))?;
-            seen.push(format!("{route}: {found}, tso gso gro off"));
+            seen.push(format!("{route}: {found}, mtu {mtu}, tso gso gro off"));
         }
         Ok(seen)
     }

@@ -98,10 +98,19 @@ impl Plan {
             });
             match back {
                 Some(back) => chains[back].back = Some(index),
-                None => chains.push(Chain { link: index, back: None, nodes: Vec::new(), first: 0 }),
+                None => chains.push(Chain {
+                    link: index,
+                    back: None,
+                    nodes: Vec::new(),
+                    first: 0,
+                    mtu_bytes: 0,
+                }),
             }
         }
+        let mtus = link_mtus(scenario, &topology);
         for chain in &mut chains {
+            let back = chain.back.map(|back| mtus[back]);
+            chain.mtu_bytes = mtus[chain.link].max(back.unwrap_or_default());
             plan.lay(scenario, &topology, kernel, chain)?;
         }
         plan.routes(scenario, &topology, &chains);
@@ -148,14 +157,13 @@ impl Plan {
         }
         chain.nodes.push(to);
         chain.first = self.hops.len();
-        let mtu_bytes = mtu(scenario, from).min(mtu(scenario, to));
         for pair in chain.nodes.windows(2) {
             for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
                 let limit = scenario.nodes.get(from).and_then(gso_limit);
                 self.hops.push(Hop {
                     from,
                     to,
-                    mtu_bytes,
+                    mtu_bytes: chain.mtu_bytes,
                     gso_segments_max: limit,
                     qdisc: QdiscSpec::NOQUEUE,
                     watched: None,
@@ -290,6 +298,8 @@ struct Chain {
     nodes: Vec<usize>,
     /// The first of its hops.
     first: usize,
+    /// The MTU of its interfaces.
+    mtu_bytes: u32,
 }
 
 /// What one link puts on a chain, each with its name in the table of queues: its queue, and what stands behind it
@@ -469,9 +479,26 @@ pub fn pairs(scenario: &Scenario, topology: &Topology<'_>) -> BTreeSet<(usize, u
     known.flat_map(|(from, to)| [(from, to), (to, from)]).collect()
 }
 
-fn mtu(scenario: &Scenario, node: usize) -> u32 {
-    // Routers take what comes; 65,535 is the most that IP has.
-    scenario.nodes[node].host().map_or(65_535, |host| host.mtu_bytes)
+/// MTU of Ethernet, which a link has that no traffic passes.
+const MTU_BYTES: u32 = 1500;
+
+/// The MTU of each link's interface, by link. That of a host's link is the host's. That of a link between routers is the
+/// longest packet that the traffic's hosts send over it: codel, fq_codel, pie, fq_pie, cake and dualpi2 take the device's
+/// (`psched_mtu`), and drop nothing while one or two packets of it are queued.
+pub fn link_mtus(scenario: &Scenario, topology: &Topology<'_>) -> Vec<u32> {
+    let host = |node: usize| scenario.nodes[node].host().map(|host| host.mtu_bytes);
+    let smaller = |ends: (usize, usize)| host(ends.0).into_iter().chain(host(ends.1)).min();
+    let mut traffic = vec![None; scenario.links.len()];
+    for ends in pairs(scenario, topology) {
+        let longest = smaller(ends);
+        for link in topology.path(ends.0, ends.1).unwrap_or_default() {
+            traffic[link] = traffic[link].max(longest);
+        }
+    }
+    let links = traffic.into_iter().enumerate();
+    links
+        .map(|(link, longest)| smaller(topology.ends(link)).or(longest).unwrap_or(MTU_BYTES))
+        .collect()
 }
 
 /// `gso: off` means one segment at a time, which the kernel does if the interface takes no more.
@@ -590,6 +617,74 @@ mod tests {
         let kinds: Vec<_> = plan.hops[2..].iter().map(|hop| hop.qdisc.kind()).collect();
         assert_eq!(kinds, ["pfifo", "noqueue", "netem", "netem", "noqueue", "pfifo"]);
         assert_eq!(plan.nodes[3].routes, [(0, 3), (2, 4)]);
+    }
+
+    /// s (MTU 9000) and t (1400) through two routers to d (9000); nothing passes a third.
+    #[test]
+    fn a_link_between_routers_has_the_mtu_of_its_traffic() {
+        let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 5000000"#);
+        let host = |name: &str, mtu_bytes| {
+            let mut host = scenario.nodes[0].clone();
+            let NodeSpec::Host(spec) = &mut host else { panic!() };
+            (spec.name, spec.mtu_bytes) = (name.to_owned(), mtu_bytes);
+            host
+        };
+        let mtus = |scenario: &Scenario| {
+            let plan = plan_of(scenario);
+            let name = |node: usize| plan.nodes[node].name.clone();
+            let hops = plan.hops.iter().map(|hop| (name(hop.from), name(hop.to), hop.mtu_bytes));
+            hops.collect::<Vec<_>>()
+        };
+        assert!(mtus(&scenario).iter().all(|(.., mtu)| *mtu == 1500));
+        let (far, near) = (host("d", 9000), host("t", 1400));
+        let router = |name: &str| NodeSpec::Router { name: name.to_owned() };
+        scenario.nodes.extend([near, router("w"), router("x")]);
+        scenario.nodes[2] = far;
+        scenario.links[2].to = "w".to_owned();
+        scenario.links[3].from = "w".to_owned();
+        for (name, from, to) in [
+            ("w-d", "w", "d"),
+            ("d-w", "d", "w"),
+            ("t-r", "t", "r"),
+            ("r-t", "r", "t"),
+            ("w-x", "w", "x"),
+        ] {
+            let link = LinkSpec {
+                name: name.to_owned(),
+                from: from.to_owned(),
+                to: to.to_owned(),
+                ..scenario.links[0].clone()
+            };
+            scenario.links.push(link);
+        }
+        let of = |scenario: &Scenario, from: &str, to: &str| {
+            let mtus = mtus(scenario);
+            mtus.iter().find(|hop| (hop.0.as_str(), hop.1.as_str()) == (from, to)).unwrap().2
+        };
+        for (from, to, mtu) in [
+            ("r", "w", 1500),
+            ("w", "r", 1500),
+            ("w", "d", 9000),
+            ("r", "t", 1400),
+            ("w", "x", 1500),
+        ] {
+            assert_eq!(of(&scenario, from, to), mtu, "{from} to {to}");
+        }
+        scenario.flows[0].sender = "t".to_owned();
+        assert_eq!((of(&scenario, "r", "w"), of(&scenario, "w", "r")), (1400, 1400));
+        let NodeSpec::Host(host) = &mut scenario.nodes[0] else { panic!() };
+        host.mtu_bytes = 9000;
+        let jumbo = Scenario {
+            flows: [scenario.flows.clone(), {
+                let mut second = scenario.flows[0].clone();
+                (second.label, second.sender) = ("g".to_owned(), "s".to_owned());
+                vec![second]
+            }]
+            .concat(),
+            ..scenario
+        };
+        assert_eq!((of(&jumbo, "r", "w"), of(&jumbo, "w", "r")), (9000, 9000));
+        assert_eq!(plan_of(&jumbo).mtu_bytes(3, 2), 1400, "a path's is the least on it");
     }
 
     #[test]

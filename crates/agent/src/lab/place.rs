@@ -56,6 +56,7 @@ pub fn place(
 ) -> Result<Placement, Fault> {
     plan::refuse(scenario, &Kernel::default())?;
     let topology = Topology::new(scenario);
+    let mtus = plan::link_mtus(scenario, &topology);
     let mut homes = Vec::new();
     for node in &scenario.nodes {
         homes.push(home(lab, node.name())?);
@@ -65,6 +66,7 @@ pub fn place(
         lab,
         kernels,
         topology,
+        mtus,
         homes,
         taken: BTreeMap::new(),
         found: Placement {
@@ -96,6 +98,8 @@ struct Placing<'a> {
     lab: &'a Lab,
     kernels: &'a BTreeMap<String, Kernel>,
     topology: Topology<'a>,
+    /// By link.
+    mtus: Vec<u32>,
     /// By node.
     homes: Vec<&'a Host>,
     /// Which link has an interface's place, and whether another may share it.
@@ -176,10 +180,11 @@ impl<'a> Placing<'a> {
         let left = plan::leave_to_cable(&mut link, changing);
         self.found.cables.extend(left);
         let gso = plan::gso_limit(&self.scenario.nodes[from]);
-        self.interface(here, out, gso);
+        let mtu_bytes = self.mtus[index];
+        self.interface(here, out, mtu_bytes, gso);
         let near_end = (from, link.name.clone(), out.name.clone());
         self.part(here).near_ends.push(near_end);
-        self.interface(there, back, None);
+        self.interface(there, back, mtu_bytes, None);
         let none = Kernel::default();
         let kernel = |host: &Host| self.kernels.get(&host.name).unwrap_or(&none).clone();
         let (kernel_here, kernel_there) = (kernel(here), kernel(there));
@@ -211,11 +216,16 @@ impl<'a> Placing<'a> {
         Ok(())
     }
 
-    fn interface(&mut self, host: &Host, cable: &Cable, gso_segments: Option<u32>) {
+    fn interface(&mut self, host: &Host, cable: &Cable, mtu_bytes: u32, gso_segments: Option<u32>) {
         let part = self.part(host);
         match part.interfaces.iter_mut().find(|ready| ready.name == cable.name) {
-            Some(known) => known.gso_segments = known.gso_segments.or(gso_segments),
-            None => part.interfaces.push(Ready { name: cable.name.clone(), gso_segments }),
+            Some(known) => {
+                known.gso_segments = known.gso_segments.or(gso_segments);
+                known.mtu_bytes = known.mtu_bytes.max(mtu_bytes);
+            }
+            None => {
+                part.interfaces.push(Ready { name: cable.name.clone(), gso_segments, mtu_bytes });
+            }
         }
     }
 

@@ -138,6 +138,9 @@ impl Host {
             verified.push(format!("{}{place}: {found}", queue.interface));
         }
         verified.push(format!("{}: tso gso gro off", names.join(" ")));
+        let mtus =
+            apply.interfaces.iter().map(|ready| format!("{}: mtu {}", ready.name, ready.mtu_bytes));
+        verified.extend(mtus);
         let programs = apply.programs.iter().skip(1).map(Part::algorithm);
         verified.extend(programs.map(|name| format!("congestion control {name} in the kernel")));
         let changes = self.journal.as_ref().map_or(0, Journal::changes);
@@ -180,7 +183,14 @@ fn prepare(
     ready: &Ready,
     offloads: bool,
 ) -> Result<(), Fault> {
-    let Ready { name, gso_segments } = ready;
+    let Ready { name, gso_segments, mtu_bytes } = ready;
+    let mtu = sys::mtu(name)?;
+    if mtu != *mtu_bytes {
+        let expected = format!(
+            "{mtu_bytes}, which the scenario has: `ip link set {name} mtu {mtu_bytes}`, or hosts.*.mtu in the experiment"
+        );
+        return refusal(format!("{name}: mtu"), mtu.to_string(), expected);
+    }
     for (what, set, ask) in OFFLOADS {
         let old = sys::ethtool(name, ask, 0)?;
         if old != 0 && !offloads {

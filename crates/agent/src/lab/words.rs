@@ -76,6 +76,8 @@ pub struct Ready {
     pub name: String,
     /// Most segments that TCP hands down at once; none: as it is.
     pub gso_segments: Option<u32>,
+    /// What its MTU must be, bytes.
+    pub mtu_bytes: u32,
 }
 
 /// A queue discipline, and where it stands.
