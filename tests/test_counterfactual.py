@@ -15,6 +15,7 @@ from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
 from dragstrip.io import checksums
+from dragstrip.pool import UNLIMITED
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "duration": "6s"}
 
@@ -281,6 +282,18 @@ def test_where_there_is_no_such_cause_nothing_is_run(
     document = raced(tmp_path / "out", *algorithms, **options)
     assert not [finding for run in document["runs"] for finding in run["why"] if "without" in finding]
     assert not (tmp_path / "out" / counterfactual.FOLDER).exists()
+
+
+def test_with_a_second_engine_the_simulator_alone_runs_without_the_cause(tmp_path: Path) -> None:
+    described = compare(["cubic"], **PATH)
+    out, single = tmp_path / "both", plan(described)
+    document = execute(single, out, workers=1, report=False)
+    both = described.changed(engine="sim,vm", engine_options={"kernel": "none"})
+    written = counterfactual.add(document, both, single.runs, out, 1, UNLIMITED)
+    without = first(document)["without"]
+    assert without == first(raced(tmp_path / "single", "cubic"))["without"]
+    assert written == [without["experiment"]]
+    assert Experiment.read(out / without["experiment"]).engines == ("sim",)
 
 
 def test_a_dear_run_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

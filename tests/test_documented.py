@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -13,6 +14,10 @@ import pytest
 import typer
 
 from dragstrip import cli
+from dragstrip.engines import registry
+from dragstrip.engines.agent import compiled
+from dragstrip.engines.netns import here
+from dragstrip.errors import DragstripError
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -30,7 +35,8 @@ def commands() -> Iterator[tuple[str, str, bool]]:
     for page in PAGES:
         text = page.read_text()
         name = str(page.relative_to(ROOT))
-        blocks = re.findall(r"^```(?:sh|console|)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        fenced = re.findall(r"^```([^\n]*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        blocks = [block for language, block in fenced if language in ("", "sh", "console")]
         blocks += re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
         for block in blocks:
             for line in block.replace("\\\n", " ").splitlines():
@@ -42,6 +48,16 @@ def commands() -> Iterator[tuple[str, str, bool]]:
 
 
 FOUND = sorted({one for one in commands() if not UNWRITTEN.search(one[1])})
+ON_ENGINES = sorted({line for _, line, _ in FOUND if re.search(r"(^| )--engine ", line)})
+NAMED = sorted(
+    {
+        found
+        for page in PAGES
+        for found in re.findall(r"--engine ([a-z]+(?:,[a-z]+)*)", page.read_text())
+        if set(found.split(",")) <= registry.HOMES.keys()
+    }
+)
+"""Engines, alone and in pairs, that pages name."""
 EXAMPLES = [(page, line) for page, line, typed in FOUND if typed and line.startswith("compare ")]
 
 
@@ -52,6 +68,23 @@ def parsed(words: list[str]) -> None:
     while hasattr(command, "commands"):
         name, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])
         context = command.make_context(name, rest, parent=context)
+
+
+READERS_OWN = "what its reader writes; test_dependencies, test_skeletons and the vm's tests make one"
+OF_READERS = (
+    "my-exp",
+    "my_exp",
+    "my-exp:factor=4",
+    "my_cc.rs",
+    "bpf/my_exp.bpf.c",
+    "pfifo_head_drop limit 50",
+)
+"""Algorithms and disciplines of the pages that a clone does not have."""
+
+
+def names_readers_own(words: list[str]) -> bool:
+    """Return whether a command names an algorithm or a discipline that a clone does not have."""
+    return any(word in OF_READERS for word in words) and "--program" not in words
 
 
 def test_there_are_commands_on_many_pages() -> None:
@@ -84,10 +117,10 @@ def test_a_comparison_means_something(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "commute.trace").write_text("1\n2\n")
     words = shlex.split(line)
-    (tmp_path / "programs").symlink_to(ROOT / "programs")
-    own = any(word in words for word in ("my-exp", "my_exp", "my-exp:factor=4", "--load"))
-    if own and "--program" not in words:
-        pytest.skip("an algorithm that its reader writes; test_dependencies and the vm's tests make one")
+    for folder in ("programs", "bpf"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    if names_readers_own(words):
+        pytest.skip(READERS_OWN)
     if "--lab" in words:
         pytest.skip("a lab that its reader has; tests/ssh makes one")
     monkeypatch.setattr(sys, "argv", ["dragstrip", *words, "--show"])
@@ -96,3 +129,110 @@ def test_a_comparison_means_something(
     out, err = capsys.readouterr()
     assert (ended.value.code, err) == (0, ""), page
     assert "[path]" in out
+
+
+SHORTER: dict[str, dict[str, str]] = {
+    "compare": {"--duration": "3s"},
+    "run": {"--duration": "2s", "--repeat": "1"},
+    "conform": {},
+}
+"""What makes a command short, by its first word."""
+ELSEWHERE = {
+    "kernel": "boots a guest for minutes: tests/hosts runs such commands",
+    "passport": "rows of minutes: tests/vm/test_passport_rows.py",
+    "validate": "a grid of runs: tests/validation and tests/vm/test_both_engines.py",
+}
+"""Commands that are not run here, by their first word, and why."""
+
+
+def with_options(words: list[str], options: dict[str, str]) -> list[str]:
+    """Return the words with these values of options in the place of others."""
+    changed = list(words)
+    for option, value in options.items():
+        if option in changed:
+            changed[changed.index(option) + 1] = value
+        else:
+            changed += [option, value]
+    return changed
+
+
+def expect_engines(names: str, request: pytest.FixtureRequest) -> None:
+    """Skip the test, by name, where one of these engines is missing."""
+    for name in names.split(","):
+        if name == "ssh":
+            pytest.skip("engine ssh: a lab that its reader has; tests/ssh makes one")
+        if name == "vm":
+            request.getfixturevalue("linux")
+        if name == "netns":
+            try:
+                compiled.program()
+                here.about()
+            except DragstripError as error:
+                pytest.skip(f"engine netns: {error}")
+
+
+def expect_run(
+    words: list[str],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Run a command in a folder that has what a clone has; skip the test if it needs what this kernel lacks."""
+    monkeypatch.chdir(folder)
+    for name in ("bpf", "programs", "validation"):
+        (folder / name).symlink_to(ROOT / name)
+    monkeypatch.setattr(sys, "argv", ["dragstrip", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    _, err = capsys.readouterr()
+    lacking = re.search(r"this kernel has no [^,;]*|there is no clang[^,;]*|needs clang[^,;]*", err)
+    if ended.value.code == 2 and lacking:
+        pytest.skip(f"{words[0]} {words[1]}: {lacking[0]}")
+    assert (ended.value.code, "a fault in dragstrip" in err) == (0, False), err
+    assert not list(folder.glob("**/PARTIAL"))
+
+
+def test_engines_are_named_alone_and_in_pairs() -> None:
+    assert {"vm", "netns", "ssh", "sim,vm", "sim,netns"} <= set(NAMED)
+    assert len(ON_ENGINES) > 10
+
+
+@pytest.mark.parametrize("engines", NAMED)
+def test_the_race_of_the_readme_runs_on_every_engine_that_a_page_names(
+    engines: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    """As the page says it: the command of README with this --engine."""
+    expect_engines(engines, request)
+    typed = [
+        line for page, line, _ in FOUND if page == "README.md" and line.startswith("compare --engine vm")
+    ]
+    options = {"--engine": engines, "--out": "out", **SHORTER["compare"]}
+    if "netns" in engines:  # kernels of clouds have no netem
+        options["--rtt"] = "0ms"
+    expect_run(with_options(shlex.split(typed[0]), options), tmp_path, monkeypatch, capsys)
+    document = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert {run["engine"] for run in document["runs"]} == set(engines.split(","))
+    assert not document["failed"]
+
+
+@pytest.mark.parametrize("line", ON_ENGINES)
+def test_a_command_with_an_engine_runs(
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    words = shlex.split(line)
+    if words[0] in ELSEWHERE:
+        pytest.skip(f"{words[0]}: {ELSEWHERE[words[0]]}")
+    if names_readers_own(words):
+        pytest.skip(READERS_OWN)
+    expect_engines(words[words.index("--engine") + 1], request)
+    if "32" in line:
+        words = [word.replace("*32", "*4") for word in words]
+    expect_run(with_options(words, SHORTER[words[0]]), tmp_path, monkeypatch, capsys)

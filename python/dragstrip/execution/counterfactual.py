@@ -1,9 +1,9 @@
 """Runs without the cause that explains a run, such as one without the flow that takes more.
 
 Each is an experiment of its own, written beside the result, so that `dragstrip run` repeats it. It is run on
-the simulator with the seed of the run that it explains, and no recording of it is kept. Its sentence says
-whether the run confirms the cause: whether what the cause explains changes by a tenth, in the direction that
-the cause says.
+the simulator alone, also where the experiment names a second engine, with the seed of the run that it
+explains, and no recording of it is kept. Its sentence says whether the run confirms the cause: whether what
+the cause explains changes by a tenth, in the direction that the cause says.
 """
 
 from __future__ import annotations
@@ -201,7 +201,8 @@ def _trials(experiment: Experiment, line: Json, run: PlannedRun) -> Iterator[_Tr
     finding = line["why"][0]
     alone = {name: [value] for name, value in run.settings.items()}
     try:
-        bare = experiment.changed(
+        simulated = experiment.changed(engine=DEFAULT, engine_options={}, load=[])
+        bare = simulated.changed(
             claims=[], ablations=[], flow_tables=[], repeat=1, seed=run.scenario["seed"], vary=alone
         )
         case = _Case(bare, finding, run, line)
