@@ -1,6 +1,8 @@
 """Atomic writes of files and folders, locks, and errors that name the path.
 
-A file or folder is written as a draft and then renamed, so readers see all of it or nothing.
+A file or folder is written as a draft and then renamed, so readers see all of it or nothing. Two targets of
+a file are no names of an ordinary one: a symbolic link stays, and the file that it leads to is replaced; a
+character device, a FIFO or an open descriptor (/dev/stdout) is written into.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import sys
 import tempfile
 import time
@@ -35,8 +38,8 @@ class NotWrittenError(DragstripError):
 
     def __init__(self, path: Path, error: OSError) -> None:
         self.path, self.error = path, error
-        said = os.strerror(error.errno) if error.errno else str(error)
-        super().__init__(f"{path}: cannot be written: {said}")
+        self.reason = os.strerror(error.errno) if error.errno else str(error)
+        super().__init__(f"{path}: cannot be written: {self.reason}")
 
 
 @contextmanager
@@ -64,10 +67,68 @@ def warn(error: DamagedError) -> None:
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a draft beside `path`, then rename the draft to `path`.
 
-    The draft is synchronised to disk first, so `path` is never partly written, even after a power failure.
-    Raises `NotWrittenError`.
+    The draft is synchronised to disk first, so `path` is never partly written, even after a power failure. A
+    stream (`is_stream`) gets the draft's bytes instead, and of a symbolic link the file that it leads to is
+    replaced. Raises `NotWrittenError`, also for a block device or a socket.
     """
-    _write(path, write, lambda _: path)
+    if is_stream(path):
+        _write_into(path, write)
+        return
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    _write(target, write, lambda _: target)
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a file is written into and not replaced: a character device, a FIFO, a descriptor.
+
+    Raises `NotWrittenError` for a block device and a socket, which no output belongs into, and for a link
+    that leads nowhere in the end.
+    """
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise NotWrittenError(path, error) from error
+    for is_kind, kind in ((stat.S_ISBLK, "block device"), (stat.S_ISSOCK, "socket")):
+        if is_kind(mode):
+            raise NotWrittenError(path, OSError(f"it is a {kind}"))
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+LINKS_MAX = 40
+"""Symbolic links in a row that Linux follows."""
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of this process's descriptor that a path such as /dev/stdout leads to."""
+    for _ in range(LINKS_MAX):
+        folder = os.path.realpath(path.parent)
+        if re.fullmatch(rf"/proc/{os.getpid()}(/task/\d+)?/fd", folder) and path.name.isdecimal():
+            return int(path.name)
+        place = Path(folder, path.name)
+        if not place.is_symlink():
+            return None
+        path = place.parent / place.readlink()
+    return None
+
+
+def _write_into(path: Path, write: Callable[[Path], object]) -> None:
+    """Call `write` with a temporary draft and copy it into a stream."""
+    with scratch("stream") as folder, writing(path):
+        draft = folder / "draft"
+        write(draft)
+        descriptor = _descriptor(path)
+        if descriptor is None:
+            opened = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+        else:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            opened = os.dup(descriptor)  # opened again, a regular file would be written from its beginning
+        with draft.open("rb") as content, os.fdopen(opened, "wb") as stream:
+            shutil.copyfileobj(content, stream)
 
 
 def write_by_hash(folder: Path, ending: str, write: Callable[[Path], object]) -> Path:
@@ -160,7 +221,12 @@ def appearing(folder: Path, reported: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Yield a draft folder, as `appearing` does, and replace an existing `folder` once the block succeeds."""
+    """Yield a draft folder, as `appearing` does, and replace an existing `folder` once the block succeeds.
+
+    Of a symbolic link the folder that it leads to is replaced.
+    """
+    if folder.is_symlink():
+        folder = Path(os.path.realpath(folder))
     with aside(folder) as beside:
         draft = beside / "new"
         draft.mkdir()
@@ -174,7 +240,8 @@ def adding(folder: Path, reported: Path | None = None) -> Iterator[Path]:
     """Yield a draft folder whose entries are in `folder` once the block succeeds: all of them, or none.
 
     `folder` is made if it does not exist; entries with the names of new ones are replaced. Raises
-    `NotWrittenError` about `reported`, or about `folder` if that is None.
+    `NotWrittenError` about `reported`, or about `folder` if that is None. It is also raised about an entry
+    that is there and is neither a file nor a folder: a link, a device or a FIFO stays.
     """
     if not folder.is_dir():
         with appearing(folder, reported) as draft:
@@ -182,9 +249,13 @@ def adding(folder: Path, reported: Path | None = None) -> Iterator[Path]:
         return
     with aside(folder / "new", reported or folder) as draft:
         yield draft
+        entries = sorted(draft.iterdir())
+        for place in (folder / entry.name for entry in entries):
+            if os.path.lexists(place) and (place.is_symlink() or not (place.is_file() or place.is_dir())):
+                raise NotWrittenError(place, OSError("it is a link, a device or a FIFO; remove it first"))
         moved: list[tuple[Path, bool]] = []
         try:
-            for entry in sorted(draft.iterdir()):
+            for entry in entries:
                 place = folder / entry.name
                 moved.append((place, os.path.lexists(place)))
                 move_in(entry, place)
@@ -431,7 +502,13 @@ def expect_folder(option: str, folder: Path) -> None:
 
 def expect_file(option: str, file: Path) -> None:
     """Raise `BadInputError` before any work is done if `file` cannot be written."""
-    if file.is_dir() or not (file.parent.is_dir() and os.access(file.parent, os.W_OK | os.X_OK)):
+    try:
+        stream = is_stream(file)
+    except NotWrittenError as error:
+        raise BadInputError(option, str(file), f"a file ({error.reason})", "command line") from None
+    folder = Path(os.path.realpath(file)).parent
+    writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    if not (stream or (writable and not file.is_dir())):
         raise BadInputError(option, str(file), "a file in a folder that can be written", "command line")
 
 

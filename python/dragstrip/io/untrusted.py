@@ -15,9 +15,9 @@ import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from dragstrip.errors import BadInputError, Raw
 
@@ -412,20 +412,32 @@ def parquet(
 
     expect_file(path, TABLE_MAX, "a table")
     try:
-        with pq.ParquetFile(path) as file:
+        with _arrow_source(path) as source, pq.ParquetFile(source) as file:
             schema, metadata = file.schema_arrow, file.metadata
         wanted = [name for name in (kinds if columns is None else columns) if name in schema.names]
         _expect_table(path, metadata.num_rows, schema, {name: kinds[name] for name in wanted})
         words = [name for name in wanted if kinds[name] == "text"]
-        with pq.ParquetFile(
-            path, metadata=metadata, read_dictionary=words, page_checksum_verification=True
-        ) as file:
+        with (
+            _arrow_source(path) as source,
+            pq.ParquetFile(
+                source, metadata=metadata, read_dictionary=words, page_checksum_verification=True
+            ) as file,
+        ):
             yield file, schema
     except FileNotFoundError as error:
         raise unreadable(path, error) from None
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = f"is not a Parquet table that can be read ({first_line(error)}); expected a Parquet file"
         raise BadInputError("", None, reason, str(path)) from error
+
+
+def _arrow_source(path: Path) -> AbstractContextManager[Path | IO[bytes]]:
+    """Return the path for Arrow to open, or, where its name is not UTF-8, the opened file."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.open("rb")
+    return nullcontext(path)
 
 
 def _expect_table(path: Path, rows: int, schema: pa.Schema, wanted: Mapping[str, str]) -> None:

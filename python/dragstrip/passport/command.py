@@ -159,7 +159,7 @@ def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
     with adding(folder) as draft:
         for name, text in {**texts, **experiments, **copies}.items():
             (draft / Path(name).parent).mkdir(exist_ok=True)
-            (draft / name).write_text(text, encoding="utf-8")
+            (draft / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_junit(found: Mapping[str, Any], file: Path) -> None:

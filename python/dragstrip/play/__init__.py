@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.io.files import write_text
+from dragstrip.io.files import is_stream, write_text
 from dragstrip.io.untrusted import content as content_of
 from dragstrip.io.untrusted import text
 
@@ -63,7 +63,7 @@ def write(file: Path, content: str) -> None:
     Raises `BadInputError` if the file exists and is not a page of the playground, and `DragstripError` if it
     cannot be written.
     """
-    if file.exists() and not _is_ours(file):
+    if file.exists() and not is_stream(file) and not _is_ours(file):
         raise BadInputError("--out", file, "a new file, or an earlier page of the playground", "command line")
     try:
         write_text(file, content)

@@ -17,7 +17,7 @@ from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.io.files import write_json, write_text
+from dragstrip.io.files import is_stream, write_json, write_text
 from dragstrip.publications import hosts
 from dragstrip.publications.distributions import DRAWN, distributions
 from dragstrip.publications.document import Json, grades, reproduced_share
@@ -80,7 +80,7 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
         }
         for experiment in experiments
     ]
-    if catalogue.folder() is None or not page.parent.is_dir():
+    if catalogue.folder() is None or not page.parent.is_dir() or is_stream(page):
         raise BadInputError(
             "--write-docs", str(page), "docs/reference/catalogue.md of a checkout", "command line"
         )

@@ -85,7 +85,7 @@ def write(sources: Sequence[Source], out: Path, figures: Paper = NO_FIGURES) -> 
     )
     page_file = out / "report.html"
     with adding(out, page_file) as draft:
-        (draft / page_file.name).write_text(html, encoding="utf-8")
+        (draft / page_file.name).write_text(html, encoding="utf-8", errors="backslashreplace")
         if figures.endings:
             (draft / "figures").mkdir()
             for figure in made:

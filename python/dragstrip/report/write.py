@@ -73,7 +73,7 @@ def write_report(
     html = page.render(bundle, sections, colours, multiples, beside(bundle))
     page_file = out_dir / "report.html"
     with adding(out_dir, page_file) as draft:
-        (draft / page_file.name).write_text(html, encoding="utf-8")
+        (draft / page_file.name).write_text(html, encoding="utf-8", errors="backslashreplace")
         if figures.endings:
             pictures = draft / "figures"
             (draft / "figures").mkdir()
@@ -154,7 +154,9 @@ def _export_across(setups: Sequence[Setup], multiples: Sequence[Figure], draft: 
 
 def _export_rows(figure: Figure, draft: Path, prefix: str, paper: Paper) -> None:
     if "csv" in paper.endings:
-        (draft / f"{prefix}{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
+        (draft / f"{prefix}{figure.name}.csv").write_text(
+            rows.csv_text(figure), encoding="utf-8", errors="backslashreplace"
+        )
 
 
 def _export(section: page.Section, draft: Path, prefix: str, paper: Paper) -> None:

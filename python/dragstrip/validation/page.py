@@ -30,7 +30,7 @@ def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
     """Write the page into `folder`, which is made if needed, and return the page's file."""
     content = _page(agreement, grid)
     with adding(folder, folder / NAME) as draft:
-        (draft / NAME).write_text(content, encoding="utf-8")
+        (draft / NAME).write_text(content, encoding="utf-8", errors="backslashreplace")
     return folder / NAME
 
 

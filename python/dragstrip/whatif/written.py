@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dragstrip.io import toml
+from dragstrip.io.untrusted import printable
 from dragstrip.whatif import network
 from dragstrip.whatif.verdict import Verdict
 
@@ -11,5 +12,5 @@ def experiment(verdict: Verdict) -> str:
     """Return the text of the experiment: the capture's algorithm and the others, each alone on the path."""
     names = [one.algorithm for one in verdict.predictions] or [verdict.algorithm]
     options = {**verdict.options, **verdict.changed}
-    made = network.experiment(options, names, f"The path of {verdict.flow.file.name}")
+    made = network.experiment(options, names, f"The path of {printable(verdict.flow.file.name)}")
     return toml.written(made.content())
