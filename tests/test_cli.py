@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -406,7 +407,7 @@ def test_sigterm_removes_what_is_temporary(tmp_path: Path) -> None:
         time.sleep(0.05)
     process.terminate()
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + signal.SIGTERM
     assert err.splitlines()[-1] == "error: interrupted"
     assert list(place.iterdir()) == []
 

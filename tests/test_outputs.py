@@ -94,7 +94,10 @@ def test_a_terminal_of_another_encoding(line: str, tmp_path: Path) -> None:
     assert (status, err) == (0, "")
 
 
-def test_a_long_second_speaks_and_can_be_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_long_second_speaks_and_can_be_interrupted(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
     long = ["40s" if word == "1s" else word for word in RUN]
     process = start([*long, "--no-report", "--flows", "30000"], tmp_path)
     assert process.stderr is not None
@@ -102,9 +105,9 @@ def test_a_long_second_speaks_and_can_be_interrupted(tmp_path: Path) -> None:
     while "simulated seconds" not in said and (line := process.stderr.readline()):
         said += line
     assert "simulated seconds ..." in said
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=120)
-    assert (process.returncode, err.splitlines()[-1]) == (130, "error: interrupted")
+    assert (process.returncode, err.splitlines()[-1]) == (status, "error: interrupted")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,6 +147,44 @@ def test_how_far_long_runs_have_come_is_told_without_exponents() -> None:
     lines.messages.close()
     lines.advanced(0, 1_440_000_000_000)
     assert lines._running() == "[0/1] 1\u2009440 of 6\u2009480 simulated seconds ..."
+
+
+KILLED = (
+    "import os, pathlib\n"
+    "written = pathlib.Path.write_text\n"
+    "def killing(path, *words, **more):\n"
+    "    if path.name == 'report.html': os.kill(os.getpid(), 9)\n"
+    "    return written(path, *words, **more)\n"
+    "pathlib.Path.write_text = killing\n"
+)
+"""What kills the process while it draws the report."""
+
+
+def test_a_report_completes_a_run_that_was_killed_while_drawing_it(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-P", "-c", KILLED + CHILD, *RUN], cwd=tmp_path, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    out = tmp_path / "out"
+    before = {file.name for file in out.iterdir()}
+    assert {"PARTIAL", "result.json"} < before
+    assert any(name.endswith(".partial") for name in before)
+    status, err = ended(["report", "out"], tmp_path)
+    assert (status, err) == (0, "")
+    after = {file.name for file in out.iterdir()}
+    assert after == {"SHA256SUMS", "experiment.json", "report.html", "result.json", "runs"}
+
+
+def test_runs_that_stand_still_are_told_with_what_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = compare(["reno"], rate="10mbit", rtt="40ms", queue="1bdp", duration="60s")
+    lines = _Lines(plan(described).runs)
+    lines.messages.close()
+    lines.advanced(0, 1_000_000_000)
+    assert lines._running() == "[0/1] 1 of 60 simulated seconds ..."
+    lines.moved_at -= 31
+    lines.advanced(0, 1_000_000_000)
+    said = "[0/1] 1 of 60 simulated seconds ... (no progress for 31 s: an endless loop? --time-limit ends such a run)"
+    assert lines._running() == said
+    lines.advanced(0, 2_000_000_000)
+    assert lines._running() == "[0/1] 2 of 60 simulated seconds ..."
 
 
 def test_whoever_locks_a_file_that_has_just_been_removed_is_refused(

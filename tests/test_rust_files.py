@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -302,6 +303,25 @@ class TestCompiled:
             assert f"--program my_cc.rs my-cc:fault={fault} " in f"{row['replay']} "
             assert row["baselines"]["reno"]["value"] is not None
         assert any(said in row["failure"] for row in failed)
+
+    @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_an_endless_loop_ends_at_the_first_signal(
+        self, number: signal.Signals, status: int, tmp_path: Path
+    ) -> None:
+        """It was on a thread of this process, which nothing ends."""
+        faulty(tmp_path)
+        words = ["compare", *self.PATH, "my_cc.rs:fault=5", "--out", "out"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dragstrip", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None
+        said = ""
+        while "simulated seconds" not in said and (line := process.stderr.readline()):
+            said += line
+        process.send_signal(number)
+        _, err = process.communicate(timeout=10)
+        assert (process.returncode, err.splitlines()[-1]) == (status, "error: interrupted")
+        assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize("fault", [3, 4])
     def test_no_window_is_too_small_or_too_large_for_a_verdict(self, tmp_path: Path, fault: int) -> None:

@@ -238,8 +238,9 @@ def test_the_report_is_written_again_from_the_store(sweep: Command, tmp_path: Pa
     assert digest(tmp_path / "out") == before
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_lets_running_runs_end_and_says_how_to_go_on(
-    experiment: Path, sweep: Command, tmp_path: Path
+    number: signal.Signals, status: int, experiment: Path, sweep: Command, tmp_path: Path
 ) -> None:
     words = [*AXES, "--repeat", "200", "--no-report"]
     process = subprocess.Popen(
@@ -249,9 +250,9 @@ def test_ctrl_c_lets_running_runs_end_and_says_how_to_go_on(
     until = time.monotonic() + 60
     while not list((tmp_path / "out" / "store").glob("*.parquet")) and time.monotonic() < until:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said, _ = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == status
     found = re.search(r"To resume: dragstrip (.*)", said)
     assert found
     assert "--out out" in found[1]

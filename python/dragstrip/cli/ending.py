@@ -7,7 +7,8 @@
 | 2 | something that the user can write differently |
 | 3 | a kept find is worse than recorded (`attack --check`) |
 | 70 | a fault of Dragstrip (EX_SOFTWARE of sysexits.h) |
-| 130 | interrupted: Ctrl-C, or SIGTERM, which counts as that |
+| 130 | interrupted by Ctrl-C (SIGINT) |
+| 143 | interrupted by SIGTERM |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any, NoReturn, TextIO
 import typer
 
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Note, of_system
+from dragstrip.io import interruption
 from dragstrip.io.untrusted import one_line
 
 FAILED = 1
@@ -45,7 +47,7 @@ def run(program: Callable[[], object]) -> NoReturn:
     outputs = _outputs()
     with contextlib.suppress(ValueError):  # not in the main thread
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # what is temporary is removed on the way out
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, interruption.interrupt)
     try:
         _refuse_empty(sys.argv[1:])
         with warnings.catch_warnings():
@@ -66,7 +68,7 @@ def run(program: Callable[[], object]) -> NoReturn:
     except DragstripError as error:
         _fail(str(error), _status(error.__cause__))
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", INTERRUPTED)
+        _fail("interrupted", interruption.status())
     except OSError as error:
         _fail(of_system(error), _status(error))
     except MemoryError:
@@ -83,8 +85,8 @@ def run(program: Callable[[], object]) -> NoReturn:
         if type(error).__name__ != "PanicException":  # PyO3's, of a call that no engine makes
             raise
         _fail(f"a fault in dragstrip's core: {error} (please report it)", FAULT)
-    if status == INTERRUPTED:  # Typer's own way to tell of Ctrl-C
-        _fail("interrupted", INTERRUPTED)
+    if status == INTERRUPTED:  # Typer's own way to tell of a KeyboardInterrupt
+        _fail("interrupted", interruption.status())
     for output in outputs:
         if output.failure is not None:
             unread = output.failure.errno in (errno.EPIPE, errno.EBADF)

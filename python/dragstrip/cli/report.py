@@ -63,7 +63,7 @@ def report(
 
 def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> None:
     """Write the page of a run or a sweep again."""
-    from dragstrip.execution.runner import write_report
+    from dragstrip.execution.runner import completed, write_report
     from dragstrip.io import checksums
     from dragstrip.io.progress import progress
     from dragstrip.recording import read
@@ -86,7 +86,8 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
         bundle = load(folder)
         for run in bundle.runs:
             read(run.recording.folder)
-        written = write_report(folder, wanted, bundle)
+        with completed(folder):
+            written = write_report(folder, wanted, bundle)
     if as_json:
         print_json({"report": str(written), "result": checksums.read_json(folder, "result.json")})
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -12,6 +13,9 @@ from dragstrip.io.progress import ProgressMessages, say
 from dragstrip.io.terminal import Terminal
 from dragstrip.pool import Outcome, Watcher
 from dragstrip.results.standings import quantity
+
+STALLED_S = 30.0
+"""Seconds without progress after which that is said."""
 
 
 @contextmanager
@@ -64,6 +68,7 @@ class _Lines(_Quiet):
         real = any(named(run.engine).real_time for run in runs)
         self.unit = "seconds" if real else "simulated seconds"
         self.speed = Speed()
+        self.moved_at = time.monotonic()
         self.messages = ProgressMessages()
         self.messages.doing(lambda: "checking what is to run ...")
 
@@ -78,14 +83,24 @@ class _Lines(_Quiet):
     def _running(self) -> str:
         reached, runs = sum(self.reached), len(self.runs)
         times = f"{quantity.digits(reached)} of {quantity.digits(self.total)} {self.unit}"
-        return f"[{self.done}/{runs}] {times}{self.speed.words()} ..."
+        return f"[{self.done}/{runs}] {times}{self.speed.words()} ...{self._stalled()}"
+
+    def _stalled(self) -> str:
+        """Return a remark on runs that have stood still for long."""
+        still_s = time.monotonic() - self.moved_at
+        if still_s < STALLED_S:
+            return ""
+        return f" (no progress for {still_s:.0f} s: an endless loop? --time-limit ends such a run)"
 
     def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
+        if self.reached[index] != now_ns / 1e9:
+            self.moved_at = time.monotonic()
         self.reached[index] = now_ns / 1e9
         self.speed.arrived(index, now_ns, arrived_bytes)
 
     def finished(self, index: int, outcome: Outcome) -> None:
         self.done += 1
+        self.moved_at = time.monotonic()
         self.reached[index] = self.runs[index].scenario["duration_ns"] / 1e9
         # Why it failed is said once, at the end.
         ending = "done" if outcome.summary is not None else "failed"

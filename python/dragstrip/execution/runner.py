@@ -398,6 +398,20 @@ def write_report(out: Path, figures: Paper = NO_FIGURES, bundle: Bundle | None =
         raise NotWrittenError(out / "report.html", error) from error
 
 
+@contextlib.contextmanager
+def completed(out: Path) -> Iterator[None]:
+    """Complete a run that was killed behind its result: what the block writes is all that is missing.
+
+    Drafts that dead processes left are removed, and `PARTIAL` once the block succeeds. A run that still
+    writes there keeps its mark.
+    """
+    remove_drafts(out)
+    yield
+    if (out / PARTIAL).exists() and not is_held(out / PARTIAL):
+        with writing(out / PARTIAL):
+            (out / PARTIAL).unlink()
+
+
 def _beside(bundle: Bundle) -> Markup | None:
     """Return the section that overlays two engines' runs, or None if all runs are of one engine."""
     if len({run.engine for run in bundle.runs}) < 2:

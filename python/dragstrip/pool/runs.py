@@ -138,7 +138,10 @@ def run_all(
 
     An exception, such as Ctrl-C, ends all runs before it propagates.
     """
-    here = limits == UNLIMITED and _short(tasks)  # a thread cannot be ended
+    from dragstrip.recording import core_build  # with Arrow
+
+    # A thread cannot be ended, and an algorithm in Rust of the user's may loop for ever.
+    here = limits == UNLIMITED and _short(tasks) and not core_build.algorithm_files()
     each = worker_count(workers, len(tasks))
     cores_each = max(1, worker_count(workers, cores()) // each)
     orders = [task.order(at, here, cores_each) for at, task in enumerate(tasks)]

@@ -19,6 +19,7 @@ from typing import Any
 from dragstrip.engines import named
 from dragstrip.engines.capture import Asked
 from dragstrip.errors import DragstripError
+from dragstrip.io import interruption
 from dragstrip.pool.local import Event, Place
 from dragstrip.pool.work import FAILED, OK, REBUILT, UNWRITTEN, Order
 from dragstrip.sweep.build import build_of
@@ -161,7 +162,8 @@ class Coordinator:
         SIGTERM counts as Ctrl-C, because job systems send it.
         """
 
-        def stop(_signal: int, _frame: FrameType | None) -> None:
+        def stop(number: int, _frame: FrameType | None) -> None:
+            interruption.note(number)
             if self.stopping:
                 raise KeyboardInterrupt
             self.stopping = True
