@@ -62,7 +62,8 @@ function instant({ picture, cursor }: LensProps): number {
 /** Asks for the packets around an instant where they are not there yet. */
 function want(props: LensProps, t: number) {
   const { picture, latest, tell } = props;
-  if (!picture.done || (picture.packets > QUICK_PACKETS && !wanted.value)) return;
+  // The picture of the race before stays until the next one's comes: no packets are asked for by it.
+  if (!picture.done || picture.id !== latest() || (picture.packets > QUICK_PACKETS && !wanted.value)) return;
   const rtt = rttOf(picture);
   const ahead = rtt * Math.max(1, playing.value ? speed.value : 1);
   const have = packets.value;

@@ -56,6 +56,17 @@ def test_it_shows_the_packets_of_the_cursors_instant(browser: Browser) -> None:
     page.close()
 
 
+def test_another_race_takes_the_place_of_the_one_before(browser: Browser) -> None:
+    """Packets were asked for by the old picture, under the new race's number, and never came."""
+    page = opened(browser)
+    page.value("document.querySelector('details.programs').open = true")
+    press(page, "my-bbr")
+    page.wait_for(lambda: "my-bbr" in text(page, ".sentence"))
+    page.wait_for(lambda: re.search(r"my-bbr \d+", text(page, WORDS)))
+    assert page.complaints() == []
+    page.close()
+
+
 def test_it_plays_pauses_and_steps(browser: Browser) -> None:
     page = opened(browser)
     before = text(page, WORDS)

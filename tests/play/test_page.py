@@ -90,6 +90,18 @@ def test_its_hash_and_its_sentence_are_the_command_lines(browser: Browser, tmp_p
     page.close()
 
 
+def test_a_resized_page_keeps_the_sentence_and_the_table(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    settled(page)
+    shown = "[document.querySelector('.sentence').textContent, document.querySelector('.table').innerHTML]"
+    canvas = "document.querySelector('.lens canvas').width"
+    before, width = page.value(shown), page.value(canvas)
+    page.ask("Emulation.setDeviceMetricsOverride", width=700, height=900, deviceScaleFactor=1, mobile=False)
+    page.wait_for(lambda: page.value(canvas) != width)
+    assert page.value(shown) == before
+    page.close()
+
+
 def test_no_picture_is_stale_after_a_thousand_moves(browser: Browser) -> None:
     page = browser.page(PAGE)
     before, sentence = settled(page), page.value(SENTENCE)
