@@ -20,14 +20,14 @@ import numpy as np
 FRAME = (
     bytes(12) + b"\x08\x00" + struct.pack(">BBHHHBBH", 0x45, 0, 40, 0, 0x4000, 64, 6, 0)
     + bytes([10, 0, 0, 1, 192, 168, 0, 1])
-    + struct.pack(">HHIIBBHHH", 1, 80, 0, 0, 5 << 4, 2, 500, 0, 0)
+    + struct.pack(">HHIIBBHHH", 1, 80, 0, 0, 5 << 4, 16, 500, 0, 0)
 )  # fmt: skip
 SOURCE, PORT = 16 + 26, 16 + 34
 PIECE = 1 << 20
 
 
 def write(path: Path, connections: int) -> None:
-    """SYNs a microsecond apart, each from another address or port."""
+    """ACKs a microsecond apart, each from another address or port."""
     with path.open("wb") as file:
         file.write(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1))
         record = struct.pack("<IIII", 0, 0, len(FRAME), len(FRAME)) + FRAME

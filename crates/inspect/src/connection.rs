@@ -1,11 +1,18 @@
 //! A connection as one capture shows it: two directions, the handshake, and where the capture stands.
 
+use crate::feedback::{Feedback, ace};
+use crate::full::{Ballot, FullSize};
 use crate::half::{ACK, ETHERNETS, FIN, Half, Kind, PSH, RST, SYN, Sample};
 use crate::labels::Labels;
 use crate::limits::{Limits, Sending};
 use crate::quantiles::Quantiles;
-use dragstrip_capture::read::Packet;
+use dragstrip_capture::read::{Layers, Packet};
 use std::collections::{BTreeMap, VecDeque};
+
+/// ECE, CWR and AE of a header's flags.
+const ECE: u16 = 64;
+const CWR: u16 = 128;
+const AE: u16 = 256;
 
 /// Copies of a frame that a mirror port or an interface `any` gives come within this where nothing else tells them from data sent again,
 /// nanoseconds.
@@ -58,10 +65,51 @@ pub struct Direction {
     syn_cut: bool,
     syn: Option<i64>,
     syn_flags: Option<u16>,
+    /// A SYN offered accurate ECN.
+    accurate: bool,
+    /// SYNs or SYN-ACKs, and of these, sent again.
+    pub syns: Syns,
+    /// RSTs.
+    pub resets: u64,
+    /// Something other than SYN and RST was sent.
+    pub past_opening: bool,
+    /// The Multipath TCP option's subtype in the SYN, and in another segment.
+    pub mptcp: [Option<u8>; 2],
+    /// The Fast Open option in the SYN: bytes of its cookie.
+    pub fast_open: Option<u8>,
+    /// Bytes of data in the SYN.
+    pub syn_bytes: u32,
+    /// Marks reported to this direction by accurate ECN.
+    pub feedback: Feedback,
+    /// Those that the last packet reported.
+    pub newly_marked: u64,
+    full_size: FullSize,
     backward_last_ns: Option<i64>,
     /// When the next state is to be recorded.
     pub state_due_ns: i64,
     recent: Recent,
+}
+
+/// Segments that open a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Syns {
+    /// All of them.
+    pub total: u64,
+    /// With the first one's sequence number.
+    pub again: u64,
+    /// The first one's time.
+    pub first_ns: i64,
+    /// The last one's.
+    pub last_ns: i64,
+}
+
+/// How a receiver reports CE marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    /// By the flag ECE (RFC 3168 §6.1).
+    Classic,
+    /// By counters (RFC 9768).
+    Accurate,
 }
 
 /// The last packets of a direction, by what they are.
@@ -94,6 +142,14 @@ pub struct Connection {
     pub reset: bool,
     /// First packet.
     pub first_ns: i64,
+    /// Last packet.
+    last_ns: i64,
+    /// What its last packet was carried in.
+    pub layers: Layers,
+    /// Both ends agreed on accurate ECN, or a segment beyond the handshake shows it.
+    pub accurate: bool,
+    /// The data in the SYN were acknowledged with it.
+    pub syn_accepted: Option<bool>,
     /// What others call the packets, if that is wanted.
     pub labels: Option<Box<Labels>>,
 }
@@ -135,11 +191,19 @@ impl Connection {
             return Taken::Copy;
         }
         self.reset |= packet.flags & RST != 0;
+        self.last_ns = packet.time_ns;
+        self.layers = packet.layers;
         self.handshake(packet, side);
         let path_ns = self.path_ns(side);
         let [first, second] = &mut self.sides;
         let (own, other) = if side == 0 { (first, second) } else { (second, first) };
         own.note_header(packet);
+        // Classic ECN has no use for AE; who sends it counts.
+        self.accurate |= packet.flags & (SYN | AE) == AE && own.syn_flags.is_none();
+        if packet.flags & RST != 0 {
+            own.half.open_window(packet.time_ns);
+            other.half.open_window(packet.time_ns);
+        }
         let outstanding = own.half.outstanding();
         let kind = own.half.sent(packet, path_ns);
         if packet.payload > 0 {
@@ -150,8 +214,15 @@ impl Connection {
             }
         }
         own.half.stamp(packet);
-        let acked = other.half.acked;
+        let (acked, delivered) = (other.half.acked, other.half.delivered());
         let sample = other.half.answered(packet);
+        let new_bytes = other.half.delivered() - delivered;
+        other.newly_marked = if self.accurate && new_bytes > 0 && packet.flags & SYN == 0 {
+            let full = other.full(packet.stamps.is_some());
+            other.feedback.take(packet, new_bytes, full)
+        } else {
+            0
+        };
         if let Some(sample) = sample {
             other.note_sample(sample);
         }
@@ -170,6 +241,7 @@ impl Connection {
         if packet.flags & SYN != 0 {
             self.clean_opening =
                 self.sides[side].syn.is_none() && (packet.flags & ACK == 0 || self.clean_opening);
+            self.open(packet, side);
             let own = &mut self.sides[side];
             own.syn = Some(packet.time_ns);
             own.syn_flags = Some(packet.flags);
@@ -185,6 +257,41 @@ impl Connection {
             && self.sides[1 - side].syn_flags.is_some_and(|flags| flags & ACK != 0)
         {
             self.third_ns = Some(packet.time_ns);
+        }
+    }
+
+    /// What a SYN or SYN-ACK carries besides what both ends agree on.
+    fn open(&mut self, packet: &Packet, side: usize) {
+        const ASKS: u8 = 7;
+        let answers = packet.flags & ACK != 0;
+        let own = &mut self.sides[side];
+        let Syns { total, again, first_ns, .. } = own.syns;
+        own.syns = Syns {
+            total: total + 1,
+            again: again + u64::from(own.half.is_first(packet.seq)),
+            first_ns: if total == 0 { packet.time_ns } else { first_ns },
+            last_ns: packet.time_ns,
+        };
+        own.accurate |= !answers && ace(packet.flags) == ASKS;
+        own.mptcp[0] = own.mptcp[0].or(packet.mptcp);
+        own.fast_open = own.fast_open.or(packet.fast_open);
+        own.syn_bytes = own.syn_bytes.max(packet.payload);
+        if !answers {
+            return;
+        }
+        let opener = &self.sides[1 - side];
+        // Of the answers only these are of a server that counts (RFC 9768 §3.1.2, table 2).
+        if opener.accurate && matches!(ace(packet.flags), 2 | 3 | 4 | 6) {
+            self.accurate = true;
+        }
+        if let (Some(first), true) = (opener.half.opened_at(), opener.syn_bytes > 0) {
+            let end = first.wrapping_add(1).wrapping_add(opener.syn_bytes);
+            self.syn_accepted = Some(packet.ack == end);
+        }
+        if self.accurate && self.sides[side].syns.total == 1 {
+            for side in &mut self.sides {
+                side.feedback = Feedback::begin();
+            }
         }
     }
 
@@ -268,10 +375,9 @@ impl Connection {
 
     /// Whether both ends agreed on ECN; `None` without the handshake and without a mark.
     pub fn ecn(&self) -> Option<bool> {
-        const ECE: u16 = 64;
-        const CWR: u16 = 128;
-        const AE: u16 = 256;
-        if self.sides.iter().any(|side| side.ecn[1..].iter().any(|count| *count > 0)) {
+        if self.accurate
+            || self.sides.iter().any(|side| side.ecn[1..].iter().any(|count| *count > 0))
+        {
             return Some(true);
         }
         let flags = |acks: bool| {
@@ -285,18 +391,44 @@ impl Connection {
         Some(asked & (ECE | CWR) == ECE | CWR && said != 0 && said != ECE | CWR | AE)
     }
 
+    /// How marks are reported, if both ends agreed on ECN.
+    pub fn echo(&self) -> Option<Echo> {
+        if self.accurate {
+            return Some(Echo::Accurate);
+        }
+        (self.ecn() == Some(true)).then_some(Echo::Classic)
+    }
+
+    /// The end that opened the connection without an answer: nothing, or only RST came back.
+    pub fn unanswered(&self) -> Option<(usize, bool)> {
+        let opener = self.sides.iter().position(|side| {
+            side.syn_flags.is_some_and(|flags| flags & ACK == 0) && !side.past_opening
+        })?;
+        let peer = &self.sides[1 - opener];
+        (peer.syns.total == 0 && !peer.past_opening).then_some((opener, peer.resets > 0))
+    }
+
     /// The last moment of a direction.
     pub fn end(&mut self, side: usize) {
+        let last_ns = self.last_ns;
         let own = &mut self.sides[side];
+        own.half.open_window(last_ns);
         let closed = own.half.closed();
         own.limits.end(own.last_ns, closed);
     }
 }
 
 impl Direction {
+    /// Whether it answers the other's SYN; `None` without a SYN of its own.
+    pub fn answers(&self) -> Option<bool> {
+        self.syn_flags.map(|flags| flags & ACK != 0)
+    }
+
     fn note_header(&mut self, packet: &Packet) {
-        const ECE: u16 = 64;
+        self.resets += u64::from(packet.flags & RST != 0);
         if packet.flags & SYN == 0 {
+            self.past_opening |= packet.flags & RST == 0;
+            self.mptcp[1] = self.mptcp[1].or(packet.mptcp);
             self.ecn[usize::from(packet.ecn)] += 1;
             self.ece += u64::from(packet.flags & ECE != 0);
         }
@@ -310,7 +442,16 @@ impl Direction {
         if kind == Kind::Probe {
             return;
         }
-        let full = self.full(packet.stamps.is_some());
+        let stamped = packet.stamps.is_some();
+        if kind == Kind::New {
+            self.full_size.note(&Ballot {
+                payload: packet.payload,
+                pushed: packet.flags & (PSH | FIN) != 0,
+                released: outstanding > 0 && self.limits.releases(packet.time_ns),
+                allowed: self.allowed(stamped),
+            });
+        }
+        let full = self.full(stamped);
         let room = self.half.edge.map(|edge| edge - self.half.next);
         self.limits.sent(&Sending {
             at: packet.time_ns,
@@ -324,8 +465,13 @@ impl Direction {
         });
     }
 
-    /// The data of a full segment: the MSS without the room of the time stamps, or the longest seen.
+    /// The data of a full segment, as far as it shows.
     fn full(&self, stamped: bool) -> u32 {
+        self.full_size.of(self.allowed(stamped))
+    }
+
+    /// The data that a segment may have: the MSS without the room of the time stamps, or the longest seen.
+    fn allowed(&self, stamped: bool) -> u32 {
         let options = if stamped { 12 } else { 0 };
         let said = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
         said.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
@@ -384,7 +530,7 @@ impl Recent {
 }
 
 /// What a router and a capture leave as it is.
-fn fingerprint(packet: &Packet) -> u64 {
+pub fn fingerprint(packet: &Packet) -> u64 {
     let (value, echo) = packet.stamps.unwrap_or_default();
     let words = [
         u64::from(packet.seq) << 32 | u64::from(packet.ack),

@@ -93,6 +93,14 @@ pub struct Half {
     /// The right edge that was offered for this direction's data.
     pub edge: Option<i64>,
     window_closed: bool,
+    /// Since when, while data could still come.
+    closed_since: Option<i64>,
+    /// For how long the offered window was closed, nanoseconds.
+    pub closed_ns: i64,
+    /// The first position.
+    base: i64,
+    /// FINs without data that were sent before.
+    pub fin_again: u64,
     repeats: u32,
     /// Data beyond this were not yet sent when recovery began.
     recover: i64,
@@ -126,9 +134,10 @@ impl Half {
         let start = self.position(packet.seq) + i64::from(opening);
         let end = start + i64::from(packet.payload);
         if fresh {
-            (self.next, self.shown, self.acked) = (start, start, start);
+            (self.next, self.shown, self.acked, self.base) = (start, start, start, start);
         }
         if packet.flags & FIN != 0 {
+            self.fin_again += u64::from(packet.payload == 0 && self.fin == Some(end));
             self.fin = Some(end);
         }
         if packet.payload == 0 {
@@ -269,7 +278,7 @@ impl Half {
         let fresh = self.reference.is_none();
         let mut ack = self.position(packet.ack);
         if fresh {
-            (self.next, self.shown, self.acked) = (ack, ack, ack);
+            (self.next, self.shown, self.acked, self.base) = (ack, ack, ack, ack);
         }
         if self.fin.is_some_and(|fin| ack == fin + 1) {
             ack -= 1;
@@ -337,6 +346,11 @@ impl Half {
         let opening = packet.flags & SYN != 0;
         if packet.flags & RST == 0 {
             self.window_closed = packet.window == 0 && !opening;
+            match (self.closed_since, self.window_closed && !self.closed()) {
+                (None, true) => self.closed_since = Some(packet.time_ns),
+                (Some(_), false) => self.open_window(packet.time_ns),
+                _ => {}
+            }
             let scale = if opening { Some(0) } else { self.scale };
             self.edge = scale.map(|scale| ack + (i64::from(packet.window) << scale));
         }
@@ -345,6 +359,23 @@ impl Half {
         } else if packet.payload == 0 && ack == self.acked && ack < self.next && !opening {
             self.repeats += 1;
         }
+    }
+
+    /// The window is closed no longer, or it does not matter any more.
+    pub fn open_window(&mut self, at: i64) {
+        if let Some(since) = self.closed_since.take() {
+            self.closed_ns += at - since;
+        }
+    }
+
+    /// Bytes acknowledged since the beginning.
+    pub fn acked_bytes(&self) -> u64 {
+        (self.acked - self.base).max(0).cast_unsigned()
+    }
+
+    /// The first sequence number, of a direction that was opened in the capture.
+    pub fn opened_at(&self) -> Option<u32> {
+        self.opened_at
     }
 
     /// What is acknowledged and was not seen.

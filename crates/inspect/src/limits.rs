@@ -97,6 +97,11 @@ impl Limits {
         Limit::Cwnd
     }
 
+    /// Whether an acknowledgement so shortly before lets a segment go.
+    pub fn releases(&self, at: i64) -> bool {
+        self.acked.is_some_and(|acked| at - acked <= REACTION_NS)
+    }
+
     /// Data were acknowledged.
     pub fn acknowledged(&mut self, at: i64) {
         self.acked = Some(at);
@@ -116,7 +121,15 @@ impl Limits {
     /// The last moment of the flow; `closed`: the sender had no more data.
     pub fn end(&mut self, at: i64, closed: bool) {
         if let Some(last) = self.last.take() {
-            let limit = if closed || last.ended_short { Limit::Application } else { Limit::Cwnd };
+            let limit = if closed {
+                Limit::Application
+            } else if last.at_edge && last.opened_at.is_none() {
+                Limit::Receiver
+            } else if last.ended_short {
+                Limit::Application
+            } else {
+                Limit::Cwnd
+            };
             self.spend(last.at, at, limit);
         }
     }

@@ -10,7 +10,10 @@ const SACK: u8 = 16;
 const TURNED: u8 = 32;
 const CUT: u8 = 64;
 
-/// A packet without its addresses, ports and SACK blocks.
+/// No option: a subtype has four bits, a cookie at most 38 bytes.
+const NONE: u8 = 255;
+
+/// A packet without its addresses, ports, layers and SACK blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Lone {
     time_ns: i64,
@@ -28,6 +31,10 @@ pub struct Lone {
     ecn: u8,
     scale: u8,
     bits: u8,
+    /// [`NONE`] without the option.
+    mptcp: u8,
+    /// [`NONE`] without the option.
+    fast_open: u8,
 }
 
 impl Lone {
@@ -56,6 +63,8 @@ impl Lone {
                 | bit(packet.sack_permitted, SACK)
                 | bit(packet.options_cut, CUT)
                 | bit(turned, TURNED),
+            mptcp: packet.mptcp.unwrap_or(NONE),
+            fast_open: packet.fast_open.unwrap_or(NONE),
         }
     }
 
@@ -78,6 +87,8 @@ impl Lone {
             window_scale: has(HAS_SCALE).then_some(self.scale),
             sack_permitted: has(SACK),
             options_cut: has(CUT),
+            mptcp: Some(self.mptcp).filter(|subtype| *subtype != NONE),
+            fast_open: Some(self.fast_open).filter(|cookie| *cookie != NONE),
             ..Packet::default()
         };
         (packet, has(TURNED), usize::from(self.file))

@@ -1,16 +1,19 @@
 //! What an inspection says: files, flows, and what stands beside them.
 
 use crate::between::{Between, BetweenSaid, Rtt};
-use crate::connection::{Connection, Direction, Place};
+use crate::connection::{Connection, Direction, Echo, Place};
 use crate::labels::{Event, Others};
 use crate::limits::{Limit, Slice};
 use crate::quantiles::Quantiles;
+use crate::rest::{self, Attempts, OtherRow, QuicRow, Unopened};
 use crate::rows;
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
 use crate::verdicts::{Judged, Tally};
 use dragstrip_capture::read::Address;
 use serde::Serialize;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The version of the document.
@@ -56,6 +59,14 @@ pub struct Inspected {
     /// Data segments that are not new, where labels are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// Connections that nobody answered.
+    pub unanswered: Vec<Attempts>,
+    /// Connections that were answered by RST.
+    pub refused: Vec<Attempts>,
+    /// QUIC's connections.
+    pub quic: Vec<QuicRow>,
+    /// What is not TCP, by protocol and port, QUIC too.
+    pub other: Vec<OtherRow>,
     /// What else there was: connections without data, packets that could not be read.
     pub notes: Vec<String>,
 }
@@ -75,6 +86,8 @@ pub struct FileSaid {
     pub disorder: u64,
     /// Times that the capturing clock was set back.
     pub clock_steps: u64,
+    /// Packets left out because the file holds them twice, with the same stamps: it was appended to itself.
+    pub repeated: u64,
 }
 
 /// A flow: the data of one direction of a connection.
@@ -88,7 +101,7 @@ pub struct FlowSaid {
     pub bytes: u64,
     /// From the connection's first packet to the last data or their acknowledgement.
     pub duration_s: f64,
-    /// Bytes over duration.
+    /// Bytes over duration; at the sender, acknowledged bytes.
     pub goodput_bps: f64,
     /// Round trips.
     pub rtt_ms: Rtt,
@@ -98,10 +111,29 @@ pub struct FlowSaid {
     pub retransmissions: Tally,
     /// Of these, overtaken on the way.
     pub reordered: u64,
+    /// SYNs of the connection that repeat an earlier one.
+    pub syn_retransmissions: u64,
+    /// SYN-ACKs of the connection that repeat an earlier one.
+    pub syn_ack_retransmissions: u64,
+    /// FINs of the connection, of both ends and without data, that repeat an earlier one.
+    pub fin_retransmissions: u64,
     /// Seconds by what limited the sender.
     pub limited_s: Limited,
+    /// Seconds for which the receiver's window was closed.
+    pub closed_s: f64,
     /// Both ends agreed on ECN; null if the capture does not say.
     pub ecn: Option<bool>,
+    /// How the receiver reports marks: `classic` (RFC 3168) or `accurate` (RFC 9768); null without ECN.
+    pub ecn_feedback: Option<&'static str>,
+    /// What it reported: marked packets by accurate ECN's counters; acknowledgements with ECE by classic ECN.
+    pub marks_reported: u64,
+    /// Multipath TCP (RFC 8684): an `initial` subflow, one that has `joined`, `offered` and not agreed on, or a `subflow` of
+    /// which the handshake is not in the capture; null without.
+    pub mptcp: Option<&'static str>,
+    /// TCP Fast Open (RFC 7413); null without.
+    pub fast_open: Option<FastOpen>,
+    /// What the segments were carried in: tunnels, and tags of the line other than one VLAN tag; null without.
+    pub encapsulation: Option<String>,
     /// Which file it is measured in, from 0.
     pub file: usize,
     /// Where that capture stands for this flow: at the sender, the receiver or between.
@@ -111,6 +143,17 @@ pub struct FlowSaid {
     /// What others say, where that is asked for.
     #[serde(flatten)]
     pub others: Option<Others>,
+}
+
+/// TCP Fast Open in a handshake.
+#[derive(Debug, Serialize)]
+pub struct FastOpen {
+    /// The client asked for a cookie (`requested`) or had one (`sent`).
+    pub cookie: &'static str,
+    /// Bytes of data in the SYN.
+    pub bytes: u32,
+    /// The SYN-ACK acknowledged them; null without data or SYN-ACK.
+    pub accepted: Option<bool>,
 }
 
 /// Seconds by limit.
@@ -134,32 +177,44 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
         flows: Vec::new(),
         between: Vec::new(),
         events: Vec::new(),
+        unopened: Unopened::default(),
+        carried: BTreeMap::new(),
         lone: 0,
         silent: 0,
+        twice: 0,
     };
+    let twins = twins(&flows);
     for (number, (key, flow)) in flows.into_entries().enumerate() {
         match flow {
-            Flow::Lone(_) => said.lone += 1,
+            Flow::Lone(lone) => {
+                said.lone += u64::from(!said.unopened.take_lone(files, &key, &lone));
+            }
             Flow::Passed => {}
+            Flow::Followed(_) if twins.contains(&number) => said.twice += 1,
             Flow::Followed(followed) => said.connection(number, &key, *followed),
         }
     }
     let notes = said.notes(passed);
-    let files = files.iter().zip(&said.missing).map(|(file, missing)| FileSaid {
+    let rows = files.iter().zip(&said.missing).map(|(file, missing)| FileSaid {
         path: String::new(),
         packets: file.counts().packets,
         missing: *missing,
         duplicates: file.duplicates,
         disorder: file.order.disorder,
         clock_steps: file.order.steps,
+        repeated: file.order.repeated,
     });
     let inspected = Inspected {
         version: VERSION,
         origin_ns: said.shown.iter().map(|flow| flow.times[0]).min().unwrap_or(0),
-        files: files.collect(),
+        files: rows.collect(),
         flows: said.flows,
         between: said.between,
         events: said.events,
+        unanswered: said.unopened.unanswered,
+        refused: said.unopened.refused,
+        quic: rest::quic(files),
+        other: rest::other(files),
         notes,
     };
     (inspected, said.shown)
@@ -173,9 +228,55 @@ struct Said<'a> {
     flows: Vec<FlowSaid>,
     between: Vec<BetweenSaid>,
     events: Vec<Event>,
+    unopened: Unopened,
+    /// Connections by what they were carried in.
+    carried: BTreeMap<String, u64>,
     lone: u64,
     silent: u64,
+    /// Connections that are there inside a tunnel and outside.
+    twice: u64,
 }
+
+/// Encapsulations that are noted.
+const CARRIED_MAX: usize = 16;
+
+/// The numbers of connections that the captures show a second time, inside a tunnel: of each, all but the one with the most segments, and
+/// of equal ones all but the one outside.
+fn twins(flows: &Table<Flow>) -> BTreeSet<usize> {
+    let mut twins = BTreeSet::new();
+    if flows.entries().all(|(key, _)| key.tunnel == 0) {
+        return twins;
+    }
+    let mut seen: BTreeMap<Twin, (u64, usize)> = BTreeMap::new();
+    for (number, (key, flow)) in flows.entries().enumerate() {
+        let Flow::Followed(followed) = flow else { continue };
+        let Some((_, point)) = followed.points.first() else { continue };
+        let opened = [0, 1].map(|side| point.sides[side].half.opened_at());
+        if opened == [None; 2] {
+            continue;
+        }
+        let segments = point.sides.iter().map(|side| side.half.segments).sum();
+        match seen.entry((key.addresses, key.ports, opened)) {
+            Entry::Vacant(place) => {
+                place.insert((segments, number));
+            }
+            Entry::Occupied(mut place) => {
+                let (most, other) = *place.get();
+                let outside = key.tunnel == 0;
+                if segments > most || (segments == most && outside) {
+                    twins.insert(other);
+                    place.insert((segments, number));
+                } else {
+                    twins.insert(number);
+                }
+            }
+        }
+    }
+    twins
+}
+
+/// What tells that two connections are one: addresses, ports, first sequence numbers.
+type Twin = ([Address; 2], [u16; 2], [Option<u32>; 2]);
 
 impl Said<'_> {
     fn connection(&mut self, number: usize, key: &Key, mut followed: Followed) {
@@ -190,9 +291,15 @@ impl Said<'_> {
         let segments = |side: usize| halves(side).map(|half| half.segments).max().unwrap_or(0);
         let bytes = |side: usize| halves(side).map(|half| half.bytes).max().unwrap_or(0);
         let main = usize::from(bytes(1) > bytes(0));
-        if segments(main) == 0 {
-            self.silent += 1;
-            return;
+        if let Some((file, point)) = followed.points.first() {
+            if !point.layers.is_empty() {
+                *self.carried.entry(point.layers.text()).or_default() += 1;
+            }
+            if segments(main) == 0 || point.unanswered().is_some() {
+                let listed = self.unopened.take(self.files, *file, key, point);
+                self.silent += u64::from(!listed);
+                return;
+            }
         }
         let lesser = segments(1 - main) > LESSER_SEGMENTS;
         for side in [Some(main), lesser.then_some(1 - main)].into_iter().flatten() {
@@ -229,7 +336,19 @@ impl Said<'_> {
             counted(self.lone, "connections of a single packet are not listed"),
             counted(self.silent, "connections without data are not listed"),
             counted(passed, "packets of connections beyond the first 250000 were not looked at"),
+            counted(
+                self.twice,
+                "connections are there twice, inside a tunnel and outside, and are listed once",
+            ),
+            self.unopened.note(),
         ];
+        let carried = self.carried.iter().take(CARRIED_MAX).map(|(text, count)| match count {
+            1 => format!("1 TCP connection is inside {text}"),
+            _ => format!("{count} TCP connections are inside {text}"),
+        });
+        notes.extend(carried.map(Some));
+        let more = self.carried.values().skip(CARRIED_MAX).sum();
+        notes.push(counted(more, "TCP connections are inside other tunnels"));
         for index in 1..self.files.len() {
             if !self.between.iter().any(|between| between.files.contains(&index)) {
                 notes.push(Some(format!(
@@ -246,7 +365,7 @@ impl Said<'_> {
     }
 }
 
-fn counted(count: u64, what: &str) -> Option<String> {
+pub(crate) fn counted(count: u64, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {what}"))
 }
 
@@ -267,7 +386,18 @@ fn file_notes(file: &File) -> Vec<Option<String>> {
             counts.said_dropped,
             "packets were dropped at the interface or by the capturing program, as the file says",
         ),
-        counted(file.order.steps, "times the clock was set back"),
+        counted(
+            file.order.steps,
+            "times the clock was set back: intervals across that are not known",
+        ),
+        counted(
+            file.order.repeated,
+            "segments are in the file a second time with the same timestamps and left out: it was appended to itself",
+        ),
+        counted(
+            file.other.quic.passed,
+            "packets of QUIC connections beyond the first 4096 count by their port alone",
+        ),
     ]
 }
 
@@ -285,18 +415,39 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
     let last_ns = own.last_ns.max(point.first_ns);
     let duration_s = seconds(last_ns - point.first_ns);
     let (retransmissions, reordered) = judged(own, place);
+    let arrived = if place == Place::Sender { own.half.acked_bytes() } else { own.half.bytes };
+    let syns = |answers: bool| {
+        let sent = point.sides.iter().filter(|side| side.answers() == Some(answers));
+        sent.map(|side| side.syns.again).sum()
+    };
     FlowSaid {
         flow: number,
         label,
         bytes: own.half.bytes,
         duration_s,
-        goodput_bps: if duration_s > 0.0 { own.half.bytes as f64 * 8.0 / duration_s } else { 0.0 },
+        goodput_bps: if duration_s > 0.0 { arrived as f64 * 8.0 / duration_s } else { 0.0 },
         rtt_ms: rtt(point, own, place),
         segments: own.half.segments,
         retransmissions,
         reordered,
+        syn_retransmissions: syns(false),
+        syn_ack_retransmissions: syns(true),
+        fin_retransmissions: point.sides.iter().map(|side| side.half.fin_again).sum(),
         limited_s: limited(own, place, duration_s),
+        closed_s: seconds(own.half.closed_ns),
         ecn: point.ecn(),
+        ecn_feedback: point.echo().map(|echo| match echo {
+            Echo::Classic => "classic",
+            Echo::Accurate => "accurate",
+        }),
+        marks_reported: match point.echo() {
+            Some(Echo::Accurate) => own.feedback.packets,
+            Some(Echo::Classic) => point.sides[1 - side].ece,
+            None => 0,
+        },
+        mptcp: mptcp(point),
+        fast_open: fast_open(point),
+        encapsulation: Some(point.layers.text()).filter(|text| !text.is_empty()),
         file,
         place: match place {
             Place::Sender => "sender",
@@ -306,6 +457,31 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
         marked: own.ecn[3],
         others: point.labels.as_ref().map(|labels| labels.others(side)),
     }
+}
+
+fn mptcp(point: &Connection) -> Option<&'static str> {
+    const CAPABLE: u8 = 0;
+    const JOIN: u8 = 1;
+    let of = |answers: bool| {
+        let mut sides = point.sides.iter();
+        sides.find(|side| side.answers() == Some(answers)).and_then(|side| side.mptcp[0])
+    };
+    match (of(false), of(true)) {
+        (Some(CAPABLE), Some(CAPABLE)) => Some("initial"),
+        (Some(JOIN), Some(JOIN)) => Some("joined"),
+        (Some(_), _) => Some("offered"),
+        _ => point.sides.iter().any(|side| side.mptcp[1].is_some()).then_some("subflow"),
+    }
+}
+
+fn fast_open(point: &Connection) -> Option<FastOpen> {
+    let opener = point.sides.iter().find(|side| side.answers() == Some(false))?;
+    let cookie = opener.fast_open?;
+    Some(FastOpen {
+        cookie: if cookie == 0 { "requested" } else { "sent" },
+        bytes: opener.syn_bytes,
+        accepted: point.syn_accepted,
+    })
 }
 
 /// Retransmissions by verdict, and late originals: at the sender nothing that the network does to data can be seen, at the receiver all
@@ -347,7 +523,9 @@ fn rtt(point: &Connection, own: &Direction, place: Place) -> Rtt {
 
 fn limited(own: &Direction, place: Place, duration_s: f64) -> Limited {
     if place != Place::Sender {
-        return Limited { unknown: duration_s, ..Limited::default() };
+        // From elsewhere only the closed window is visible.
+        let receiver = seconds(own.half.closed_ns).min(duration_s);
+        return Limited { receiver, unknown: duration_s - receiver, ..Limited::default() };
     }
     let of = |limit: Limit| seconds(own.limits.spent_ns[limit as usize]);
     let known = Limited {
@@ -360,7 +538,7 @@ fn limited(own: &Direction, place: Place, duration_s: f64) -> Limited {
     Limited { unknown, ..known }
 }
 
-fn seconds(ns: i64) -> f64 {
+pub(crate) fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
@@ -368,7 +546,7 @@ fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: us
     let own = &point.sides[side];
     Shown {
         place: rows::Place { number: connection as u32, side: side as u8, file: file as u8 },
-        ends: [side, 1 - side].map(|index| end(key, index)),
+        ends: [side, 1 - side].map(|index| end_text(key, index)),
         times: [point.first_ns, own.last_ns],
         acked: own.half.acked.max(0).cast_unsigned().min(own.half.bytes),
         slices: own.limits.slices.clone().unwrap_or_default(),
@@ -381,10 +559,11 @@ fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: us
 
 /// `10.0.0.1:5001 → 10.0.0.2:80`.
 fn label(key: &Key, side: usize) -> String {
-    format!("{} → {}", end(key, side), end(key, 1 - side))
+    format!("{} → {}", end_text(key, side), end_text(key, 1 - side))
 }
 
-fn end(key: &Key, index: usize) -> String {
+/// `10.0.0.1:5001`.
+pub(crate) fn end_text(key: &Key, index: usize) -> String {
     match address(&key.addresses[index]) {
         IpAddr::V4(address) => format!("{address}:{}", key.ports[index]),
         IpAddr::V6(address) => format!("[{address}]:{}", key.ports[index]),

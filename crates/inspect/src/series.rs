@@ -30,7 +30,7 @@ pub enum Row {
 struct Segment {
     place: Place,
     row: Row,
-    /// The receiver reports congestion (ECE), or the network did (CE).
+    /// The receiver reports congestion (ECE, or a new mark by accurate ECN), or the network did (CE).
     marked: bool,
     /// The time is that of an echo.
     echoed: bool,
@@ -112,7 +112,11 @@ impl Series {
         if packet.flags & ACK != 0 && other.segments > 0 {
             self.push(Segment {
                 place: place(1 - side),
-                marked: packet.flags & ECE != 0,
+                marked: if connection.accurate {
+                    connection.sides[1 - side].newly_marked > 0
+                } else {
+                    packet.flags & ECE != 0
+                },
                 echoed: sample.is_some_and(|sample| sample.echoed),
                 position: other.acked,
                 delivered: other.delivered(),

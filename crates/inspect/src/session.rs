@@ -69,8 +69,7 @@ impl Session {
     /// # Errors
     /// The file cannot be read, and nothing came before the fault. After packets it is kept for the result, and the file is at its end.
     pub fn feed(&mut self, file: usize, piece: &[u8]) -> Result<(), Fault> {
-        let File { reader, order, .. } = &mut self.files[file];
-        let fed = reader.feed(piece, &mut |packet| order.push(packet));
+        let fed = self.files[file].feed(piece);
         let settled = self.settle(file, fed);
         self.pump();
         settled

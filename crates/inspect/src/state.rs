@@ -3,14 +3,17 @@
 use crate::connection::Connection;
 use crate::lone::Lone;
 use crate::order::Order;
+use crate::other::OtherPackets;
 use crate::pair::Pair;
-use dragstrip_capture::read::{Counts, Fault, Reader};
+use dragstrip_capture::read::{Counts, Fault, Other, Packet, Reader, Sink};
 
 /// A capture while it is read.
 #[derive(Default)]
 pub struct File {
     pub reader: Reader,
     pub order: Order,
+    /// What is not TCP.
+    pub other: OtherPackets,
     /// The first packet's time, from which its clock is counted.
     pub first_ns: Option<i64>,
     pub last_ns: i64,
@@ -21,8 +24,32 @@ pub struct File {
 }
 
 impl File {
+    /// Takes the file's next bytes.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        let Self { reader, order, other, .. } = self;
+        reader.feed_all(piece, &mut Inlet { order, other })
+    }
+
     pub fn counts(&self) -> &Counts {
         self.reader.counts()
+    }
+}
+
+/// Where a file's packets go.
+struct Inlet<'a> {
+    order: &'a mut Order,
+    other: &'a mut OtherPackets,
+}
+
+impl Sink for Inlet<'_> {
+    fn segment(&mut self, packet: Packet) {
+        self.order.push(packet);
+    }
+
+    fn other(&mut self, other: &Other) {
+        if !self.order.is_passed(other.time_ns) {
+            self.other.take(other);
+        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use dragstrip_capture::read::{Address, Packet};
 
-/// Both ends of a connection, the lesser first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Both ends of a connection, the lesser first, and the tunnel in which it is seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     /// The ends' addresses.
     pub addresses: [Address; 2],
     /// The ends' ports.
     pub ports: [u16; 2],
+    /// A number of the tunnel; 0: none.
+    pub tunnel: u32,
 }
 
 impl Key {
@@ -18,11 +20,13 @@ impl Key {
         let to = (packet.destination, packet.destination_port);
         let turned = from > to;
         let (first, second) = if turned { (to, from) } else { (from, to) };
-        (Self { addresses: [first.0, second.0], ports: [first.1, second.1] }, turned)
+        let (addresses, ports) = ([first.0, second.0], [first.1, second.1]);
+        (Self { addresses, ports, tunnel: packet.layers.tunnel() }, turned)
     }
 
     fn hash(&self) -> u64 {
-        let mut hash = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
+        let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
+        let mut hash = ports ^ u64::from(self.tunnel) << 32;
         for address in &self.addresses {
             for half in address.chunks_exact(8) {
                 let word = u64::from_le_bytes(half.try_into().expect("eight bytes"));
@@ -105,6 +109,11 @@ impl<T> Table<T> {
     /// The entry of this number.
     pub fn get_mut(&mut self, number: usize) -> &mut T {
         &mut self.pieces[number / PIECE][number % PIECE].1
+    }
+
+    /// All entries with their keys, in the order of their numbers, to look at.
+    pub fn entries(&self) -> impl Iterator<Item = &(Key, T)> {
+        self.pieces.iter().flatten()
     }
 
     /// All entries with their keys, in the order of their numbers.

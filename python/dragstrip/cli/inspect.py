@@ -139,12 +139,14 @@ def _say(said: dict[str, Any]) -> None:
     """Print what captures show."""
     from dragstrip.formats import captures
 
-    say(captures.table(said) if said["flows"] else "No TCP connection with data.")
+    say(captures.table(said) if said["flows"] else captures.empty_text(said))
     if said["flows"] and "wireshark" in said["flows"][0]:
         say(captures.labels_table(said))
+    for line in captures.details(said):
+        say(line)
     for file in said["files"]:
         counts = ", ".join(
-            f"{file[name]} {name}" for name in ("missing", "duplicates", "disorder") if file[name]
+            f"{file[name]} {name}" for name in ("missing", "duplicates", "disorder", "repeated") if file[name]
         )
         say(f"{file['path']}: {file['packets']} packets" + (f" ({counts})" if counts else ""))
     for note in said["notes"]:

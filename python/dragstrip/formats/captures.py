@@ -156,7 +156,7 @@ def table(said: dict[str, Any]) -> str:
         "goodput",
         "RTT p5/p50/p95 (ms)",
         "by",
-        "sent again",
+        "retransmitted",
         "reordered",
         "limited by",
         "ECN",
@@ -170,6 +170,92 @@ def table(said: dict[str, Any]) -> str:
     for flow in said["flows"]:
         lines.add_row(*_cells(flow))
     return as_text(lines)
+
+
+SHOWN = 8
+"""Lines of a kind that a terminal gets; the document has all."""
+
+
+def empty_text(said: dict[str, Any]) -> str:
+    """Return what captures without a TCP connection with data hold instead."""
+    rows = [row for row in said["other"] if row["packets"]]
+    packets = sum(file["packets"] for file in said["files"])
+    refused = len(said["unanswered"]) + len(said["refused"])
+    if not rows:
+        return "No TCP connection with data." if packets or refused else "No packets."
+    return f"No TCP connection with data. {_listed([_other_text(row) for row in rows])}."
+
+
+def details(said: dict[str, Any]) -> list[str]:
+    """Return lines for a terminal: details of flows, connections without an answer, QUIC, other packets."""
+    special = [(flow["label"], ", ".join(_special(flow))) for flow in said["flows"]]
+    lines = _shortened([f"{label}: {text}" for label, text in special if text], "flows with such details")
+    for name, verb in (("unanswered", "not answered"), ("refused", "refused (RST)")):
+        lines += _attempts_text(said[name], verb)
+    lines += _shortened([_quic_text(row) for row in said["quic"]], "QUIC connections")
+    if said["flows"] and said["other"]:
+        lines.append(f"Not TCP: {_listed([_other_text(row) for row in said['other']])}")
+    return lines
+
+
+def _shortened(lines: list[str], what: str) -> list[str]:
+    return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"{len(lines) - SHOWN:,} more {what}"]
+
+
+def _listed(words: list[str]) -> str:
+    return ", ".join(_shortened(words, "protocols and ports"))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _other_text(row: dict[str, Any]) -> str:
+    port = "" if row["port"] is None else f" port {row['port']}"
+    name = "" if row["name"] is None else f" ({row['name']})"
+    return f"{_plural(row['packets'], 'packet')} of {row['protocol']}{port}{name}"
+
+
+def _attempts_text(rows: list[dict[str, Any]], verb: str) -> list[str]:
+    servers: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        servers.setdefault(row["server"], []).append(row)
+    lines = []
+    for server, mine in sorted(servers.items(), key=lambda item: -len(item[1])):
+        were = "was" if len(mine) == 1 else "were"
+        syns, again = (sum(row[name] for row in mine) for name in ("syns", "retransmitted"))
+        connections = f"{_plural(len(mine), 'connection')} to {server} {were} {verb}"
+        lines.append(f"{connections}: {_plural(syns, 'SYN')}, of which {again:,} retransmitted")
+    return _shortened(lines, f"servers, connections {verb}")
+
+
+def _quic_text(row: dict[str, Any]) -> str:
+    version = "" if row["version"] is None else f" version {row['version']}"
+    moved = f"{_plural(row['packets'], 'packet')}, {size_text(row['bytes'])} in {row['duration_s']:.2f} s"
+    text = f"QUIC{version} {row['client']} → {row['server']}: {moved}"
+    if (rtt := row["rtt_ms"]) is None:
+        return f"{text}; no spin bit"
+    quantiles = "/".join(f"{rtt[name]:.4g}" for name in ("p5", "p50", "p95"))
+    return f"{text}; RTT p5/p50/p95 {quantiles} ms by the spin bit"
+
+
+def _special(flow: dict[str, Any]) -> list[str]:
+    words = []
+    if flow["encapsulation"]:
+        words.append(f"inside {flow['encapsulation']}")
+    for name, noun in (("syn", "SYN"), ("syn_ack", "SYN-ACK"), ("fin", "FIN")):
+        if count := flow[f"{name}_retransmissions"]:
+            words.append(f"{_plural(count, noun)} retransmitted")
+    if flow["closed_s"]:
+        words.append(f"receive window closed for {flow['closed_s']:.3g} s")
+    if flow["ecn_feedback"] == "accurate":
+        words.append(f"accurate ECN, {_plural(flow['marks_reported'], 'mark')} reported")
+    if flow["mptcp"]:
+        words.append(f"Multipath TCP ({flow['mptcp']})")
+    if opened := flow["fast_open"]:
+        taken = {None: "", True: ", accepted", False: ", not accepted"}[opened["accepted"]]
+        words.append(f"Fast Open (cookie {opened['cookie']}, {opened['bytes']} bytes in the SYN{taken})")
+    return words
 
 
 def labels_table(said: dict[str, Any]) -> str:

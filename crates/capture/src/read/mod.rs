@@ -6,12 +6,17 @@
 mod bytes;
 mod frame;
 mod ip;
+mod layers;
 mod packet;
 mod pcap;
 mod pcapng;
+mod ports;
 mod tcp;
+mod tunnel;
+mod udp;
 
-pub use packet::{Address, Packet};
+pub use layers::Layers;
+pub use packet::{Address, Datagram, Other, Packet, Protocol};
 
 use packet::Content;
 use std::fmt;
@@ -135,6 +140,14 @@ impl Reader {
     /// # Errors
     /// What the file cannot be read over; nothing can be fed after it.
     pub fn feed(&mut self, piece: &[u8], sink: &mut impl FnMut(Packet)) -> Result<(), Fault> {
+        self.feed_all(piece, &mut Segments(sink))
+    }
+
+    /// The same with all other packets too.
+    ///
+    /// # Errors
+    /// As of [`Reader::feed`].
+    pub fn feed_all(&mut self, piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
         let passed = self.skip.min(piece.len() as u64);
         self.skip -= passed;
         self.before += passed;
@@ -162,7 +175,7 @@ impl Reader {
                     self.skip = skip - there;
                 }
                 Step::Found(used, record) => {
-                    take(&mut self.counts, &record, sink).map_err(|what| Fault { at, what })?;
+                    take(&mut self.counts, &record, sink);
                     self.used += used;
                 }
             }
@@ -211,23 +224,37 @@ fn recognised(start: &[u8]) -> Result<Option<Form>, String> {
     Ok(Some(Form::Pcap(pcap::Pcap::new(header)?)))
 }
 
-/// Reads a record's headers and hands the segment on.
-fn take(
-    counts: &mut Counts,
-    record: &Record<'_>,
-    sink: &mut impl FnMut(Packet),
-) -> Result<(), String> {
+/// Reads a record's headers and hands the packet on.
+fn take(counts: &mut Counts, record: &Record<'_>, sink: &mut impl Sink) {
     counts.packets += 1;
-    match frame::content(record)? {
+    match frame::content(record) {
         Content::Tcp(packet) => {
             counts.tcp += 1;
             counts.cut_options += u64::from(packet.options_cut);
-            sink(packet);
+            sink.segment(packet);
         }
-        Content::Other => {}
+        Content::Other(other) => sink.other(&other),
         Content::Fragment => counts.fragments += 1,
         Content::Malformed => counts.malformed += 1,
         Content::Foreign => counts.foreign_links += 1,
     }
-    Ok(())
+}
+
+/// Takes what a file holds.
+pub trait Sink {
+    /// A TCP segment.
+    fn segment(&mut self, packet: Packet);
+    /// Another packet.
+    fn other(&mut self, other: &Other);
+}
+
+/// Takes segments alone.
+struct Segments<'a, F>(&'a mut F);
+
+impl<F: FnMut(Packet)> Sink for Segments<'_, F> {
+    fn segment(&mut self, packet: Packet) {
+        (self.0)(packet);
+    }
+
+    fn other(&mut self, _: &Other) {}
 }

@@ -1,5 +1,8 @@
 //! What is read of a packet.
 
+use super::layers::Layers;
+use dragstrip_packet::EcnBytes;
+
 /// An IP address; IPv4's are mapped (RFC 4291 §2.5.5.2).
 pub type Address = [u8; 16];
 
@@ -48,13 +51,82 @@ pub struct Packet {
     pub sack_count: u8,
     /// The options were cut off.
     pub options_cut: bool,
+    /// The AccECN option (RFC 9768 §3.2.3).
+    pub ecn_bytes: Option<EcnBytes>,
+    /// The subtype of a Multipath TCP option (RFC 8684 §3); of several, the first.
+    pub mptcp: Option<u8>,
+    /// The Fast Open option (RFC 7413 §4.1.1): bytes of its cookie, 0 for a request.
+    pub fast_open: Option<u8>,
+    /// What the IP packet was carried in.
+    pub layers: Layers,
+}
+
+impl Packet {
+    /// Whether it is a SYN that opens a connection.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        const SYN: u16 = 2;
+        const ACK: u16 = 16;
+        self.flags & (SYN | ACK) == SYN
+    }
+}
+
+/// What a packet is that is not TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protocol {
+    /// A protocol of IP with ports, and the port of the service.
+    Port(u8, u16),
+    /// A protocol of IP without ports.
+    Ip(u8),
+    /// A later fragment of a packet of this protocol.
+    Fragment(u8),
+    /// ICMP by type.
+    Icmp(u8),
+    /// ICMPv6 by type.
+    Icmp6(u8),
+    /// Of Ethernet.
+    EtherType(u16),
+    /// Of PPP.
+    Ppp(u16),
+    /// Of a loopback interface.
+    Family(u16),
+}
+
+/// A UDP datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// IP's source.
+    pub source: Address,
+    /// IP's destination.
+    pub destination: Address,
+    /// UDP's source port.
+    pub source_port: u16,
+    /// UDP's destination port.
+    pub destination_port: u16,
+    /// The first bytes of its payload, as far as `begin_bytes`.
+    pub begin: [u8; 5],
+    /// How many of them are in the file.
+    pub begin_bytes: u8,
+}
+
+/// A packet that is not TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// When it was captured, nanoseconds since the epoch.
+    pub time_ns: i64,
+    /// Bytes of the frame on the line.
+    pub bytes: u32,
+    /// What it is.
+    pub protocol: Protocol,
+    /// What UDP's header says.
+    pub datagram: Option<Datagram>,
 }
 
 /// What a record turned out to be.
 pub enum Content {
     Tcp(Packet),
     /// Another protocol.
-    Other,
+    Other(Other),
     Fragment,
     Malformed,
     /// A link type that is not read.

@@ -1,7 +1,8 @@
-//! TCP's header and options (RFC 9293 §3.1, RFC 7323, RFC 2018).
+//! TCP's header and options (RFC 9293 §3.1, RFC 7323, RFC 2018, RFC 7413, RFC 8684, RFC 9768).
 
 use super::bytes::{be16, be32};
 use super::packet::Packet;
+use dragstrip_packet::EcnBytes;
 
 /// TCP's number in IP.
 pub const PROTOCOL: u8 = 6;
@@ -54,6 +55,21 @@ fn option(packet: &mut Packet, kind: u8, value: &[u8]) {
             }
         }
         (8, 8) => packet.stamps = be32(value, 0).zip(be32(value, 4)),
+        (30, 1..) if packet.mptcp.is_none() => packet.mptcp = Some(value[0] >> 4),
+        (34, cookie) => packet.fast_open = Some(cookie as u8),
+        // The experiment's number before RFC 7413 gave the option one.
+        (254, 2..) if be16(value, 0) == Some(0xf989) => {
+            packet.fast_open = Some(value.len() as u8 - 2);
+        }
+        (172 | 174, 0 | 3 | 6 | 9) => packet.ecn_bytes = Some(ecn_bytes(kind, value)),
         _ => {}
     }
+}
+
+fn ecn_bytes(kind: u8, value: &[u8]) -> EcnBytes {
+    let mut counters = [0; 3];
+    for (counter, bytes) in counters.iter_mut().zip(value.chunks_exact(3)) {
+        *counter = u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
+    }
+    EcnBytes { ect1_first: kind == 174, fields: value.len() as u8 / 3, counters }
 }

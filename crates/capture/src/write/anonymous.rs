@@ -17,12 +17,13 @@ const TCP_HEADER: usize = 20;
 
 /// Reads a capture of any form and writes its TCP segments as a pcap file of IP headers and TCP headers.
 ///
-/// Hosts are numbered as they appear: 10.0.0.1, 10.0.0.2 and so on, or fd00::1. Stamps count from the first segment. Other protocols,
-/// options of IP and unknown options of TCP are left out.
+/// Hosts are numbered as they appear: 10.0.0.1, 10.0.0.2 and so on, or fd00::1; one inside a tunnel is another than one outside. Stamps
+/// count from the first segment. Other protocols, tunnels, options of IP, unknown options of TCP, and the keys, tokens and cookies in
+/// those of Multipath TCP and Fast Open are left out.
 #[derive(Default)]
 pub struct Anonymous {
     reader: Reader,
-    hosts: BTreeMap<Address, u32>,
+    hosts: BTreeMap<(u32, Address), u32>,
     begin_ns: Option<i64>,
     /// What has been made and not been taken.
     made: Vec<u8>,
@@ -64,10 +65,15 @@ fn head(file: &mut Vec<u8>) {
     file.extend(RAW.to_le_bytes());
 }
 
-fn record(file: &mut Vec<u8>, hosts: &mut BTreeMap<Address, u32>, packet: &Packet, at_ns: i64) {
+fn record(
+    file: &mut Vec<u8>,
+    hosts: &mut BTreeMap<(u32, Address), u32>,
+    packet: &Packet,
+    at_ns: i64,
+) {
     let [from, to] = [packet.source, packet.destination].map(|address| {
         let next = hosts.len() as u32 + 1;
-        *hosts.entry(address).or_insert(next)
+        *hosts.entry((packet.layers.tunnel(), address)).or_insert(next)
     });
     let front = if packet.ip_id.is_some() { IPV4_HEADER } else { IPV6_HEADER };
     // Options of IP and unknown ones of TCP keep their lengths as no-operations, as far as there is room.
@@ -136,6 +142,19 @@ fn options(packet: &Packet, length: usize) -> Vec<u8> {
             made.extend(left.to_be_bytes());
             made.extend(right.to_be_bytes());
         }
+    }
+    if let Some(bytes) = packet.ecn_bytes {
+        made.extend([bytes.kind(), bytes.wire_len()]);
+        for counter in &bytes.counters[..usize::from(bytes.fields)] {
+            made.extend(&counter.to_be_bytes()[1..]);
+        }
+    }
+    if let Some(cookie) = packet.fast_open {
+        made.extend([34, 2 + cookie.min(16)]);
+        made.resize(made.len() + usize::from(cookie.min(16)), 0);
+    }
+    if let Some(subtype) = packet.mptcp {
+        made.extend([30, 4, subtype << 4, 0]);
     }
     let length = length.max(made.len().next_multiple_of(4)).min(OPTIONS_MAX);
     made.resize(length, NO_OPERATION);

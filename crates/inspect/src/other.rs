@@ -1,0 +1,49 @@
+//! What a file holds besides TCP: packets and bytes by protocol and port.
+
+use crate::quic::Quics;
+use dragstrip_capture::read::{Other, Protocol};
+use std::collections::BTreeMap;
+
+/// Protocols and ports that are told apart: a scan has all of them.
+const ROWS_MAX: usize = 4_096;
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of their frames.
+    pub bytes: u64,
+}
+
+/// A file's other packets.
+#[derive(Debug, Default)]
+pub struct OtherPackets {
+    rows: BTreeMap<Protocol, Sum>,
+    /// Of ports for which there was no room.
+    pub rest: Sum,
+    /// UDP's port 443.
+    pub quic: Quics,
+}
+
+impl OtherPackets {
+    /// Takes a packet.
+    pub fn take(&mut self, other: &Other) {
+        let full = self.rows.len() == ROWS_MAX;
+        let row = if full && !self.rows.contains_key(&other.protocol) {
+            &mut self.rest
+        } else {
+            self.rows.entry(other.protocol).or_default()
+        };
+        row.packets += 1;
+        row.bytes += u64::from(other.bytes);
+        self.quic.take(other);
+    }
+
+    /// Each protocol and port, the one with the most packets first.
+    pub fn sorted(&self) -> Vec<(Protocol, Sum)> {
+        let mut rows: Vec<_> = self.rows.iter().map(|row| (*row.0, *row.1)).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1.packets));
+        rows
+    }
+}
