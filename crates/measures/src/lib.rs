@@ -11,6 +11,7 @@ mod alone;
 pub mod arithmetic;
 mod limits;
 mod measured;
+mod queueing;
 mod registry;
 mod series;
 mod summary;
@@ -20,6 +21,7 @@ mod why;
 
 pub use limits::LIMITS;
 pub use measured::{Flow, Measured, MissingColumn, Window};
+pub use queueing::{Hop, Queueing};
 pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find};
 pub use series::THROUGHPUT_NS;
 pub use summary::{Summary, summarise};

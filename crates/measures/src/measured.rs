@@ -1,8 +1,9 @@
 //! A recording with what the measures need of it at hand.
 
 use crate::alone;
+use crate::queueing::Queueing;
 use dragstrip_recording::{ColumnDef, Data, Recording, TCPSTAT_NS, column};
-use dragstrip_scenario::{NodeSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{NodeSpec, PathFacts, QdiscSpec, Scenario};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
@@ -95,6 +96,8 @@ pub struct Measured {
     by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 6],
     sets: OnceLock<Vec<Vec<usize>>>,
     alone_s: OnceLock<Vec<Option<f64>>>,
+    pub(crate) paths: OnceLock<Vec<Option<PathFacts>>>,
+    pub(crate) queueing: OnceLock<Result<Vec<Queueing>, MissingColumn>>,
 }
 
 /// A table with rows of flows.
@@ -135,6 +138,8 @@ impl Measured {
             by_flow: Default::default(),
             sets: OnceLock::new(),
             alone_s: OnceLock::new(),
+            paths: OnceLock::new(),
+            queueing: OnceLock::new(),
         })
     }
 

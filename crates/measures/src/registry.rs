@@ -445,7 +445,8 @@ pub const MEASURES: &[Measure] = &[
         Level::Run,
         "jain",
         "1",
-        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput while all of them live, if all flows compete",
+        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput while all of them live, if all flows compete; where their max-min fair \
+         rates differ (several bottlenecks), of the ratio to these",
         Figure::RunFigure(Measured::jain),
     ),
     measure(

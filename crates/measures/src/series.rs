@@ -277,9 +277,13 @@ impl Measured {
         Ok(flows().map(|flow| flow.bytes_received as f64 * 8.0 / seconds).collect())
     }
 
-    /// Jain's index of the goodput of flows that compete.
+    /// Jain's index of the goodput of flows that compete; of its ratio to the max-min fair rates where these differ.
     pub(crate) fn jain_of(&self, set: &[usize]) -> Result<Option<f64>, MissingColumn> {
-        Ok(arithmetic::jain(&self.rates(set)?))
+        let mut rates = self.rates(set)?;
+        if let Some(fair) = self.max_min_bps(set) {
+            rates.iter_mut().zip(fair).for_each(|(rate, fair)| *rate /= fair);
+        }
+        Ok(arithmetic::jain(&rates))
     }
 
     /// Jain's index of all flows; none where they do not all compete.

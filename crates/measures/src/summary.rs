@@ -25,6 +25,8 @@ pub struct Summary {
 struct Competing {
     flows: Vec<i64>,
     jain: Option<f64>,
+    /// The max-min fair rates where these differ, of which Jain's index is the ratio's.
+    max_min_bps: Option<Vec<f64>>,
     /// The time in which all of them live, where shares and Jain's index are of that time alone.
     from_s: Option<f64>,
     until_s: Option<f64>,
@@ -48,6 +50,9 @@ struct FlowSummary {
     reductions: i64,
     limited_s: BTreeMap<String, f64>,
     state_s: BTreeMap<String, f64>,
+    bottleneck: Option<String>,
+    queueing_ms: Option<f64>,
+    loss_link: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     video: Option<Watched>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +114,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             shares[*place] = Some(share);
         }
     }
+    let queueing = run.queueing()?;
     let mut flows = Vec::with_capacity(shares.len());
     for (place, flow) in run.flows().iter().enumerate() {
         flows.push(FlowSummary {
@@ -128,6 +134,9 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             reductions: flow.reductions,
             limited_s: owned(run.limited_s(place, &everything)?),
             state_s: owned(run.state_s(place, &everything)?),
+            bottleneck: queueing[place].bottleneck.clone(),
+            queueing_ms: queueing[place].wait_ms(),
+            loss_link: queueing[place].loss_link.clone(),
             video: run.watched(place)?,
             transfer: run.transfer(place),
         });
@@ -142,6 +151,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         Ok(Competing {
             flows: set.iter().map(|place| run.flows()[*place].flow).collect(),
             jain: run.jain_of(set)?,
+            max_min_bps: run.max_min_bps(set),
             from_s: together.map(|(from, _)| from as f64 / 1e9),
             until_s: together.map(|(_, until)| until as f64 / 1e9),
         })

@@ -6,8 +6,7 @@ use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    BufferSizes, FULL_FRAME_BYTES, FlowSpec, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
-    Transport,
+    BufferSizes, FULL_FRAME_BYTES, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -46,8 +45,12 @@ pub struct Flow {
     pub base_rtt_ms: f64,
     pub rate_bps: Option<f64>,
     pub bdp_bytes: Option<f64>,
-    /// Its path's bottleneck.
+    /// The link where it queues, by the recording.
     pub link: Option<String>,
+    /// The link whose queue drops most of its packets.
+    pub loss_link: Option<String>,
+    /// The links that its data cross.
+    pub crosses: Vec<String>,
     /// What its algorithm takes for congestion, and the options that were set.
     pub signal: Signal,
     pub options: BTreeMap<String, f64>,
@@ -57,7 +60,7 @@ pub struct Flow {
     pub peak: (f64, f64),
     /// In the time by which it is compared with others.
     pub company: Company,
-    /// What waited at its bottleneck when it started.
+    /// What waited at that link when it started.
     pub queue_at_start_bytes: Option<f64>,
     /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other; none if one is no Linux.
     pub buffers: Option<[BufferSizes; 2]>,
@@ -82,7 +85,7 @@ pub struct Company {
     pub rtt_ms: f64,
 }
 
-/// A bottleneck with its queue.
+/// A link where flows queue or lose.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub name: String,
@@ -121,6 +124,8 @@ pub struct Facts {
     pub links: Vec<Link>,
     /// Packets that queues dropped, netem's random losses not among them.
     pub queue_drops: f64,
+    /// Whether a flow queues at another link than the slowest of its path, so that links need their names.
+    pub named: bool,
     /// Retransmissions of all flows.
     pub retransmits: f64,
     pub jain: Option<f64>,
@@ -129,8 +134,7 @@ pub struct Facts {
 impl Facts {
     pub fn of(run: &Measured) -> Result<Self, MissingColumn> {
         let count = run.flows().len().min(FLOWS_MAX);
-        let paths = paths(run, count);
-        let flows = (0..count).map(|place| flow(run, place, paths[place].as_ref()));
+        let flows = (0..count).map(|place| flow(run, place, run.paths()[place].as_ref()));
         let mut flows: Vec<Flow> = flows.collect::<Result<_, _>>()?;
         for set in run.competing() {
             let together =
@@ -143,7 +147,9 @@ impl Facts {
             }
         }
         let mut links: Vec<Link> = Vec::new();
-        for name in flows.iter().filter_map(|flow| flow.link.as_deref()) {
+        let queueing = flows.iter().filter_map(|flow| flow.link.as_deref());
+        let losing = flows.iter().filter_map(|flow| flow.loss_link.as_deref());
+        for name in queueing.chain(losing) {
             if links.iter().all(|link| link.name != name) {
                 links.push(link(run, name, &flows)?);
             }
@@ -154,25 +160,17 @@ impl Facts {
             _ => crate::arithmetic::jain(&run.goodputs()),
         };
         let retransmits = run.flows().iter().map(|flow| flow.retransmits as f64).sum();
-        Ok(Self { duration_s, flows, links, queue_drops: queue_drops(run)?, retransmits, jain })
+        let slowest = run.paths().iter().map(|path| path.as_ref()?.bottleneck.as_ref());
+        let elsewhere =
+            flows.iter().zip(slowest).any(|(flow, slowest)| flow.link.as_ref() != slowest);
+        let named = links.len() > 1 || elsewhere;
+        let queue_drops = queue_drops(run)?;
+        Ok(Self { duration_s, flows, links, queue_drops, named, retransmits, jain })
     }
 
-    /// The bottleneck of a flow.
+    /// The link where a flow queues.
     pub fn link_of(&self, flow: &Flow) -> Option<&Link> {
         self.links.iter().find(|link| Some(&link.name) == flow.link.as_ref())
-    }
-}
-
-/// The paths that the data of the first flows take.
-fn paths(run: &Measured, count: usize) -> Vec<Option<PathFacts>> {
-    let specs = &run.scenario.flows;
-    let pairs = run.flows()[..count].iter().map(|flow| {
-        let spec = specs.iter().find(|spec| spec.label == flow.label);
-        spec.map_or((flow.sender.as_str(), flow.receiver.as_str()), FlowSpec::data_ends)
-    });
-    match run.scenario.path_facts(pairs, FULL_FRAME_BYTES) {
-        Ok(paths) => paths.into_iter().map(Some).collect(),
-        Err(_) => vec![None; count],
     }
 }
 
@@ -196,7 +194,11 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
     let reversed = data.is_some_and(|spec| spec.application.is_asking());
     let (from, to) =
         if reversed { (&row.receiver, &row.sender) } else { (&row.sender, &row.receiver) };
-    let rate_bps = path.and_then(|path| path.rate_bps).map(|rate| rate as f64);
+    let queueing = &run.queueing()?[place];
+    let link = queueing.bottleneck.clone();
+    let spec = run.scenario.links.iter().find(|spec| Some(&spec.name) == link.as_ref());
+    let rate = spec.and_then(|spec| run.scenario.link_facts(spec).rate_bps);
+    let rate_bps = rate.map(|rate| rate as f64);
     let frame_ms = rate_bps.map_or(0.0, |rate| f64::from(FULL_FRAME_BYTES) * 8e3 / rate);
     Ok(Flow {
         label: row.label.clone(),
@@ -219,8 +221,11 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         overshoot: overshoot(run, place)?,
         base_rtt_ms: path.map_or(0.0, |path| path.idle_rtt_ns as f64 / 1e6) + frame_ms,
         rate_bps,
-        bdp_bytes: path.and_then(|path| path.bdp_bytes).map(|bytes| bytes as f64),
-        link: path.and_then(|path| path.bottleneck.clone()),
+        bdp_bytes: path
+            .zip(rate_bps)
+            .map(|(path, rate)| (rate * path.idle_rtt_ns as f64 / 8e9).floor()),
+        loss_link: queueing.loss_link.clone(),
+        crosses: path.map_or_else(Vec::new, |path| path.forward.clone()),
         signal: signal(&row.cc),
         options: match data.map(|spec| &spec.transport) {
             Some(Transport::Tcp { cc_options, .. }) => cc_options.clone(),
@@ -230,9 +235,10 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         reductions: row.reductions as f64,
         peak: peak(run, place)?,
         company: Company::default(),
-        queue_at_start_bytes: path
-            .and_then(|path| path.bottleneck.as_deref())
+        queue_at_start_bytes: link
+            .as_deref()
             .map_or(Ok(None), |link| waiting(run, link, row.start_ns))?,
+        link,
         buffers: sysctls(from).zip(sysctls(to)).map(|(from, to)| [from.tcp_wmem, to.tcp_rmem]),
     })
 }
@@ -286,17 +292,18 @@ fn waiting(run: &Measured, link: &str, at_ns: i64) -> Result<Option<f64>, Missin
     Ok(before.last().map(|row| bytes[row] as f64))
 }
 
+/// The states in which a flow begins.
+const BEGINNING: [&str; 2] = ["slow_start", "startup"];
 /// The states in which a sender has something to repair.
 const TROUBLE: [&str; 4] = ["disorder", "cwr", "recovery", "loss"];
 
 fn overshoot(run: &Measured, place: usize) -> Result<Option<(f64, f64)>, MissingColumn> {
     let spans = run.spans(place, &Window::default())?;
     let states = run.words_of(&column::samples::state, &spans)?;
-    let begins = ["slow_start", "startup"];
-    if states.first().is_none_or(|state| !begins.contains(state) && !TROUBLE.contains(state)) {
+    if states.first().is_none_or(|state| !BEGINNING.contains(state) && !TROUBLE.contains(state)) {
         return Ok(None);
     }
-    let calm = |state: &&str| !begins.contains(state) && !TROUBLE.contains(state);
+    let calm = |state: &&str| !BEGINNING.contains(state) && !TROUBLE.contains(state);
     let Some(at) = states.iter().position(calm) else { return Ok(None) };
     let row = spans[at].0;
     let again = run.ints(&column::samples::retransmits)?[row];
@@ -378,7 +385,7 @@ fn idle_after(
         let times = run.ints(&column::samples::time_ns)?;
         let mut reduced = false;
         for (at, (row, _)) in spans.iter().enumerate() {
-            reduced |= matches!(states[at], "cwr" | "recovery" | "loss" | "congestion_avoidance");
+            reduced |= flows[place].reductions > 0.0 && !BEGINNING.contains(&states[at]);
             let reason = reason(states[at], limits[at], reduced);
             reasons.entry(times[*row]).or_default().push(reason);
         }
@@ -402,6 +409,7 @@ fn reason(state: &str, limit: &str, reduced: bool) -> &'static str {
         (_, "sndbuf") => "while the send buffer is full",
         (_, "pacing") => "between paced packets",
         _ if reduced => "after a reduction of the window",
-        _ => "in slow start",
+        (state, _) if BEGINNING.contains(&state) => "in slow start",
+        _ => "while a window that was never reduced is in flight",
     }
 }

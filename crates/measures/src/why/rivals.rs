@@ -55,7 +55,8 @@ pub fn mechanism(facts: &Facts, most: &Flow, least: &Flow, names: (&str, &str)) 
     let late = later_s.abs() >= LATER_MIN * facts.duration_s;
     let (near, far) = (most.base_rtt_ms, least.base_rtt_ms);
     let apart = near.max(far) >= RTT_RATIO_MIN * near.min(far);
-    let mut words = match pair.by_signal(facts) {
+    let by_cause = pair.lost_elsewhere(facts).or_else(|| pair.by_signal(facts));
+    let mut words = match by_cause {
         Some(words) => words,
         None if apart => pair.by_round_trip(),
         None if late => pair.by_start(facts, later_s),
@@ -83,6 +84,26 @@ impl Pair<'_> {
         (&self.most.cc, &self.most.options) != (&self.least.cc, &self.least.options)
     }
 
+    /// The one with less loses where the other does not pass.
+    fn lost_elsewhere(&mut self, facts: &Facts) -> Option<String> {
+        let name = self.least.loss_link.as_ref()?;
+        let heeds_loss = !matches!(self.least.signal, Signal::Delay | Signal::Model);
+        if !heeds_loss || self.least.reductions == 0.0 || self.most.crosses.contains(name) {
+            return None;
+        }
+        let dropped = facts.links.iter().find(|link| link.name == *name)?.dropped;
+        self.figures.insert("dropped", dropped);
+        self.figures.insert("least_reductions", self.least.reductions);
+        let (more, less) = self.windows(Which::Least);
+        let (one, other) = (self.one, self.other);
+        Some(format!(
+            "{other} loses at {name} ({} drops), which {one} does not cross: its window is cut {}, to a median of {less}, beside \
+             {one}'s {more}",
+            count(dropped),
+            times(self.least.reductions)
+        ))
+    }
+
     fn by_signal(&mut self, facts: &Facts) -> Option<String> {
         if !self.differs() {
             return None;
@@ -99,6 +120,10 @@ impl Pair<'_> {
                 if self.queueing_ms() >= QUEUEING_MS_MIN =>
             {
                 self.caps_in_flight()
+            }
+            (Signal::Nothing, _) if self.yields_without_loss() => self.gives_way(),
+            (Signal::Loss, Signal::Nothing) if self.most.reductions == 0.0 => {
+                self.keeps_its_window()
             }
             (Signal::Loss, Signal::Marks) if marked > 0.0 => self.reduces_by_share(marked),
             (Signal::Loss, Signal::Loss) => self.regains_faster(),
@@ -146,6 +171,38 @@ impl Pair<'_> {
         };
         format!(
             "{other} backs off from the queue that {one} builds: {queueing}, and its window {falls} (median), beside {one}'s {more}"
+        )
+    }
+
+    /// An algorithm of which nothing is said reduces its window beside a queue, and hardly for losses.
+    fn yields_without_loss(&self) -> bool {
+        let lost = self.least.retransmits / self.least.segments_sent.max(1.0);
+        let falls = self.least.peak.0 >= FALL_MIN * self.least.company.packets;
+        falls && lost < RESENT_MIN && self.queueing_ms() >= QUEUEING_MS_MIN
+    }
+
+    fn gives_way(&mut self) -> String {
+        let queueing = self.queueing();
+        let (more, less) = self.windows(Which::Least);
+        let (peak, at_s) = self.least.peak;
+        let resent = self.least.retransmits;
+        self.figures.extend([("peak_packets", peak), ("peak_s", at_s), ("resent", resent)]);
+        let (one, other) = (self.one, self.other);
+        format!(
+            "{other} gives way to the queue that {one} builds, not to losses ({} segments retransmitted): {queueing}, and its window \
+             falls from {} at {} to {less} (median), beside {one}'s {more}",
+            count(resent),
+            digits(peak),
+            seconds(at_s)
+        )
+    }
+
+    fn keeps_its_window(&mut self) -> String {
+        let (_, cuts) = self.reductions();
+        let (more, less) = self.windows(Which::Most);
+        let (one, other) = (self.one, self.other);
+        format!(
+            "{one} keeps its window of {more} (median) whatever is lost; {other} cuts its window {cuts}, to a median of {less}"
         )
     }
 

@@ -78,13 +78,9 @@ fn name(facts: &Facts, flow: &Flow) -> String {
     if alone { flow.cc.clone() } else { flow.label.clone() }
 }
 
-/// What a link is called in a sentence: with its name where there are several bottlenecks.
+/// What a link is called in a sentence: with its name where flows queue or lose at several, or at another than the slowest.
 fn called(facts: &Facts, link: &Link) -> String {
-    if facts.links.len() > 1 {
-        format!("the bottleneck {}", link.name)
-    } else {
-        "the bottleneck".to_owned()
-    }
+    if facts.named { format!("the bottleneck {}", link.name) } else { "the bottleneck".to_owned() }
 }
 
 fn underused(facts: &Facts, flow: &Flow) -> bool {
@@ -152,9 +148,27 @@ fn receive_window(facts: &Facts) -> Option<Cause> {
     buffer(facts, "rwnd", Buffer::Receive)
 }
 
-/// Flows that compete: bulk in one direction over one link, half of their lives at the same time.
+/// Of the links where flows compete, the one where it is most unequal.
 fn unfair_share(facts: &Facts) -> Option<Cause> {
-    let link = facts.links.first()?;
+    let ratio = |pair: &(&Flow, &Flow)| pair.0.rival_bps / pair.1.rival_bps;
+    let pairs = facts.links.iter().filter_map(|link| unequal(facts, link));
+    // The first of equals.
+    let (most, least) = pairs.rev().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let names = (name(facts, most), name(facts, least));
+    Some(Cause::UnfairShare {
+        mechanism: mechanism(facts, most, least, (&names.0, &names.1)),
+        most: names.0,
+        least: names.1,
+        flows: labels([most, least].into_iter()),
+        most_bps: most.rival_bps,
+        least_bps: least.rival_bps,
+        together_s: most.together_s,
+        jain: facts.jain?,
+    })
+}
+
+/// Flows that compete: bulk that queues at one link, half of their lives at the same time.
+fn unequal<'a>(facts: &'a Facts, link: &Link) -> Option<(&'a Flow, &'a Flow)> {
     let rivals: Vec<&Flow> = facts
         .flows
         .iter()
@@ -169,17 +183,7 @@ fn unfair_share(facts: &Facts) -> Option<Cause> {
     if most.rival_bps < UNEQUAL_MIN * least.rival_bps || ends - begins < 0.5 * shorter {
         return None;
     }
-    let names = (name(facts, most), name(facts, least));
-    Some(Cause::UnfairShare {
-        mechanism: mechanism(facts, most, least, (&names.0, &names.1)),
-        most: names.0,
-        least: names.1,
-        flows: labels([most, least].into_iter()),
-        most_bps: most.rival_bps,
-        least_bps: least.rival_bps,
-        together_s: most.together_s,
-        jain: facts.jain?,
-    })
+    Some((most, least))
 }
 
 fn random_loss(facts: &Facts) -> Option<Cause> {
@@ -231,7 +235,7 @@ fn aqm(facts: &Facts) -> Option<Cause> {
         (acts >= RETRANSMITS_MIN && holds).then(|| Cause::Aqm {
             kind,
             link: called(facts, link),
-            flows: labels(facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name))),
+            flows: labels(facts.flows.iter().filter(|flow| flow.crosses.contains(&link.name))),
             delay_ms,
             target_ms,
             dropped: link.dropped,
@@ -257,6 +261,7 @@ fn standing_queue(facts: &Facts) -> Option<Cause> {
     Some(Cause::StandingQueue {
         who: name(facts, flow),
         shared: facts.flows.len() > 1,
+        at: facts.named.then(|| link.name.clone()),
         flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
         queueing_ms: queueing(flow),
         rtt_ms: flow.rtt_p50_ms?,
@@ -298,7 +303,10 @@ fn slow_start_overshoot(facts: &Facts) -> Option<Cause> {
 }
 
 fn idle_link(facts: &Facts) -> Option<Cause> {
-    let link = facts.links.iter().find(|link| link.idle().is_some_and(|idle| idle >= IDLE_MIN))?;
+    let queues =
+        |link: &&Link| facts.flows.iter().any(|flow| flow.link.as_ref() == Some(&link.name));
+    let mut links = facts.links.iter().filter(queues);
+    let link = links.find(|link| link.idle().is_some_and(|idle| idle >= IDLE_MIN))?;
     let most = link.idle_after_s.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let through = || facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name));
     let bdp = through().filter_map(|flow| flow.bdp_bytes).reduce(f64::max);

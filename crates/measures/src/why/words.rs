@@ -84,6 +84,8 @@ pub enum Cause {
     StandingQueue {
         who: String,
         shared: bool,
+        /// The link, where it needs its name.
+        at: Option<String>,
         flows: Vec<String>,
         queueing_ms: f64,
         rtt_ms: f64,
@@ -323,8 +325,10 @@ fn in_words(cause: Cause) -> Finding {
                 ]),
             }
         }
-        Cause::StandingQueue { who, shared, flows, queueing_ms, rtt_ms, never_empty } => {
-            let whose = if shared { "The queue".to_owned() } else { format!("{who}'s queue") };
+        Cause::StandingQueue { who, shared, at, flows, queueing_ms, rtt_ms, never_empty } => {
+            let at = at.map_or_else(String::new, |link| format!(" at {link}"));
+            let whose =
+                if shared { format!("The queue{at}") } else { format!("{who}'s queue{at}") };
             let does = if never_empty { "is almost never empty" } else { "is rarely empty" };
             let of = if shared { format!(" of {who}") } else { String::new() };
             Finding {
