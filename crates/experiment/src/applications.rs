@@ -85,6 +85,19 @@ impl ApplicationForm {
     pub const fn is_asking(&self) -> bool {
         matches!(self, Self::RequestResponse { .. } | Self::Video { .. })
     }
+
+    /// Whether more data go from the flow's receiver to its sender than the other way.
+    #[must_use]
+    pub const fn is_answered(&self) -> bool {
+        match self {
+            Self::RequestResponse { request, response, .. } => response.0 >= request.0,
+            Self::Video { .. } => true,
+            Self::Bulk {}
+            | Self::OnOff { .. }
+            | Self::ConstantRate { .. }
+            | Self::Tunnel { .. } => false,
+        }
+    }
 }
 
 impl Default for ApplicationForm {

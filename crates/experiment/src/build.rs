@@ -256,6 +256,44 @@ mod tests {
         assert_eq!(scenario.validate(), Ok(()));
     }
 
+    /// The receiver that sends into a limited return path stands behind a router, as a PC behind its modem.
+    #[test]
+    fn a_receiver_that_uploads_stands_behind_a_router() {
+        let links = |flows: &Value, more: &Value| -> Vec<String> {
+            let mut path = json!({"rate": "10mbit", "rtt": "40ms", "up_rate": "1mbit"});
+            for (field, value) in more.as_object().into_iter().flatten() {
+                path[field] = value.clone();
+            }
+            let scenario = built(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap();
+            assert_eq!(scenario.validate(), Ok(()));
+            scenario.links.into_iter().skip(2).map(|link| link.name).collect()
+        };
+        let (on_line, behind) = (vec!["r-d", "d-r"], vec!["r-w", "w-r", "w-d", "d-w"]);
+        let up = json!([{"cc": "cubic", "reverse": true}]);
+        assert_eq!(links(&up, &json!({})), behind);
+        assert_eq!(links(&up, &json!({"up_rate": null, "up_queue": "fq_codel"})), behind);
+        assert_eq!(links(&up, &json!({"receiver_on_line": true})), on_line);
+        assert_eq!(links(&up, &json!({"up_rate": null})), on_line, "nothing limits what goes back");
+        assert_eq!(
+            links(&json!([{"cc": "cubic", "sender": "d", "receiver": "s1"}]), &json!({})),
+            behind
+        );
+        assert_eq!(links(&json!([{"cc": "cubic"}]), &json!({})), on_line, "ACKs alone");
+        let asking = |reverse: bool, request: &str| {
+            let application =
+                json!({"kind": "request_response", "request": request, "response": "1mb"});
+            links(
+                &json!([{"cc": "cubic", "reverse": reverse, "application": application}]),
+                &json!({}),
+            )
+        };
+        assert_eq!(asking(true, "1kb"), on_line, "the responses go down");
+        assert_eq!(asking(false, "1kb"), behind);
+        assert_eq!(asking(true, "9mb"), behind, "the requests are an upload");
+        let several = json!({"path": {"rate": "1mbit", "receivers": 2, "receiver_on_line": true}});
+        assert_eq!(built(&dumbbell(&several)).unwrap_err().field, "path.receiver_on_line");
+    }
+
     #[test]
     fn later_patterns_override_and_sysctls_add_up() {
         let hosts = json!({

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! s1 ... sN --plain veth-- r --bottleneck-- [loss, jitter] -- d
-//!                          r <-- whole RTT, up rate, up queue -- d
+//!                          r <-- whole RTT, up rate, up queue -- d      with uploads: a router w in front of d
 //! ```
 //!
 //! One run per algorithm, or one run with all of them (`together`). The receiver pings the first sender
@@ -13,6 +13,7 @@ use crate::named::spell_names;
 use crate::problem;
 use crate::quantity::time;
 use crate::race::{ALGORITHMS, Place, RaceForm, Takes, number_of};
+use crate::types::FlowForm;
 use crate::words::{FlowWord, time_text};
 use crate::workloads::Workload;
 use dragstrip_scenario::Problem;
@@ -102,11 +103,10 @@ fn sysctls(form: &RaceForm) -> Map<String, Value> {
     sysctls
 }
 
-/// Whether the data of an entry of `[[flows]]` takes the return path: of requests, the answers do.
+/// Whether the data of an entry of `[[flows]]` take the return path. What is wrong with one is found where the experiment is
+/// checked.
 fn sends_back(entry: &Value) -> bool {
-    let kind = &entry["application"]["kind"];
-    let answers = kind == "request_response" || kind == "video";
-    (entry["reverse"] == true) != answers
+    serde_json::from_value(entry.clone()).is_ok_and(|flow: FlowForm| flow.sends_back())
 }
 
 /// Gives a return path that carries data the way there's rate or trace, and its queue: without one it would carry as much
@@ -439,7 +439,7 @@ mod tests {
             .iter()
             .filter(|flow| flow.sender == "d" && flow.receiver.starts_with('s'));
         assert_eq!((scenario.flows.len(), up.count()), (16, 8));
-        assert_eq!(scenario.nodes.len(), 10);
+        assert_eq!(scenario.nodes.len(), 11, "eight senders, r, w, d");
     }
 
     #[test]

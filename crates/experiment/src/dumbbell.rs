@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! s1 ─┐                                       ┌─ d1
-//! s2 ─┼── r ══ bottleneck ══ [impairment] ── w ┼─ d2      one receiver: d takes w's place
+//! s2 ─┼── r ══ bottleneck ══ [impairment] ── w ┼─ d2
 //! sN ─┘                                       └─ dM
 //! ```
+//!
+//! A receiver alone takes w's place, unless it sends data into a limited return path: from its own interface, TCP small
+//! queues would keep them out of that path's queue, which a PC behind a modem fills.
 
 use crate::media::{MediumForm, medium, shared};
 use crate::parts::{Transmitter, discipline, emulation, host, wire};
@@ -34,12 +37,13 @@ pub(crate) fn dumbbell(
         1 => vec!["d".to_owned()],
         count => (1..=count).map(|number| format!("d{number}")).collect(),
     };
-    let far = if receivers.len() == 1 { "d" } else { "w" };
+    let behind_router = has_modem(path, flows, media)? || receivers.len() > 1;
+    let far = if behind_router { "w" } else { "d" };
     let router = |name: &str| NodeSpec::Router { name: name.to_owned() };
     let mut nodes: Vec<NodeSpec> =
         (1..=access.len()).map(|number| host(&format!("s{number}"))).collect();
     nodes.push(router("r"));
-    if far == "w" {
+    if behind_router {
         nodes.push(router("w"));
     }
     nodes.extend(receivers.iter().map(|name| host(name)));
@@ -64,7 +68,7 @@ pub(crate) fn dumbbell(
         }
     }
     links.extend(bottleneck(path, far, media, &farther)?);
-    if far == "w" {
+    if behind_router {
         for receiver in &receivers {
             links.extend([wire("w", receiver), wire(receiver, "w")]);
         }
@@ -103,16 +107,37 @@ fn bottleneck(
     let words = path.up_queue.as_deref().map(|words| queue_words(words, holds, "path.up_queue"));
     let words = words.transpose()?;
     let words = words.as_deref();
-    let both_ways = || path.medium.clone().filter(|name| media.get(name).is_some_and(shared));
     if let Some(rate) = path.up_rate {
         drive(rate).drive(&mut up, words.unwrap_or(DEFAULT_QUEUE), "path.up_queue")?;
-    } else if let Some(back) = path.up_medium.clone().or_else(both_ways) {
+    } else if let Some(back) = return_medium(path, media) {
         up.medium = Some(back);
         up.qdisc = discipline(words.unwrap_or(DEFAULT_QUEUE), "path.up_queue")?;
     } else if let Some(words) = words {
         up.qdisc = discipline(words, "path.up_queue")?;
     }
     Ok([down, up])
+}
+
+/// Whether a router of its own sends what the one receiver sends into the return path: where that has data to carry, and
+/// something limits it.
+fn has_modem(
+    path: &PathForm,
+    flows: &[FlowForm],
+    media: &BTreeMap<String, Tagged<MediumForm>>,
+) -> Result<bool, Problem> {
+    if path.receiver_on_line && path.receivers > 1 {
+        let expected = "false, or one receiver: several stand behind a router";
+        return Err(problem("path.receiver_on_line", "true", expected));
+    }
+    let limited =
+        path.up_rate.is_some() || path.up_queue.is_some() || return_medium(path, media).is_some();
+    Ok(limited && !path.receiver_on_line && flows.iter().any(FlowForm::sends_back))
+}
+
+/// The medium of the return path: its own, or one that both directions share.
+fn return_medium(path: &PathForm, media: &BTreeMap<String, Tagged<MediumForm>>) -> Option<String> {
+    let both_ways = || path.medium.clone().filter(|name| media.get(name).is_some_and(shared));
+    path.up_medium.clone().or_else(both_ways)
 }
 
 /// Senders whose flows have an RTT of their own.

@@ -234,6 +234,13 @@ pub const OPTIONS: &[RaceOption] = &[
         ..PLAIN
     },
     RaceOption {
+        name: "receiver_on_line",
+        takes: Takes::Flag,
+        help: "Uploads leave through the receiver's own interface, without a router w in front of it as the modem.",
+        place: Place::Field("path.receiver_on_line"),
+        ..PLAIN
+    },
+    RaceOption {
         name: "up_netem",
         metavar: "WORDS",
         help: "Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) \

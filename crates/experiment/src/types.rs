@@ -132,7 +132,8 @@ pub enum TransmitterKind {
 }
 
 /// A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM` behind a second
-/// router `w`. Links are named after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with several receivers `r-w`, `w-d1`.
+/// router `w`, behind which a receiver alone stands too where it sends data into a limited return path. Links are named
+/// after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with `w` they are `r-w`, `w-r`, `w-d`, or `w-d1`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathForm {
@@ -205,6 +206,11 @@ pub struct PathForm {
     #[serde(default = "one_receiver")]
     #[schemars(range(min = 1, max = 100_000))]
     pub receivers: u32,
+    /// Whether the receiver's own interface sends into the return path, so that TCP small queues keep its data out of
+    /// `up_queue`. By default a receiver that sends data into a return path with a rate, a medium or a queue stands behind the
+    /// router `w`, as a PC stands behind its modem. Not with several receivers.
+    #[serde(default)]
+    pub receiver_on_line: bool,
 }
 
 /// A host or a router of a graph.
@@ -400,6 +406,16 @@ pub struct FlowForm {
     /// What the sending application does.
     #[serde(default)]
     pub application: Tagged<ApplicationForm>,
+}
+
+impl FlowForm {
+    /// Whether, on a `path`, the flow's data take the return path: of requests and responses the larger of the two.
+    #[must_use]
+    pub fn sends_back(&self) -> bool {
+        let from_far =
+            if self.sender.is_empty() { self.reverse } else { self.sender.starts_with('d') };
+        from_far != self.application.is_answered()
+    }
 }
 
 /// Pings from one host to another node.

@@ -6,7 +6,8 @@ use dragstrip_scenario::{FULL_FRAME_BYTES, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
 /// What may limit a sender, as `samples.limit` has it; a kernel's by its chronographs (`tcp_chrono_set`), which count in ticks.
-pub const LIMITS: [&str; 6] = ["cwnd", "pacing", "rwnd", "sndbuf", "app", "handshake"];
+pub const LIMITS: [&str; 7] =
+    ["cwnd", "pacing", "small_queue", "rwnd", "sndbuf", "app", "handshake"];
 
 /// States in which a flow is below its slow-start threshold or looks for the path's rate.
 const SLOW_START: [&str; 2] = ["slow_start", "startup"];

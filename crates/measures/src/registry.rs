@@ -274,6 +274,13 @@ pub const MEASURES: &[Measure] = &[
     ),
     measure(
         Level::Flow,
+        "small_queue_limited_s",
+        "s",
+        "time in which TCP small queues do: enough of the flow's data waits in its host's own queue",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "small_queue")),
+    ),
+    measure(
+        Level::Flow,
         "rwnd_limited_s",
         "s",
         "time in which the receiver's window does",

@@ -195,6 +195,30 @@ fn helps(scenario: &mut Scenario, finding: &Finding, rule: &str) {
     assert!(goodput > 9e6, "{options}: {goodput}");
 }
 
+/// A sender whose own interface is the bottleneck, and one behind a router.
+#[test]
+fn a_host_on_the_line_is_limited_by_tcp_small_queues() {
+    let mut scenario = path("bfifo limit 200000", "cubic");
+    let line = scenario.links[0].clone();
+    for link in &mut scenario.links {
+        if link.name == "s0-r" {
+            (link.rate_bps, link.qdisc) = (line.rate_bps, line.qdisc.clone());
+        } else if link.name == "r-d" {
+            link.rate_bps = Some(1_000 * MBIT);
+        }
+    }
+    let run = measured(&scenario);
+    let on_line = findings(&run);
+    let finding = first(&on_line, "small_queue");
+    let limited_s = finding.figures["small_queue_limited_s"];
+    let (measure, _) = find("small_queue_limited_s").expect("a measure");
+    let Figure::FlowFigure(figure) = measure.figure else { panic!("a figure of a flow") };
+    assert_eq!(figure(&run, 0, &Window::default()).expect("a column"), Some(limited_s));
+    assert!(finding.figures["small_queue_limited_share"] > 0.95, "{finding:?}");
+    absent(&on_line, "standing_queue");
+    absent(&why(&path("bfifo limit 200000", "cubic")), "small_queue");
+}
+
 #[test]
 fn a_buffer_that_limits_nothing_is_not_blamed() {
     // The send buffer is the limit, and yet the link is full.

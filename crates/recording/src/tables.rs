@@ -42,7 +42,7 @@ tables! {
         bytes_written: Int, "B", "what the sending socket took so far, sent or not";
         retransmits: Int, "1", "retransmissions so far";
         state: Text, "", "`disorder`, `cwr`, `recovery` or `loss`; while nothing is wrong the algorithm's own phase";
-        limit: Text, "", "what limits the sender: `cwnd`, `pacing`, `rwnd`, `sndbuf`, `app`, or `handshake` while no connection exists";
+        limit: Text, "", "what limits the sender: `cwnd`, `pacing`, `small_queue` (TCP small queues; only the simulator tells it), `rwnd`, `sndbuf`, `app`, or `handshake` while no connection exists";
     }
     received: Received of ReceivedRow, "a row per flow and interval of its life", "The last interval ends with the run and may be shorter than the others." {
         time_ns: Int, "ns", "the interval's end";

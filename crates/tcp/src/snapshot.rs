@@ -5,10 +5,12 @@
 pub enum LimitedBy {
     /// No connection exists yet.
     Handshake,
-    /// The congestion window, or what else holds a moment's data back (Nagle, deferred bursts, the local queue).
+    /// The congestion window, or what else holds a moment's data back (Nagle, deferred bursts).
     Cwnd,
     /// The pacer.
     Pacing,
+    /// TCP small queues (TSQ): enough of the connection's data waits in the host's own queue (`tcp_small_queue_check`).
+    SmallQueue,
     /// The receiver's window.
     Rwnd,
     /// The send buffer.
@@ -25,6 +27,7 @@ impl LimitedBy {
             Self::Handshake => "handshake",
             Self::Cwnd => "cwnd",
             Self::Pacing => "pacing",
+            Self::SmallQueue => "small_queue",
             Self::Rwnd => "rwnd",
             Self::Sndbuf => "sndbuf",
             Self::App => "app",

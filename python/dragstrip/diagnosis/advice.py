@@ -8,7 +8,7 @@ that are shown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragstrip import _core
@@ -158,6 +158,10 @@ def _found_path(
     if finding.name == "bufferbloat_up" and evidence.upward is not None:
         line = float(finding.figures["up_rate_bps"])
         race = options = dict(evidence.upward)
+        if evidence.medium:
+            del options["workload"]
+            options["both_ways"] = True
+            assumed.append("data go both ways: both directions of a medium are tried together")
     in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
     queue = finding.queue or (None if in_front else evidence.queue)
     if not any(name in race for name in CARRIERS):
@@ -311,11 +315,9 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
     """Return shapers for the return path, and where data go both ways for both directions of a router."""
     if "both_ways" not in path.options:
         rate, where = path.line_bps * BELOW_LINE, f"on the router, whose {DEVICE} sends into the return path"
-        return [
-            _shaped("fq_codel", rate, DEVICE, where),
-            _cake(rate, DEVICE, where),
-            _algorithm("bbr"),
-        ]
+        shapers = (_shaped("fq_codel", rate, DEVICE, where), _cake(rate, DEVICE, where))
+        up = [replace(shaper, options={"up_queue": shaper.options["queue"]}) for shaper in shapers]
+        return [*up, _algorithm("bbr")]
     up, down = path.line_bps * BELOW_UP, (evidence.line_bps or path.line_bps) * BELOW_LINE
     where = f"on the router in front of the line: {DEVICE} sends into it, {INSIDE} to the hosts"
     made = []

@@ -25,8 +25,6 @@ from dragstrip.scenario.paths import PathFacts, link_facts, path_of
 
 CARRIERS = ("path", "medium", "rate")
 """Options that say how fast the bottleneck is."""
-TURNED = {"rate": "up_rate", "queue": "up_queue"}
-"""Options that change places where a path is turned round."""
 UP = "return path loaded"
 STAND_INS = {"rate": "10mbit", "rtt": "40ms"}
 """What is taken for options that files answer while the others are checked."""
@@ -46,7 +44,9 @@ class Stated:
     up_bps: float | None
     """The rate of a return path with a queue of its own."""
     upward: dict[str, Any] | None
-    """Options of a run that loads it."""
+    """Options of a run with uploads, which load it."""
+    medium: bool
+    """Whether a medium carries one of the directions."""
 
 
 def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
@@ -72,33 +72,17 @@ def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
     content = described.content()["path"]
     rates = {link["name"]: found["fastest_bps"] for link, found in _rates(run.scenario)}
     up = min((rates[link["name"]] for link in path.back if rates[link["name"]]), default=None)
-    upward = _upward(race, content)
-    return Stated(Seen(facts=facts, queues=queues), path, None if upward is None else up, upward)
+    upward = {**race, "workload": "tcp_upload"} if "up_queue" in content else None
+    medium = "rate" not in content or "up_medium" in content
+    return Stated(Seen(facts=facts, queues=queues), path, None if upward is None else up, upward, medium)
 
 
 def _rates(scenario: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     return zip(scenario["links"], link_facts(scenario), strict=True)
 
 
-def _upward(race: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return options of a run that loads the return path, if its queue is known: uploads, or data both ways.
-
-    Uploads are downloads on the path turned round. A path of media is not turned, but loaded both ways.
-    """
-    if "up_queue" not in content:
-        return None
-    if "rate" not in content or "up_medium" in content:
-        return {**race, "both_ways": True}
-    turned = {name: value for name, value in race.items() if name not in ("path", *TURNED, *TURNED.values())}
-    for name, other in {**TURNED, **{other: name for name, other in TURNED.items()}}.items():
-        if name in content:
-            turned[other] = content[name]
-    turned.setdefault("rate", content["rate"])
-    return {**turned, **{name: content[name] for name in ("rtt", "loss", "jitter") if name in content}}
-
-
 def uploaded(measured: Measured, up_bps: float) -> Seen:
-    """Return what a run with the return path loaded showed."""
+    """Return what a run with uploads showed."""
     pings = measured.summary["probes"][0]["rtt_ms"]
     figures = {"up_rtt_p50_ms": pings["p50"], "up_rtt_p95_ms": pings["p95"], "up_rate_bps": up_bps}
     known = {name: value for name, value in figures.items() if value is not None}

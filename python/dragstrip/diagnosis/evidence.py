@@ -181,7 +181,8 @@ class Flow:
             return False
         if self.limited is None:
             return True
-        return self.limited.get("cwnd", 0.0) + self.limited.get("receiver", 0.0) >= BUSY_SHARE
+        busy = ("cwnd", "receiver", "small_queue")
+        return sum(self.limited.get(limit, 0.0) for limit in busy) >= BUSY_SHARE
 
     @property
     def retransmitted_share(self) -> float | None:
@@ -293,7 +294,9 @@ class Evidence:
     queue: Queue | None
     """The discipline that matters: a shaper, or the one through which most has passed."""
     upward: dict[str, Any] | None = None
-    """Options of `compare` by which the return path is loaded."""
+    """Options of `compare` for a run with uploads, which load the return path."""
+    medium: bool = False
+    """Whether a medium carries one of the directions of the path that options describe."""
 
     @property
     def excess_ms(self) -> float | None:

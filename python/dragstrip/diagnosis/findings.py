@@ -138,17 +138,14 @@ def bufferbloat_up(evidence: Evidence) -> Iterator[Finding]:
     """The RTT is far above the idle RTT while the return path is loaded."""
     facts = {fact.name: fact for fact in evidence.facts if fact.name.startswith("up_")}
     middle, high, rate = (facts.get(name) for name in ("up_rtt_p50_ms", "up_rtt_p95_ms", "up_rate_bps"))
-    idle, upward, loaded = evidence.idle, evidence.upward, evidence.loaded
-    if middle is None or high is None or rate is None or idle is None or upward is None:
+    idle = evidence.idle
+    if middle is None or high is None or rate is None or idle is None:
         return
-    both = bool(upward.get("both_ways"))
-    before = float(loaded.p50.value) if both and loaded is not None else float(idle.value)
-    if float(middle.value) - before < BLOAT_MS:
+    if float(middle.value) - float(idle.value) < BLOAT_MS:
         return
-    how = "with data both ways" if both else "under uploads"
     yield Finding(
         "bufferbloat_up",
-        f"Bufferbloat on the return path: {how} the RTT is {{up_rtt_p50_ms}} (median) and {{up_rtt_p95_ms}} "
+        "Bufferbloat on the return path: under uploads the RTT is {up_rtt_p50_ms} (median) and {up_rtt_p95_ms} "
         "(95 %) instead of {idle_rtt_ms} idle; it has {up_rate_bps}",
         "likely",
         {**{name: float(fact.value) for name, fact in facts.items()}, "idle_rtt_ms": float(idle.value)},

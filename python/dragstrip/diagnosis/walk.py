@@ -47,7 +47,7 @@ def diagnose(
         seen += _simulated(stated, race, seen, algorithm or "cubic", quiet)
     evidence = gathered(seen)
     if stated is not None:
-        evidence = replace(evidence, upward=stated.upward)
+        evidence = replace(evidence, upward=stated.upward, medium=stated.medium)
     found = findings.found(evidence)
     proposals, refused = advice.proposed(evidence, found, race, algorithm)
     proposals = [proposal for proposal in proposals if _can_run(proposal, refused)]
@@ -68,7 +68,7 @@ def diagnose(
 def _simulated(
     stated: asked.Stated, race: Mapping[str, Any], seen: Seen, algorithm: str, quiet: bool
 ) -> Seen:
-    """Return what runs of a path show that nobody measured: with data one way, and if need be both ways."""
+    """Return what runs of a path show that nobody measured: with downloads, and if need be with uploads."""
     path = stated.path
     length = trials.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
     options = {"duration": length, "seed": trials.SEED, **asked.to_simulate(race, seen)}

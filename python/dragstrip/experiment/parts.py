@@ -40,8 +40,9 @@ Senders: TypeAlias = "int | list[Access]"
 @dataclass(frozen=True, kw_only=True)
 class Path(Part):
     """A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM`
-    behind a second router `w`. Links are named after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with several
-    receivers `r-w`, `w-d1`.
+    behind a second router `w`, behind which a receiver alone stands too where it sends data into a limited
+    return path. Links are named after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with `w` they are `r-w`,
+    `w-r`, `w-d`, or `w-d1`.
     """
 
     preset: str | None = None
@@ -99,6 +100,11 @@ class Path(Part):
     """How many senders, or a table for each one's access link. Default: one sender per flow."""
     receivers: int = 1
     """How many receivers, up to 100000. Several sit behind a second router `w`, beyond the bottleneck."""
+    receiver_on_line: bool = False
+    """Whether the receiver's own interface sends into the return path, so that TCP small queues keep its
+    data out of `up_queue`. By default a receiver that sends data into a return path with a rate, a medium or
+    a queue stands behind the router `w`, as a PC stands behind its modem. Not with several receivers.
+    """
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "senders": Entries(One(Access)),

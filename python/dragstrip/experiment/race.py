@@ -224,6 +224,16 @@ OPTIONS: tuple[RaceOption, ...] = (
         "path.up_queue",
     ),
     RaceOption(
+        "receiver_on_line",
+        "--receiver-on-line",
+        "flag",
+        "TEXT",
+        "",
+        "Uploads leave through the receiver's own interface, without a router w in front of it as the modem.",
+        "",
+        "path.receiver_on_line",
+    ),
+    RaceOption(
         "up_netem",
         "--up-netem",
         "text",
@@ -396,6 +406,8 @@ class RaceOptions(TypedDict, total=False):
     """Recorded link of the return path, instead of a rate."""
     up_queue: str | None
     """Queue of the return path."""
+    receiver_on_line: bool
+    """Uploads leave through the receiver's own interface, without a router w in front of it as the modem."""
     up_netem: str | None
     """Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) or 'loss 10%'."""
     link: str | None

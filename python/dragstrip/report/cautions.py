@@ -45,6 +45,7 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
     held_back = [(contender.title, limits_of(contender)) for contender in setup.contenders]
     for reason, name in (
         ("rwnd", "the receive window"),
+        ("small_queue", "TCP small queues"),
         ("sndbuf", "the send buffer"),
         ("app", "the application"),
     ):

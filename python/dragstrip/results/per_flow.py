@@ -22,8 +22,16 @@ TAIL_SAMPLES = 20
 """Samples from which on the 5th and the 95th percentile are given: one of them lies beyond."""
 LARGEST = 2.0**62
 """Figures that another program reports are smaller."""
-LIMITS = {"cwnd": "cwnd", "pacing": "cwnd", "rwnd": "receiver", "sndbuf": "application", "app": "application"}
-"""The words of `inspect` for the values of `samples.limit`; a handshake is none of them."""
+LIMITS = {
+    "cwnd": "cwnd",
+    "pacing": "cwnd",
+    "small_queue": "small_queue",
+    "rwnd": "receiver",
+    "sndbuf": "application",
+    "app": "application",
+}
+"""The words of `inspect` for the values of `samples.limit`; a handshake is none of them, and a capture does not show TCP
+small queues (`small_queue`)."""
 
 
 def grouped(recording: Recording, table: str, key: str, columns: Sequence[str]) -> dict[Any, dict[str, Any]]:
@@ -178,7 +186,8 @@ def _limited(samples: Row, end_ns: float) -> Row | None:
     found = {"cwnd": 0.0, "receiver": 0.0, "application": 0.0, "unknown": 0.0}
     for word in {word or "" for word in said}:
         chosen = np.array([(it or "") == word for it in said])
-        found[LIMITS.get(word, "unknown")] += float(spent[chosen].sum())
+        name = LIMITS.get(word, "unknown")
+        found[name] = found.get(name, 0.0) + float(spent[chosen].sum())
     return found
 
 

@@ -408,6 +408,7 @@ fn reason(state: &str, limit: &str, reduced: bool) -> &'static str {
         (_, "rwnd") => "while the receiver's window is full",
         (_, "sndbuf") => "while the send buffer is full",
         (_, "pacing") => "between paced packets",
+        (_, "small_queue") => "while TCP small queues hold data back",
         _ if reduced => "after a reduction of the window",
         (state, _) if BEGINNING.contains(&state) => "in slow start",
         _ => "while a window that was never reduced is in flight",

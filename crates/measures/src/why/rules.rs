@@ -16,6 +16,7 @@ pub const RULES: &[Rule] = &[
     application,
     send_buffer,
     receive_window,
+    small_queue,
     unfair_share,
     random_loss,
     ecn_marks,
@@ -144,6 +145,18 @@ fn send_buffer(facts: &Facts) -> Option<Cause> {
     buffer(facts, "sndbuf", Buffer::Send)
 }
 
+fn small_queue(facts: &Facts) -> Option<Cause> {
+    let holds = |flow: &Flow| flow.limited("small_queue") >= LIMITED_MIN;
+    let flow = worst(facts, holds, |flow| flow.limited("small_queue"))?;
+    Some(Cause::SmallQueue {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        small_queue_limited_s: flow.limited_s.get("small_queue").copied()?,
+        life_s: flow.life_s,
+        delay_ms: facts.link_of(flow).and_then(Link::delay_p50_ms),
+    })
+}
+
 fn receive_window(facts: &Facts) -> Option<Cause> {
     buffer(facts, "rwnd", Buffer::Receive)
 }
@@ -252,9 +265,10 @@ fn standing_queue(facts: &Facts) -> Option<Cause> {
         // Without one rate, no telling queueing from a slow medium.
         let queued =
             link.is_some_and(|link| link.backlog_p50_bytes > 0.0 && link.rate_bps.is_some());
-        // What a paced sender leaves in the queue is in the sentence on its pacing.
-        let paced = flow.limited("pacing") >= LIMITED_MIN;
-        flow.is_tcp && queued && !paced && queueing(flow) >= enough
+        // What a paced sender, or one that small queues hold back, leaves in the queue is in the sentence on that.
+        let held = |limit: &str| flow.limited(limit) >= LIMITED_MIN;
+        let held = held("pacing") || held("small_queue");
+        flow.is_tcp && queued && !held && queueing(flow) >= enough
     };
     let flow = worst(facts, holds, queueing)?;
     let link = facts.link_of(flow)?;

@@ -46,6 +46,13 @@ pub enum Cause {
         bdp_bytes: Option<f64>,
         buffers: Option<[BufferSizes; 2]>,
     },
+    SmallQueue {
+        who: String,
+        flows: Vec<String>,
+        small_queue_limited_s: f64,
+        life_s: f64,
+        delay_ms: Option<f64>,
+    },
     UnfairShare {
         most: String,
         least: String,
@@ -137,6 +144,7 @@ pub fn finding(cause: Cause) -> Finding {
         | Cause::Timeouts { .. }
         | Cause::Application { .. }
         | Cause::Buffer { .. }
+        | Cause::SmallQueue { .. }
         | Cause::RandomLoss { .. }
         | Cause::SlowStart { .. }
         | Cause::Overshoot { .. }
@@ -224,6 +232,26 @@ fn in_words(cause: Cause) -> Finding {
                 }
             }
             Finding { sentence, rule, flows, figures }
+        }
+        Cause::SmallQueue { who, flows, small_queue_limited_s, life_s, delay_ms } => {
+            let mut shares = figures([
+                ("small_queue_limited_s", small_queue_limited_s),
+                ("small_queue_limited_share", small_queue_limited_s / life_s),
+            ]);
+            shares.extend(delay_ms.map(|delay| ("delay_ms", delay)));
+            let queue = delay_ms.map_or_else(String::new, |delay| {
+                format!(", and leaves {} of queueing there", ms(delay))
+            });
+            Finding {
+                sentence: format!(
+                    "TCP small queues limit {} for {} of the time: it sends as fast as its host's own interface{queue}",
+                    who,
+                    percent(small_queue_limited_s / life_s)
+                ),
+                rule: "small_queue",
+                flows,
+                figures: shares,
+            }
         }
         Cause::UnfairShare {
             most,

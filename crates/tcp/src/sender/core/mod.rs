@@ -312,6 +312,8 @@ impl Core {
         } else if self.unsent() == 0 {
             // An application that has more writes as soon as the socket takes it.
             if self.buffer.waiting() > 0 { LimitedBy::Sndbuf } else { LimitedBy::App }
+        } else if self.transmission.small_queue_limited {
+            LimitedBy::SmallQueue
         } else if self.view.pacing_status == PacingStatus::Needed
             && self.view.departure > self.view.now
         {

@@ -34,6 +34,8 @@ pub(in crate::sender) struct Transmission {
     prior_departure: Instant,
     /// The receiver's window stopped the last transmission.
     pub rwnd_limited: bool,
+    /// TCP small queues stopped it.
+    pub small_queue_limited: bool,
 }
 
 impl Default for Transmission {
@@ -45,6 +47,7 @@ impl Default for Transmission {
             bursts_out: 0,
             prior_departure: Instant::ZERO,
             rwnd_limited: false,
+            small_queue_limited: false,
         }
     }
 }

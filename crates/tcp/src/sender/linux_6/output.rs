@@ -54,6 +54,7 @@ impl Linux6 {
         let mut cwnd_blocked = false;
         let mut checks_space = self.checks_space_when_sending(core);
         core.transmission.rwnd_limited = false;
+        core.transmission.small_queue_limited = false;
         if prior_packets == 0 {
             self.linux.restart_after_idle(core);
         }
@@ -71,6 +72,7 @@ impl Linux6 {
                 burst
             };
             if self.is_local_queue_full(core, burst.bytes) {
+                core.transmission.small_queue_limited = true;
                 break;
             }
             core.send_burst(self, burst, io);

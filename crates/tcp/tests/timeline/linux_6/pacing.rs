@@ -1,7 +1,7 @@
 //! When a segment that may leave does leave: pacing, bursts, the host's own queue.
 
 use crate::harness::{Host, run, settings, stock};
-use dragstrip_tcp::{Flags, Settings};
+use dragstrip_tcp::{Flags, LimitedBy, Settings};
 use dragstrip_units::Duration;
 
 fn gaps_ns(host: &mut Host) -> Vec<u64> {
@@ -143,6 +143,7 @@ fn at_most_two_segments_wait_in_a_slow_interface() {
     assert_eq!(host.sent_at(), [(100, 0), (100, 1)]);
     host.until(160);
     assert_eq!(host.sent_at(), [(112, 2), (124, 3), (136, 4), (148, 5), (160, 6)]);
+    assert_eq!(host.snapshot().limit, LimitedBy::SmallQueue, "the window is open");
     // A limit of the administrator's is a limit.
     let mut host = Host::connected("cubic", 1, &settings(|s| s.limit_output_bytes = 1_000));
     host.forget().interface(Duration::from_millis(12)).write_endless();
@@ -151,6 +152,7 @@ fn at_most_two_segments_wait_in_a_slow_interface() {
     let mut host = Host::connected("cubic", 1, &stock());
     host.forget().interface(Duration::from_micros(12)).write_endless();
     assert_eq!(host.sent().len(), 10);
+    assert_eq!(host.snapshot().limit, LimitedBy::Cwnd);
 }
 
 // ---- The application's writes ----
