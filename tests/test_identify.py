@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import blind_captures
 from dragstrip.cli import app
 from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.whatif import closer, identify
+from dragstrip.whatif import identify
 from dragstrip.whatif.identify import GIVEN, IMPOSSIBLE, NONE, UNCERTAIN
 from dragstrip.whatif.shapes import FLOORS, MEASURES, warped
 
@@ -143,26 +143,33 @@ def test_no_data(made: Path, tmp_path: Path) -> None:
 FLOOR = np.array([FLOORS[name] for name in MEASURES])
 
 
-def judged(*near: float, same: tuple[int, ...] = ()) -> identify.Answer:
+def judged(*near: float, same: tuple[int, ...] = (), rate_open: bool = False) -> identify.Answer:
     """Judge candidates `a`, `b`, ... that are so many units of noise away."""
     names = [chr(97 + at) for at in range(len(near))]
     draws = [[(apart + 0.01 * draw) * FLOOR for draw in range(3)] for apart in near]
     for at in same:
         draws[at] = draws[0]
     own = np.array([[FLOOR] * 3 for _ in near])
-    return identify.judged(names, np.array(draws), own)
+    return identify.judged(names, [(np.array(draws), own)], rate_open)
 
 
-def test_an_answer_needs_a_margin() -> None:
+def test_an_answer_needs_a_lead() -> None:
     assert judged(0.5, 2.0).name == "a"
     assert judged(0.5, 2.0).confidence > judged(0.5, 1.0).confidence
-    close = judged(0.5, 0.6, 2.0)
+    close = judged(0.9, 0.95, 2.0)
     assert (close.kind, close.name, close.names) == (UNCERTAIN, None, ("a", "b"))
 
 
+def test_confidence_falls_with_distance_and_where_the_rate_is_open() -> None:
+    assert judged(0.5, 1.5).confidence > judged(1.5, 2.5).confidence
+    assert judged(0.5, 1.5).confidence > judged(0.5, 1.5, rate_open=True).confidence
+    assert judged(0.5, 9.0).confidence < 1
+
+
 def test_nothing_near_is_unknown() -> None:
-    assert judged(5.0, 9.0).kind == NONE
-    assert judged(5.0, 9.0).name is None
+    for answer in (judged(5.0, 9.0), judged(2.5, 2.6)):
+        assert (answer.kind, answer.name) == (NONE, None)
+        assert "no candidate's runs are near enough" in answer.reason
 
 
 def test_the_same_run_is_named_beside() -> None:
@@ -170,33 +177,22 @@ def test_the_same_run_is_named_beside() -> None:
     assert (both.kind, both.names, both.alike) == (GIVEN, ("a", "b"), ("b",))
 
 
-def test_one_run_has_to_fit_in_everything() -> None:
-    """Candidate `b` is near in each measure, but never in all at once: on few runs it looks as good as `a`."""
-    count = len(MEASURES)
-    runs = 6
-    a = np.full((runs, count), 2.0)
-    a[:2] = 0.5
-    b = np.full((runs, count), 2.0)
-    for run in range(runs):
-        b[run, run % 3 :: 3] = 0.5
-    pairs = np.ones((2, runs * (runs - 1) // 2, count))
-    near = np.array([a, b]) * FLOOR
-    apart = identify.judged(["a", "b"], near, pairs * FLOOR).scores
-    assert apart[0][1] == apart[1][1], "by each measure alone"
-    found = identify.judged(["a", "b"], near, pairs * FLOOR, closer.scored)
-    assert found.name == "a"
+def test_a_candidate_counts_on_the_path_that_suits_it() -> None:
+    """On the first path `b` is nearer, on the second `a` is nearer still."""
+    own = np.array([[FLOOR] * 3] * 2)
+
+    def near(*aparts: float) -> Any:
+        return np.array([[apart * FLOOR] * 3 for apart in aparts])
+
+    answer = identify.judged(["a", "b"], [(near(5.0, 2.0), own), (near(0.5, 5.0), own)], rate_open=False)
+    assert (answer.name, answer.path) == ("a", 1)
 
 
-def test_noise_is_how_near_a_candidates_own_runs_come() -> None:
-    """Runs in two clusters: to be as far away as one cluster is from the other is far."""
-    count = len(MEASURES)
-    cluster = np.array([0, 0, 0, 1, 1, 1])
-    pairs = [4.0 if cluster[one] != cluster[other] else 1.0 for one, other in combinations(range(6), 2)]
-    own = np.array([np.outer(pairs, FLOOR)])
-    inside = np.array([np.outer(np.where(cluster == 0, 1.0, 4.0), FLOOR)])
-    outside = np.array([np.full((6, count), 4.0) * FLOOR])
-    assert closer.scored(inside, own)[1][0] == pytest.approx(1.0)
-    assert closer.scored(outside, own)[1][0] == pytest.approx(4.0)
+def test_the_reason_is_in_plain_words() -> None:
+    assert judged(0.5, 2.0).reason == (
+        "runs of a are nearer to the capture than to each other, those of the next, b, are 2.0 times as far "
+        "from the capture as from each other"
+    )
 
 
 def test_a_course_that_runs_ahead_is_near() -> None:
@@ -206,3 +202,33 @@ def test_a_course_that_runs_ahead_is_near() -> None:
     assert same == 0
     assert ahead < 0.25 * float(np.abs(wave - later).mean())
     assert far > 3 * ahead
+
+
+# --- blind captures ---------------------------------------------------------------------------------
+
+SAMPLE = (48, 116, 58)
+"""Situations of the development half: jitter, CoDel, random loss beside a full buffer."""
+
+
+def test_halves_are_by_hash_and_disjoint() -> None:
+    halves = [
+        {situation.number for situation in blind_captures.situations(half, 90)}
+        for half in blind_captures.HALVES
+    ]
+    assert not halves[0] & halves[1]
+    assert all(len(half) == 90 for half in halves)
+
+
+@pytest.mark.parametrize("number", SAMPLE)
+def test_a_blind_sample_is_named(tmp_path: Path, number: int) -> None:
+    (situation,) = (one for one in blind_captures.situations("development", 95) if one.number == number)
+    trial = blind_captures.tried(situation, tmp_path)
+    assert trial.result == "right", trial.answer
+    assert blind_captures.held("base_rtt_ms", blind_captures.recorded(trial)) == "held"
+
+
+def test_beside_a_flow_that_the_capture_lacks_it_is_unknown(tmp_path: Path) -> None:
+    (situation,) = (one for one in blind_captures.situations("development", 95) if one.number == 36)
+    assert situation.beside
+    trial = blind_captures.tried(situation, tmp_path)
+    assert trial.answer.kind in (NONE, UNCERTAIN)

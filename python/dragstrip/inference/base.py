@@ -17,6 +17,9 @@ from dragstrip.inference.series import Flow
 SYN_BYTES = 60
 """IP packet of a SYN with the usual options."""
 
+SURE = 0.02
+"""Probability that the true round trip is shorter than the interval says, where delays vary."""
+
 
 def rough_s(flow: Flow, seen: Trips) -> float | None:
     """Return the shortest round trip, in seconds, the time to send a segment included; None without any."""
@@ -26,8 +29,12 @@ def rough_s(flow: Flow, seen: Trips) -> float | None:
     return min(shortest, default=None)
 
 
-def base_rtt(flow: Flow, seen: Trips, rate_bps: float | None) -> Estimate:
-    """Return the round trip of the empty path in milliseconds, from the capture to the receiver and back."""
+def base_rtt(flow: Flow, seen: Trips, rate_bps: float | None, jitter_s: float = 0.0) -> Estimate:
+    """Return the round trip of the empty path in milliseconds, from the capture to the receiver and back.
+
+    `jitter_s` is the mean change of delay between neighbours: if each segment is delayed by anything from
+    nothing to three times this (a uniform distribution), the least of few samples is too long.
+    """
     shortest = rough_s(flow, seen)
     if shortest is None:
         return unknown("no handshake and no acknowledgement of data that were sent once")
@@ -36,7 +43,11 @@ def base_rtt(flow: Flow, seen: Trips, rate_bps: float | None) -> Estimate:
     opening = np.inf if flow.opening_s is None else flow.opening_s + longer
     value = min(data, opening)
     low = min(shortest, value) * 0.995
-    return Estimate(value * 1e3, low * 1e3, value * 1.005e3)
+    if jitter_s:
+        widest = 3 * jitter_s
+        near = int((seen.rtt_s < value + widest / 4).sum()) + int(opening < value + widest / 4)
+        low -= widest * (1 - SURE ** (1 / max(1, near)))
+    return Estimate(value * 1e3, max(0.0, low) * 1e3, value * 1.005e3)
 
 
 def elsewhere(flow: Flow) -> Estimate:

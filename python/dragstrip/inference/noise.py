@@ -6,9 +6,11 @@ import numpy as np
 
 from dragstrip.inference.estimate import Estimate, unknown
 from dragstrip.inference.rate import Trips
-from dragstrip.inference.series import Flow
+from dragstrip.inference.series import Floats, Flow
 
 SAMPLES_MIN = 30
+BUSY_PACKETS = 3
+"""Packets that wait at least while the bottleneck is taken to be busy."""
 
 
 def jitter(seen: Trips, packet_s: float, base_s: float) -> Estimate:
@@ -32,9 +34,31 @@ def jitter(seen: Trips, packet_s: float, base_s: float) -> Estimate:
         change - longest,
         np.where(change < -apart - packet_s, -apart - packet_s - change, 0.0),
     )
-    values = np.minimum(rest, np.quantile(rest, 0.98)) * 1e3
+    return _mean_ms(rest)
+
+
+def busy_jitter(seen: Trips, packet: float, base_s: float, rate_bps: float) -> Estimate:
+    """Return the jitter in milliseconds from acknowledgements while the bottleneck was busy.
+
+    A bottleneck that is never idle releases segments at its rate, so acknowledgements are as far apart as
+    what they acknowledge takes there; the rest of each gap is the change of delay behind it.
+    """
+    order = np.argsort(seen.at_s, kind="stable")
+    at, moved = seen.at_s[order], seen.delivered[order]
+    waited = (seen.rtt_s[order] - base_s) * rate_bps / 8
+    gap, bytes_acked = np.diff(at), np.diff(moved)
+    busy = (np.minimum(waited[1:], waited[:-1]) > BUSY_PACKETS * packet) & (bytes_acked > 0)
+    busy &= bytes_acked < 8 * packet
+    if busy.sum() < SAMPLES_MIN:
+        return unknown("the bottleneck was hardly ever busy")
+    return _mean_ms(np.abs(gap - bytes_acked * 8 / rate_bps)[busy])
+
+
+def _mean_ms(changes_s: Floats) -> Estimate:
+    """Return the mean of changes in milliseconds with twice its standard error, outliers cut at 98 %."""
+    values = np.minimum(changes_s, np.quantile(changes_s, 0.98)) * 1e3
     value = float(values.mean())
-    error = 2 * float(values.std()) / np.sqrt(len(values))
+    error = 2 * float(values.std()) / float(np.sqrt(len(values)))
     return Estimate(value, max(0.0, value - error), value + error)
 
 

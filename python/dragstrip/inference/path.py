@@ -33,6 +33,8 @@ DEEP_MIN, FASTER = 20, 1.3
 segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
+JITTER_MIN = 0.004
+"""Jitter below this share of the round trip is none."""
 CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
 AT_RECEIVER = "the capture was taken at the receiver; one at the sender shows it"
 STEPPED = 0.95
@@ -224,11 +226,12 @@ def _before_bottleneck(
     estimate = capacity.rate_bps
     trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps)
     base_s = (trip.value or 0.0) / 1e3
-    jitter = noise.jitter(seen, packet * 8 / (estimate.value or found.rate_bps or np.inf), base_s)
+    jitter = _jitter(seen, packet, base_s, estimate.value, found.rate_bps)
+    trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps, _shown(jitter, base_s))
     shaped = None if others else shaper.shaper(flow, seen, base_s, estimate, packet)
     policed = None if shaped else _policed(flow, others, packet, base_s, seen, found, known)
     if policed is not None:
-        trip = base.base_rtt(flow, seen, None)
+        trip = base.base_rtt(flow, seen, None, _shown(jitter, base_s))
     if flow.place == "between":
         trip = base.elsewhere(flow)
     rate_bps = (
@@ -284,6 +287,23 @@ def _before_bottleneck(
         receiver_window_bytes=noise.receiver_window(flow),
         notes=tuple(notes),
     )
+
+
+def _jitter(
+    seen: rate.Trips, packet: float, base_s: float, rate_bps: float | None, pairs_bps: float | None
+) -> Estimate:
+    """Return the jitter, by acknowledgements of a busy bottleneck too where its rate is known."""
+    found = noise.jitter(seen, packet * 8 / (rate_bps or pairs_bps or np.inf), base_s)
+    if rate_bps is None:
+        return found
+    busy = noise.busy_jitter(seen, packet, base_s, rate_bps)
+    return busy if (busy.value or 0.0) > (found.value or 0.0) else found
+
+
+def _shown(jitter: Estimate, base_s: float) -> float:
+    """Return the jitter in seconds, or 0 where it is too small to be told from none."""
+    value = (jitter.value or 0.0) / 1e3
+    return value if value > JITTER_MIN * base_s else 0.0
 
 
 def _policed(

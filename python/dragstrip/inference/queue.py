@@ -22,6 +22,9 @@ SPREAD_MAX = 0.6
 EMPTY_MAX, AQM_MIN = 0.02, 12
 """Share of losses at an empty queue up to which an active queue management can be at work, and the packets
 that its queue has held at least."""
+EARLY_S, EARLY_PACKETS = 0.003, 1.5
+"""Waits at which no active queue management drops: CoDel and PIE leave queues below 5 and 7.5 ms alone, and
+so do both with a packet or two (RFC 8289, RFC 8033)."""
 DEEP_MIN = 8
 """Packets of a buffer that is told to 10 %, at least."""
 EPISODES_MIN = 2
@@ -58,11 +61,13 @@ def waits(
     left = np.clip(np.searchsorted(sent, lost, "right") - 1, 0, len(sent) - 1)
     right = np.clip(left + 1, 0, len(sent) - 1)
     near = 0.5 * float(np.median(seen.rtt_s))
-    before = np.where(np.abs(lost - sent[left]) <= near, queue[left], 0.0)
-    after = np.where(np.abs(sent[right] - lost) <= near, queue[right], 0.0)
+    before = np.where(np.abs(lost - sent[left]) <= near, queue[left], -1.0)
+    after = np.where(np.abs(sent[right] - lost) <= near, queue[right], -1.0)
     gaps = np.diff(lost)
     episodes = 0 if not len(lost) else 1 + int((gaps > np.median(seen.rtt_s)).sum())
-    return Waits(lost, np.maximum(before, after), queue, float(queue.max()), episodes)
+    found = np.maximum(before, after)
+    shown = found >= 0  # a loss without a round trip nearby says nothing of the queue
+    return Waits(lost[shown], found[shown], queue, float(queue.max()), episodes)
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,14 @@ def share(count: int, total: int) -> Estimate:
     middle = (rate + z * z / (2 * total)) / (1 + z * z / total)
     half = z / (1 + z * z / total) * float(np.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total)))
     return Estimate(rate, max(0.0, middle - half) if count else 0.0, min(1.0, middle + half))
+
+
+EITHER = "active queue management or random loss: too few segments found no queue to tell"
+
+
+def between(reason: str, count: int, total: int) -> Estimate:
+    """Return a share that is not known, from nothing to what `count` of `total` allow."""
+    return unknown(reason, 0.0, share(count, total).high)
 
 
 def without(kind: str, reason: str, buffer: str, loss: Estimate) -> Queue:
@@ -131,8 +144,8 @@ def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: 
     capped = longest <= top + room and full.sum() >= LOSSES_MIN
     if capped and (at_full >= 0.9 or _two_kinds(seen, full, top, noise)):
         return _tail_drop(seen, full, rate_bps, packet, segments, noise, at_full)
-    random = _is_random(seen, rank)
-    if random:
+    early = _without_queue(seen, segments, packet, rate_bps)
+    if _is_random(seen, rank) and early.proves(share(lost, segments)):
         return without(
             "cannot tell",
             "segments were lost at any length of the queue, as by random loss",
@@ -141,16 +154,59 @@ def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: 
         )
     if len(seen.at_loss) < LOSSES_MIN or seen.episodes < EPISODES_MIN:
         why = f"{len(seen.at_loss)} losses in {seen.episodes} round trips are too few to tell"
-        return without("cannot tell", why, why, unknown(why))
+        return without("cannot tell", why, why, between(why, lost, segments))
     empty = float((seen.at_loss <= noise).mean())
     spread = float(np.quantile(seen.at_loss, 0.1)) < SPREAD_MAX * top
-    if rank > 0.6 and spread and empty <= EMPTY_MAX and longest >= AQM_MIN * packet:
+    if rank > 0.6 and spread and empty <= EMPTY_MAX and longest >= AQM_MIN * packet and early.spared:
         why = "losses begin before the queue is at its longest, and come at different lengths"
         return without(
-            "aqm", why, "the queue drops before its buffer is full", unknown("the queue itself drops early")
+            "aqm",
+            why,
+            "the queue drops before its buffer is full",
+            between("the queue itself drops early", lost, segments),
         )
-    why = "losses come neither at a full queue alone nor at any length"
-    return without("cannot tell", why, why, unknown(why))
+    why = (
+        EITHER if early.total < early.least else "losses come neither at a full queue alone nor at any length"
+    )
+    return without("cannot tell", why, why, between(why, lost, segments))
+
+
+@dataclass(frozen=True)
+class Early:
+    """Losses among the segments that hardly waited, where an active queue management never drops."""
+
+    lost: int
+    total: int
+    elsewhere: Estimate
+    """Share lost of the other segments."""
+
+    @property
+    def least(self) -> float:
+        """Segments without a wait that would show random loss at the rate seen elsewhere."""
+        rate = self.elsewhere.value
+        return LOSSES_MIN / rate if rate else float("inf")
+
+    @property
+    def spared(self) -> bool:
+        """Whether fewer are lost here than elsewhere, or there are too few to say otherwise."""
+        here = share(self.lost, self.total)
+        if here.low is None or self.elsewhere.high is None or self.elsewhere.low is None:
+            return True
+        return here.low < self.elsewhere.low
+
+    def proves(self, loss: Estimate) -> bool:
+        """Return whether segments without a wait are lost as often as all are: `loss`."""
+        here = share(self.lost, self.total)
+        if self.lost < LOSSES_MIN or here.low is None or here.high is None:
+            return False
+        return loss.value is not None and here.low <= loss.value <= here.high
+
+
+def _without_queue(seen: Waits, segments: int, packet: float, rate_bps: float) -> Early:
+    short = max(EARLY_PACKETS * packet, EARLY_S * rate_bps / 8)
+    total = round(segments * float((seen.always <= short).mean()))
+    lost = int((seen.at_loss <= short).sum())
+    return Early(lost, total, share(len(seen.at_loss) - lost, max(0, segments - total)))
 
 
 def _is_random(seen: Waits, rank: float) -> bool:
@@ -179,7 +235,8 @@ def unqueued(flow: Flow, why: str) -> Queue:
     ranks = np.searchsorted(flights, flow.sent.in_flight[hit & fresh], "right") / max(1, len(flights))
     if not lost or (len(ranks) >= LOSSES_MIN and _middling(float(ranks.mean()), len(ranks))):
         return without("cannot tell", why, why, share(lost, segments))
-    return without("cannot tell", why, why, unknown("the losses may be those of a short queue"))
+    short = between("the losses may be those of a short queue", lost, segments)
+    return without("cannot tell", why, why, short)
 
 
 def _two_kinds(seen: Waits, full: Flags, top: float, noise: float) -> bool:
@@ -188,6 +245,20 @@ def _two_kinds(seen: Waits, full: Flags, top: float, noise: float) -> bool:
         return False
     rest = seen.at_loss[~full]
     return bool(len(rest) >= LOSSES_MIN and np.quantile(rest, 0.25) < 0.5 * (top - noise))
+
+
+def _beside_tail(seen: Waits, full: Flags, others: int, segments: int) -> Estimate:
+    """Return the random loss beside a tail drop, from the losses that found a queue that was not full."""
+    if not others:
+        return share(0, segments)
+    rest = seen.at_loss[~full]
+    bound = float(seen.at_loss[full].min())
+    room = max(others, round(segments * float((seen.always < bound).mean())))
+    rank = float(np.searchsorted(np.sort(seen.always), rest, "right").mean()) / len(seen.always)
+    if others >= LOSSES_MIN and _middling(rank, others):
+        return share(others, room)
+    why = f"{others} losses found a queue that was not full: too few, or too long a queue, to say why"
+    return between(why, others, room)
 
 
 def _tail_drop(
@@ -201,12 +272,7 @@ def _tail_drop(
     low, high = max(0.0, value - spread - packet), max(value, seen.longest) + packet
     others = int((~full).sum())
     reason = f"{at_full * 100:.0f} % of {len(seen.at_loss)} losses found the queue at its longest"
-    loss = share(others if others >= 0.1 * len(full) and others >= LOSSES_MIN else 0, segments)
-    rest = seen.at_loss[~full]
-    if loss.value:
-        rank = np.searchsorted(np.sort(seen.always), rest, "right").mean() / len(seen.always)
-        if not _middling(float(rank), len(rest)):
-            loss = unknown("some losses found a queue that was neither full nor of any length")
+    loss = _beside_tail(seen, full, others, segments)
     scale = 8e3 / rate_bps
     if value < DEEP_MIN * packet:
         why = f"about {value / packet:.0f} packets, known to a packet or so"

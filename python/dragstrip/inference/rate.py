@@ -186,7 +186,7 @@ def capacity(flow: Flow, seen: Trips, found: Pairs, base_s: float, shared: str =
         return Capacity(unknown(shared, value), over_time, False)
     if variation > VARIATION_MAX:
         why = f"the rate while busy varies by {variation * 100:.0f} %: other traffic, or a link that varies"
-        return Capacity(unknown(why, low, high), over_time, False)
+        return Capacity(unknown(why, low, max(high, guess)), over_time, False)
     error = max(2 * variation / np.sqrt(len(rates)), 2 / float(weights.sum()), 0.002)
     if guess > 1.5 * value and _bursts(found, windows) > 0.5:
         # Pieces that pass faster than the whole: the gaps do not confirm the slope.

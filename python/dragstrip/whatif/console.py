@@ -50,7 +50,8 @@ def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
     """Return what `identify` found."""
     lines = [*wrapped(in_words(answer)), *wrapped(f"Capture: {_capture(flow, addresses)}")]
     if answer.scores:
-        lines += ["", f"{'candidate':<12} {'score':>6}  distance in units of its own noise"]
+        lines += ["", f"{'candidate':<12} {'score':>6}  distance of the capture from its runs,"]
+        lines += [f"{'':<21}over the distance of these from each other"]
         lines += [f"{name:<12} {score:6.2f}  {apart:.2f}" for name, score, apart in answer.scores[:SHOWN]]
     return "\n".join(lines)
 

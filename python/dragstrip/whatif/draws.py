@@ -32,9 +32,8 @@ def _at(path: Known, place: tuple[float, ...]) -> Network:
     rate, rtt, buffer = (
         low + share * (high - low) for (low, high), share in zip(_box(path), place, strict=True)
     )
-    return replace(
-        middle, rate_bps=middle.rate_bps if middle.discipline else rate, rtt_ms=rtt, buffer_bytes=buffer
-    )
+    policed = middle.discipline.startswith("police")
+    return replace(middle, rate_bps=middle.rate_bps if policed else rate, rtt_ms=rtt, buffer_bytes=buffer)
 
 
 def _box(path: Known) -> Iterator[tuple[float, float]]:

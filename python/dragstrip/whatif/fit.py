@@ -58,6 +58,15 @@ class Fit:
                 return grade
         return NOT_EXPLAINED
 
+    @property
+    def error(self) -> float:
+        """The greatest error as a share of what a run that explains the capture may have."""
+        shares = [abs(self.goodput) / GOODPUT_MAX[EXPLAINED], self.apart_share / GOODPUT_MAX[EXPLAINED]]
+        if self.rtt is not None:
+            low, middle, high = (abs(error) / RTT_MAX[EXPLAINED] for error in self.rtt)
+            shares += [low / TAILS, middle, high / TAILS]
+        return max(shares)
+
     def _rtt_fits(self, most: float) -> bool:
         if self.rtt is None:
             return True

@@ -1,12 +1,15 @@
 """Which congestion control a capture shows: every candidate is run on the inferred path and compared.
 
 The noise of each measure is how far a candidate's runs on slightly different paths are from each other, so
-that an algorithm whose course depends on chance is not taken for others, nor others for it.
+that an algorithm whose course depends on chance is not taken for others, nor others for it. Where the capture
+leaves several paths open (`hypotheses`), a candidate counts on the one that suits it best. The confidence is
+the share of such answers that were right in trials with a known truth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -14,26 +17,28 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip.whatif import closer
 from dragstrip.whatif.bench import Bench, Run
 from dragstrip.whatif.draws import draws
 from dragstrip.whatif.network import Known
 from dragstrip.whatif.seen import Seen
-from dragstrip.whatif.shapes import MEASURES, Shape, distances
+from dragstrip.whatif.shapes import FLOORS, MEASURES, Shape, distances
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
-Scoring: TypeAlias = Callable[[Matrix, Matrix], tuple[Matrix, Matrix]]
 
 CANDIDATES = (
     "reno",
     "cubic",
     "bbr",
+    "bbr3",
     "bic",
     "cdg",
+    "copa",
     "highspeed",
     "htcp",
     "hybla",
     "illinois",
+    "ledbat",
+    "ledbatpp",
     "lp",
     "nv",
     "scalable",
@@ -42,8 +47,10 @@ CANDIDATES = (
     "westwood",
     "yeah",
 )
-"""Congestion controls of Linux that the simulator models; without ECN, `dctcp` is Reno."""
-WITH_ECN = ("dctcp",)
+"""Congestion controls that the simulator models; without ECN, `dctcp` and `prague` are Reno."""
+WITH_ECN = ("dctcp", "prague")
+SAME = (frozenset(("reno", "lp")),)
+"""Algorithms that do the same on most paths: TCP-LP is Reno in seven of eight connections."""
 DURATION_MIN_S = 8.0
 ROUND_TRIPS_MIN = 60.0
 DURATION_MAX_S = 60.0
@@ -54,35 +61,49 @@ LIMITED_MAX = {"application": 0.1, "receiver": 0.2}
 """Share of the time in which application or receiver limited the sender, at most."""
 RTT_RISE_MIN = 0.04
 """The 95th percentile of the RTT over the idle one, below which without losses no window was ever felt."""
-DRAWS = 3
-"""Paths within the inferred one's intervals on which each candidate is run."""
-CLOSE, CLOSEST = 1.0, 6
-"""Score behind the best up to which candidates are looked at closely, and how many at most."""
+DRAWS = 4
+"""Paths within the intervals of each inferred one on which each candidate is run."""
+PATHS = 2
+"""Paths that are looked at closely where the capture leaves more of them open."""
+NEAREST = 2
+"""Runs whose mean distance counts."""
+FAR = 12.0
+"""Distance in units of noise beyond which a measure counts no further."""
+FAR_ALONE = 40.0
+"""Likewise of a single run, in units of the least noise."""
+FLOOR: Matrix = np.array([FLOORS[name] for name in MEASURES])
 ALIKE = 0.02
 """Two runs whose distances from one capture agree within this share are the same."""
-MARGIN = 0.2
-"""Score by which the best must be ahead of the others; as many times more as it is further than its noise."""
-UNKNOWN = 3.0
-"""Mean distance in units of noise beyond which no candidate explains the capture."""
-SHARPNESS = 6.0
-"""Weight of a difference of scores in the confidence."""
+LEAD_MAX, APART_MAX = 2.0, 4.0
+"""Lead over the next candidate's score, and distance in units of noise, beyond which confidence stays."""
+CONFIDENCE = {"constant": 1.85, "lead": 1.55, "apart": -1.20, "rate open": -0.88, "lead per apart": 1.00}
+"""Weights of the confidence by logistic regression over the development half of tests/blind_captures.py."""
+ANSWERED = 0.75
+"""Confidence from which a name is an answer."""
+UNKNOWN = 1.5
+"""Mean distance in units of noise beyond which a capture that gets no name is no candidate's."""
+CLOSE, CLOSEST = 0.5, 5
+"""Score behind the best up to which candidates are named where there is no answer, and how many at most."""
 GIVEN, UNCERTAIN, NONE, IMPOSSIBLE = "given", "uncertain", "unknown", "cannot tell"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found: how sure, and how near each candidate is."""
+    """The congestion control: how sure, and how near each candidate is."""
 
     kind: str
     """`GIVEN`; `UNCERTAIN`: several fit; `NONE`: no candidate fits; `IMPOSSIBLE`: the capture cannot show."""
     names: tuple[str, ...]
     """The best candidate and those that are not told from it."""
     confidence: float
+    """Share of answers like this that are right."""
     reason: str
     scores: tuple[tuple[str, float, float], ...] = ()
     """All candidates, the best first: name, score, and mean distance in units of noise."""
     alike: tuple[str, ...] = ()
     """Candidates that do the same on this path as the first."""
+    path: int = 0
+    """Place of the best candidate's path among those that were tried."""
 
     @property
     def name(self) -> str | None:
@@ -135,21 +156,36 @@ def window_s(capture: Seen, rate_bps: float) -> float:
 
 
 def identify(
-    capture: Seen, path: Known, flow: dict[str, Any], bench: Bench, candidates: Sequence[str] = ()
+    capture: Seen,
+    paths: Sequence[Known],
+    rate_open: bool,
+    flow: dict[str, Any],
+    bench: Bench,
+    candidates: Sequence[str] = (),
 ) -> Answer:
-    """Return the congestion control of a flow, from what it did and the path that it was on."""
-    idle = path.middle.idle_ms
-    reason = impossible(flow, capture, idle)
+    """Return the congestion control of a flow, from what it did and the paths that it may have been on.
+
+    `rate_open` says that the capture does not show the bottleneck's rate, as beside another flow.
+    """
+    middle = paths[0].middle
+    reason = impossible(flow, capture, middle.idle_ms)
     if reason:
         return Answer(IMPOSSIBLE, (), 0.0, reason)
-    names = list(candidates) or [*CANDIDATES, *(WITH_ECN if path.middle.ecn else ())]
-    found = judged(names, *measured(names, capture, path, DRAWS, bench))
-    best = found.scores[0][1]
-    names = [name for name, score, _ in found.scores if score - best < CLOSE][:CLOSEST]
-    if found.kind == NONE or not set(names) - set(found.names[:1] + found.alike):
-        return found
-    found = judged(names, *measured(names, capture, path, closer.DRAWS, bench), closer.scored)
-    return found if found.scores[0][2] <= closer.UNKNOWN else _unknown(found, closer.UNKNOWN)
+    names = list(candidates) or [*CANDIDATES, *(WITH_ECN if middle.ecn else ())]
+    kept = _promising(names, capture, paths, bench)
+    answer = judged(names, [measured(names, capture, paths[at], DRAWS, bench) for at in kept], rate_open)
+    return replace(answer, path=kept[answer.path])
+
+
+def _promising(names: Sequence[str], capture: Seen, paths: Sequence[Known], bench: Bench) -> list[int]:
+    """Return the places of the paths on which some candidate's run is nearest to the capture."""
+    if len(paths) <= PATHS:
+        return list(range(len(paths)))
+    nearest = []
+    for path in paths:
+        near, _ = measured(names, capture, path, 1, bench)
+        nearest.append(float(np.minimum(near[:, 0] / FLOOR, FAR_ALONE).mean(axis=1).min()))
+    return [int(at) for at in np.argsort(nearest, kind="stable")[:PATHS]]
 
 
 def measured(
@@ -163,17 +199,18 @@ def measured(
     duration = window_s(capture, path.middle.rate_bps)
     paths = draws(path, count)
     runs = [
-        Run(name, one.options(duration, seed=number + 1))
+        Run(name, network.options(duration, seed=number + 1))
         for name in names
-        for number, one in enumerate(paths)
+        for number, network in enumerate(paths)
     ]
     shapes = [Shape(seen, idle) for seen in bench.seen(runs)]
     mine = Shape(capture.first(duration), idle)
     each = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
     near = distances([(mine, shape) for shape in shapes])
-    own = distances([pair for one in each for pair in combinations(one, 2)])
-    of_near, of_own = (found.reshape(len(names), -1, len(MEASURES)) for found in (near, own))
-    return of_near, of_own
+    pairs = [pair for shapes in each for pair in combinations(shapes, 2)]
+    own = distances(pairs) if pairs else np.zeros((0, len(MEASURES)))
+    rows = count * (count - 1) // 2
+    return near.reshape(len(names), count, -1), own.reshape(len(names), rows, len(MEASURES))
 
 
 def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
@@ -183,45 +220,63 @@ def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
     candidate's runs from each other. The score is the mean negative log-likelihood of the distances, if each
     has Laplace's distribution with the candidate's noise as its scale.
     """
-    noise = np.maximum(np.median(own, axis=1), closer.FLOOR)
-    return closer.likelihood(np.sort(near, axis=1)[:, :2].mean(axis=1), noise)
+    noise = np.maximum(np.median(own, axis=1), FLOOR)
+    apart = np.minimum(np.sort(near, axis=1)[:, :NEAREST].mean(axis=1) / noise, FAR)
+    return (apart + np.log(noise / FLOOR)).mean(axis=1), apart.mean(axis=1)
 
 
-def judged(names: Sequence[str], near: Matrix, own: Matrix, by: Scoring = scored) -> Answer:
-    """Return the answer that distances give; `measured` says what they are."""
-    scores, apart = by(near, own)
-    order = [int(at) for at in np.argsort(scores, kind="stable")]
+def confidence(lead: float, apart: float, rate_open: bool) -> float:
+    """Return the share of answers that are right with this lead over the next candidate and this distance."""
+    lead, apart = min(lead, LEAD_MAX), min(apart, APART_MAX)
+    weighed = {"constant": 1.0, "lead": lead, "apart": apart, "rate open": float(rate_open)}
+    weighed["lead per apart"] = lead / max(1.0, apart)
+    return 1 / (1 + math.exp(-sum(CONFIDENCE[name] * value for name, value in weighed.items())))
+
+
+def judged(names: Sequence[str], by_path: Sequence[tuple[Matrix, Matrix]], rate_open: bool) -> Answer:
+    """Return the answer that distances give; `by_path` has what `measured` returns for each path."""
+    every = [scored(near, own) for near, own in by_path]
+    scores, aparts = (np.array([pair[side] for pair in every]) for side in (0, 1))
+    suited = np.argmin(scores, axis=0)
+    columns = np.arange(len(names))
+    score, apart = scores[suited, columns], aparts[suited, columns]
+    order = [int(at) for at in np.argsort(score, kind="stable")]
     best = order[0]
-    listed = tuple((names[at], float(scores[at]), float(apart[at])) for at in order)
-    alike = [at for at in order[1:] if _alike(near[at], near[best])]
+    listed = tuple((names[at], float(score[at]), float(apart[at])) for at in order)
+    near = by_path[int(suited[best])][0]
+    alike = [
+        at
+        for at in order[1:]
+        if {names[at], names[best]} in SAME or (suited[at] == suited[best] and _alike(near[at], near[best]))
+    ]
     rest = [at for at in order[1:] if at not in alike]
-    weights = np.exp(-SHARPNESS * (scores - scores[best]))
-    confidence = float((1 + len(alike)) / (weights[rest].sum() + 1 + len(alike)))
-    same = tuple(names[at] for at in alike)
-    if apart[best] > UNKNOWN:
-        return _unknown(Answer(NONE, (), confidence, "", listed, same), UNKNOWN)
-    margin = MARGIN * max(1.0, float(apart[best]))
-    close = [at for at in rest if scores[at] - scores[best] < margin]
-    if close:
-        several = tuple(names[at] for at in (best, *alike, *close))
-        return Answer(UNCERTAIN, several, confidence, "several fit about equally well", listed, same)
-    reason = f"its runs are {apart[best]:.1f} times their own noise away"
+    lead = float(score[rest[0]] - score[best]) if rest else LEAD_MAX
+    sure = confidence(lead, float(apart[best]), rate_open)
+    # What does the same is named only where its run is as near.
+    same = tuple(names[at] for at in alike if score[at] - score[best] < CLOSE)
+    reason = f"runs of {names[best]} {_times(apart[best])}"
     if rest:
-        reason += f", those of {names[rest[0]]} {apart[rest[0]]:.1f} times"
-    return Answer(GIVEN, (names[best], *same), confidence, reason, listed, same)
+        reason += f", those of the next, {names[rest[0]]}, {_times(apart[rest[0]])}"
+    path = int(suited[best])
+    if sure >= ANSWERED:
+        return Answer(GIVEN, (names[best], *same), sure, reason, listed, same, path)
+    if apart[best] > UNKNOWN:
+        return Answer(NONE, (), sure, f"no candidate's runs are near enough: {reason}", listed, same, path)
+    close = [at for at in rest if score[at] - score[best] < CLOSE or at == rest[0]][:CLOSEST]
+    several = tuple(dict.fromkeys((names[best], *same, *(names[at] for at in close))))
+    return Answer(UNCERTAIN, several, sure, "several fit about equally well", listed, same, path)
 
 
-def _unknown(found: Answer, most: float) -> Answer:
-    """Return that no candidate fits, because the best is more than `most` times its own noise away."""
-    name, _, apart = found.scores[0]
-    reason = f"the nearest, {name}, is {apart:.1f} times its own noise away; {most:g} at most"
-    return replace(found, kind=NONE, names=(), reason=reason)
+def _times(apart: float) -> str:
+    """Return how far runs are from the capture, in words."""
+    if apart < 0.75:
+        return "are nearer to the capture than to each other"
+    if apart < 1.25:
+        return "are as near to the capture as to each other"
+    return f"are {apart:.1f} times as far from the capture as from each other"
 
 
-def _alike(one: Matrix, other: Matrix) -> bool:
-    """Return whether the run nearest to the capture is the same for both candidates.
-
-    TCP-LP, for one, is Reno in seven of eight connections (`secure_tcp_ts_off`).
-    """
+def _alike(run: Matrix, other: Matrix) -> bool:
+    """Return whether the run nearest to the capture is the same for both candidates."""
     nearest = int(np.argmin(other.mean(axis=1)))
-    return bool(np.allclose(one[nearest], other[nearest], rtol=ALIKE, atol=1e-4))
+    return bool(np.allclose(run[nearest], other[nearest], rtol=ALIKE, atol=1e-4))

@@ -23,11 +23,16 @@ BUFFER_BDP_MAX = 10.0
 BUFFER_PACKETS_MIN = 4
 LOSS_MIN = 1e-5
 """A smaller share of random loss is none."""
-JITTER_SHARE_MIN = 0.02
+JITTER_SHARE_MIN = 0.004
 """Jitter below this share of the round trip is none."""
+JITTER_WIDTH = 1.5
+"""Mean of a delay between nothing and twice this, over the mean change between neighbours."""
 FAST_LINK = 10.0
 """The link behind a policer or a shaper was not reached: it is taken to be so many times faster."""
 SEED = 1
+EARLY = "the queue drops early; it is taken for CoDel with its defaults"
+QUEUE_WORDS = (EARLY, "buffer:")
+"""How assumptions about the queue begin."""
 
 
 def _framed(value: float) -> int:
@@ -117,6 +122,13 @@ class Known:
         return replace(self, middle=_longer(self.middle, by_ms), others=shifted)
 
 
+def words(path: Network) -> str:
+    """Return what drops on a path, in a few words."""
+    loss = f"{quantity.percent(path.loss)} random loss" if path.loss >= LOSS_MIN else ""
+    queue = path.discipline or f"a buffer of {quantity.size(path.buffer_bytes)}"
+    return f"{queue} with {loss}" if loss else queue
+
+
 def _longer(one: Network, by_ms: float) -> Network:
     return replace(one, rtt_ms=max(0.001, one.rtt_ms + by_ms))
 
@@ -152,7 +164,7 @@ def known(
         assumed.append(_behind("shaper"))
     if path.queue == "aqm":
         middle = replace(middle, discipline="codel ecn" if ecn else "codel")
-        assumed.append("the queue drops early; it is taken for CoDel with its defaults")
+        assumed.append(EARLY)
     others = dict(_ends(middle, "rate", "rate_bps", rate.low, rate.high))
     others |= dict(_ends(middle, "RTT", "rtt_ms", path.base_rtt_ms.low, path.base_rtt_ms.high))
     if not middle.discipline:
@@ -243,7 +255,7 @@ def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
 
 
 def _jitter(estimate: Estimate, rtt_ms: float) -> float:
-    value = estimate.value or 0.0
+    value = JITTER_WIDTH * (estimate.value or 0.0)
     return value if value > JITTER_SHARE_MIN * rtt_ms else 0.0
 
 

@@ -151,7 +151,9 @@ def _algorithm(verdict: Verdict) -> str:
     if verdict.answer is None:
         return f"<p>{_text(verdict.algorithm)}, as given.</p>"
     lines = [(name, f"{score:.2f}", f"{apart:.2f}") for name, score, apart in verdict.answer.scores]
-    table = _table(("candidate", "score", "distance in units of its own noise"), lines)
+    table = _table(
+        ("candidate", "score", "distance from its runs, over that of these among themselves"), lines
+    )
     said = _text(wording.answer(verdict.answer))
     return f"<p>{said}</p><details><summary>All candidates</summary>{table}</details>"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from dragstrip.experiment.expand import expand
 from dragstrip.formats import captures
 from dragstrip.inference import path as inference
 from dragstrip.recording import Recording
+from dragstrip.results.standings import quantity
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 from dragstrip.whatif import fit as fitting
 from dragstrip.whatif import identify as identifying
 from dragstrip.whatif import network, seen
 from dragstrip.whatif.bench import BITS_MAX, Bench, Run, bench
 from dragstrip.whatif.fit import NOT_EXPLAINED
+from dragstrip.whatif.hypotheses import hypotheses
 from dragstrip.whatif.identify import Answer
 from dragstrip.whatif.network import Known, Network, Options
 from dragstrip.whatif.verdict import Flow, Prediction, Verdict
@@ -132,8 +135,42 @@ def _identified(flow: Flow, bench: Bench) -> tuple[Known | None, Answer]:
         known = on_path(flow)
     except BadInputError as error:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.said}")
-    known = calibrated(flow, known, "cubic", bench)
-    return known, identifying.identify(flow.capture, known, said, bench)
+    paths, answer = _named(flow, known, bench)
+    return paths[answer.path], answer
+
+
+def _named(flow: Flow, known: Known, bench: Bench) -> tuple[list[Known], Answer]:
+    """Return the paths that a flow may have been on, and its congestion control."""
+    paths = [calibrated(flow, path, "cubic", bench) for path in _open(flow, known)]
+    rate_open = flow.path.rate_bps.value is None and flow.path.queue != "policer"
+    return paths, identifying.identify(flow.capture, paths, rate_open, dict(flow.said), bench)
+
+
+def _open(flow: Flow, known: Known) -> list[Known]:
+    return hypotheses(known, flow.path, queue_bytes(flow), flow.capture.retransmitted > 0)
+
+
+def explaining(flow: Flow, paths: Sequence[Known], algorithm: str, duration_s: float, bench: Bench) -> Known:
+    """Return the path on which a run of the algorithm is nearest to the capture.
+
+    Its `others` have the rest of those that explain the capture at least roughly: a prediction ranges over
+    all of them.
+    """
+    if len(paths) == 1:
+        return paths[0]
+    capture = flow.capture.first(duration_s)
+    runs = bench.seen([Run(algorithm, path.middle.options(duration_s)) for path in paths])
+    fits = [fitting.fit(capture, run) for run in runs]
+    best = min(range(len(paths)), key=lambda at: fits[at].error)
+    rest = [at for at in range(len(paths)) if at != best and fits[at].grade != NOT_EXPLAINED]
+    chosen = paths[best]
+    taken = f"the queue: {network.words(chosen.middle)} explains the losses best"
+    if rest:
+        also = quantity.listing([network.words(paths[at].middle) for at in rest])
+        taken += f"; {also} cannot be excluded, and the ranges include it"
+    others = {**chosen.others, **{f"queue {at}": paths[at].middle for at in rest}}
+    kept = (text for text in chosen.assumed if not text.startswith(network.QUEUE_WORDS))
+    return replace(chosen, others=others, assumed=(*kept, taken))
 
 
 def check_algorithm(option: str, word: str) -> None:
@@ -182,14 +219,14 @@ def whatif(
         answer = None
         algorithm = own
         if algorithm is None:
-            known = calibrated(flow, known, "cubic", made)
-            answer = identifying.identify(flow.capture, known, dict(flow.said), made)
+            paths, answer = _named(flow, known, made)
             algorithm = answer.name
             if algorithm is None:
                 raise BadInputError("--cc", None, _needed(answer), "command line")
         else:
-            known = calibrated(flow, known, algorithm, made)
+            paths = [calibrated(flow, path, algorithm, made) for path in _open(flow, known)]
         duration = max(1.0, min(flow.capture.duration_s, BITS_MAX / known.middle.rate_bps))
+        known = explaining(flow, paths, algorithm, duration, made)
         options = known.middle.options(duration)
         (run,) = made.seen([Run(algorithm, options)])
         capture = flow.capture.first(duration)
@@ -216,7 +253,10 @@ def whatif(
 
 def _needed(answer: Answer) -> str:
     among = f": {', '.join(answer.names)}" if answer.names else ""
-    return f"is needed, the capture does not show which it was ({answer.kind}{among}; {answer.reason})"
+    return (
+        f"is needed, the capture does not show which it was ({answer.kind}{among}; {answer.reason}): "
+        "--cc cubic, if the sender is a Linux, Windows or Apple host with its default"
+    )
 
 
 def predicted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from dragstrip.results.standings import quantity
@@ -86,7 +87,7 @@ def answer(found: Answer) -> str:
     """Return which congestion control was identified, in one sentence."""
     alike = f" ({quantity.listing(list(found.alike))} would do the same here)" if found.alike else ""
     if found.kind == identifying.GIVEN:
-        return f"{found.names[0]}{alike}, confidence {100 * found.confidence:.0f} %: {found.reason}."
+        return f"{found.names[0]}{alike}, confidence {math.floor(100 * found.confidence)} %: {found.reason}."
     if found.kind == identifying.UNCERTAIN:
         return f"One of {', '.join(found.names)}: {found.reason}."
     if found.kind == identifying.NONE:
