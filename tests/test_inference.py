@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import captures
 from dragstrip.inference import console, policer
+from dragstrip.inference import path as paths
+from dragstrip.inference.estimate import Estimate
 from dragstrip.inference.path import PathEstimate, infer
 from dragstrip.io.untrusted import capture_pieces
 
@@ -113,6 +116,72 @@ def test_random_loss_is_no_queue(found: dict[str, tuple[Path, PathEstimate]]) ->
     assert loss.low is not None
     assert loss.high is not None
     assert loss.low <= 0.01 <= loss.high
+
+
+def inferred(folder: Path, algorithms: list[str], **options: Any) -> list[PathEstimate]:
+    """Return the paths of the flows of a run of all these algorithms, as their one sender's capture shows them."""
+    planned = plan(compare(algorithms, **{"duration": "15s", **options}))
+    execute(captured(planned, Asked(("s1",))), folder, report=False, workers=1)
+    return infer(next(folder.rglob("s1.pcapng")))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "queue"), [("bbr", "codel"), ("bbr", "fq_codel"), ("reno", "pie"), ("cubic", "codel")]
+)
+def test_an_aqms_drops_are_not_random_loss(tmp_path: Path, algorithm: str, queue: str) -> None:
+    """Of a path without any loss but the queue's, none is claimed: the interval begins at nothing."""
+    (path,) = inferred(tmp_path / "run", [algorithm], rate="10mbit", rtt="40ms", queue=queue)
+    assert not path.random_loss.value
+    assert not path.random_loss.low
+    assert path.random_loss.high is not None
+    assert path.random_loss.high > 0
+
+
+def test_random_loss_beside_a_full_buffer_is_not_none(tmp_path: Path) -> None:
+    """Most losses find the queue full, but the interval holds the 0.3 % that are random."""
+    options = {"rate": "20mbit", "rtt": "20ms", "queue": "0.6bdp", "loss": "0.3%"}
+    (path,) = inferred(tmp_path / "run", ["reno"], **options)
+    loss = path.random_loss
+    assert loss.high is not None
+    assert (loss.low or 0.0) <= 0.003 <= loss.high
+
+
+@pytest.mark.parametrize(("rtt", "jitter"), [("62.3ms", "2.37ms"), ("11.9ms", "0.96ms")])
+def test_the_base_rtts_interval_holds_it_with_jitter(tmp_path: Path, rtt: str, jitter: str) -> None:
+    options = {"rate": "6mbit", "rtt": rtt, "queue": "2bdp", "jitter": jitter, "duration": "25s"}
+    (path,) = inferred(tmp_path / "run", ["illinois"], **options)
+    truth, base = float(rtt[:-2]), path.base_rtt_ms
+    assert base.low is not None
+    assert base.high is not None
+    assert base.low <= truth <= base.high + 0.01
+    assert near(path.jitter_ms.value, float(jitter[:-2]) / 1.5, 0.25), "mean change between neighbours"
+
+
+def test_flows_behind_one_policer_are_compared(found: dict[str, tuple[Path, PathEstimate]]) -> None:
+    """Two flows at once whose rates exclude each other: neither is told."""
+    flows = paths._flows(*captures.segments(found["policed"][0], quiet=True))
+    (flow,) = flows
+    other = replace(flow, number=1)
+    mine = found["policed"][1]
+    faster = Estimate(20e6, 19e6, 21e6)
+    theirs = replace(mine, policer_rate_bps=faster)
+    compared = paths._compared(flow, [flow, other], {0: mine, 1: theirs})
+    rate = compared.policer_rate_bps
+    assert rate.value is None
+    assert rate.low == mine.policer_rate_bps.low
+    assert rate.high == 21e6
+    assert "one policer or several" in rate.reason
+    assert compared.policer_burst_bytes.value is None
+    assert paths._compared(flow, [flow, other], {0: mine, 1: mine}) == mine
+
+
+def test_the_burst_is_not_told_where_two_flows_take_from_it(tmp_path: Path) -> None:
+    options = {"rate": "50mbit", "rtt": "40ms", "queue": "police rate 5mbit burst 60kb", "flows": 2}
+    planned = plan(compare(["cubic"], duration="12s", **options))  # type: ignore[arg-type]
+    execute(captured(planned, Asked(("r",))), tmp_path / "run", report=False, workers=1)
+    for path in infer(next((tmp_path / "run").rglob("r.pcapng"))):
+        burst = path.policer_burst_bytes
+        assert burst.value is None or (burst.low or 0) <= 60_000 * IP <= (burst.high or np.inf)
 
 
 def test_a_flow_that_never_filled_the_path_tells_no_rate(found: dict[str, tuple[Path, PathEstimate]]) -> None:

@@ -19,10 +19,14 @@ from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.inference.path import Estimate, PathEstimate
 from dragstrip.recording import read
+from dragstrip.report.figure import TimeLines
 from dragstrip.whatif import fit as fitting
-from dragstrip.whatif import network, seen, walk
+from dragstrip.whatif import identify as identifying
+from dragstrip.whatif import network, page, seen, walk
 from dragstrip.whatif.draws import draws
 from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
+from dragstrip.whatif.hypotheses import hypotheses
+from dragstrip.whatif.identify import NONE, Answer
 from dragstrip.whatif.seen import Seen
 from dragstrip.whatif.verdict import figures
 
@@ -85,6 +89,47 @@ def test_the_written_path_opens_in_the_page(made: Path, tmp_path: Path) -> None:
     assert opened.exit_code == 0, opened.output
     page = (tmp_path / "play.html").read_text()
     assert "The path of s1.pcapng" in page
+
+
+def test_the_chart_has_every_algorithm_and_no_rate_above_the_line(made: Path) -> None:
+    verdict = walk.whatif(
+        capture(made, "000-cubic"),
+        ["bbr", "reno"],
+        own="cubic",
+        name=None,
+        changes={},
+        anyway=False,
+        quiet=True,
+    )
+    content = page.over_time(verdict).content
+    assert isinstance(content, TimeLines)
+    panels = content.panels
+    for panel in panels:
+        labels = {stroke.label for stroke in panel.strokes}
+        if "segments" not in panel.y.title:
+            assert {"capture", "run", "bbr", "reno"} <= labels, panel.y.title
+    (rate,) = (panel for panel in panels if "Goodput" in panel.y.title)
+    fastest = max(float(curve.y.max()) for stroke in rate.strokes if stroke.label for curve in stroke.curves)
+    assert fastest <= 6.0 * 1448 / 1514 * 1.01, "a line of 6 Mbit/s"
+
+
+def test_a_repaired_loss_delivers_no_faster_than_the_line() -> None:
+    """Two seconds of data acknowledged at once, behind a hole."""
+    late = flow(8e6, 50.0)
+    hole = (late.at_s >= 10) & (late.at_s < 12)
+    late = replace(
+        late, acked_bytes=np.where(hole, late.acked_bytes[~hole & (late.at_s < 10)][-1], late.acked_bytes)
+    )
+    assert page._per_bin(late, 20.0, None).y.max() > 15e6
+    assert page._per_bin(late, 20.0, 8.1e6).y.max() <= 8.1e6 * 1.001
+
+
+def test_an_unnamed_capture_says_what_would_help(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = Answer(NONE, (), 0.2, "no candidate's runs are near enough")
+    monkeypatch.setattr(identifying, "identify", lambda *_: unknown)
+    ended = run("whatif", capture(made, "000-cubic"), "bbr")
+    assert isinstance(ended.exception, BadInputError)
+    assert "--cc cubic" in str(ended.exception)
 
 
 def test_the_path_changes_for_the_race_alone(made: Path) -> None:
@@ -223,6 +268,23 @@ def test_segments_of_another_size_than_the_runs_are_refused(made: Path) -> None:
     flow = replace(walk.read(capture(made, "000-cubic"), None), full_bytes=48)
     with pytest.raises(BadInputError, match="about 1448 bytes of data, as runs have; these have 48"):
         walk.on_path(flow)
+
+
+LOST = Estimate(None, 0.0, 0.02, "active queue management or random loss")
+
+
+def test_losses_that_two_causes_explain_leave_paths_of_both() -> None:
+    either = path(queue="cannot tell", buffer_bytes=NOT_TOLD, buffer_ms=NOT_TOLD, random_loss=LOST)
+    known = network.known(either, ecn=False, receiver_limited=False, longest_queue_bytes=20e3, lost=True)
+    middles = [one.middle for one in hypotheses(known, either, 20e3, True)]
+    assert {"codel", "pie", ""} == {one.discipline for one in middles}
+    assert all(one.loss == 0 for one in middles if one.discipline)
+    assert max(one.loss for one in middles) == pytest.approx(0.015)
+
+
+def test_a_path_that_is_known_is_taken_alone() -> None:
+    known = network.known(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0, lost=True)
+    assert hypotheses(known, path(), 0.0, True) == [known]
 
 
 def test_a_policer_is_in_front_of_a_faster_link() -> None:

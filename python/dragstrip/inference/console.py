@@ -39,7 +39,7 @@ def lines(path: PathEstimate) -> Iterator[str]:
 def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
     """Yield each property of a path with what is known of it."""
     yield "base RTT", _said(path.base_rtt_ms, _ms)
-    yield "bottleneck", _said(path.rate_bps, _rate)
+    yield "bottleneck (IP)", _said(path.rate_bps, _rate)
     yield "queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else "")
     if path.shaper_burst_bytes.value is not None:
         yield "shaper's bucket", _said(path.shaper_burst_bytes, _size)
@@ -48,7 +48,7 @@ def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
         held = path.buffer_ms.value
         yield "buffer", size if held is None else f"{size}, {_ms(held)} at the bottleneck's rate"
     else:
-        yield "policer's rate", _said(path.policer_rate_bps, _rate)
+        yield "policer (IP)", _said(path.policer_rate_bps, _rate)
         yield "policer's burst", _said(path.policer_burst_bytes, _size)
     yield "random loss", _said(path.random_loss, _share)
     yield "jitter", _said(path.jitter_ms, _ms)

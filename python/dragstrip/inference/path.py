@@ -31,10 +31,14 @@ SHARED = 0.05
 DEEP_MIN, FASTER = 20, 1.3
 """Packets of a bucket that no short queue is taken for, at least; how much faster than a policer's rate
 segments must arrive where they wait for one or two packets' time."""
+WAITED = 1.15
+"""Longer round trips (95 %) over the base from which a queue was in use."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
 JITTER_MIN = 0.004
 """Jitter below this share of the round trip is none."""
+APART = 1.05
+"""Gap between the intervals of two policers' rates from which they exclude each other."""
 CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
 AT_RECEIVER = "the capture was taken at the receiver; one at the sender shows it"
 STEPPED = 0.95
@@ -88,7 +92,7 @@ def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
     if len(named) != 1:
         names = ", ".join(each.name for each in flows[:8]) or "no flow"
         raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
-    return [_path(str(file), named[0], flows, 0, Buckets())]
+    return [_alone(file, flows, flows.index(named[0]))]
 
 
 def of_segments(file: Path, found: captures.Segments) -> list[PathEstimate]:
@@ -96,18 +100,54 @@ def of_segments(file: Path, found: captures.Segments) -> list[PathEstimate]:
     flows = _flows(*found)
     largest = sorted(range(len(flows)), key=lambda at: -int(flows[at].sent.bytes.sum()))[:FLOWS_MAX]
     left, known = len(flows) - len(largest), Buckets()
-    return [_path(str(file), flows[at], flows, left, known) for at in sorted(largest)]
+    paths = {flows[at].number: _path(str(file), flows[at], flows, left, known) for at in sorted(largest)}
+    return [_compared(flows[at], flows, paths) for at in sorted(largest)]
 
 
 def of_flow(file: Path, said: Said, rows: Sequence[Said], at: int) -> PathEstimate:
     """Return the path of the flow at this place; `said` and `rows` are what `captures.whole` returns."""
-    flows = _flows(said, rows)
-    return _path(str(file), flows[at], flows, 0, Buckets())
+    return _alone(file, _flows(said, rows), at)
 
 
 def _flows(said: Said, rows: Sequence[Said]) -> list[Flow]:
     steps = said["files"][0]["clock_steps"]
     return [series.of(one, each, steps) for one, each in zip(said["flows"], rows, strict=True)]
+
+
+def _alone(file: Path, flows: Sequence[Flow], at: int) -> PathEstimate:
+    """Return the path of one flow, compared with those of the flows beside it."""
+    known, flow = Buckets(), flows[at]
+    path = _path(str(file), flow, flows, 0, known)
+    if path.queue != "policer":
+        return path
+    beside = _beside(flow, flows)[:BESIDE_MAX]
+    paths = {other.number: _path(str(file), other, flows, 0, known) for other in beside}
+    return _compared(flow, flows, {flow.number: path, **paths})
+
+
+def _compared(flow: Flow, flows: Sequence[Flow], paths: Mapping[int, PathEstimate]) -> PathEstimate:
+    """Return a flow's path without a policer's rate where flows beside it give others.
+
+    Behind one policer all have one rate: two that exclude each other are two policers, or one of them, or
+    both, is wrong, and a capture does not show which.
+    """
+    path = paths[flow.number]
+    mine = path.policer_rate_bps
+    if path.queue != "policer" or mine.low is None or mine.high is None:
+        return path
+    others = [paths[other.number].policer_rate_bps for other in _beside(flow, flows) if other.number in paths]
+    apart = [
+        (other.low, other.high)
+        for other in others
+        if other.low is not None
+        and other.high is not None
+        and (other.low > APART * mine.high or APART * other.high < mine.low)
+    ]
+    if not apart:
+        return path
+    low, high = min(mine.low, *(low for low, _ in apart)), max(mine.high, *(high for _, high in apart))
+    why = "flows beside it give other rates: one policer or several cannot be told"
+    return replace(path, policer_rate_bps=unknown(why, low, high), policer_burst_bytes=unknown(why))
 
 
 class Buckets:
@@ -251,6 +291,8 @@ def _before_bottleneck(
             police = unknown(why, policed.low_bps, policed.high_bps)
         least, most = policed.burst_bounds
         burst = Estimate(policed.burst_bytes, least, most)
+        if others:
+            burst = unknown("flows beside it take from the same bucket, which was perhaps never full")
     else:
         police = burst = none
         speed = estimate.value or (found.rate_bps if others else None)
@@ -260,7 +302,8 @@ def _before_bottleneck(
             else queue.waits(flow, seen, base_s, speed, shaped.queued if shaped else None)
         )
         if speed is None or waits is None:
-            held = queue.unqueued(flow, estimate.reason)
+            late = float(np.quantile(seen.rtt_s, 0.95)) if len(seen) else 0.0
+            held = queue.unqueued(flow, estimate.reason, late > WAITED * base_s)
         else:
             held = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
             if shaped and held.kind != "aqm":

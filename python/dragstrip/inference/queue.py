@@ -221,11 +221,11 @@ def _middling(rank: float, count: int) -> bool:
     return abs(rank - 0.5) < max(0.1, 2.5 / float(np.sqrt(12 * max(1, count))))
 
 
-def unqueued(flow: Flow, why: str) -> Queue:
-    """Return what can be said of losses where the bottleneck was not reached.
+def unqueued(flow: Flow, why: str, waited: bool) -> Queue:
+    """Return what can be said of losses where the bottleneck was not reached, or not by this flow alone.
 
     Random ones come as often with little under way as with much; a short queue loses what is sent at the
-    highest flights.
+    highest flights. `waited` says that round trips grew: a queue, perhaps of others, may have dropped.
     """
     segments = int(np.maximum(1, np.ceil(flow.sent.bytes / flow.full_bytes)).sum())
     hit = flow.sent.lost > 0
@@ -233,9 +233,15 @@ def unqueued(flow: Flow, why: str) -> Queue:
     fresh = ~flow.sent.again
     flights = np.sort(flow.sent.in_flight[fresh])
     ranks = np.searchsorted(flights, flow.sent.in_flight[hit & fresh], "right") / max(1, len(flights))
-    if not lost or (len(ranks) >= LOSSES_MIN and _middling(float(ranks.mean()), len(ranks))):
+    even = len(ranks) >= LOSSES_MIN and _middling(float(ranks.mean()), len(ranks))
+    if not lost or (even and not waited):
         return without("cannot tell", why, why, share(lost, segments))
-    short = between("the losses may be those of a short queue", lost, segments)
+    some = (
+        "the losses may be those of a queue that others fill"
+        if even
+        else "the losses may be those of a short queue"
+    )
+    short = between(some, lost, segments)
     return without("cannot tell", why, why, short)
 
 
@@ -269,7 +275,8 @@ def _tail_drop(
     # sent. So the buffer holds as much as is waited for, give or take a packet.
     value = float(at.max() if noise <= 2.5 * packet else np.quantile(at, 0.9))
     spread = float(np.quantile(at, 0.9) - np.quantile(at, 0.25)) if noise > 2.5 * packet else 0.0
-    low, high = max(0.0, value - spread - packet), max(value, seen.longest) + packet
+    # What is left of it is less than a packet, and so is what is left of the one being sent.
+    low, high = max(0.0, value - spread - packet), max(value, seen.longest) + 1.5 * packet
     others = int((~full).sum())
     reason = f"{at_full * 100:.0f} % of {len(seen.at_loss)} losses found the queue at its longest"
     loss = _beside_tail(seen, full, others, segments)

@@ -191,7 +191,9 @@ def capacity(flow: Flow, seen: Trips, found: Pairs, base_s: float, shared: str =
     if guess > 1.5 * value and _bursts(found, windows) > 0.5:
         # Pieces that pass faster than the whole: the gaps do not confirm the slope.
         error = max(error, 0.01)
-    return Capacity(Estimate(value, value * (1 - error), value * (1 + error)), over_time, True)
+    # A link that idles for a moment, behind a late acknowledgement, is slower in that window, never faster.
+    most = max(value * (1 + error), min(high, value * (1 + VARIATION_MAX)))
+    return Capacity(Estimate(value, value * (1 - error), most), over_time, True)
 
 
 def _bursts(found: Pairs, windows: Slopes) -> float:

@@ -40,7 +40,8 @@ def text(verdict: Verdict, addresses: bool) -> str:
     lines += ["", *wrapped(_heading(verdict)), *_table(verdict.predictions)]
     lines += [
         "",
-        "The path and its flow again:",
+        "The path and its flow again (its rate and sizes count Ethernet frames, 14 bytes",
+        "more a packet than the IP packets above):",
         *folded(command([verdict.algorithm], verdict.options), WIDTH, FLAGS),
     ]
     return "\n".join(lines)
@@ -76,7 +77,7 @@ def _fit(verdict: Verdict) -> Iterator[str]:
         show = quantity.rate if name == "goodput_bps" else quantity.milliseconds
         yield f"  {title:<18} {show(theirs[name]):>14} {show(ours[name]):>14} {100 * error:>+z7.1f} %"
     before, after = fit.retransmissions
-    yield f"  {'sent again':<18} {before:>14} {after:>14}"
+    yield f"  {'retransmitted':<18} {before:>14} {after:>14}"
     apart = f"{quantity.size(abs(fit.apart_bytes))} ({100 * fit.apart_share:.1f} %)"
     yield f"  delivered bytes apart at most {apart}, at {fit.apart_at_s:.1f} s"
 

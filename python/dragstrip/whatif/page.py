@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ import numpy as np
 from dragstrip import __version__
 from dragstrip.inference.console import properties
 from dragstrip.report import viewer
-from dragstrip.report.colours import BLACK, GREEN, MUTED, ROSE, SKY, VERMILION
+from dragstrip.report.colours import BLACK, GREEN, MUTED, PALETTE, ROSE, SKY, VERMILION
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.page import figure as drawn
 from dragstrip.report.page import style
 from dragstrip.report.series import Curve, decimate, nice_bin_s
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.quantity import RATES, SIZES, unit_for
+from dragstrip.scenario.paths import IP_BYTES, PAYLOAD_BYTES
 from dragstrip.whatif import wording
 from dragstrip.whatif.seen import Seen
 from dragstrip.whatif.verdict import Verdict, flow_name
@@ -30,6 +31,8 @@ VERDICTS = {"needed": VERMILION, "spurious": SKY, "unknown": ROSE}
 CAPTURE, RUN = "capture", "run"
 WIDTH, HEIGHT = 420, 120
 DASHES = (6, 3)
+OTHERS = (PALETTE[0], PALETTE[4], PALETTE[6], SKY)
+"""Colours of the other algorithms; a table has those that are more."""
 
 
 def page(verdict: Verdict, document: Mapping[str, Any], addresses: bool) -> str:
@@ -104,7 +107,7 @@ def _what_if(document: Mapping[str, Any]) -> str:
     runs = document["what_if"][0]["runs"]
     changes = "".join(f", {name.replace('_', ' ')} {value}" for name, value in document["changes"].items())
     note = f"On the inferred path{changes}; in brackets the range over {runs} paths that it may be."
-    heads = ("", "goodput", "RTT, median", "RTT, 95 %", "sent again")
+    heads = ("", "goodput", "RTT, median", "RTT, 95 %", "retransmitted")
     return f'{_table(heads, lines)}<p class="note">{_text(note)}</p>'
 
 
@@ -128,7 +131,7 @@ def _fit(document: Mapping[str, Any]) -> str:
         (*line, f"{100 * share:+z.1f} %") for line, share in zip(lines, shares, strict=True)
     ]
     again = explains["retransmissions"]
-    cells.append(("segments sent again", str(again["capture"]), str(again["run"]), ""))
+    cells.append(("segments retransmitted", str(again["capture"]), str(again["run"]), ""))
     apart = explains["delivered_apart"]
     cells.append(
         (
@@ -165,7 +168,7 @@ def over_time(verdict: Verdict) -> Figure:
     """Draw delivered bytes with each retransmission, RTT, rate and flight, of the capture and of the run."""
     capture, run = verdict.capture, verdict.run
     end_s = max(capture.duration_s, 1e-3)
-    panels = [_delivered(verdict), _again(verdict), _rtt(verdict), _rate(verdict), _flight(capture, run)]
+    panels = [_delivered(verdict), _again(verdict), _rtt(verdict), _rate(verdict), _flight(verdict)]
     words = (
         f"The capture and a run of {verdict.algorithm} on the inferred path over {end_s:.3g} s: "
         f"goodput {quantity.rate(capture.goodput_bps)} and {quantity.rate(run.goodput_bps)}."
@@ -177,12 +180,30 @@ def over_time(verdict: Verdict) -> Figure:
 def _legend(verdict: Verdict) -> str:
     known = [name for name in VERDICTS if any(event["verdict"] == name for event in verdict.flow.events)]
     ticks = (
-        f" Ticks on the delivered bytes are segments sent again: {quantity.listing(known)}." if known else ""
+        f" Ticks on the delivered bytes are retransmitted segments: {quantity.listing(known)}."
+        if known
+        else ""
     )
     return (
-        "Black: the capture. Green and dashed: the run. Thin lines are the ends of the path's intervals: "
-        f"in the RTT a full buffer, in the rate the bottleneck at the IP layer.{ticks}"
+        f"Black: the capture. Green and dashed: the run of {verdict.algorithm}. Coloured: the other "
+        "algorithms on the path as it is taken. Thin lines are the ends of the path's intervals: in the RTT "
+        f"a full buffer, in the rate the bottleneck, in IP packets (goodput is the data in them).{ticks}"
     )
+
+
+def _others(verdict: Verdict) -> list[tuple[str, str, Seen]]:
+    """Return the runs of the other algorithms on the path as it is taken: name, colour and run."""
+    raced = [one for one in verdict.predictions if one.algorithm != verdict.algorithm][: len(OTHERS)]
+    return [(one.algorithm, colour, one.runs[0]) for one, colour in zip(raced, OTHERS, strict=False)]
+
+
+def _beside(verdict: Verdict, curve: Callable[[Seen], Curve], by: float = 1.0) -> list[Stroke]:
+    """Return the other algorithms' curves, thinner than the capture's and the run's."""
+    return [
+        Stroke([decimate(_scaled(curve(run), by), POINTS)], colour, 1.0, 0.9, label=name, main=True)
+        for name, colour, run in _others(verdict)
+        if len(curve(run))
+    ]
 
 
 def _lines(capture: Curve, run: Curve) -> list[Stroke]:
@@ -200,9 +221,11 @@ def _scaled(curve: Curve, by: float) -> Curve:
 
 def _delivered(verdict: Verdict) -> Panel:
     capture, run = verdict.capture, verdict.run
-    top = max(capture.delivered_bytes, run.delivered_bytes, 1.0)
+    runs = [capture, run, *(other for _, _, other in _others(verdict))]
+    top = max(1.0, *(flow.delivered_bytes for flow in runs))
     unit = unit_for(top, SIZES)
-    strokes = _lines(*(_scaled(Curve(one.at_s, one.acked_bytes), unit.divisor) for one in (capture, run)))
+    strokes = _beside(verdict, lambda flow: Curve(flow.at_s, flow.acked_bytes), unit.divisor)
+    strokes += _lines(*(_scaled(Curve(one.at_s, one.acked_bytes), unit.divisor) for one in (capture, run)))
     for name, colour in VERDICTS.items():
         times = _thinned([event["at_s"] for event in verdict.flow.events if event["verdict"] == name])
         at = capture.delivered_at(times) / unit.divisor
@@ -247,15 +270,17 @@ def _again(verdict: Verdict) -> Panel | None:
         )
     )
     top = max(float(curve.y.max()) for stroke in strokes for curve in stroke.curves)
-    return Panel(Axis("Sent again (segments)", 0, max(top, 1.0) * 1.05), strokes)
+    return Panel(Axis("Retransmitted (segments)", 0, max(top, 1.0) * 1.05), strokes)
 
 
 def _rtt(verdict: Verdict) -> Panel | None:
     capture, run, path = verdict.capture, verdict.run, verdict.flow.path
     if not len(capture.rtt_ms):
         return None
-    strokes = _lines(*(Curve(one.rtt_at_s, one.rtt_ms) for one in (capture, run)))
-    top = max(float(one.rtt_ms.max()) for one in (capture, run) if len(one.rtt_ms))
+    runs = [capture, run, *(other for _, _, other in _others(verdict))]
+    strokes = _beside(verdict, lambda flow: Curve(flow.rtt_at_s, flow.rtt_ms))
+    strokes += _lines(*(Curve(one.rtt_at_s, one.rtt_ms) for one in (capture, run)))
+    top = max(float(flow.rtt_ms.max()) for flow in runs if len(flow.rtt_ms))
     idle = path.base_rtt_ms.value
     if idle is not None:
         full = path.buffer_ms
@@ -266,13 +291,22 @@ def _rtt(verdict: Verdict) -> Panel | None:
 
 def _rate(verdict: Verdict) -> Panel:
     capture, run, path = verdict.capture, verdict.run, verdict.flow.path
-    curves = [_per_bin(one, capture.duration_s) for one in (capture, run)]
+    link = _payload_bps(verdict)
+    curves = [_per_bin(one, capture.duration_s, link) for one in (capture, run)]
+    # What the path was changed to, if it was, is not its rate.
+    own = None if "rate" in verdict.changed else link
+
+    def rate_of(flow: Seen) -> Curve:
+        return _per_bin(flow, capture.duration_s, own)
+
     ends = [end for end in (path.rate_bps.low, path.rate_bps.high) if end is not None]
     if path.queue == "policer":
         ends = [end for end in (path.policer_rate_bps.low, path.policer_rate_bps.high) if end is not None]
-    top = max(1.0, *ends, *(float(curve.y.max()) for curve in curves if len(curve)))
+    every = [*curves, *(rate_of(other) for _, _, other in _others(verdict))]
+    top = max(1.0, *ends, *(float(curve.y.max()) for curve in every if len(curve)))
     unit = unit_for(top, RATES)
-    strokes = _lines(*(_scaled(curve, unit.divisor) for curve in curves))
+    strokes = _beside(verdict, rate_of, unit.divisor)
+    strokes += _lines(*(_scaled(curve, unit.divisor) for curve in curves))
     strokes += _ends(capture, [unit.scale(end) for end in ends], unit.scale(top) * 1.05)
     if path.rate_over_time:
         over = Curve(*(np.array(column) for column in zip(*path.rate_over_time, strict=True)))
@@ -287,19 +321,38 @@ def _ends(capture: Seen, ends: Sequence[float], most: float) -> list[Stroke]:
     return [Stroke(curves, MUTED, 0.8, 0.9)] if curves else []
 
 
-def _per_bin(flow: Seen, end_s: float) -> Curve:
-    """Return the delivered bytes as a rate, in bins of at least 200 ms."""
+def _payload_bps(verdict: Verdict) -> float:
+    """Return the most payload that the path's link carries in a second, by the upper end of its rate."""
+    path = verdict.known.middle
+    most = max(path.link_bps, verdict.flow.path.rate_bps.high or 0.0)
+    return most * PAYLOAD_BYTES / IP_BYTES
+
+
+def _per_bin(flow: Seen, end_s: float, link_bps: float | None) -> Curve:
+    """Return the delivered bytes as a rate, in bins of at least 200 ms.
+
+    A repaired loss acknowledges at once what arrived before: bytes count when a link of `link_bps` can have
+    delivered them at the latest, so that no bin exceeds it.
+    """
     bin_s = nice_bin_s(end_s, 150, 0.2)
     edges = np.arange(0.0, min(flow.duration_s, end_s) + 1e-9, bin_s)
     if len(edges) < 2:
         return Curve(np.empty(0), np.empty(0))
-    return Curve((edges[:-1] + edges[1:]) / 2, np.diff(flow.delivered_at(edges)) * 8 / bin_s)
+    at, arrived = flow.at_s, flow.acked_bytes
+    if link_bps is not None:
+        through = link_bps / 8 * at
+        arrived = np.maximum.accumulate((arrived - through)[::-1])[::-1] + through
+    delivered = np.interp(edges, np.concatenate(([0.0], at)), np.concatenate(([0.0], arrived)))
+    return Curve((edges[:-1] + edges[1:]) / 2, np.diff(delivered) * 8 / bin_s)
 
 
-def _flight(capture: Seen, run: Seen) -> Panel | None:
-    top = max((float(one.flight_bytes.max()) for one in (capture, run) if len(one.flight_bytes)), default=0.0)
+def _flight(verdict: Verdict) -> Panel | None:
+    capture, run = verdict.capture, verdict.run
+    runs = [capture, run, *(other for _, _, other in _others(verdict))]
+    top = max((float(flow.flight_bytes.max()) for flow in runs if len(flow.flight_bytes)), default=0.0)
     if top <= 0:
         return None
     unit = unit_for(top, SIZES)
-    strokes = _lines(*(_scaled(Curve(one.at_s, one.flight_bytes), unit.divisor) for one in (capture, run)))
+    strokes = _beside(verdict, lambda flow: Curve(flow.at_s, flow.flight_bytes), unit.divisor)
+    strokes += _lines(*(_scaled(Curve(one.at_s, one.flight_bytes), unit.divisor) for one in (capture, run)))
     return Panel(Axis(f"In flight ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)

@@ -43,7 +43,7 @@ def _was(verdict: Verdict) -> str:
     if path.bucket_bytes:
         through = f"a shaper of {quantity.rate(path.rate_bps)} and {quantity.milliseconds(path.rtt_ms)}"
     moved = quantity.rate(capture.goodput_bps)
-    return f"{verdict.algorithm} moved {moved}{delay} through {through}."
+    return f"{verdict.algorithm} moved {moved}{delay} through {through} (rate of IP packets)."
 
 
 def _explained(verdict: Verdict) -> str:
