@@ -3,9 +3,8 @@
     python bench/whatif.py --write-docs docs/reference/whatif.md --real FOLDER --nebby CLONE
 
 Each run is captured at its sender; path and algorithm are inferred from that file alone. `--keep FOLDER`
-keeps the captures and takes them from there the next time. The limits of the answers were chosen on nine
-other paths, drawn likewise from seeds 0 to 8 (there the path was given, with an error of a per cent). How
-near candidates are looked at closely was made on those of seeds 39, 43, 57, 73 and 82, all slow.
+keeps the captures and takes them from there the next time. The limits of the answers are those of
+tests/blind_captures.py, whose figures stand at the end of the page and are kept.
 """
 
 from __future__ import annotations
@@ -37,6 +36,8 @@ from dragstrip.whatif.verdict import Verdict, figures
 from dragstrip.whatif.wording import WIDE, wide
 
 PAGE = "docs/reference/whatif.md"
+BLIND = "## `identify`: blind captures"
+"""From here on the page is that of tests/blind_captures.py."""
 KERNEL = ("cubic", "bbr", "reno", "vegas", "htcp", "illinois", "westwood", "bic")
 """What is predicted on a kernel."""
 RACED = ("cubic", "bbr", "reno", "vegas", "illinois")
@@ -358,6 +359,13 @@ def _whatif(folder: Path, engine: str) -> Iterator[str]:
     )
 
 
+def _blind(written: Path) -> str:
+    """Return what tests/blind_captures.py has written into the page, to keep it."""
+    text = written.read_text() if written.exists() else ""
+    at = text.find(BLIND)
+    return "" if at < 0 else f"\n{text[at:]}"
+
+
 def main() -> None:
     """Run the trials, and print the page or write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -375,7 +383,7 @@ def main() -> None:
     if asked.write_docs is None:
         print(text)  # noqa: T201
     else:
-        write_text(asked.write_docs, text)
+        write_text(asked.write_docs, text + _blind(asked.write_docs))
 
 
 if __name__ == "__main__":

@@ -132,6 +132,23 @@ def test_an_unnamed_capture_says_what_would_help(made: Path, monkeypatch: pytest
     assert "--cc cubic" in str(ended.exception)
 
 
+@pytest.mark.parametrize(("own", "queue"), [("bbr", "codel"), ("reno", "pie")])
+def test_behind_an_aqm_the_ranges_hold_what_others_do(tmp_path: Path, own: str, queue: str) -> None:
+    """Drops that may be random: 1.97 Mbit/s were predicted where 6.67 were true."""
+    described = compare([own, "cubic"], rate="8mbit", rtt="40ms", queue=queue, duration="15s")
+    execute(captured(plan(described), Asked(points=("s1",))), tmp_path / "race", report=False)
+    document = said(capture(tmp_path / "race", f"000-{own}"), "cubic", "--cc", own)
+    _, other = document["what_if"]
+    truth = figures(seen.of_recording(read(tmp_path / "race" / "runs" / "001-cubic")))
+    for figure in ("goodput_bps", "rtt_ms_p50"):
+        value = truth[figure]
+        assert value is not None
+        assert 0.99 * other[figure]["low"] <= value <= 1.01 * other[figure]["high"], figure
+        assert other[figure]["value"] == pytest.approx(value, rel=0.05)
+    assert document["path"]["random_loss"]["value"] is None
+    assert document["assumed"][-1].startswith(f"the queue: {queue} explains the losses best")
+
+
 def test_the_path_changes_for_the_race_alone(made: Path) -> None:
     document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--queue", "fq_codel", "--addresses")
     assert document["changes"] == {"queue": "fq_codel"}
