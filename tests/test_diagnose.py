@@ -182,25 +182,25 @@ RULES = [
     ("lossy", "policer", None),
     ("police.sh", "policer", "certain"),
     ("tbf.sh", "policer", None),
-    ("lossy --rate 50mbit", "path_loss", "certain"),
-    ("lossy.json", "path_loss", "likely"),
-    ("bloat", "path_loss", None),
-    ("clean.json", "path_loss", None),
-    ("--path Starlink", "path_loss", "likely"),
-    ("--path 'home DSL'", "path_loss", None),
+    ("lossy --rate 50mbit", "random_loss", "certain"),
+    ("lossy.json", "ambiguous", "likely"),
+    ("bloat", "random_loss", None),
+    ("clean.json", "random_loss", None),
+    ("--path Starlink", "random_loss", "likely"),
+    ("--path 'home DSL'", "random_loss", None),
     ("rwnd --rate 50mbit", "receive_window", "certain"),
     ("bloat", "receive_window", None),
-    ("sndbuf --rate 50mbit", "send_window", "likely"),
-    ("bloat", "send_window", None),
-    ("--path 5G", "send_window", None),
-    ("--path transatlantic", "send_window", "likely"),
+    ("sndbuf --rate 50mbit", "send_buffer", "likely"),
+    ("bloat", "send_buffer", None),
+    ("--path 5G", "send_buffer", None),
+    ("--path transatlantic", "send_buffer", "likely"),
     ("fq_codel.txt bloat", "no_ecn", "certain"),
     ("tbf.sh bloat", "no_ecn", None),
     ("slow.json cake.txt", "shaper_above_line", "likely"),
     ("sqm.sh --rate 7mbit --rtt 20ms", "shaper_above_line", "certain"),
     ("sqm.sh --rate 9mbit --rtt 20ms", "shaper_above_line", None),
-    ("fq_codel.txt slow.json", "aqm_elsewhere", "likely"),
-    ("cake.txt clean.json", "aqm_elsewhere", None),
+    ("fq_codel.txt slow.json", "other_bottleneck", "likely"),
+    ("cake.txt clean.json", "other_bottleneck", None),
     ("tbf.sh", "fifo", "certain"),
     ("htb.txt", "fifo", "certain"),
     ("pfifo_fast.txt", "fifo", "certain"),
@@ -314,7 +314,7 @@ def test_the_command_of_a_change(diagnosed: Any, line: str, command: str) -> Non
 def test_a_goodput_is_not_promised_without_the_rate(diagnosed: Any) -> None:
     document = diagnosed("lossy")
     assert document["advice"] == []
-    assert document["not_tried"][0].startswith("path_loss: no run without the rate")
+    assert document["not_tried"][0].startswith("random_loss: no run without the rate")
 
 
 def test_a_capture_that_shows_the_rate_needs_none_on_the_command_line(diagnosed: Any) -> None:
@@ -433,7 +433,7 @@ def test_pings_within_flent_are_idle_before_and_loaded_during_the_flow(tmp_path:
 
 def test_captures_at_both_ends_tell_where_packets_were_lost_and_waited(diagnosed: Any) -> None:
     document = diagnosed("both-lossy-s1 both-lossy-d")
-    (loss,) = (finding for finding in document["findings"] if finding["name"] == "path_loss")
+    (loss,) = (finding for finding in document["findings"] if finding["name"] == "random_loss")
     assert loss["figures"]["lost_between"] == loss["figures"]["lost"] > 5
     assert "packets were lost between the captures" in loss["sentence"]
     (bloat,) = diagnosed("both-bloat-s1 both-bloat-d")["findings"]
@@ -458,7 +458,7 @@ def test_real_captures_of_policers_shapers_and_random_loss() -> None:
         told = findings.found(evidence.gathered(sources.seen([file], quiet=True)))
         found[make].append(next(finding.name for finding in told))
     assert set(found["policer"]) == {"policer"}
-    assert set(found["loss"]) == {"path_loss"}
+    assert set(found["loss"]) == {"random_loss"}
     assert set(found["shaper"]) == {"bufferbloat", "nothing"}
 
 
@@ -475,7 +475,7 @@ def test_the_least_round_trip_of_ss_is_the_kernel_s_own(tmp_path: Path) -> None:
     file.write_text("\n".join(lines) + "\n")
     assert certainties(told([str(file)])) == {"bufferbloat": "certain"}
     file.write_text("\n".join(line.replace(" minrtt:20.1", "") for line in lines) + "\n")
-    assert "path_loss" not in certainties(told([str(file)])), (
+    assert "random_loss" not in certainties(told([str(file)])), (
         "smoothed values alone do not show an empty queue"
     )
 
@@ -483,7 +483,7 @@ def test_the_least_round_trip_of_ss_is_the_kernel_s_own(tmp_path: Path) -> None:
 def test_nothing_is_promised_where_a_file_has_no_goodput_or_more_losses_than_segments(tmp_path: Path) -> None:
     file = tmp_path / "odd.json"
     file.write_text(iperf3(9e6, 23.0, 21.0, 1_000_000))
-    assert "path_loss" not in certainties(told([str(file)]))
+    assert "random_loss" not in certainties(told([str(file)]))
     file.write_text(iperf3(0.0, 170.0, 21.0, 0))
     document = told([str(file)])
     assert (document["advice"], document["findings"]) == ([], [])

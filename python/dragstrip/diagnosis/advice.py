@@ -158,7 +158,7 @@ def _found_path(
     if finding.name == "bufferbloat_up" and evidence.upward is not None:
         line = float(finding.figures["up_rate_bps"])
         race = options = dict(evidence.upward)
-    in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
+    in_front = {found.name for found in findings} & {"shaper_above_line", "other_bottleneck"}
     queue = finding.queue or (None if in_front else evidence.queue)
     if not any(name in race for name in CARRIERS):
         if finding.name == "policer" and finding.queue is None:
@@ -236,12 +236,12 @@ def _queue_words(
 def _add_fault(finding: Finding, options: dict[str, Any], assumed: list[str]) -> None:
     """Add what a finding says about the hosts or the path to its options."""
     figures = finding.figures
-    if finding.name == "path_loss" and "loss" not in options and "path" not in options:
+    if finding.name == "random_loss" and "loss" not in options and "path" not in options:
         share = figures.get("random_loss_share", figures["retransmitted_share"])
         options["loss"] = f"{float(share) * 100:.3g}%"
         assumed.append(f"segments are lost at random, {options['loss']} of them")
     window = figures.get("window_bytes")
-    names = {"receive_window": "net.ipv4.tcp_rmem", "send_window": "net.ipv4.tcp_wmem"}
+    names = {"receive_window": "net.ipv4.tcp_rmem", "send_buffer": "net.ipv4.tcp_wmem"}
     if finding.name in names and isinstance(window, float):
         name, size = names[finding.name], 2 * max(MIN_WINDOW_BYTES, round(window))
         options["sysctl"] = {name: f"4096 {size} {size}", **dict(options.get("sysctl") or {})}
@@ -261,12 +261,12 @@ def _candidates(
             _shaped("fq_codel", rate * BELOW_LINE, DEVICE, "on the sending side of the policer"),
             _algorithm("bbr"),
         ]
-    if finding.name == "path_loss":
+    if finding.name == "random_loss":
         return [
             _algorithm("bbr"),
             _shaped("fq_codel", path.line_bps * BELOW_LINE, DEVICE, "at the bottleneck"),
         ]
-    if finding.name in ("receive_window", "send_window"):
+    if finding.name in ("receive_window", "send_buffer"):
         return _windows(evidence, finding)
     if finding.name == "no_ecn":
         return [
@@ -282,7 +282,7 @@ def _candidates(
 
 def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path) -> list[Candidate]:
     queue = evidence.queue
-    in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
+    in_front = {found.name for found in findings} & {"shaper_above_line", "other_bottleneck"}
     own = queue is not None and queue.shaped_bps is not None and not in_front
     device = (queue.device if queue is not None else "") or DEVICE
     if queue is not None and queue.shaped_bps is not None and own:

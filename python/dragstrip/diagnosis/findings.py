@@ -58,7 +58,7 @@ def _as_likely(finding: Finding, assumed: bool) -> Finding:
     """
     if all(fact.basis == "exact" for fact in finding.evidence):
         return finding
-    if assumed and finding.name not in ("receive_window", "send_window"):
+    if assumed and finding.name not in ("receive_window", "send_buffer"):
         template = f"{finding.template} (if the queue is a FIFO, the default of compare, which was assumed)"
         return replace(finding, template=template, certainty="cannot know", measure=LISTING)
     if finding.certainty != "certain":
@@ -211,7 +211,7 @@ def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
         return
     of_queue = tuple(facts_of(evidence, queue, "queue", "dropped", "marked"))
     yield Finding(
-        "aqm_elsewhere",
+        "other_bottleneck",
         "{kind} on {device} does not hold the queue: {excess_p50_ms} of queueing delay are measured, and "
         "without a shaper it manages the queue only if its own interface is the bottleneck",
         "likely",
@@ -272,7 +272,7 @@ def windows(evidence: Evidence) -> Iterator[Finding]:
         figures = {"send_buffer_share": buffered, "goodput_bps": flow.goodput_bps}
         template = "The send buffer limits the flow to {goodput_bps} for {send_buffer_share} of its time"
         template, figures = _needed(evidence, template, figures)
-        yield Finding("send_window", template, "certain", figures, known, "goodput")
+        yield Finding("send_buffer", template, "certain", figures, known, "goodput")
         return
     waiting = flow.limited.get("application", 0.0)
     if waiting < WINDOW_SHARE:
@@ -285,7 +285,7 @@ def windows(evidence: Evidence) -> Iterator[Finding]:
             "{window_bytes} per round trip, always the same"
         )
         template, figures = _needed(evidence, template, figures)
-        yield Finding("send_window", template, "likely", figures, known, "goodput", SS)
+        yield Finding("send_buffer", template, "likely", figures, known, "goodput", SS)
         return
     yield Finding(
         "sending_host",

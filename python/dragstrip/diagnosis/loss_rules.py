@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from dragstrip.diagnosis.evidence import SIMULATION, Evidence, Fact, Flow, Inferred
-from dragstrip.diagnosis.finding import NOISY, POLICED, Finding, facts_of
+from dragstrip.diagnosis.finding import AMBIGUOUS, NOISY, POLICED, Finding, facts_of
 
 LOSS_SHARE = 0.001
 """Share of segments sent again from which on losses are worth a finding: at 0.1 % a Reno-like flow of 40 ms
@@ -84,10 +84,11 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
             known,
             "loss",
             POLICED,
+            causes=("policer", "slow_start_overshoot"),
         )
         return
     yield Finding(
-        "path_loss",
+        AMBIGUOUS,
         "Loss that no queue explains: {lost} segments ({retransmitted_share}) were sent again while the "
         "queue added only {rtt_before_loss_ms}; a noisy link or a policer with a short burst loses like this"
         + seen,
@@ -96,6 +97,7 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
         known,
         "goodput",
         NOISY,
+        causes=("random_loss", "aqm", "policer", "slow_start_overshoot"),
     )
 
 
@@ -125,7 +127,7 @@ def _inferred_losses(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
     if (path.random_loss_share or 0.0) < LOSS_SHARE:
         return
     yield Finding(
-        "path_loss",
+        "random_loss",
         "Loss that no queue explains: {random_loss_share} of the segments are lost however short the queue "
         "is; {lost} ({retransmitted_share}) were sent again" + seen,
         "certain",
@@ -174,7 +176,7 @@ def _simulated_losses(evidence: Evidence) -> Iterator[Finding]:
     if lost < max(LOSSES_MIN, UNEXPLAINED * drops) or lost < LOSS_SHARE * sent:
         return
     yield Finding(
-        "path_loss",
+        "random_loss",
         "Loss that no queue explains: {lost} segments ({retransmitted_share}) were sent again, and the queue "
         "dropped {dropped}",
         "likely",

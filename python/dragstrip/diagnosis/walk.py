@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dragstrip.diagnosis import advice, asked, findings, sources, trials
+from dragstrip.diagnosis import advice, asked, findings, sources
+from dragstrip.diagnosis import trials as simulator
 from dragstrip.diagnosis.evidence import Evidence, Seen, fact_document, gathered
 from dragstrip.diagnosis.finding import Finding
 from dragstrip.diagnosis.wording import shown
@@ -28,11 +29,13 @@ def diagnose(
     algorithm: str | None = None,
     out: Path | None = None,
     quiet: bool = False,
+    trials: bool = True,
 ) -> dict[str, Any]:
     """Return what is wrong on a path, how sure that is and what helps (docs/how-to/diagnose.md).
 
     `race` are options of `compare` that describe the path, `algorithm` is what its senders run. With `out`,
-    the document, and the reports of the runs, are written into that folder. Raises `BadInputError` for a file
+    the document, and the reports of the runs, are written into that folder. Without `trials` no change is
+    tried on the simulator, and there is no advice. Raises `BadInputError` for a file
     or an option that cannot be right; nothing is written then.
     """
     if not files and not asked.is_whole(race):
@@ -49,17 +52,17 @@ def diagnose(
     if stated is not None:
         evidence = replace(evidence, upward=stated.upward)
     found = findings.found(evidence)
-    proposals, refused = advice.proposed(evidence, found, race, algorithm)
+    proposals, refused = advice.proposed(evidence, found, race, algorithm) if trials else ([], [])
     proposals = [proposal for proposal in proposals if _can_run(proposal, refused)]
     setups = _named(proposals)
     if out is None or not setups:
-        made = trials.run(setups, None, quiet)
+        made = simulator.run(setups, None, quiet)
         document = _document(evidence, found, proposals, refused, setups, made)
         if out is not None:
             with appearing(out) as draft:
                 write_json(draft / DOCUMENT, document)
         return document
-    made = trials.run(setups, out / RUNS, quiet, report=True)
+    made = simulator.run(setups, out / RUNS, quiet, report=True)
     document = _document(evidence, found, proposals, refused, setups, made)
     write_json(out / DOCUMENT, document)
     return document
@@ -70,14 +73,14 @@ def _simulated(
 ) -> Seen:
     """Return what runs of a path show that nobody measured: with data one way, and if need be both ways."""
     path = stated.path
-    length = trials.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
-    options = {"duration": length, "seed": trials.SEED, **asked.to_simulate(race, seen)}
-    setups = {"one-way": trials.Setup.of(options, algorithm, advice.SHARED)}
+    length = simulator.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
+    options = {"duration": length, "seed": simulator.SEED, **asked.to_simulate(race, seen)}
+    setups = {"one-way": simulator.Setup.of(options, algorithm, advice.SHARED)}
     if stated.up_bps is not None and stated.upward is not None:
-        longest = trials.duration(stated.up_bps, path.ping_ns / 1e6)
-        options = {"duration": longest, "seed": trials.SEED, **stated.upward}
-        setups["upward"] = trials.Setup.of(options, algorithm, advice.SHARED)
-    measured = trials.run(setups, None, quiet)
+        longest = simulator.duration(stated.up_bps, path.ping_ns / 1e6)
+        options = {"duration": longest, "seed": simulator.SEED, **stated.upward}
+        setups["upward"] = simulator.Setup.of(options, algorithm, advice.SHARED)
+    measured = simulator.run(setups, None, quiet)
     found = asked.simulated(measured["one-way"])
     if stated.up_bps is not None and "upward" in measured:
         found += asked.uploaded(measured["upward"], stated.up_bps)
@@ -95,16 +98,16 @@ def _can_run(proposal: advice.Advice, refused: list[str]) -> bool:
     """Return whether the path as found, which follows from files, can be simulated; if not, add why."""
     try:
         for setup in (proposal.before, *(setup for _, setup in proposal.after)):
-            trials.check(setup)
+            simulator.check(setup)
     except BadInputError as error:
         refused.append(f"{proposal.finding.name}: no run: {error}")
         return False
     return True
 
 
-def _named(proposals: Sequence[advice.Advice]) -> dict[str, trials.Setup]:
+def _named(proposals: Sequence[advice.Advice]) -> dict[str, simulator.Setup]:
     """Return the set-ups to run, each once, by the name of its folder."""
-    made: dict[str, trials.Setup] = {}
+    made: dict[str, simulator.Setup] = {}
     for proposal in proposals:
         stem = proposal.finding.name.replace("_", "-")
         for name, setup in [
@@ -121,8 +124,8 @@ def _document(
     found: Sequence[Finding],
     proposals: Sequence[advice.Advice],
     refused: Sequence[str],
-    setups: Mapping[str, trials.Setup],
-    made: Mapping[str, trials.Measured],
+    setups: Mapping[str, simulator.Setup],
+    made: Mapping[str, simulator.Measured],
 ) -> dict[str, Any]:
     by_setup = {setup: (name, made[name]) for name, setup in setups.items()}
     told: list[dict[str, Any]] = []
@@ -169,7 +172,7 @@ def _document(
     }
 
 
-def _differs(evidence: Evidence, finding: Finding, before: trials.Measured) -> str | None:
+def _differs(evidence: Evidence, finding: Finding, before: simulator.Measured) -> str | None:
     """Return how far the path, simulated as it was found, is from what was measured, if that is much."""
     if evidence.simulated:
         return None
@@ -226,12 +229,13 @@ TITLES = {
     "bufferbloat": "Bufferbloat",
     "bufferbloat_up": "Bufferbloat on the return path",
     "shaper_above_line": "A shaper set above the line's rate",
-    "aqm_elsewhere": "An AQM that does not hold the queue",
+    "other_bottleneck": "An AQM that does not hold the queue",
     "fifo": "A plain FIFO",
     "policer": "A policer",
-    "path_loss": "Loss that no queue explains",
+    "random_loss": "Loss that no queue explains",
     "receive_window": "A receive window too small for the path",
-    "send_window": "A send buffer too small for the path",
+    "send_buffer": "A send buffer too small for the path",
+    "ambiguous": "Losses that several causes fit",
     "no_ecn": "ECN not used although the queue marks",
     "nothing": "Nothing wrong was found",
 }
