@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.diagnosis import console, evidence, findings, loss_rules, sources, walk
+from dragstrip.diagnosis import console, evidence, findings, limits, loss_causes, sources, walk
 from dragstrip.diagnosis.wording import shown
 from dragstrip.engines.capture import Asked
 from dragstrip.execution.runner import captured, execute, plan
@@ -455,7 +455,7 @@ def test_real_captures_of_policers_shapers_and_random_loss() -> None:
     found: dict[str, list[str]] = {"policer": [], "shaper": [], "loss": []}
     for file in sorted(POLICING.glob("*.xz")):
         make = "loss" if "LOSS=0%" not in file.name else "policer" if "PCIR" in file.name else "shaper"
-        told = findings.found(evidence.gathered(sources.seen([file], quiet=True)))
+        told = findings.findings(evidence.gathered(sources.observed([file], quiet=True)))
         found[make].append(next(finding.name for finding in told))
     assert set(found["policer"]) == {"policer"}
     assert set(found["loss"]) == {"random_loss"}
@@ -501,9 +501,9 @@ def test_the_algorithm_of_a_file_is_what_runs(files: dict[str, Path], tmp_path: 
 def test_the_thresholds_are_those_that_the_page_names() -> None:
     for value in (
         f"{evidence.BLOAT_MS:g} ms",
-        f"{loss_rules.LOSS_SHARE * 100:g} %",
-        f"{loss_rules.QUEUE_MS:g} ms",
-        f"{findings.WINDOW_SHARE * 100:g} %",
+        f"{loss_causes.LOSS_SHARE * 100:g} %",
+        f"{loss_causes.QUEUE_MS:g} ms",
+        f"{limits.WINDOW_SHARE * 100:g} %",
     ):
         assert value in PAGE
 

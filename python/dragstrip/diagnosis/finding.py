@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from dragstrip.diagnosis.evidence import Evidence, Fact, Queue, fact_document
+from dragstrip.diagnosis.evidence import Evidence
+from dragstrip.diagnosis.observations import Fact, Queue, fact_document
 from dragstrip.diagnosis.wording import said
 
 Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
