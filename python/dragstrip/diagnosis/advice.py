@@ -145,6 +145,12 @@ def _count(evidence: Evidence) -> int:
     return min(FLOWS_MAX, len(beside))
 
 
+def _measured_s(evidence: Evidence) -> float | None:
+    """Return how long the largest flow was measured, of which slow start is a share."""
+    busiest = evidence.busiest
+    return None if evidence.simulated or busiest is None else busiest.duration_s
+
+
 def unlike(evidence: Evidence, finding: Finding, before: Measured) -> str | None:
     """Return how the model of the path differs from what was measured, or None if it reproduces that."""
     if evidence.simulated:
@@ -234,7 +240,7 @@ def _found_path(
         elif chosen != named:
             assumed.append(f"the senders run cubic: {named} is not modelled")
     trip = float(idle.value) if idle is not None else 40.0
-    options.setdefault("duration", duration(line, trip))
+    options.setdefault("duration", duration(line, trip, _measured_s(evidence)))
     options.setdefault("seed", "1")
     return _Path(options, assumed, line, chosen)
 

@@ -32,6 +32,10 @@ QUEUE_MS = 10.0
 """Queueing delay before losses below which no queue can have been full, unless it was very short."""
 QUEUE_OF_RTT = 0.1
 """The same as a share of the idle RTT; the larger of both counts."""
+SHORT = 0.5
+"""Queueing delay at losses over the least RTT, as a share, up to which a buffer is short."""
+AQM_MIN_MS = 4.0
+"""Queueing delay at losses, median, from which on an active queue management can be their only reason."""
 IMPLAUSIBLE = 1e-4
 """Probability of a loss-free run below which independent losses are excluded."""
 BURSTY = 5.0
@@ -181,6 +185,12 @@ class Losses:
         return float((lost.wait_ms < EMPTY_MS).mean())
 
     @property
+    def long(self) -> bool:
+        """Whether the buffer that overflowed is no short one."""
+        least = max(QUEUE_MS, SHORT * (self.flow.rtt_min_ms or 0.0))
+        return self.delay_ms is not None and self.delay_ms >= least
+
+    @property
     def queued(self) -> bool:
         """Whether a queue stood at the losses that is long enough to be full."""
         least = max(QUEUE_MS, QUEUE_OF_RTT * (self.flow.rtt_min_ms or 0.0))
@@ -216,7 +226,7 @@ def overshoot(it: Losses) -> Fit:
     """Slow start overshoots into a short buffer: one burst of losses at the beginning, then none or few."""
     if it.course is None:
         return "possible"
-    if not it.course.early or it.course.first_share < 0.5:
+    if not it.course.early or it.course.first_share < 0.5 or it.long:
         return "excluded"
     if it.course.first_share >= FIRST_SHARE and not it.course.independent:
         return "shown"
@@ -252,7 +262,7 @@ def aqm(it: Losses) -> Fit:
     drops = sum(queue.dropped or 0 for queue in it.queues if queue.is_aqm)
     if drops >= (it.flow.retransmitted or 0) > 0:
         return "shown"
-    if inferred is not None and inferred.queue == "aqm":
+    if inferred is not None and inferred.queue == "aqm" and (it.delay_ms or 0.0) >= AQM_MIN_MS:
         return "shown"
     if it.high_ms is not None and it.high_ms > AQM_MAX_MS:
         return "excluded"
@@ -264,7 +274,7 @@ def policer(it: Losses) -> Fit:
     flow = it.flow
     if flow.inferred is not None and flow.inferred.polices:
         return "shown"
-    if it.queued or (flow.inferred is not None and flow.inferred.queue in ("tail drop", "shaper", "aqm")):
+    if it.queued or (flow.inferred is not None and flow.inferred.queue in ("tail drop", "shaper")):
         return "excluded"
     if flow.lost is not None and (flow.retransmitted or 0) >= RANDOM_MIN and flow.lost.flight_rank < 0.6:
         return "excluded"
@@ -272,7 +282,7 @@ def policer(it: Losses) -> Fit:
 
 
 def full_buffer(it: Losses) -> Fit:
-    """A buffer overflows: losses find a long queue."""
+    """A buffer overflows: losses find a long queue, or of a short buffer as much under way as ever."""
     inferred = it.flow.inferred
     if inferred is not None and inferred.queue in ("tail drop", "shaper"):
         return "shown"
@@ -281,7 +291,10 @@ def full_buffer(it: Losses) -> Fit:
         return "shown"
     if fifo >= (it.flow.retransmitted or 0):
         return "shown"
-    return "possible" if it.queued or it.delay_ms is None else "excluded"
+    lost = it.flow.lost
+    if lost is not None and (it.flow.retransmitted or 0) >= RANDOM_MIN and lost.flight_rank < 0.6:
+        return "excluded"
+    return "possible"
 
 
 CAUSES = {

@@ -39,6 +39,7 @@ WORDS = {
     "slow_start_overshoot": "slow start's overshoot into a short buffer",
     "random_loss": "random loss",
     "aqm": "an active queue management",
+    "full_buffer": "a short buffer",
 }
 """Causes in the words of a sentence."""
 
@@ -72,7 +73,7 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
 
 def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
     fitting = fits(it)
-    causes = tuple(name for name in WORDS if fitting[name] != "excluded")
+    fit = tuple(name for name in WORDS if fitting[name] != "excluded")
     displayed = [name for name in WORDS if fitting[name] == "shown"]
     if fitting["full_buffer"] == "shown" and displayed != ["slow_start_overshoot"]:
         return  # a full buffer explains them, and its delay is told by another rule
@@ -80,14 +81,14 @@ def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
         yield _policer(evidence, it)
     elif "slow_start_overshoot" in displayed and it.course is not None:
         yield _overshoot(evidence, it, fitting["aqm"] == "shown")
-    elif "aqm" in displayed:
+    elif "aqm" in displayed and (fitting["policer"] == "excluded" or it.queues):
         yield _aqm(evidence, it)
-    elif "random_loss" in displayed and not set(causes) - {"random_loss", "slow_start_overshoot"}:
+    elif "random_loss" in displayed and not set(fit) - {"random_loss", "slow_start_overshoot"}:
         yield _random(evidence, it)
     elif it.queued and not it.exact and fitting["full_buffer"] == "possible":
         return  # the queue that delays drops, whatever its discipline
-    elif causes:
-        yield _ambiguous(evidence, it, causes)
+    elif fit:
+        yield _ambiguous(evidence, it, fit)
 
 
 def _policer(evidence: Evidence, it: Losses) -> Finding:
@@ -178,9 +179,10 @@ def _random(evidence: Evidence, it: Losses) -> Finding:
     )
 
 
-def _ambiguous(evidence: Evidence, it: Losses, causes: tuple[str, ...]) -> Finding:
+def _ambiguous(evidence: Evidence, it: Losses, fit: tuple[str, ...]) -> Finding:
     tail, figures = _lost(it.flow)
-    named = [WORDS[name] for name in causes]
+    named = [WORDS[name] for name in fit]
+    causes = tuple("fifo" if name == "full_buffer" else name for name in fit)
     several = f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
     if it.delay_ms is not None:
         figures["rtt_before_loss_ms"] = it.delay_ms
