@@ -36,6 +36,10 @@ SHORT = 0.5
 """Queueing delay at losses over the least RTT, as a share, up to which a buffer is short."""
 AQM_MIN_MS = 4.0
 """Queueing delay at losses, median, from which on an active queue management can be their only reason."""
+TOP = 0.6
+"""Queueing delay at losses, median over largest, from which on they may be those of a full buffer."""
+EVENTS_MIN = 3
+"""Intervals with losses from which on a queue at all of them excludes a policer."""
 IMPLAUSIBLE = 1e-4
 """Probability of a loss-free run below which independent losses are excluded."""
 BURSTY = 5.0
@@ -202,14 +206,12 @@ def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
     share = flow.retransmitted_share
     if (flow.retransmitted or 0) < LOSSES_MIN or share is None or share < LOSS_SHARE:
         return None
-    high = next(
-        (
-            delay.high_ms
-            for delay in evidence.delays
-            if delay.flow is flow and not (delay.smoothed and delay.idle.source == flow.source)
-        ),
-        None,
-    )
+    high = None
+    for delay in evidence.delays:
+        if delay.flow is flow:
+            # Smoothed values do not show how short an empty queue makes the RTT: the delay is at least so.
+            own = delay.smoothed and delay.idle.source == flow.source
+            high = None if own and delay.high_ms < QUEUE_MS else delay.high_ms
     exact = flow.lost is not None and len(flow.lost.wait_ms) > 0
     delay = float(np.median(flow.lost.wait_ms)) if exact and flow.lost is not None else high
     return Losses(
@@ -274,7 +276,10 @@ def policer(it: Losses) -> Fit:
     flow = it.flow
     if flow.inferred is not None and flow.inferred.polices:
         return "shown"
-    if it.queued or (flow.inferred is not None and flow.inferred.queue in ("tail drop", "shaper")):
+    once = it.exact and it.course is not None and it.course.intervals < EVENTS_MIN
+    if it.queued and not once:
+        return "excluded"  # what the bucket lets pass at once may wait behind it, but not again and again
+    if flow.inferred is not None and flow.inferred.queue in ("tail drop", "shaper"):
         return "excluded"
     if flow.lost is not None and (flow.retransmitted or 0) >= RANDOM_MIN and flow.lost.flight_rank < 0.6:
         return "excluded"
@@ -292,9 +297,10 @@ def full_buffer(it: Losses) -> Fit:
     if fifo >= (it.flow.retransmitted or 0):
         return "shown"
     lost = it.flow.lost
-    if lost is not None and (it.flow.retransmitted or 0) >= RANDOM_MIN and lost.flight_rank < 0.6:
-        return "excluded"
-    return "possible"
+    if lost is None or not len(lost.wait_ms) or (it.flow.retransmitted or 0) < RANDOM_MIN:
+        return "possible"
+    late = float(np.median(lost.wait_ms)) >= TOP * float(lost.wait_ms.max())
+    return "possible" if late or lost.flight_rank >= 0.6 else "excluded"
 
 
 CAUSES = {
