@@ -34,6 +34,9 @@ FLAT = 0.12
 """Deviation of the rate from its mean, as a share, up to which it is flat; blocks of files make steps."""
 TRIPS_FLAT = 1.15
 """Largest over least RTT up to which no queue builds up."""
+IDLE = 0.1
+"""Share of the time without anything in flight from which on an application has nothing to send: a flow that
+its send buffer limits always has something in flight."""
 ON_TARGET = 0.03
 """Distance of the goodput from the rate that an application was told to keep to, as a share."""
 PACED = ("bbr", "copa", "ledbat", "vegas")
@@ -156,6 +159,14 @@ def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
         causes = ("send_buffer", "application", "small_queue_limit")
         yield Finding(AMBIGUOUS, template, "likely", figures, known, "goodput", SS, causes=causes)
         return
+    if _idle_share(flow) < IDLE:
+        template = (
+            "For {application_share} of its time the sending host sends less than the network would take: "
+            "its application, its send buffer or its small-queue limit"
+        )
+        causes = ("application", "send_buffer", "small_queue_limit")
+        yield Finding(AMBIGUOUS, template, "likely", figures, known, "", SS, causes=causes)
+        return
     yield Finding(
         "application",
         "The application has nothing to send for {application_share} of the time",
@@ -166,6 +177,14 @@ def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
         SS,
         causes=("application",),
     )
+
+
+def _idle_share(flow: Flow) -> float:
+    """Return the share of the time in which nothing is sent and nothing is in flight."""
+    series = flow.series
+    if series is None or not np.isfinite(series.flight_bytes).any():
+        return 0.0
+    return float((np.nan_to_num(series.flight_bytes) == 0).mean())
 
 
 def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Finding]:

@@ -35,7 +35,10 @@ QUEUE_OF_RTT = 0.1
 SHORT = 0.5
 """Queueing delay at losses over the least RTT, as a share, up to which a buffer is short."""
 AQM_MIN_MS = 4.0
-"""Queueing delay at losses, median, from which on an active queue management can be their only reason."""
+"""Queueing delay, of a flow (95 %) or at its losses (median), below which no active queue management drops:
+the shortest target of those that are known is CoDel's of 5 ms (RFC 8289)."""
+LONG_MS = 100.0
+"""Queueing delay at losses from which on a long buffer is full."""
 TOP = 0.6
 """Queueing delay at losses, median over largest, from which on they may be those of a full buffer."""
 EVENTS_MIN = 3
@@ -53,16 +56,17 @@ FIRST_S, FIRST_TRIPS = 3.0, 40
 GAP_TRIPS, GAP_S = 4, 0.2
 """Round trips, or seconds if these are longer, that part two bursts; intervals of files add their length."""
 EMPTY_MS = 2.0
-"""Queueing delay below which no active queue management drops: the shortest target of those that are known
-is CoDel's of 5 ms (RFC 8289)."""
+"""Queueing delay of a queue that is as good as empty."""
 EMPTY_SHARE = 0.5
-"""Share of losses at such a queue from which on an active queue management is excluded."""
+"""Share of losses at such a queue from which on they are not those of a standing queue."""
 RANDOM_MIN = 12
 """Losses from which on their place in the queue and the flight can show that they are random."""
 MIDDLE = 0.2
 """Distance from 0.5 of the mean rank of the flight at random losses, at most."""
-AQM_MAX_MS = 100.0
-"""Queueing delay (95 %) above which no active queue management is at work."""
+AQM_LOSSES_MIN = 20
+"""Losses from which on their places in the queue can show an active queue management."""
+AQM_MAX_MS = 50.0
+"""Queueing delay (median) above which no active queue management is at work."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class Course:
     """Whether that burst begins and ends in the time of slow start and of what it lost."""
     loss_free: float
     """Segments sent after the first burst's end without a loss, at most in a row."""
+    free_probability: float
+    """Probability of that if losses were as frequent as in the whole flow and independent."""
     run_probability: float
     """Probability of the longest loss-free run of the flow if losses were independent."""
     dispersion: float | None
@@ -83,11 +89,16 @@ class Course:
     intervals: int
     """Intervals with losses."""
 
+    rest: Course | None = None
+    """The course of the losses behind an early burst, if there are enough."""
+
     @property
     def independent(self) -> bool:
-        """Whether the losses can be independent of each other."""
+        """Whether the losses, but for those of slow start, can be independent of each other."""
         bursty = self.dispersion is not None and self.dispersion >= BURSTY
-        return self.run_probability >= IMPLAUSIBLE and not bursty
+        if self.run_probability >= IMPLAUSIBLE and not bursty:
+            return True
+        return self.rest is not None and self.rest.independent
 
 
 def course(flow: Flow) -> Course | None:
@@ -131,16 +142,27 @@ def _course(losses: Floats, segments: Floats, end_s: Floats, trip_s: float) -> C
     room = max(FIRST_S, FIRST_TRIPS * trip_s)
     sent = np.maximum(segments, losses)
     share = min(0.99, total / max(1.0, float(sent.sum())))
-    longest = _longest(losses, sent, 0)
     places = max(1.0, total)
+
+    def probability(run: float) -> float:
+        return min(1.0, places * float(np.exp(run * np.log1p(-share))))
+
+    free = _longest(losses, sent, last + 1)
+    rest = None
+    early = begins <= room and float(end_s[last]) <= 2 * room + float(lengths[last])
+    behind = slice(last + 1, None)
+    if early and losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum()):
+        rest = _course(losses[behind], sent[behind], end_s[behind], trip_s)
     return Course(
         losses=int(total),
         first_share=first / total,
-        early=begins <= room and float(end_s[last]) <= 2 * room + float(lengths[last]),
-        loss_free=_longest(losses, sent, last + 1),
-        run_probability=min(1.0, places * float(np.exp(longest * np.log1p(-share)))),
+        early=early,
+        loss_free=free,
+        free_probability=probability(free),
+        run_probability=probability(_longest(losses, sent, 0)),
         dispersion=_dispersion(losses, sent, share),
         intervals=len(hit),
+        rest=rest,
     )
 
 
@@ -177,6 +199,8 @@ class Losses:
     """Whether that is known loss by loss."""
     high_ms: float | None
     """Queueing delay of the flow, 95 %."""
+    middle_ms: float | None
+    """The same, median."""
     queues: tuple[Queue, ...]
     """Queues on its path that count what they drop."""
 
@@ -206,20 +230,23 @@ def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
     share = flow.retransmitted_share
     if (flow.retransmitted or 0) < LOSSES_MIN or share is None or share < LOSS_SHARE:
         return None
-    high = None
+    high: float | None = None
+    middle: float | None = None
     for delay in evidence.delays:
         if delay.flow is flow:
             # Smoothed values do not show how short an empty queue makes the RTT: the delay is at least so.
             own = delay.smoothed and delay.idle.source == flow.source
             high = None if own and delay.high_ms < QUEUE_MS else delay.high_ms
+            middle = delay.excess_ms
     exact = flow.lost is not None and len(flow.lost.wait_ms) > 0
-    delay = float(np.median(flow.lost.wait_ms)) if exact and flow.lost is not None else high
+    at_losses = float(np.median(flow.lost.wait_ms)) if exact and flow.lost is not None else high
     return Losses(
         flow,
         course(flow),
-        delay,
+        at_losses,
         exact,
         high,
+        middle,
         tuple(queue for queue in evidence.observed.queues if queue.dropped is not None),
     )
 
@@ -230,7 +257,7 @@ def overshoot(it: Losses) -> Fit:
         return "possible"
     if not it.course.early or it.course.first_share < 0.5 or it.long:
         return "excluded"
-    if it.course.first_share >= FIRST_SHARE and not it.course.independent:
+    if it.course.first_share >= FIRST_SHARE and it.course.free_probability < IMPLAUSIBLE:
         return "shown"
     return "possible"
 
@@ -246,7 +273,7 @@ def random_loss(it: Losses) -> Fit:
     if empty is None or flow.lost is None or course_ is None:
         return "possible"
     middling = abs(flow.lost.flight_rank - 0.5) <= MIDDLE
-    if course_.losses >= RANDOM_MIN and empty >= EMPTY_SHARE and middling:
+    if course_.losses >= RANDOM_MIN and empty >= EMPTY_SHARE and middling and course_.first_share < 0.5:
         return "shown"
     return "possible"
 
@@ -259,14 +286,16 @@ def aqm(it: Losses) -> Fit:
             return "shown"
         if inferred.polices or inferred.queue in ("tail drop", "shaper"):
             return "excluded"
-    if empty is not None and empty >= EMPTY_SHARE and (it.course is None or it.course.losses >= RANDOM_MIN):
+    if empty is not None and empty >= EMPTY_SHARE and it.high_ms is not None and it.high_ms < AQM_MIN_MS:
         return "excluded"
     drops = sum(queue.dropped or 0 for queue in it.queues if queue.is_aqm)
     if drops >= (it.flow.retransmitted or 0) > 0:
         return "shown"
-    if inferred is not None and inferred.queue == "aqm" and (it.delay_ms or 0.0) >= AQM_MIN_MS:
-        return "shown"
-    if it.high_ms is not None and it.high_ms > AQM_MAX_MS:
+    if inferred is not None and inferred.queue == "aqm" and (it.flow.retransmitted or 0) >= AQM_LOSSES_MIN:
+        waits = it.flow.lost.wait_ms if it.flow.lost is not None else np.empty(0)
+        if len(waits) and AQM_MIN_MS <= np.median(waits) < TOP * waits.max():
+            return "shown"
+    if it.middle_ms is not None and it.middle_ms > AQM_MAX_MS:
         return "excluded"
     return "possible"
 
@@ -292,7 +321,7 @@ def full_buffer(it: Losses) -> Fit:
     if inferred is not None and inferred.queue in ("tail drop", "shaper"):
         return "shown"
     fifo = sum(queue.dropped or 0 for queue in it.queues if queue.is_fifo)
-    if it.queued and (it.delay_ms or 0.0) > AQM_MAX_MS:
+    if it.queued and (it.delay_ms or 0.0) > LONG_MS:
         return "shown"
     if fifo >= (it.flow.retransmitted or 0):
         return "shown"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from dragstrip.diagnosis.evidence import Evidence
 from dragstrip.diagnosis.finding import (
@@ -15,9 +15,12 @@ from dragstrip.diagnosis.finding import (
     Finding,
     facts_of,
 )
-from dragstrip.diagnosis.loss_causes import LOSS_SHARE, LOSSES_MIN, Losses, fits, losses_of
+from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
+from dragstrip.diagnosis.loss_causes import EMPTY_MS, LOSS_SHARE, LOSSES_MIN, Fit, Losses, fits, losses_of
 from dragstrip.diagnosis.observations import SIMULATION, Fact, Flow, Inferred
 
+ALONE = 0.95
+"""Share of the losses in the first burst from which on slow start alone explains them."""
 UNEXPLAINED = 2.0
 """Retransmissions over drops of the queue from which on the drops do not explain them."""
 OF_LOSSES = frozenset(
@@ -39,7 +42,8 @@ WORDS = {
     "slow_start_overshoot": "slow start's overshoot into a short buffer",
     "random_loss": "random loss",
     "aqm": "an active queue management",
-    "full_buffer": "a short buffer",
+    "full_buffer": "a full buffer",
+    "bufferbloat": "a full, long buffer",
 }
 """Causes in the words of a sentence."""
 
@@ -73,15 +77,15 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
 
 def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
     fitting = fits(it)
-    fit = tuple(name for name in WORDS if fitting[name] != "excluded")
-    displayed = [name for name in WORDS if fitting[name] == "shown"]
+    fit = tuple(name for name in CAUSES_OF_LOSSES if fitting[name] != "excluded")
+    displayed = [name for name in CAUSES_OF_LOSSES if fitting[name] == "shown" and name != "full_buffer"]
     if fitting["full_buffer"] == "shown" and displayed != ["slow_start_overshoot"]:
         return  # a full buffer explains them, and its delay is told by another rule
     if "policer" in displayed:
         yield _policer(evidence, it)
     elif "slow_start_overshoot" in displayed and it.course is not None:
-        yield _overshoot(evidence, it, fitting["aqm"] == "shown")
-    elif "aqm" in displayed and (fitting["policer"] == "excluded" or it.queues):
+        yield _overshoot(evidence, it, fitting)
+    elif "aqm" in displayed and (_is_counted(it) or fitting["random_loss"] == "excluded"):
         yield _aqm(evidence, it)
     elif "random_loss" in displayed and not set(fit) - {"random_loss", "slow_start_overshoot"}:
         yield _random(evidence, it)
@@ -89,6 +93,12 @@ def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
         return  # the queue that delays drops, whatever its discipline
     elif fit:
         yield _ambiguous(evidence, it, fit)
+
+
+def _is_counted(it: Losses) -> bool:
+    """Return whether acknowledgements report marks, or a listing counts drops."""
+    marks = it.flow.inferred is not None and it.flow.inferred.marks
+    return marks or any(queue.is_aqm and queue.dropped for queue in it.queues)
 
 
 def _policer(evidence: Evidence, it: Losses) -> Finding:
@@ -112,11 +122,22 @@ def _policer(evidence: Evidence, it: Losses) -> Finding:
     )
 
 
-def _overshoot(evidence: Evidence, it: Losses, managed: bool) -> Finding:
+def _overshoot(evidence: Evidence, it: Losses, fitting: Mapping[str, Fit]) -> Finding:
     assert it.course is not None
     tail, figures = _lost(it.flow)
     figures |= {"first_share": it.course.first_share, "loss_free": round(it.course.loss_free)}
-    causes = ("slow_start_overshoot", "aqm") if managed else ("slow_start_overshoot",)
+    causes = ["slow_start_overshoot"]
+    several = it.course.first_share < ALONE
+    held = it.flow.inferred is not None and it.flow.inferred.queue in ("tail drop", "shaper")
+    if fitting["aqm"] == "shown" or (fitting["aqm"] == "possible" and (several or (it.exact and not held))):
+        causes.append("aqm")
+    empty = it.exact and (it.delay_ms or 0.0) < EMPTY_MS
+    if fitting["policer"] == "possible" and (several or empty):
+        causes.append("policer")
+    if it.delay_ms is None:
+        causes += ["bufferbloat"] if "aqm" in causes else ["aqm", "bufferbloat"]
+    if len(causes) > 1:
+        return _ambiguous(evidence, it, tuple(causes))
     return Finding(
         "slow_start_overshoot",
         "Slow start overshoots into a short buffer: {lost} segments ({retransmitted_share}) were "
@@ -126,7 +147,7 @@ def _overshoot(evidence: Evidence, it: Losses, managed: bool) -> Finding:
         figures,
         _known(evidence, it.flow, OF_LOSSES),
         measure="" if it.exact else CAPTURE,
-        causes=causes,
+        causes=tuple(causes),
     )
 
 
@@ -182,7 +203,7 @@ def _random(evidence: Evidence, it: Losses) -> Finding:
 def _ambiguous(evidence: Evidence, it: Losses, fit: tuple[str, ...]) -> Finding:
     tail, figures = _lost(it.flow)
     named = [WORDS[name] for name in fit]
-    causes = tuple("fifo" if name == "full_buffer" else name for name in fit)
+    causes = tuple(name for it_fits in fit for name in _named(it, it_fits))
     several = f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
     if it.delay_ms is not None:
         figures["rtt_before_loss_ms"] = it.delay_ms
@@ -204,6 +225,13 @@ def _ambiguous(evidence: Evidence, it: Losses, fit: tuple[str, ...]) -> Finding:
         LISTING if "aqm" in causes else NOISY,
         causes=causes,
     )
+
+
+def _named(it: Losses, cause: str) -> tuple[str, ...]:
+    """Return the names that a finding gives a cause: a full buffer is a short one if no long queue stood."""
+    if cause != "full_buffer":
+        return (cause,)
+    return ("fifo", "bufferbloat") if it.delay_ms is None else ("fifo",)
 
 
 def _lost(flow: Flow) -> tuple[str, dict[str, float | str]]:

@@ -253,6 +253,7 @@ def _inferred(path: PathEstimate) -> Inferred:
         policer_range_bps=_range(path.policer_rate_bps),
         burst_bytes=_framed(path.policer_burst_bytes.value),
         random_loss_share=share,
+        marks="congestion marks" in path.queue_reason,
     )
 
 
