@@ -125,12 +125,18 @@ def _of_segments(at_s: Floats, sent_s: Floats, trip_s: float) -> Course | None:
     return _course(losses, segments, np.asarray(edges[1:], np.float64), trip_s)
 
 
-def _course(losses: Floats, segments: Floats, end_s: Floats, trip_s: float) -> Course | None:
+def _course(
+    losses: Floats, segments: Floats, end_s: Floats, trip_s: float, begin_s: float | None = None
+) -> Course | None:
+    """Return the course of losses in intervals, or None without any.
+
+    `begin_s` is when the first interval began, if slow start is over.
+    """
     total = float(losses.sum())
     if total <= 0:
         return None
     hit = np.flatnonzero(losses > 0)
-    lengths = np.diff(end_s, prepend=0.0)
+    lengths = np.diff(end_s, prepend=begin_s or 0.0)
     gap = max(GAP_TRIPS * trip_s, GAP_S)
     last = hit[0]
     for at in hit[1:]:
@@ -149,14 +155,14 @@ def _course(losses: Floats, segments: Floats, end_s: Floats, trip_s: float) -> C
 
     free = _longest(losses, sent, last + 1)
     rest = None
-    early = begins <= room and float(end_s[last]) <= 2 * room + float(lengths[last])
+    early = begin_s is None and begins <= room and end_s[last] <= 2 * room + lengths[last]
     behind = slice(last + 1, None)
     if early and losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum()):
-        rest = _course(losses[behind], sent[behind], end_s[behind], trip_s)
+        rest = _course(losses[behind], sent[behind], end_s[behind], trip_s, float(end_s[last]))
     return Course(
         losses=int(total),
         first_share=first / total,
-        early=early,
+        early=bool(early),
         loss_free=free,
         free_probability=probability(free),
         run_probability=probability(_longest(losses, sent, 0)),
@@ -272,6 +278,9 @@ def random_loss(it: Losses) -> Fit:
     empty = it.empty_share
     if empty is None or flow.lost is None or course_ is None:
         return "possible"
+    at_empty = empty * len(flow.lost.wait_ms)
+    if flow.inferred is not None and flow.inferred.queue == "tail drop" and at_empty >= RANDOM_MIN:
+        return "shown" if flow.inferred.random_loss_share else "possible"
     middling = abs(flow.lost.flight_rank - 0.5) <= MIDDLE
     if course_.losses >= RANDOM_MIN and empty >= EMPTY_SHARE and middling and course_.first_share < 0.5:
         return "shown"

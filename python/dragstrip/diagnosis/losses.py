@@ -16,7 +16,7 @@ from dragstrip.diagnosis.finding import (
     facts_of,
 )
 from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
-from dragstrip.diagnosis.loss_causes import EMPTY_MS, LOSS_SHARE, LOSSES_MIN, Fit, Losses, fits, losses_of
+from dragstrip.diagnosis.loss_causes import AQM_MIN_MS, LOSS_SHARE, LOSSES_MIN, Fit, Losses, fits, losses_of
 from dragstrip.diagnosis.observations import SIMULATION, Fact, Flow, Inferred
 
 ALONE = 0.95
@@ -79,7 +79,9 @@ def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
     fitting = fits(it)
     fit = tuple(name for name in CAUSES_OF_LOSSES if fitting[name] != "excluded")
     displayed = [name for name in CAUSES_OF_LOSSES if fitting[name] == "shown" and name != "full_buffer"]
-    if fitting["full_buffer"] == "shown" and displayed != ["slow_start_overshoot"]:
+    if fitting["full_buffer"] == "shown" and not displayed:
+        if fitting["slow_start_overshoot"] == "possible" and it.course is not None:
+            yield _overshoot(evidence, it, fitting)
         return  # a full buffer explains them, and its delay is told by another rule
     if "policer" in displayed:
         yield _policer(evidence, it)
@@ -127,15 +129,15 @@ def _overshoot(evidence: Evidence, it: Losses, fitting: Mapping[str, Fit]) -> Fi
     tail, figures = _lost(it.flow)
     figures |= {"first_share": it.course.first_share, "loss_free": round(it.course.loss_free)}
     causes = ["slow_start_overshoot"]
-    several = it.course.first_share < ALONE
+    several = it.course.first_share < ALONE and fitting["full_buffer"] != "shown"
     held = it.flow.inferred is not None and it.flow.inferred.queue in ("tail drop", "shaper")
     if fitting["aqm"] == "shown" or (fitting["aqm"] == "possible" and (several or (it.exact and not held))):
         causes.append("aqm")
-    empty = it.exact and (it.delay_ms or 0.0) < EMPTY_MS
-    if fitting["policer"] == "possible" and (several or empty):
-        causes.append("policer")
-    if it.delay_ms is None:
+    if it.delay_ms is None and it.flow.rtt_p50_ms is None:
         causes += ["bufferbloat"] if "aqm" in causes else ["aqm", "bufferbloat"]
+    empty = it.exact and (it.delay_ms or 0.0) < AQM_MIN_MS
+    if fitting["policer"] == "possible" and (several or empty or len(causes) > 1):
+        causes.append("policer")
     if len(causes) > 1:
         return _ambiguous(evidence, it, tuple(causes))
     return Finding(
@@ -191,7 +193,7 @@ def _random(evidence: Evidence, it: Losses) -> Finding:
         "random_loss",
         "Random loss: {lost} segments ({retransmitted_share}) were retransmitted, lost one by one at any "
         "time and with any number of bytes in flight, while the queue added {rtt_before_loss_ms}" + tail,
-        "certain",
+        "likely" if fits(it)["full_buffer"] == "shown" else "certain",
         figures,
         _known(evidence, it.flow, OF_LOSSES),
         "goodput",
