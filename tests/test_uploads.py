@@ -33,7 +33,17 @@ LOADS = {
     "tcp_bidirectional": "both",
 }
 """Workloads that load a path all the time, and in which direction."""
-OTHERS = {"file", "web", "video", "video-throughput", "video-bulk", "rpc", "on-off", "poisson", "tcp_2up_delay"}
+OTHERS = {
+    "file",
+    "web",
+    "video",
+    "video-throughput",
+    "video-bulk",
+    "rpc",
+    "on-off",
+    "poisson",
+    "tcp_2up_delay",
+}
 """Workloads with pauses, with an end, or with other flows than diagnosis takes: it predicts nothing of them."""
 WITHIN = 0.05
 
@@ -90,7 +100,9 @@ def predictions(path: str) -> tuple[dict[str, float], dict[str, str]]:
     stated = asked.stated(race, "cubic")
     down = trials.duration(stated.path.rate_bps or 1.0, stated.path.ping_ns / 1e6)
     durations = {"down": down, "up": down}
-    setups = {"down": trials.Setup.of({"duration": down, "seed": trials.SEED, **race}, "cubic", advice.SHARED)}
+    setups = {
+        "down": trials.Setup.of({"duration": down, "seed": trials.SEED, **race}, "cubic", advice.SHARED)
+    }
     if stated.up_bps is not None and stated.upward is not None:
         durations["up"] = trials.duration(stated.up_bps, stated.path.ping_ns / 1e6)
         upward = {"duration": durations["up"], "seed": trials.SEED, **stated.upward}

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragstrip import _core
+from dragstrip.diagnosis import commands
 from dragstrip.diagnosis.asked import CARRIERS
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
-from dragstrip.diagnosis.finding import Finding
+from dragstrip.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.diagnosis.findings import buffer_bytes, direction
+from dragstrip.diagnosis.observations import Tree
 from dragstrip.diagnosis.trials import Measured, Setup, duration
 from dragstrip.diagnosis.wording import shown
 from dragstrip.formats import scripts
@@ -42,7 +44,11 @@ DEVICE = "eth0"
 INSIDE = "eth1"
 """The interface of a router towards its hosts, where none is known."""
 SHARED = 2
-"""Flows where a fault concerns what flows do to each other."""
+"""Flows where a fault concerns what flows do to each other, and nobody measured how many there are."""
+FLOWS_MAX = 8
+"""Flows of a run, at most."""
+REPRODUCED = 0.15
+"""Difference of the model's goodput and delay from those that were measured, as a share, at most."""
 BUFFERS_MAX = 1 << 30
 """Largest socket buffer that is proposed, in bytes: the kernel allows 2 GiB."""
 
@@ -108,7 +114,8 @@ def proposed(
             refused.append(f"{finding.name}: {path}")
             continue
         done |= {finding.complaint + finding.name, finding.complaint}
-        flows = SHARED if finding.complaint == "delay" or finding.name == "no_ecn" else 1
+        shared = finding.complaint == "delay" or finding.name == "no_ecn"
+        flows = _count(evidence) or (SHARED if shared else 1)
         before = Setup.of(path.options, path.algorithm, flows)
         after = [
             (
@@ -120,8 +127,48 @@ def proposed(
             for candidate in _candidates(evidence, finding, findings, path)
             if candidate.algorithm != path.algorithm
         ]
-        made.append(Advice(finding, before, tuple(path.assumed), tuple(after)))
+        if after:
+            made.append(Advice(finding, before, tuple(path.assumed), tuple(after)))
     return made, refused
+
+
+def _count(evidence: Evidence) -> int:
+    """Return how many flows loaded the path while it was measured; 0 if nobody measured."""
+    busiest = evidence.busiest
+    if evidence.simulated or busiest is None:
+        return 0
+    beside = [
+        flow
+        for flow in evidence.observed.flows
+        if flow.busy and (flow.source, flow.sender) == (busiest.source, busiest.sender)
+    ]
+    return min(FLOWS_MAX, len(beside))
+
+
+def _measured_s(evidence: Evidence) -> float | None:
+    """Return how long the largest flow was measured, of which slow start is a share."""
+    busiest = evidence.busiest
+    return None if evidence.simulated or busiest is None else busiest.duration_s
+
+
+def unlike(evidence: Evidence, finding: Finding, before: Measured) -> str | None:
+    """Return how the model of the path differs from what was measured, or None if it reproduces that."""
+    if evidence.simulated:
+        return None
+    pairs: list[tuple[str, str, float | None, float | None]] = []
+    if evidence.floor is not None:
+        pairs.append(("goodput", "goodput_bps", before.goodput_bps, float(evidence.floor.value)))
+    if evidence.delay is not None:
+        middle = float(evidence.delay.p50.value)
+        pairs.append(("median RTT under load", "ping_ms", before.ping_p50_ms, middle))
+    for what, name, model, measured in pairs:
+        if model is not None and measured and abs(model / measured - 1) > REPRODUCED:
+            return (
+                f"{finding.name}: the model of the path has a {what} of {shown(name, model)}, and "
+                f"{shown(name, measured)} were measured: something else is at work, so that no change can be "
+                "judged"
+            )
+    return None
 
 
 def _changed(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +209,7 @@ def _found_path(
             del options["workload"]
             options["both_ways"] = True
             assumed.append("data go both ways: both directions of a medium are tried together")
-    in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
+    in_front = {it.name for it in findings} & {"shaper_above_line", "other_bottleneck"}
     queue = finding.queue or (None if in_front else evidence.queue)
     if not any(name in race for name in CARRIERS):
         if finding.name == "policer" and finding.queue is None:
@@ -190,14 +237,14 @@ def _found_path(
         _add_fault(finding, options, assumed)
     chosen = algorithm
     if chosen is None:
-        seen = next((str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None)
-        chosen = seen if seen in _known_algorithms() else "cubic"
-        if seen is None:
+        named = next((str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None)
+        chosen = named if named in _core.algorithms() else "cubic"
+        if named is None:
             assumed.append("the senders run cubic, Linux's default")
-        elif chosen != seen:
-            assumed.append(f"the senders run cubic: {seen} is not modelled")
+        elif chosen != named:
+            assumed.append(f"the senders run cubic: {named} is not modelled")
     trip = float(idle.value) if idle is not None else 40.0
-    options.setdefault("duration", duration(line, trip))
+    options.setdefault("duration", duration(line, trip, _measured_s(evidence)))
     options.setdefault("seed", "1")
     return _Path(options, assumed, line, chosen)
 
@@ -211,10 +258,6 @@ def _policed(finding: Finding) -> float:
     if "low_bps" in figures:
         return (float(figures["low_bps"]) + float(figures["high_bps"])) / 2
     return float(figures["goodput_bps"]) * FRAME_OVER_PAYLOAD
-
-
-def _known_algorithms() -> list[str]:
-    return _core.algorithms()
 
 
 def _queue_words(
@@ -240,14 +283,15 @@ def _queue_words(
 def _add_fault(finding: Finding, options: dict[str, Any], assumed: list[str]) -> None:
     """Add what a finding says about the hosts or the path to its options."""
     figures = finding.figures
-    if finding.name == "path_loss" and "loss" not in options and "path" not in options:
+    if finding.name == "random_loss" and "loss" not in options and "path" not in options:
         share = figures.get("random_loss_share", figures["retransmitted_share"])
         options["loss"] = f"{float(share) * 100:.3g}%"
         assumed.append(f"segments are lost at random, {options['loss']} of them")
     window = figures.get("window_bytes")
-    names = {"receive_window": "net.ipv4.tcp_rmem", "send_window": "net.ipv4.tcp_wmem"}
-    if finding.name in names and isinstance(window, float):
-        name, size = names[finding.name], 2 * max(MIN_WINDOW_BYTES, round(window))
+    names = {"receive_window": "net.ipv4.tcp_rmem", "send_buffer": "net.ipv4.tcp_wmem"}
+    limiting = _window_of(finding)
+    if limiting in names and isinstance(window, float):
+        name, size = names[limiting], 2 * max(MIN_WINDOW_BYTES, round(window))
         options["sysctl"] = {name: f"4096 {size} {size}", **dict(options.get("sysctl") or {})}
         assumed.append(f"{name} ends at {size} bytes, twice the window that was seen")
 
@@ -265,12 +309,12 @@ def _candidates(
             _shaped("fq_codel", rate * BELOW_LINE, DEVICE, "on the sending side of the policer"),
             _algorithm("bbr"),
         ]
-    if finding.name == "path_loss":
+    if finding.name == "random_loss":
         return [
             _algorithm("bbr"),
             _shaped("fq_codel", path.line_bps * BELOW_LINE, DEVICE, "at the bottleneck"),
         ]
-    if finding.name in ("receive_window", "send_window"):
+    if _window_of(finding):
         return _windows(evidence, finding)
     if finding.name == "no_ecn":
         return [
@@ -286,7 +330,7 @@ def _candidates(
 
 def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path) -> list[Candidate]:
     queue = evidence.queue
-    in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
+    in_front = {it.name for it in findings} & {"shaper_above_line", "other_bottleneck"}
     own = queue is not None and queue.shaped_bps is not None and not in_front
     device = (queue.device if queue is not None else "") or DEVICE
     if queue is not None and queue.shaped_bps is not None and own:
@@ -294,7 +338,8 @@ def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path)
     else:
         rate = path.line_bps * BELOW_LINE
         where = "where traffic enters the bottleneck, at 95 % of its rate"
-    made = [_shaped("fq_codel", rate, device, where), _cake(rate, device, where)]
+    tree = queue.tree if queue is not None else None
+    made = [_shaped("fq_codel", rate, device, where, tree), _cake(rate, device, where)]
     if not own and not in_front:
         made.append(
             Candidate(
@@ -306,7 +351,7 @@ def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path)
         )
     if evidence.bdp_bytes is not None:
         size = max(2 * FRAME_BYTES, round(evidence.bdp_bytes))
-        made.append(_shaped(f"bfifo limit {size}b", rate, device, f"{where}; one BDP"))
+        made.append(_shaped(f"bfifo limit {size}b", rate, device, f"{where}; one BDP", tree))
     made.append(_algorithm("bbr"))
     return made
 
@@ -341,28 +386,25 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
     return [*made, _algorithm("bbr")]
 
 
-def _shaped(leaf: str, rate_bps: float, device: str, where: str) -> Candidate:
+def _shaped(leaf: str, rate_bps: float, device: str, where: str, tree: Tree | None = None) -> Candidate:
     rate = _rate(rate_bps)
-    commands = (
-        f"tc qdisc replace dev {device} root handle 1: htb default 10",
-        f"tc class add dev {device} parent 1: classid 1:10 htb rate {rate}",
-        f"tc qdisc add dev {device} parent 1:10 {leaf}",
-    )
-    return Candidate(f"{leaf}, shaped to {rate}", commands, where, {"queue": _imported(commands)})
+    model = _imported(commands.shaped(device, None, leaf, rate, rate_bps))
+    lines = commands.shaped(device, tree, leaf, rate, rate_bps)
+    return Candidate(f"{leaf}, shaped to {rate}", lines, where, {"queue": model})
 
 
 def _cake(rate_bps: float, device: str, where: str) -> Candidate:
     rate = _rate(rate_bps)
-    commands = (f"tc qdisc replace dev {device} root cake bandwidth {rate}",)
-    return Candidate(f"cake, shaped to {rate}", commands, where, {"queue": _imported(commands)})
+    lines = commands.root(device, f"cake bandwidth {rate}")
+    return Candidate(f"cake, shaped to {rate}", lines, where, {"queue": _imported(lines)})
 
 
-def _imported(commands: Sequence[str]) -> str:
-    """Return the queue that these commands make, in words that the simulator takes: the fewest that do."""
-    whole = str(scripts.imported("\n".join(commands), "advice")["queues"][0]["queue"])
+def _imported(lines: Sequence[str]) -> str:
+    """Return the queue that these lines make, in words that the simulator takes: the fewest that do."""
+    whole = str(scripts.imported("\n".join(lines), "advice")["queues"][0]["queue"])
     for short in ("htb rate {rate} leaf {leaf}", "cake bandwidth {rate}"):
-        words = commands[-1].partition(" 1:10 ")[2] or commands[-1].partition(" root ")[2]
-        rate = (commands[1] if len(commands) > 1 else words).rpartition(" ")[2]
+        words = lines[-1].partition(" 1:10 ")[2] or lines[-1].partition(" root ")[2]
+        rate = (lines[1] if len(lines) > 1 else words).rpartition(" ")[2]
         said = short.format(rate=rate, leaf=words)
         if _core.parse_qdisc(said) == _core.parse_qdisc(whole):
             return said
@@ -396,7 +438,14 @@ def _windows(evidence: Evidence, finding: Finding) -> list[Candidate]:
         "SO_SNDBUF nor SO_RCVBUF",
         {"sysctl": {**send.options["sysctl"], **receive.options["sysctl"]}},
     )
-    return [receive if finding.name == "receive_window" else send, both]
+    return [receive if _window_of(finding) == "receive_window" else send, both]
+
+
+def _window_of(finding: Finding) -> str:
+    """Return the window that a finding is about, or that it names among others; empty for none."""
+    if finding.name in ("receive_window", "send_buffer"):
+        return finding.name
+    return "send_buffer" if finding.name == AMBIGUOUS and "send_buffer" in finding.causes else ""
 
 
 def _window(name: str, middle: int, needed: float, side: str, option: str) -> Candidate:
@@ -410,8 +459,11 @@ def _window(name: str, middle: int, needed: float, side: str, option: str) -> Ca
     )
 
 
-def judged(advice: Advice, before: Measured, after: Sequence[Measured]) -> list[Judged]:
-    """Return the changes that were tried, those that are recommended first, each sort best first."""
+def judged(evidence: Evidence, advice: Advice, before: Measured, after: Sequence[Measured]) -> list[Judged]:
+    """Return the changes that were tried, those that are recommended first, each sort best first.
+
+    None is recommended whose run is worse than what was measured.
+    """
     made = []
     for (candidate, setup), measured in zip(advice.after, after, strict=True):
         complaint = advice.finding.complaint or "goodput"
@@ -424,8 +476,25 @@ def judged(advice: Advice, before: Measured, after: Sequence[Measured]) -> list[
         elif cost > COST:
             worth = False
             told = f"{told}, but it costs {shown('cost_share', cost)} of the goodput"
+        elif worse := _worse(evidence, complaint, measured):
+            worth = False
+            told = f"{told}, but {worse}"
         made.append(Judged(candidate, setup, measured, gain, worth, told))
     return sorted(made, key=lambda it: (not it.recommended, -round(it.gain, 1)))
+
+
+def _worse(evidence: Evidence, complaint: str, after: Measured) -> str:
+    """Return in which figure a run is worse than what was measured; empty for none."""
+    if evidence.simulated:
+        return ""
+    floor, delay = evidence.floor, evidence.delay
+    allowed = 1.0 if complaint == "goodput" else 1 - COST
+    if floor is not None and after.goodput_bps < allowed * float(floor.value):
+        return f"{shown('goodput_bps', floor.value)} were measured"
+    high = float(delay.p95.value) if delay is not None else None
+    if complaint == "delay" and high is not None and (after.ping_p95_ms or 0.0) > high:
+        return f"an RTT of {shown('ping_ms', high)} was measured"
+    return ""
 
 
 def _gain(complaint: str, before: Measured, after: Measured) -> float:
@@ -447,7 +516,7 @@ def _change(complaint: str, before: Measured, after: Measured) -> str:
     what, name = {
         "delay": ("the pings' 95th percentile", "ping_ms"),
         "goodput": ("goodput", "goodput_bps"),
-        "loss": ("the share sent again", "sent_share"),
+        "loss": ("the share retransmitted", "sent_share"),
     }[complaint]
     one, other = (shown(name, _quantity(complaint, it)) for it in (before, after))
     if one == other:

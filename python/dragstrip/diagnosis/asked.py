@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragstrip.diagnosis.evidence import (
+from dragstrip.diagnosis.evidence import chosen_queue
+from dragstrip.diagnosis.listing import kind_of
+from dragstrip.diagnosis.observations import (
     COMMAND_LINE,
     SIMULATION,
     Fact,
     Flow,
+    Observations,
     Probe,
     Queue,
-    Seen,
-    chosen_queue,
 )
-from dragstrip.diagnosis.listing import kind_of
 from dragstrip.diagnosis.trials import Measured
 from dragstrip.experiment import comparison
 from dragstrip.experiment.expand import expand
@@ -39,7 +39,7 @@ def is_whole(race: Mapping[str, Any]) -> bool:
 class Stated:
     """What options state of a path."""
 
-    seen: Seen
+    observed: Observations
     path: PathFacts
     up_bps: float | None
     """The rate of a return path with a queue of its own."""
@@ -68,25 +68,29 @@ def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
     if ("rtt" in race or "path" in race) and not any(link.get("medium") for link in path.links):
         facts.append(Fact("idle_rtt_ms", path.ping_ns / 1e6, "exact", COMMAND_LINE))
     if "queue" in race or "path" in race:
-        queues.append(_queue(described.content()["path"].get("queue", ""), link))
+        words = race["queue"] if "queue" in race else described.content()["path"].get("queue", "")
+        queues.append(_queue(str(words), link))
     content = described.content()["path"]
     rates = {link["name"]: found["fastest_bps"] for link, found in _rates(run.scenario)}
     up = min((rates[link["name"]] for link in path.back if rates[link["name"]]), default=None)
     upward = {**race, "workload": "tcp_upload"} if "up_queue" in content else None
     medium = "rate" not in content or "up_medium" in content
-    return Stated(Seen(facts=facts, queues=queues), path, None if upward is None else up, upward, medium)
+    observations = Observations(facts=facts, queues=queues)
+    return Stated(observations, path, None if upward is None else up, upward, medium)
 
 
 def _rates(scenario: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     return zip(scenario["links"], link_facts(scenario), strict=True)
 
 
-def uploaded(measured: Measured, up_bps: float) -> Seen:
+def uploaded(measured: Measured, up_bps: float) -> Observations:
     """Return what a run with uploads showed."""
     pings = measured.summary["probes"][0]["rtt_ms"]
     figures = {"up_rtt_p50_ms": pings["p50"], "up_rtt_p95_ms": pings["p95"], "up_rate_bps": up_bps}
     known = {name: value for name, value in figures.items() if value is not None}
-    return Seen(facts=[Fact(name, value, "simulated", SIMULATION, UP) for name, value in known.items()])
+    return Observations(
+        facts=[Fact(name, value, "simulated", SIMULATION, UP) for name, value in known.items()]
+    )
 
 
 def _queue(words: str, link: Mapping[str, Any]) -> Queue:
@@ -98,10 +102,10 @@ def _queue(words: str, link: Mapping[str, Any]) -> Queue:
     )
 
 
-def to_simulate(race: Mapping[str, Any], seen: Seen) -> dict[str, Any]:
+def to_simulate(race: Mapping[str, Any], observed: Observations) -> dict[str, Any]:
     """Return the options of a run of the path: those that were given, with a queue that files have."""
-    queue = chosen_queue(seen.queues)
-    line = next((float(fact.value) for fact in seen.facts if fact.name == "rate_bps"), None)
+    queue = chosen_queue(observed.queues)
+    line = next((float(fact.value) for fact in observed.facts if fact.name == "rate_bps"), None)
     if "queue" in race or queue is None or queue.queue is None:
         return dict(race)
     if queue.shaped_bps is not None and line is not None and queue.shaped_bps > line:
@@ -109,7 +113,7 @@ def to_simulate(race: Mapping[str, Any], seen: Seen) -> dict[str, Any]:
     return {**race, "queue": queue.queue}
 
 
-def simulated(measured: Measured) -> Seen:
+def simulated(measured: Measured) -> Observations:
     """Return what a run of the path showed, in place of measurements."""
     flows = []
     for flow in measured.summary["flows"]:
@@ -153,4 +157,4 @@ def simulated(measured: Measured) -> Seen:
     if measured.least_rtt_ms is not None:
         facts.append(Fact("idle_rtt_ms", measured.least_rtt_ms, "simulated", SIMULATION))
     facts.append(Fact("goodput_bps", measured.goodput_bps, "simulated", SIMULATION, "all flows"))
-    return Seen(flows=flows, probes=pings, facts=facts)
+    return Observations(flows=flows, probes=pings, facts=facts)

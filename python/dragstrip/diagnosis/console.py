@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dragstrip.diagnosis.evidence import Fact
+from dragstrip.diagnosis.observations import Fact
 from dragstrip.diagnosis.wording import shown
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
@@ -62,9 +62,7 @@ def _advice(advice: Mapping[str, Any]) -> Iterator[str]:
     yield from wrapped(f"What helps against {advice['against']} (simulated)")
     for said in advice["assumed"]:
         yield from wrapped(f"assumed: {said}", "  ")
-    if advice["differs"]:
-        yield from wrapped(f"note: {advice['differs']}", "  ")
-    yield from _table([("as found", advice["as_found"]), *((it["change"], it) for it in advice["changes"])])
+    yield from _table([("baseline", advice["as_found"]), *((it["change"], it) for it in advice["changes"])])
     kept = [change for change in advice["changes"] if change["recommended"]]
     for number, change in enumerate(kept, start=1):
         yield ""
@@ -83,7 +81,7 @@ def _advice(advice: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
-    heads = ("", "goodput", "ping p50", "ping p95", "sent again")
+    heads = ("", "goodput", "ping p50", "ping p95", "retransmitted")
     cells = [
         (
             name,

@@ -6,11 +6,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from dragstrip.diagnosis.evidence import Evidence, Fact, Queue, fact_document
+from dragstrip.diagnosis.evidence import Evidence
+from dragstrip.diagnosis.observations import Fact, Queue, fact_document
 from dragstrip.diagnosis.wording import said
 
 Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
 Complaint: TypeAlias = Literal["delay", "goodput", "loss", ""]
+
+CAUSES = (
+    "bufferbloat",
+    "bufferbloat_up",
+    "slow_start_overshoot",
+    "random_loss",
+    "aqm",
+    "policer",
+    "shaper_above_line",
+    "shaper_below_line",
+    "receive_window",
+    "send_buffer",
+    "small_queue_limit",
+    "application",
+    "receiver_closed",
+    "no_answer",
+    "ack_path",
+    "marked_class",
+    "other_bottleneck",
+    "no_ecn",
+    "fifo",
+    "nothing",
+)
+"""What a finding may name as the reason of what was observed."""
+AMBIGUOUS = "ambiguous"
+"""The name of a finding that several causes fit."""
 
 IDLE_PING = "ping -c 20 HOST    # while nothing else runs"
 LOADED_PING = "iperf3 -c HOST -t 30 -J > load.json & ping -D -i 0.2 -c 140 HOST > loaded.txt"
@@ -37,6 +64,8 @@ class Finding:
     """A command line that would tell more."""
     queue: Queue | None = None
     """The queue that it is about, if that is not the one that matters most."""
+    causes: tuple[str, ...] = ()
+    """The causes that fit, of `CAUSES`; by default the one that the finding is named after."""
 
     @property
     def sentence(self) -> str:
@@ -49,6 +78,7 @@ class Finding:
             "name": self.name,
             "sentence": self.sentence,
             "certainty": self.certainty,
+            "causes": list(self.causes) or [self.name] if self.name in CAUSES or self.causes else [],
             "figures": self.figures,
             "evidence": [fact_document(fact) for fact in self.evidence],
             "measure": self.measure or None,

@@ -1,7 +1,7 @@
-"""What evidence means: rules with thresholds, each of which says how sure it is and what would tell.
+"""What evidence means: findings, each with the causes that fit, how sure that is and what would tell more.
 
-Belongs here: a function per rule, from evidence to findings. Does not belong here: what to change, which
-`advice` says.
+Belongs here: delay, queues, ECN, what is fine and what is unknown; `losses` and `limits` have the rest. Does
+not belong here: what to change, which `advice` says.
 """
 
 from __future__ import annotations
@@ -9,41 +9,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from dragstrip.diagnosis.evidence import (
-    BLOAT_MS,
-    COMMAND_LINE,
-    FRAME_OVER_PAYLOAD,
-    SIMULATION,
-    Evidence,
-    Flow,
-)
+from dragstrip.diagnosis.delays import Delay
+from dragstrip.diagnosis.evidence import BLOAT_MS, FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.diagnosis.finding import (
     CAPTURE,
     IDLE_PING,
     LISTING,
     LOADED_PING,
-    SS,
     THROUGHPUT,
     Certainty,
     Finding,
     facts_of,
 )
-from dragstrip.diagnosis.loss_rules import losses
+from dragstrip.diagnosis.limits import FILLED, limits
+from dragstrip.diagnosis.loss_causes import LOSS_SHARE
+from dragstrip.diagnosis.losses import losses
+from dragstrip.diagnosis.observations import BEST_EFFORT, COMMAND_LINE, SIMULATION
 
-WINDOW_SHARE = 0.3
-"""Share of the time limited by a window, or by the application, from which on it is a finding."""
-FILLED = 0.9
-"""Share of the rate that frames take from which on the path is full."""
 HALF_FULL = 0.5
-"""The same share of a simulated path below which nothing is said about its queue."""
+"""The share of a simulated path's rate below which nothing is said about its queue."""
 FIFO_MS = 30.0
 """Delay of a full FIFO from which on it is worth a finding."""
+ALIKE_MS, ALIKE = 15.0, 0.3
+"""Queueing delay, or its share of the idle RTT if that is more, up to which idle and loaded RTT are alike:
+the target of PIE (RFC 8033)."""
+SLOW_SHAPER = 0.75
+"""A shaper's rate over the line's below which the shaper is what makes the path slow."""
 
 
-def found(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Return what is wrong, most disturbing first, then what cannot be known."""
     made = [finding for rule in RULES for finding in rule(evidence)]
-    if not any(finding.complaint for finding in made):
+    if not any(finding.name not in ("no_ecn", "aqm", "marked_class", "fifo") for finding in made):
         made = [*made, *_nothing(evidence)]
     if evidence.simulated:
         made = [_as_likely(finding, evidence.queue is None) for finding in made]
@@ -58,7 +55,7 @@ def _as_likely(finding: Finding, assumed: bool) -> Finding:
     """
     if all(fact.basis == "exact" for fact in finding.evidence):
         return finding
-    if assumed and finding.name not in ("receive_window", "send_window"):
+    if assumed and finding.name not in ("receive_window", "send_buffer", "no_ecn"):
         template = f"{finding.template} (if the queue is a FIFO, the default of compare, which was assumed)"
         return replace(finding, template=template, certainty="cannot know", measure=LISTING)
     if finding.certainty != "certain":
@@ -68,7 +65,7 @@ def _as_likely(finding: Finding, assumed: bool) -> Finding:
 
 def direction(evidence: Evidence) -> str:
     """Return where captures at two points show the queue of the largest flow: there, back or nothing."""
-    flows = [flow for flow in evidence.seen.flows if flow.between is not None]
+    flows = [flow for flow in evidence.observed.flows if flow.between is not None]
     flow = max(flows, key=lambda flow: flow.bytes, default=None)
     return flow.between.direction if flow is not None and flow.between is not None else ""
 
@@ -78,36 +75,33 @@ def buffer_bytes(evidence: Evidence) -> float | None:
     busiest = evidence.busiest
     if busiest is not None and busiest.inferred is not None and busiest.inferred.buffer_bytes is not None:
         return busiest.inferred.buffer_bytes
-    if evidence.idle is None or evidence.loaded is None or evidence.line_bps is None:
+    if evidence.delay is None or evidence.line_bps is None:
         return None
-    return (float(evidence.loaded.p95.value) - float(evidence.idle.value)) / 1e3 * evidence.line_bps / 8
-
-
-def _is_bloated(evidence: Evidence) -> bool:
-    return evidence.excess_ms is not None and evidence.excess_ms >= BLOAT_MS
+    return evidence.delay.high_ms / 1e3 * evidence.line_bps / 8
 
 
 def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
-    """The RTT under load is far above the idle RTT."""
-    excess, idle, loaded = evidence.excess_ms, evidence.idle, evidence.loaded
-    if excess is None or idle is None or loaded is None or not _is_bloated(evidence):
+    """The RTT under load is far above the idle RTT of the same hosts and class."""
+    delay = evidence.delay
+    if delay is None or delay.excess_ms < BLOAT_MS:
         return
+    idle, loaded = delay.idle, delay.p50
     figures: dict[str, float | str] = {
         "idle_rtt_ms": float(idle.value),
-        "rtt_p50_ms": float(loaded.p50.value),
-        "rtt_p95_ms": float(loaded.p95.value),
-        "excess_p50_ms": excess,
+        "rtt_p50_ms": float(loaded.value),
+        "rtt_p95_ms": float(delay.p95.value),
+        "excess_p50_ms": delay.excess_ms,
     }
     template = (
         "Bufferbloat: under load the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
         "{idle_rtt_ms} idle; the queue adds {excess_p50_ms}"
     )
-    if not loaded.certain:
+    if not delay.certain:
         template = (
             "Bufferbloat: the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
             "{idle_rtt_ms} at best, {excess_p50_ms} more; the file does not say whether flows were busy"
         )
-    used = [idle, loaded.p50, loaded.p95]
+    used = [idle, loaded, delay.p95]
     size, line = buffer_bytes(evidence), evidence.line_bps
     if size is not None and line is not None:
         figures |= {"buffer_bytes": size, "rate_bps": line}
@@ -117,20 +111,48 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         elif evidence.floor is not None:
             used.append(evidence.floor)
             template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
-    way = direction(evidence)
+    name, way = "bufferbloat", direction(evidence)
     if way:
         used += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
         where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
         template += f". The captures at two points show the queue {where}"
-    certainty: Certainty = "certain" if loaded.certain else "likely"
+        name = "ack_path" if way == "back" else name
+    certainty: Certainty = "certain" if delay.certain else "likely"
     yield Finding(
-        "bufferbloat",
+        name,
         template,
         certainty,
         figures,
         tuple(used),
         "delay",
-        "" if loaded.certain else LOADED_PING,
+        "" if delay.certain else LOADED_PING,
+    )
+
+
+def marked_class(evidence: Evidence) -> Iterator[Finding]:
+    """Only packets of a marked class wait long, and best effort does not."""
+    late = [
+        it
+        for it in evidence.delays
+        if it.certain and it.traffic_class not in BEST_EFFORT and it.excess_ms >= BLOAT_MS
+    ]
+    plain = [it for it in evidence.delays if it.certain and it.traffic_class in BEST_EFFORT]
+    if not late or not plain or plain[0].excess_ms >= BLOAT_MS:
+        return
+    delay, other = late[0], plain[0]
+    yield Finding(
+        "marked_class",
+        "Only the class {class} waits: {series} has an RTT of {rtt_p50_ms} (median) instead of "
+        "{idle_rtt_ms}, while best effort waits {excess_p50_ms}; a class of its own is queued apart",
+        "certain",
+        {
+            "class": delay.traffic_class,
+            "series": delay.p50.place,
+            "rtt_p50_ms": float(delay.p50.value),
+            "idle_rtt_ms": float(delay.idle.value),
+            "excess_p50_ms": other.excess_ms,
+        },
+        (delay.idle, delay.p50, other.idle, other.p50),
     )
 
 
@@ -145,8 +167,8 @@ def bufferbloat_up(evidence: Evidence) -> Iterator[Finding]:
         return
     yield Finding(
         "bufferbloat_up",
-        "Bufferbloat on the return path: under uploads the RTT is {up_rtt_p50_ms} (median) and {up_rtt_p95_ms} "
-        "(95 %) instead of {idle_rtt_ms} idle; it has {up_rate_bps}",
+        "Bufferbloat on the return path: under uploads the RTT is {up_rtt_p50_ms} (median) and "
+        "{up_rtt_p95_ms} (95 %) instead of {idle_rtt_ms} idle; it has {up_rate_bps}",
         "likely",
         {**{name: float(fact.value) for name, fact in facts.items()}, "idle_rtt_ms": float(idle.value)},
         (idle, middle, high, rate),
@@ -179,6 +201,18 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
             "delay",
         )
         return
+    if given and queue.shaped_bps < SLOW_SHAPER * float(given[0].value) and not queue.polices:
+        reached = evidence.floor is not None and (
+            float(evidence.floor.value) * FRAME_OVER_PAYLOAD >= FILLED * queue.shaped_bps
+        )
+        yield Finding(
+            "shaper_below_line",
+            "The shaper's rate of {shaper_bps} is far below the line's {line_bps}"
+            + (", and what arrives is all that it lets pass" if reached else ""),
+            "certain" if reached else "likely",
+            {"shaper_bps": queue.shaped_bps, "line_bps": float(given[0].value)},
+            (shaped, given[0], *([evidence.floor] if reached and evidence.floor is not None else [])),
+        )
     excess = evidence.excess_ms
     if evidence.floor is None or excess is None or not evidence.slower_line:
         return
@@ -204,11 +238,11 @@ def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
     queue, excess = evidence.queue, evidence.excess_ms
     if queue is None or excess is None or queue.source in (COMMAND_LINE, SIMULATION):
         return
-    if not _is_bloated(evidence) or not queue.is_aqm or queue.shaped_bps is not None:
+    if not evidence.bloated or not queue.is_aqm or queue.shaped_bps is not None:
         return
     of_queue = tuple(facts_of(evidence, queue, "queue", "dropped", "marked"))
     yield Finding(
-        "aqm_elsewhere",
+        "other_bottleneck",
         "{kind} on {device} does not hold the queue: {excess_p50_ms} of queueing delay are measured, and "
         "without a shaper it manages the queue only if its own interface is the bottleneck",
         "likely",
@@ -224,7 +258,7 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
     queue = evidence.queue
     if queue is None or not queue.is_fifo or queue.polices:
         return
-    if evidence.simulated and not _is_bloated(evidence):
+    if evidence.simulated and not evidence.bloated:
         return
     held = tuple(facts_of(evidence, queue, "queue", "rate_bps"))
     delay = evidence.full_ms
@@ -238,90 +272,9 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
     yield Finding("fifo", template, "certain", figures, held, "delay")
 
 
-def windows(evidence: Evidence) -> Iterator[Finding]:
-    """A window of one of the hosts, not the path, limits a flow."""
-    flow = max(evidence.seen.flows, key=lambda flow: flow.bytes, default=None)
-    if flow is None or flow.limited is None or _is_full(evidence, flow):
-        return
-    known = tuple(
-        fact
-        for fact in evidence.facts
-        if (fact.source, fact.place) == (flow.source, flow.label) and fact.name in OF_WINDOWS
-    )
-    receiver = flow.limited.get("receiver", 0.0)
-    trip = flow.rtt_p50_ms or flow.rtt_min_ms
-    if receiver >= WINDOW_SHARE and trip is not None:
-        window = flow.goodput_bps / 8 * trip / 1e3
-        figures: dict[str, float | str] = {
-            "receiver_share": receiver,
-            "goodput_bps": flow.goodput_bps,
-            "rtt_p50_ms": trip,
-            "window_bytes": window,
-        }
-        template = (
-            "The receive window limits the flow for {receiver_share} of its time: {goodput_bps} at an RTT of "
-            "{rtt_p50_ms} are {window_bytes} in flight"
-        )
-        template, figures = _needed(evidence, template, figures)
-        yield Finding("receive_window", template, "certain", figures, known, "goodput")
-    buffered = flow.limited.get("send_buffer", 0.0)
-    if buffered >= WINDOW_SHARE:
-        figures = {"send_buffer_share": buffered, "goodput_bps": flow.goodput_bps}
-        template = "The send buffer limits the flow to {goodput_bps} for {send_buffer_share} of its time"
-        template, figures = _needed(evidence, template, figures)
-        yield Finding("send_window", template, "certain", figures, known, "goodput")
-        return
-    waiting = flow.limited.get("application", 0.0)
-    if waiting < WINDOW_SHARE:
-        return
-    figures = {"application_share": waiting}
-    if flow.steady_bytes is not None:
-        figures["window_bytes"] = flow.steady_bytes
-        template = (
-            "The send buffer limits the flow: for {application_share} of its time it sends no more than "
-            "{window_bytes} per round trip, always the same"
-        )
-        template, figures = _needed(evidence, template, figures)
-        yield Finding("send_window", template, "likely", figures, known, "goodput", SS)
-        return
-    yield Finding(
-        "sending_host",
-        "Why the sending host limits the flow for {application_share} of its time: its application or its "
-        "send buffer",
-        "cannot know",
-        {"application_share": waiting},
-        known,
-        "",
-        SS,
-    )
-
-
-def _is_full(evidence: Evidence, flow: Flow) -> bool:
-    """Whether a flow and those beside it fill the path, so that no window is too small."""
-    if evidence.rate is None:
-        return False
-    together = sum(it.goodput_bps for it in evidence.seen.flows if it.source == flow.source)
-    return together * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
-
-
-OF_WINDOWS = frozenset(
-    {"receiver_share", "application_share", "send_buffer_share", "goodput_bps", "idle_rtt_ms", "rate_bps"}
-)
-"""Facts behind a finding about windows."""
-
-
-def _needed(
-    evidence: Evidence, template: str, figures: dict[str, float | str]
-) -> tuple[str, dict[str, float | str]]:
-    bdp = evidence.bdp_bytes
-    if bdp is None or evidence.rate is None:
-        return template + "; how much the path would take needs its rate", figures
-    return template + "; the path takes {bdp_bytes} (its BDP)", {**figures, "bdp_bytes": bdp}
-
-
 def ecn(evidence: Evidence) -> Iterator[Finding]:
     """The queue marks, but flows have not negotiated ECN."""
-    marking = [queue for queue in evidence.seen.queues if queue.marks]
+    marking = [queue for queue in evidence.observed.queues if queue.marks]
     flow = evidence.busiest
     if not marking or flow is None or flow.ecn is not False:
         return
@@ -340,40 +293,94 @@ def ecn(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _nothing(evidence: Evidence) -> Iterator[Finding]:
-    excess, flow, idle, loaded = evidence.excess_ms, evidence.busiest, evidence.idle, evidence.loaded
-    if excess is None or idle is None or loaded is None or not loaded.certain:
+def unanswered(evidence: Evidence) -> Iterator[Finding]:
+    """Connections whose SYNs nobody answered."""
+    rows = evidence.observed.unanswered
+    if not rows:
         return
-    if evidence.simulated and evidence.queue is None:
+    syns = sum(it.syns for it in rows)
+    yield Finding(
+        "no_answer",
+        "No answer: {unanswered} connections were opened with {syns} SYNs, {retransmitted} of them "
+        "retransmitted, and nobody answered {server}",
+        "certain",
+        {
+            "unanswered": len(rows),
+            "syns": syns,
+            "retransmitted": sum(it.retransmitted for it in rows),
+            "server": "at " + ", ".join(sorted({it.server for it in rows})[:3]),
+        },
+        tuple(fact for fact in evidence.facts if fact.name == "syns"),
+        measure="ping -c 5 HOST; nc -vz HOST PORT    # does the host answer, does the port?",
+    )
+
+
+def is_alike(delay: Delay) -> bool:
+    """Return whether idle and loaded round trips are alike."""
+    return delay.excess_ms <= max(ALIKE_MS, ALIKE * float(delay.idle.value))
+
+
+def _nothing(evidence: Evidence) -> Iterator[Finding]:
+    """Yield that nothing is wrong, if that is shown: rate, idle and loaded RTT known, losses few."""
+    if evidence.simulated:
+        yield from _nothing_simulated(evidence)
+        return
+    delay, rate, flow = evidence.delay, evidence.rate, evidence.busiest
+    if delay is None or not delay.certain or not delay.apart or not is_alike(delay):
+        return
+    if rate is None or flow is None or evidence.floor is None or evidence.slower_line:
+        return
+    filled = float(evidence.floor.value) * FRAME_OVER_PAYLOAD / float(rate.value)
+    share = flow.retransmitted_share
+    if filled < FILLED or share is None or share >= LOSS_SHARE:
+        return
+    used = [delay.idle, delay.p50, rate, evidence.floor]
+    used += [
+        fact
+        for fact in evidence.facts
+        if fact.name == "retransmitted_share" and (fact.source, fact.place) == (flow.source, flow.label)
+    ]
+    yield Finding(
+        "nothing",
+        "Nothing is wrong in what was measured: {goodput_bps} arrive of a rate of {rate_bps}, the queue adds "
+        "{excess_p50_ms} to an RTT of {idle_rtt_ms}, and {retransmitted_share} of the segments are "
+        "retransmitted",
+        "certain" if rate.basis == "exact" else "likely",
+        {
+            "goodput_bps": float(evidence.floor.value),
+            "rate_bps": float(rate.value),
+            "excess_p50_ms": max(0.0, delay.excess_ms),
+            "idle_rtt_ms": float(delay.idle.value),
+            "retransmitted_share": share,
+        },
+        tuple(used),
+    )
+
+
+def _nothing_simulated(evidence: Evidence) -> Iterator[Finding]:
+    delay, rate, flow = evidence.delay, evidence.rate, evidence.busiest
+    if delay is None or evidence.queue is None or rate is None or flow is None:
         return  # a queue was assumed
-    figures: dict[str, float | str] = {"excess_p50_ms": max(0.0, excess), "idle_rtt_ms": float(idle.value)}
-    if evidence.simulated and (rate := evidence.rate) is not None and flow is not None:
-        together = sum(it.goodput_bps for it in evidence.seen.flows)
-        if together * FRAME_OVER_PAYLOAD < HALF_FULL * float(rate.value):
-            yield Finding(
-                "not_filled",
-                "What happens when the path is full: in the simulated time its flows reached "
-                "{goodput_bps} of {rate_bps}",
-                "cannot know",
-                {"goodput_bps": together, "rate_bps": float(rate.value)},
-                (rate,),
-                measure=THROUGHPUT,
-            )
-            return
-    where = "a simulation of the path" if evidence.simulated else "what was measured"
-    template = f"Nothing is wrong in {where}: the queue adds {{excess_p50_ms}} to an RTT of {{idle_rtt_ms}}"
-    used = [idle, loaded.p50]
-    if flow is not None and flow.retransmitted_share is not None:
-        figures["retransmitted_share"] = flow.retransmitted_share
-        template += ", and {retransmitted_share} of the segments are sent again"
-        used += [
-            fact
-            for fact in evidence.facts
-            if fact.name == "retransmitted_share" and (fact.source, fact.place) == (flow.source, flow.label)
-        ]
-    # The least RTT of the very flow that loads the path may hide a queue that was never empty.
-    apart = idle.basis == "exact" or (idle.source, idle.place) != (loaded.p50.source, loaded.p50.place)
-    yield Finding("nothing", template, "certain" if apart else "likely", figures, tuple(used))
+    together = sum(it.goodput_bps for it in evidence.observed.flows)
+    if together * FRAME_OVER_PAYLOAD < HALF_FULL * float(rate.value):
+        yield Finding(
+            "not_filled",
+            "What happens when the path is full: in the simulated time its flows reached {goodput_bps} of "
+            "{rate_bps}",
+            "cannot know",
+            {"goodput_bps": together, "rate_bps": float(rate.value)},
+            (rate,),
+            measure=THROUGHPUT,
+        )
+        return
+    yield Finding(
+        "nothing",
+        "Nothing is wrong in a simulation of the path: the queue adds {excess_p50_ms} to an RTT of "
+        "{idle_rtt_ms}",
+        "certain",
+        {"excess_p50_ms": max(0.0, delay.excess_ms), "idle_rtt_ms": float(delay.idle.value)},
+        (delay.idle, delay.p50),
+    )
 
 
 def _unknown(evidence: Evidence) -> Iterator[Finding]:
@@ -387,9 +394,9 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
         return
     if evidence.idle is None:
         yield _missing("idle_rtt", "The RTT of the idle path: no file has one", IDLE_PING)
-    if evidence.loaded is None:
+    if evidence.delay is None:
         yield _missing("rtt_under_load", "The RTT under load: no file has one of a busy path", LOADED_PING)
-    elif not evidence.loaded.certain and not _is_bloated(evidence):
+    elif not evidence.delay.certain and not evidence.bloated:
         yield _missing("rtt_under_load", "Whether flows were busy while the pings ran", LOADED_PING)
     if evidence.rate is None:
         told = (
@@ -401,16 +408,20 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
     if evidence.queue is None and not any(fact.name == "capture_queue" for fact in evidence.facts):
         yield _missing("queue", "The queue discipline at the bottleneck", LISTING)
     elif evidence.queue is not None and evidence.queue.queue is None:
-        figures: dict[str, float | str] = {"queue": evidence.queue.words, "device": evidence.queue.device}
+        device = evidence.queue.device or "the interface"
+        figures: dict[str, float | str] = {"queue": evidence.queue.words, "device": device}
+        why = ""
+        if evidence.queue.refused:
+            figures["refused"], why = evidence.queue.refused, " ({refused})"
         yield Finding(
             "queue_settings",
-            "How {queue} on {device} behaves: the simulator cannot be given these settings",
+            f"How {{queue}} on {{device}} behaves: the simulator cannot be given these settings{why}",
             "cannot know",
             figures,
         )
     elif evidence.queue is not None and evidence.queue.kind == "htb" and evidence.queue.shaped_bps is None:
         yield _missing("rate", "The rates of htb's classes: a listing of disciplines has none", LISTING)
-    if not any(flow.retransmitted is not None for flow in evidence.seen.flows):
+    if not any(flow.retransmitted is not None for flow in evidence.observed.flows):
         yield _missing("loss", "Losses: no file counts retransmissions", CAPTURE)
 
 
@@ -419,12 +430,14 @@ def _missing(name: str, sentence: str, measure: str) -> Finding:
 
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+    unanswered,
     bufferbloat,
     bufferbloat_up,
     wrong_rate,
     unshaped_aqm,
     losses,
-    windows,
+    limits,
+    marked_class,
     ecn,
     fifo,
 )

@@ -1,50 +1,286 @@
-"""How a flow's segments were lost: behind a queue or not, singly or in bursts.
-
-A queue that overflows is full, so the round trips before a loss are long. A policer and a noisy link drop
-without delaying. A policer drops whatever exceeds its rate, so losses come in bursts, where its own burst is
-longer than a few packets (Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016); random
-losses come one by one. The variance of the number of losses in equal intervals over its mean, the index of
-dispersion, is 1 for independent losses.
-"""
+"""Findings about losses: the cause that fits, or the several among which the files cannot decide."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 
-import numpy as np
-import numpy.typing as npt
+from dragstrip.diagnosis.evidence import Evidence
+from dragstrip.diagnosis.finding import (
+    AMBIGUOUS,
+    CAPTURE,
+    LISTING,
+    NOISY,
+    POLICED,
+    Certainty,
+    Finding,
+    facts_of,
+)
+from dragstrip.diagnosis.loss_causes import AQM_MIN_MS, LOSS_SHARE, LOSSES_MIN, Fit, Losses, fits, losses_of
+from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
+from dragstrip.diagnosis.observations import SIMULATION, Fact, Flow, Inferred
 
-Floats = npt.NDArray[np.float64]
+ALONE = 0.95
+"""Share of the losses in the first burst from which on slow start alone explains them."""
+UNEXPLAINED = 2.0
+"""Retransmissions over drops of the queue from which on the drops do not explain them."""
+OF_LOSSES = frozenset(
+    {
+        "retransmitted_share",
+        "rtt_before_loss_ms",
+        "idle_rtt_ms",
+        "rtt_p95_ms",
+        "lost_between",
+        "capture_queue",
+        "policer_bps",
+        "burst_bytes",
+        "random_loss_share",
+    }
+)
+"""Facts behind a finding about losses."""
+WORDS = {
+    "policer": "a policer",
+    "slow_start_overshoot": "slow start's overshoot into a short buffer",
+    "random_loss": "random loss",
+    "aqm": "an active queue management",
+    "full_buffer": "a full buffer",
+    "bufferbloat": "a full, long buffer",
+}
+"""Causes in the words of a sentence."""
 
-BEFORE_S = 0.1
-"""Seconds before a row with a loss, besides two round trips, whose round trips count: as long as a row."""
+
+def losses(evidence: Evidence) -> Iterator[Finding]:
+    """Yield why segments were lost, for the flow of each pair of hosts that lost most."""
+    for queue in evidence.observed.queues:
+        if queue.polices:
+            yield Finding(
+                "policer",
+                "A policer of {rate_bps} drops what exceeds its rate instead of letting it wait",
+                "certain",
+                {"rate_bps": queue.shaped_bps or 0.0},
+                tuple(facts_of(evidence, queue, "queue", "rate_bps")),
+                "loss",
+                queue=queue,
+            )
+            return
+    if evidence.simulated:
+        yield from _simulated(evidence)
+        return
+    lossy = [it for flow in evidence.observed.flows if (it := losses_of(evidence, flow)) is not None]
+    lossy.sort(key=lambda it: (-(it.flow.retransmitted or 0), it.flow.source, it.flow.label))
+    named: set[tuple[str, ...]] = set()
+    for it in lossy:
+        for finding in _of_flow(evidence, it):
+            if finding.causes not in named:
+                named.add(finding.causes)
+                yield finding
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """The losses of a flow."""
+def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
+    fitting = fits(it)
+    fit = tuple(name for name in CAUSES_OF_LOSSES if fitting[name] != "excluded")
+    displayed = [name for name in CAUSES_OF_LOSSES if fitting[name] == "shown" and name != "full_buffer"]
+    if fitting["full_buffer"] == "shown" and not displayed:
+        if fitting["slow_start_overshoot"] == "possible" and it.course is not None:
+            yield _overshoot(evidence, it, fitting)
+        return  # a full buffer explains them, and its delay is told by another rule
+    if "policer" in displayed:
+        yield _policer(evidence, it)
+    elif "slow_start_overshoot" in displayed and it.course is not None:
+        yield _overshoot(evidence, it, fitting)
+    elif "aqm" in displayed and (_is_counted(it) or fitting["random_loss"] == "excluded"):
+        yield _aqm(evidence, it)
+    elif "random_loss" in displayed and not set(fit) - {"random_loss", "slow_start_overshoot"}:
+        yield _random(evidence, it)
+    elif it.queued and not it.exact and fitting["full_buffer"] == "possible":
+        return  # the queue that delays drops, whatever its discipline
+    elif fit:
+        yield _ambiguous(evidence, it, fit)
 
-    count: int
-    burstiness: float
-    """Variance over mean of the number of losses in 100 ms."""
-    delay_ms: float | None
-    """Median of the longest queueing delay before each loss."""
+
+def _is_counted(it: Losses) -> bool:
+    """Return whether acknowledgements report marks, or a listing counts drops."""
+    marks = it.flow.inferred is not None and it.flow.inferred.marks
+    return marks or any(queue.is_aqm and queue.dropped for queue in it.queues)
 
 
-def pattern(times_s: Floats, retransmitted: Floats, at_s: Floats, rtts_ms: Floats) -> Pattern | None:
-    """Return the pattern of a flow's losses, or None without any.
+def _policer(evidence: Evidence, it: Losses) -> Finding:
+    path = it.flow.inferred
+    assert path is not None
+    tail, lost = _lost(it.flow)
+    rate, figures = _rate_of_policer(path, it.flow)
+    burst = ""
+    if path.burst_bytes is not None:
+        burst, figures["burst_bytes"] = " after a burst of {burst_bytes}", path.burst_bytes
+    return Finding(
+        "policer",
+        f"A policer drops what exceeds {rate}{burst} instead of letting it wait: {{lost}} segments "
+        f"({{retransmitted_share}}) were retransmitted, lost as its token bucket emptied{tail}",
+        "certain",
+        figures | lost,
+        _known(evidence, it.flow, OF_LOSSES),
+        "loss",
+        "" if path.policer_bps is not None else POLICED,
+        causes=("policer",),
+    )
 
-    `retransmitted` counts segments at each of `times_s`; `rtts_ms` are round trips that were measured `at_s`.
-    """
-    steps = np.clip(np.diff(retransmitted, prepend=0.0), 0.0, None)
-    if not steps.sum():
-        return None
-    delays = []
-    if len(rtts_ms):
-        least = float(rtts_ms.min())
-        for time in times_s[steps > 0]:
-            first, last = np.searchsorted(at_s, [time - BEFORE_S - 2 * least / 1e3, time], "right")
-            if last > first:
-                delays.append(float(rtts_ms[first:last].max()) - least)
-    delay = float(np.median(delays)) if delays else None
-    return Pattern(int(steps.sum()), float(steps.var() / steps.mean()), delay)
+
+def _overshoot(evidence: Evidence, it: Losses, fitting: Mapping[str, Fit]) -> Finding:
+    assert it.course is not None
+    tail, figures = _lost(it.flow)
+    figures |= {"first_share": it.course.first_share, "loss_free": round(it.course.loss_free)}
+    causes = ["slow_start_overshoot"]
+    several = it.course.first_share < ALONE and fitting["full_buffer"] != "shown"
+    held = it.flow.inferred is not None and it.flow.inferred.queue in ("tail drop", "shaper")
+    if fitting["aqm"] == "shown" or (fitting["aqm"] == "possible" and (several or (it.exact and not held))):
+        causes.append("aqm")
+    if it.delay_ms is None and it.flow.rtt_p50_ms is None:
+        causes += ["bufferbloat"] if "aqm" in causes else ["aqm", "bufferbloat"]
+    empty = it.exact and (it.delay_ms or 0.0) < AQM_MIN_MS
+    if fitting["policer"] == "possible" and (several or empty or len(causes) > 1):
+        causes.append("policer")
+    if len(causes) > 1:
+        return _ambiguous(evidence, it, tuple(causes))
+    return Finding(
+        "slow_start_overshoot",
+        "Slow start overshoots into a short buffer: {lost} segments ({retransmitted_share}) were "
+        "retransmitted, {first_share} of them in one burst at the beginning; then {loss_free} segments "
+        "passed in a row" + tail,
+        "likely",
+        figures,
+        _known(evidence, it.flow, OF_LOSSES),
+        measure="" if it.exact else CAPTURE,
+        causes=tuple(causes),
+    )
+
+
+def _aqm(evidence: Evidence, it: Losses) -> Finding:
+    tail, figures = _lost(it.flow)
+    facts = list(_known(evidence, it.flow, OF_LOSSES))
+    path = it.flow.inferred
+    queues = [queue for queue in it.queues if queue.is_aqm and queue.dropped]
+    certainty: Certainty = "likely"
+    why = ""
+    if path is not None and path.marks:
+        certainty, why = "certain", ": acknowledgements report its marks"
+    elif queues:
+        queue = max(queues, key=lambda queue: queue.dropped or 0)
+        figures |= {"kind": queue.kind, "dropped": queue.dropped or 0}
+        why = ": {kind} dropped {dropped} packets"
+        if queue.dropped_share is not None:
+            figures["dropped_share"] = queue.dropped_share
+            why += " ({dropped_share} of those that arrived)"
+        facts += facts_of(evidence, queue, "queue", "dropped", "dropped_share")
+    return Finding(
+        "aqm",
+        "An active queue management explains the losses{why}; {lost} segments ({retransmitted_share}) were "
+        "retransmitted".replace("{why}", why)
+        + tail,
+        certainty,
+        figures,
+        tuple(facts),
+        causes=("aqm",),
+    )
+
+
+def _random(evidence: Evidence, it: Losses) -> Finding:
+    tail, figures = _lost(it.flow)
+    figures["rtt_before_loss_ms"] = it.delay_ms or 0.0
+    path = it.flow.inferred
+    if path is not None and path.random_loss_share:
+        figures["random_loss_share"] = path.random_loss_share
+        tail = "; {random_loss_share} are lost whatever the queue" + tail
+    return Finding(
+        "random_loss",
+        "Random loss: {lost} segments ({retransmitted_share}) were retransmitted, lost one by one at any "
+        "time and with any number of bytes in flight, while the queue added {rtt_before_loss_ms}" + tail,
+        "likely" if fits(it)["full_buffer"] == "shown" else "certain",
+        figures,
+        _known(evidence, it.flow, OF_LOSSES),
+        "goodput",
+        NOISY,
+        causes=("random_loss",),
+    )
+
+
+def _ambiguous(evidence: Evidence, it: Losses, fit: tuple[str, ...]) -> Finding:
+    tail, figures = _lost(it.flow)
+    named = [WORDS[name] for name in fit]
+    causes = tuple(name for it_fits in fit for name in _named(it, it_fits))
+    several = f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
+    if it.delay_ms is not None:
+        figures["rtt_before_loss_ms"] = it.delay_ms
+        at = "at them" if it.exact else "(95 %)"
+        tail = f", while the queue added {{rtt_before_loss_ms}} {at}{tail}"
+    drops = [queue for queue in it.queues if not queue.dropped]
+    if drops and len(drops) == len(it.queues):
+        causes = (*causes, "other_bottleneck")
+    name = AMBIGUOUS if len(causes) > 1 else causes[0]
+    text = several[0].upper() + several[1:]
+    return Finding(
+        name,
+        f"{text}{': cannot tell' if len(causes) > 1 else ''}: {{lost}} segments ({{retransmitted_share}}) "
+        f"were retransmitted{tail}",
+        "likely",
+        figures,
+        _known(evidence, it.flow, OF_LOSSES),
+        "goodput" if causes == ("random_loss",) else "",
+        LISTING if "aqm" in causes else NOISY,
+        causes=causes,
+    )
+
+
+def _named(it: Losses, cause: str) -> tuple[str, ...]:
+    """Return the names that a finding gives a cause: a full buffer is a short one if no long queue stood."""
+    if cause != "full_buffer":
+        return (cause,)
+    return ("fifo", "bufferbloat") if it.delay_ms is None else ("fifo",)
+
+
+def _lost(flow: Flow) -> tuple[str, dict[str, float | str]]:
+    """Return what a sentence on losses ends with, and its figures; captures at two points add theirs."""
+    figures: dict[str, float | str] = {
+        "lost": flow.retransmitted or 0,
+        "retransmitted_share": flow.retransmitted_share or 0.0,
+    }
+    if flow.between is None or not flow.between.lost:
+        return "", figures
+    return "; {lost_between} packets were lost between the captures", {
+        **figures,
+        "lost_between": flow.between.lost,
+    }
+
+
+def _known(evidence: Evidence, flow: Flow, names: Collection[str]) -> tuple[Fact, ...]:
+    """Return the facts of these names about a flow."""
+    place = (flow.source, flow.label)
+    return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in names)
+
+
+def _rate_of_policer(path: Inferred, flow: Flow) -> tuple[str, dict[str, float | str]]:
+    """Return the words and figures of what is known of a policer's rate."""
+    if path.policer_bps is not None:
+        return "{policer_bps}", {"policer_bps": path.policer_bps}
+    if path.policer_range_bps is not None:
+        low, high = path.policer_range_bps
+        return "a rate of {low_bps} to {high_bps}", {"low_bps": low, "high_bps": high}
+    return "its rate, which lets {goodput_bps} pass,", {"goodput_bps": flow.goodput_bps}
+
+
+def _simulated(evidence: Evidence) -> Iterator[Finding]:
+    """Yield what a run on the simulator lost, whose queue counts what it drops."""
+    flows = [flow for flow in evidence.observed.flows if flow.source == SIMULATION]
+    lost = sum(flow.retransmitted or 0 for flow in flows)
+    sent = sum(flow.segments or 0 for flow in flows)
+    dropped = [fact for fact in evidence.facts if fact.name == "dropped" and fact.basis == "simulated"]
+    drops = sum(float(fact.value) for fact in dropped)
+    if lost < max(LOSSES_MIN, UNEXPLAINED * drops) or lost < LOSS_SHARE * sent:
+        return
+    yield Finding(
+        "random_loss",
+        "Loss that no queue explains: {lost} segments ({retransmitted_share}) were retransmitted, and the "
+        "queue dropped {dropped}",
+        "likely",
+        {"lost": lost, "retransmitted_share": lost / sent, "dropped": drops},
+        (*dropped, *(fact for fact in evidence.facts if fact.name == "retransmitted_share")),
+        "goodput",
+    )

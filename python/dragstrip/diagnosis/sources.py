@@ -11,11 +11,25 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from dragstrip.diagnosis import listing
-from dragstrip.diagnosis.evidence import Between, Flow, Inferred, Probe, Queue, Seen
-from dragstrip.diagnosis.losses import Floats, pattern
+from dragstrip.diagnosis import commands, listing
+from dragstrip.diagnosis.observations import (
+    Between,
+    Floats,
+    Flow,
+    Inferred,
+    LostSegments,
+    Observations,
+    Probe,
+    Queue,
+    Series,
+    Tree,
+    Unanswered,
+    hosts,
+    of_one_path,
+)
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures, guess, readers, scripts
+from dragstrip.inference import queue, rate, series
 from dragstrip.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text
 from dragstrip.recording import Recording
@@ -29,24 +43,67 @@ SMALL_SHARE = 0.01
 STEADY = 0.95
 """Ratio of median to 95th percentile of the bytes in flight from which on they hardly change."""
 FILES_MAX = 100
+INTERVALS_MIN = 3
+"""Intervals from which on a flow has a course over time."""
+LOADED_SHARE = 0.8
+"""Share of the pings' time in which a flow must have been busy to call them loaded."""
+CLOCKS_S = 2.0
+"""Seconds by which times of different files must lie apart to be called different."""
+SAMPLES = (
+    "time_ns",
+    "bytes_acked",
+    "bytes_written",
+    "retransmits",
+    "srtt_ns",
+    "rtt_ns",
+    "min_rtt_ns",
+    "cwnd_bytes",
+    "bytes_in_flight",
+    "limit",
+)
 
 
-def seen(files: Sequence[Path], quiet: bool = False) -> Seen:
-    """Return what files show; raises `BadInputError` for one that is unknown or damaged."""
+def observed(files: Sequence[Path], quiet: bool = False) -> Observations:
+    """Return what files show; raises `BadInputError` for one that is unknown or damaged.
+
+    The order of the files changes nothing.
+    """
     if len(files) > FILES_MAX:
         raise BadInputError("FILE", len(files), f"at most {FILES_MAX} files", "command line")
-    found = Seen()
+    made = Observations()
     packets: list[Path] = []
-    for file in files:
+    listed: list[dict[str, Any]] = []
+    for file in sorted(dict.fromkeys(files), key=str):
         if file.is_dir():
             raise BadInputError("", None, guess.of_folder(file), str(file))
         if readers.is_one(file):
-            found += _of_recording(file, readers.read(file))
+            shown, rows = _of_recording(file, readers.read(file))
+            made += shown
+            listed += rows
         elif _is_script(file):
-            found += _of_script(file)
+            made += _of_script(file)
         else:
             packets.append(file)
-    return found + _of_captures(packets, quiet) if packets else found
+    made += Observations(queues=listing.queues(listed))
+    if packets:
+        made += _of_captures(packets, quiet)
+    return replace(made, probes=[_with_load(probe, made.flows) for probe in made.probes])
+
+
+def _with_load(probe: Probe, flows: Sequence[Flow]) -> Probe:
+    """Return pings of another file with whether flows were busy meanwhile, as far as the clocks say."""
+    if probe.loaded is not None or probe.clock_s is None:
+        return probe
+    timed = [flow for flow in flows if flow.clock_s and flow.busy and of_one_path(flow.hosts, probe.hosts)]
+    if not timed:
+        return probe
+    begin, end = probe.clock_s
+    inside = [
+        min(end, flow.clock_s[1]) - max(begin, flow.clock_s[0]) for flow in timed if flow.clock_s is not None
+    ]
+    if max(inside) >= LOADED_SHARE * (end - begin):
+        return replace(probe, loaded=True)
+    return replace(probe, loaded=False) if max(inside) < -CLOCKS_S else probe
 
 
 def _is_script(file: Path) -> bool:
@@ -54,9 +111,11 @@ def _is_script(file: Path) -> bool:
     return b"\0" not in begin and scripts.is_script(begin.decode("utf-8", "replace"))
 
 
-def _of_script(file: Path) -> Seen:
+def _of_script(file: Path) -> Observations:
     """Return the queues of a script of tc commands."""
-    imported = scripts.imported(text(file, DESCRIPTION_MAX, "a script of tc commands"), str(file))
+    script = text(file, DESCRIPTION_MAX, "a script of tc commands")
+    imported = scripts.imported(script, str(file))
+    lines = script.splitlines()
     queues, notes = [], []
     for row in imported["queues"]:
         way = "outgoing" if row["direction"] == "out" else "incoming"
@@ -69,44 +128,85 @@ def _of_script(file: Path) -> Seen:
                 queue=row["queue"],
                 kind=listing.kind_of(row["queue"]),
                 shaped_bps=row["rate_bps"],
+                tree=_tree([lines[at - 1] for at in row["lines"]], row["rate_bps"]),
             )
         )
         notes += [f"{file}: {note}" for note in row["notes"]]
     if not queues:
         notes.append(f"{file}: no queue is left: the commands delete every queue that they add")
-    return Seen([(str(file), SCRIPT)], queues=queues, notes=notes)
+    return Observations([(str(file), SCRIPT)], queues=queues, notes=notes)
 
 
-def _of_captures(files: Sequence[Path], quiet: bool) -> Seen:
+def _tree(lines: Sequence[str], rate_bps: float | None) -> Tree | None:
+    """Return where a script's queue stands; no class borrows, so that each has the shaper's rate."""
+    tree = commands.tree_of(lines)
+    if tree is None:
+        return None
+    classes = tuple(replace(it, rate_bps=rate_bps, ceil_bps=rate_bps) for it in tree.classes)
+    return replace(tree, classes=classes)
+
+
+def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     """Return the flows of captures, which are vantage points of the same connections."""
     document, recording, each = captures.inspect_with_segments(files, rows=True, quiet=quiet)
     assert recording is not None
-    inferred = {
-        (file, path.flow): _inferred(path)
-        for file, found in zip(files, each, strict=True)
-        for path in of_segments(file, found)
-    }
-    samples = per_flow.grouped(
-        recording, "samples", "flow", ("time_ns", "retransmits", "bytes_in_flight", "limit")
-    )
+    inferred: dict[tuple[Path, str], Inferred] = {}
+    lost: dict[tuple[Path, str], LostSegments] = {}
+    for file, inspected in zip(files, each, strict=True):
+        paths = {path.flow: path for path in of_segments(file, inspected)}
+        inferred |= {(file, label): _inferred(path) for label, path in paths.items()}
+        steps = inspected[0]["files"][0]["clock_steps"]
+        for flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
+            if flow["label"] in paths:
+                segments = series.of(flow, rows, steps)
+                lost[file, flow["label"]] = _lost_segments(segments, paths[flow["label"]])
+    samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
     rtts = per_flow.grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
     largest = max((flow["bytes"] for flow in document["flows"]), default=0)
     between = {row["flow"]: _between(row) for row in reversed(document["between"])}
-    flows = [
-        replace(
-            _captured(
-                flow, str(files[flow["file"]]), samples.get(flow["flow"], {}), rtts.get(flow["flow"], {})
-            ),
-            between=between.get(flow["flow"]),
-            inferred=inferred.get((files[flow["file"]], flow["label"])),
+    flows = []
+    for flow in document["flows"]:
+        if flow["bytes"] < SMALL_SHARE * largest and not flow.get("closed_s"):
+            continue
+        key = (files[flow["file"]], flow["label"])
+        flows.append(
+            replace(
+                _captured(flow, str(key[0]), samples.get(flow["flow"], {}), rtts.get(flow["flow"], {})),
+                between=between.get(flow["flow"]),
+                inferred=inferred.get(key),
+                lost=lost.get(key) if flow["place"] == "sender" else None,
+            )
         )
-        for flow in document["flows"]
-        if flow["bytes"] >= SMALL_SHARE * largest
-    ]
     notes = list(document["notes"])
-    if not flows:
-        notes.append(f"{', '.join(map(str, files))}: no TCP connection with data")
-    return Seen([(str(file), CAPTURE) for file in files], flows=flows, notes=notes)
+    name = ", ".join(map(str, files))
+    unanswered = [
+        Unanswered(name, row["client"], row["server"], row["syns"], row["retransmitted"])
+        for row in document.get("unanswered", [])
+    ]
+    if not flows and not unanswered:
+        notes.append(f"{name}: no TCP connection with data")
+    files_read = [(str(file), CAPTURE) for file in files]
+    return Observations(files_read, flows=flows, unanswered=unanswered, notes=notes)
+
+
+def _lost_segments(flow: series.Flow, path: PathEstimate) -> LostSegments:
+    """Return a flow's lost segments, and the queueing delay that their neighbours found."""
+    trips = rate.trips(flow)
+    lost = flow.sent.lost > 0
+    base_ms = path.base_rtt_ms.value
+    if base_ms is None:
+        base_ms = float(trips.rtt_s.min(initial=np.inf)) * 1e3
+    # At 8 bit/s a byte of queue is a second of delay.
+    waits = queue.waits(flow, trips, base_ms / 1e3, 8.0) if np.isfinite(base_ms) else None
+    fresh = ~flow.sent.again
+    flights = np.sort(flow.sent.in_flight[fresh])
+    ranks = np.searchsorted(flights, flow.sent.in_flight[lost & fresh], "right") / max(1, len(flights))
+    return LostSegments(
+        at_s=flow.sent.time_s[lost],
+        wait_ms=np.empty(0) if waits is None else waits.at_loss * 1e3,
+        flight_rank=float(ranks.mean()) if len(ranks) else 1.0,
+        sent_at_s=flow.sent.time_s,
+    )
 
 
 def _captured(
@@ -119,14 +219,13 @@ def _captured(
     limited = {name: seconds / spent for name, seconds in flow["limited_s"].items()} if spent else None
     if limited is not None and limited.get("unknown", 0.0) > 0.5:
         limited = None  # away from the sender
-    losses = None
-    if samples and flow["place"] == "sender":
-        at = rtts["time_ns"] / 1e9 if rtts else np.empty(0)
-        losses = pattern(samples["time_ns"] / 1e9, np.nan_to_num(samples["retransmits"]), at, trips)
+    ends = flow["label"].split(" → ")
     return Flow(
         source=file,
         label=flow["label"],
-        sender=_host(flow["label"]),
+        sender=ends[0],
+        receiver=ends[-1] if len(ends) > 1 else "",
+        vantage=flow["place"],
         bytes=flow["bytes"],
         duration_s=flow["duration_s"],
         goodput_bps=flow["goodput_bps"],
@@ -137,8 +236,9 @@ def _captured(
         rtt_p95_ms=flow["rtt_ms"]["p95"],
         limited=limited,
         ecn=flow["ecn"],
-        losses=losses,
+        series=_series(samples),
         steady_bytes=_steady(samples),
+        closed_s=flow.get("closed_s") or 0.0,
     )
 
 
@@ -153,6 +253,7 @@ def _inferred(path: PathEstimate) -> Inferred:
         policer_range_bps=_range(path.policer_rate_bps),
         burst_bytes=_framed(path.policer_burst_bytes.value),
         random_loss_share=share,
+        marks="congestion marks" in path.queue_reason,
     )
 
 
@@ -171,10 +272,6 @@ def _between(row: Mapping[str, Any]) -> Between:
     return Between(there["lost"], there["queueing_ms"]["p95"], back["queueing_ms"]["p95"])
 
 
-def _host(label: str) -> str:
-    return label.partition(" ")[0].rpartition(":")[0]
-
-
 def _steady(samples: Mapping[str, Floats]) -> float | None:
     """Return the bytes in flight of a sender that waits for its application, if they hardly change."""
     if not samples:
@@ -188,41 +285,50 @@ def _steady(samples: Mapping[str, Floats]) -> float | None:
     return float(middle) if middle >= STEADY * high else None
 
 
-def _of_recording(file: Path, recording: Recording) -> Seen:
-    """Return the flows, pings and queues of another program's file."""
+def _of_recording(file: Path, recording: Recording) -> tuple[Observations, list[dict[str, Any]]]:
+    """Return the flows and pings of another program's file, and the disciplines of a listing."""
     name = str(file)
     rows = recording["flows"].to_pylist()
-    samples = per_flow.grouped(recording, "samples", "flow", ("min_rtt_ns",))
-    told = recording.provenance.get("reported") or {}
-    own = {flow for flow, figures in told.items() if "rtt_ms" in figures}
-    flows = [
-        made
-        for row, flow in zip(rows, per_flow.flows(recording), strict=True)
-        if row["protocol"] == "tcp"
-        and (made := _reported(name, row, flow, samples.get(row["flow"], {}), str(row["flow"]) in own))
-        is not None
-    ]
+    samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
+    reported = recording.provenance.get("reported") or {}
+    began = recording.provenance.get("began_s")
+    flows = []
+    for row, flow in zip(rows, per_flow.flows(recording), strict=True):
+        if row["protocol"] != "tcp" or not flow["bytes"] or flow["goodput_bps"] is None:
+            continue
+        own = reported.get(str(row["flow"])) or {}
+        flows.append(_reported(name, row, flow, samples.get(row["flow"], {}), own, began))
     listed = [{"file": name, **row} for row in recording.provenance.get("disciplines", [])]
     notes = [f"{name}: {note}" for note in recording.provenance["notes"]]
     kind = str(recording.provenance["engine"])
-    return Seen([(name, kind)], flows, _probes(name, recording, flows), listing.queues(listed), [], notes)
+    probes = _probes(name, recording, flows, began)
+    return Observations([(name, kind)], flows, probes, notes=notes), listed
 
 
 def _reported(
-    file: str, row: Mapping[str, Any], flow: Mapping[str, Any], samples: Mapping[str, Floats], reported: bool
-) -> Flow | None:
-    if not flow["bytes"] or flow["goodput_bps"] is None:
-        return None
+    file: str,
+    row: Mapping[str, Any],
+    flow: Mapping[str, Any],
+    samples: Mapping[str, Floats],
+    reported: Mapping[str, Any],
+    began_s: float | None,
+) -> Flow:
     trips = flow["rtt_ms"]
     # What a kernel took for the least itself (ss), or another program reported (iperf3).
     kept = samples["min_rtt_ns"][np.isfinite(samples["min_rtt_ns"])] if samples else np.empty(0)
     least = min((value for value in (trips["min"], *kept[:1] / 1e6, *kept[-1:] / 1e6) if value), default=None)
-    smoothed = trips["method"] == "srtt" and not len(kept) and not reported
+    clock = None
+    if began_s is not None and row["start_ns"] is not None:
+        clock = (began_s + row["start_ns"] / 1e9, began_s + row["start_ns"] / 1e9 + flow["duration_s"])
+    elif began_s is not None:
+        clock = (began_s, began_s + flow["duration_s"])
     return Flow(
         source=file,
         label=flow["label"],
-        smoothed=smoothed,
+        smoothed=trips["method"] == "srtt" and not len(kept),
         sender=row["sender"] or "",
+        receiver=row["receiver"] or "",
+        clock_s=clock,
         bytes=flow["bytes"],
         duration_s=flow["duration_s"],
         goodput_bps=flow["goodput_bps"],
@@ -233,10 +339,56 @@ def _reported(
         rtt_p95_ms=trips["p95"] if trips["p95"] is not None else trips["max"],
         ecn=flow["ecn"],
         cc=flow["cc"],
+        limited=_limits(reported),
+        series=_series(samples),
+        target_bps=reported.get("target_bps"),
     )
 
 
-def _probes(file: str, recording: Recording, flows: Sequence[Flow]) -> list[Probe]:
+def _limits(reported: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return the shares of the time in which a window limited a sender, by the kernel's counters."""
+    spent = reported.get("limited_ms") or {}
+    busy = spent.get("busy", 0)
+    if not busy:
+        return None
+    receiver, buffer = spent["rwnd_limited"] / busy, spent["sndbuf_limited"] / busy
+    if receiver < 0 or buffer < 0 or receiver + buffer > 1.05:
+        return None
+    return {"receiver": receiver, "send_buffer": buffer, "cwnd": max(0.0, 1 - receiver - buffer)}
+
+
+def _series(samples: Mapping[str, Floats]) -> Series | None:
+    """Return a flow interval by interval, if there are three intervals or more."""
+    if not samples or len(samples["time_ns"]) < INTERVALS_MIN:
+        return None
+    times = samples["time_ns"] / 1e9
+    bytes_ = samples["bytes_acked"]
+    if not np.isfinite(bytes_).any():
+        bytes_ = samples["bytes_written"]
+    srtt = np.where(np.isfinite(samples["srtt_ns"]), samples["srtt_ns"], samples["rtt_ns"])
+    return Series(
+        end_s=times,
+        bytes=_steps(bytes_),
+        retransmitted=_steps(samples["retransmits"]),
+        rtt_ms=srtt / 1e6,
+        cwnd_bytes=samples["cwnd_bytes"],
+        flight_bytes=samples["bytes_in_flight"],
+    )
+
+
+def _steps(counter: Floats) -> Floats:
+    """Return how much a counter rose in each interval; gaps count with the next value."""
+    known = np.isfinite(counter)
+    if not known.any():
+        return np.full(len(counter), np.nan)
+    held = counter.copy()
+    at = np.where(known, np.arange(len(counter)), 0)
+    held = held[np.maximum.accumulate(at)]
+    held[: int(np.argmax(known))] = 0.0
+    return np.clip(np.diff(held, prepend=0.0), 0.0, None)
+
+
+def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: float | None) -> list[Probe]:
     """Return the pings; where the file has flows too, those before and behind them are of an idle path."""
     rows = recording["probes"].to_pylist()
     tables = ("samples", "received")
@@ -244,29 +396,46 @@ def _probes(file: str, recording: Recording, flows: Sequence[Flow]) -> list[Prob
     ends = [end for end in ends if end["min"] is not None]
     busy = None
     if ends and any(flow.busy for flow in flows):
-        busy = min(end["min"] for end in ends), max(end["max"] for end in ends)
+        begins = [row["start_ns"] for row in recording["flows"].to_pylist() if row["start_ns"] is not None]
+        busy = min([*begins, *(end["min"] for end in ends)]), max(end["max"] for end in ends)
+    known = frozenset().union(*(flow.hosts for flow in flows))
     made = []
-    for probe, target in dict.fromkeys((row["probe"], row["target"]) for row in rows):
-        mine = [row for row in rows if (row["probe"], row["target"]) == (probe, target)]
-        if busy is None:
-            made.append(_probe(file, target, mine, None))
-            continue
-        inside = [row for row in mine if busy[0] <= row["time_ns"] <= busy[1]]
-        outside = [row for row in mine if not busy[0] <= row["time_ns"] <= busy[1]]
-        made += [_probe(file, target, part, part is inside) for part in (outside, inside) if part]
+    for name, target in dict.fromkeys((row["probe"], row["target"]) for row in rows):
+        mine = [row for row in rows if (row["probe"], row["target"]) == (name, target)]
+        parts: list[tuple[list[dict[str, Any]], bool | None]] = [(mine, None)]
+        if busy is not None:
+            inside = [row for row in mine if busy[0] <= row["time_ns"] <= busy[1]]
+            outside = [row for row in mine if not busy[0] <= row["time_ns"] <= busy[1]]
+            parts = [(outside, False), (inside, True)]
+        for part, loaded in parts:
+            if part:
+                probe = _probe(file, name, target, part, loaded, began_s)
+                made.append(replace(probe, hosts=hosts(target) or known))
     return made
 
 
-def _probe(file: str, target: str, rows: Sequence[Mapping[str, Any]], loaded: bool | None) -> Probe:
+def _probe(
+    file: str,
+    name: str,
+    target: str,
+    rows: Sequence[Mapping[str, Any]],
+    loaded: bool | None,
+    began_s: float | None,
+) -> Probe:
     answered = np.array([row["rtt_ns"] for row in rows if not row["lost"]], dtype=np.float64)
     trips = per_flow.round_trips(answered, "echo" if len(answered) else None)
+    clock = None
+    if began_s is not None:
+        clock = (began_s + rows[0]["time_ns"] / 1e9, began_s + rows[-1]["time_ns"] / 1e9)
     return Probe(
         source=file,
         target=re.sub(r"\s", " ", target),
+        name=re.sub(r"\s", " ", name) or "ping",
         sent=len(rows),
         lost=len(rows) - len(answered),
         rtt_min_ms=trips["min"],
         rtt_p50_ms=trips["p50"],
         rtt_p95_ms=trips["p95"] if trips["p95"] is not None else trips["max"],
         loaded=loaded,
+        clock_s=clock,
     )

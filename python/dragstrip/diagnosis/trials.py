@@ -98,11 +98,13 @@ class Measured:
         }
 
 
-def duration(rate_bps: float, rtt_ms: float) -> str:
-    """Return how long a run lasts, as `compare` takes it."""
+def duration(rate_bps: float, rtt_ms: float, measured_s: float | None = None) -> str:
+    """Return how long a run lasts, as `compare` takes it: as long as what was measured, if that is short."""
     least = min(DURATION_MAX_S, max(DURATION_MIN_S, ROUND_TRIPS_MIN * rtt_ms / 1e3))
     least = min(least, max(DURATION_MIN_S, BITS_MAX / rate_bps))
     seconds = min(DURATION_MAX_S, max(least, BITS / rate_bps))
+    if measured_s is not None:
+        seconds = min(seconds, max(DURATION_MIN_S, measured_s))
     return f"{round(seconds)}s"
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dragstrip.diagnosis import advice, asked, findings, sources, trials
-from dragstrip.diagnosis.evidence import Evidence, Seen, fact_document, gathered
-from dragstrip.diagnosis.finding import Finding
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis import advice, asked, findings, sources
+from dragstrip.diagnosis import trials as simulator
+from dragstrip.diagnosis.evidence import Evidence, gathered
+from dragstrip.diagnosis.finding import AMBIGUOUS, Finding
+from dragstrip.diagnosis.observations import Observations, fact_document
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import appearing, expect_folder, write_json
 from dragstrip.io.progress import progress
@@ -18,8 +19,6 @@ from dragstrip.io.progress import progress
 VERSION = 1
 RUNS = "runs"
 DOCUMENT = "diagnosis.json"
-DIFFERS = 1.5
-"""Ratio of a simulated to a measured figure from which on they differ."""
 
 
 def diagnose(
@@ -28,11 +27,13 @@ def diagnose(
     algorithm: str | None = None,
     out: Path | None = None,
     quiet: bool = False,
+    trials: bool = True,
 ) -> dict[str, Any]:
     """Return what is wrong on a path, how sure that is and what helps (docs/how-to/diagnose.md).
 
     `race` are options of `compare` that describe the path, `algorithm` is what its senders run. With `out`,
-    the document, and the reports of the runs, are written into that folder. Raises `BadInputError` for a file
+    the document, and the reports of the runs, are written into that folder. Without `trials` no change is
+    tried on the simulator, and there is no advice. Raises `BadInputError` for a file
     or an option that cannot be right; nothing is written then.
     """
     if not files and not asked.is_whole(race):
@@ -42,42 +43,43 @@ def diagnose(
         _expect_free(out)
     stated = asked.stated(race, algorithm or "cubic") if race or algorithm else None
     with progress("reading the files ...", quiet):
-        seen = sources.seen(files, quiet) + (stated.seen if stated is not None else Seen())
-    if stated is not None and asked.is_whole(race) and not (seen.flows or seen.probes):
-        seen += _simulated(stated, race, seen, algorithm or "cubic", quiet)
-    evidence = gathered(seen)
+        observed = sources.observed(files, quiet)
+    observed += stated.observed if stated is not None else Observations()
+    if stated is not None and asked.is_whole(race) and not (observed.flows or observed.probes):
+        observed += _simulated(stated, race, observed, algorithm or "cubic", quiet)
+    evidence = gathered(observed)
     if stated is not None:
         evidence = replace(evidence, upward=stated.upward, medium=stated.medium)
-    found = findings.found(evidence)
-    proposals, refused = advice.proposed(evidence, found, race, algorithm)
+    found = findings.findings(evidence)
+    proposals, refused = advice.proposed(evidence, found, race, algorithm) if trials else ([], [])
     proposals = [proposal for proposal in proposals if _can_run(proposal, refused)]
     setups = _named(proposals)
     if out is None or not setups:
-        made = trials.run(setups, None, quiet)
+        made = simulator.run(setups, None, quiet)
         document = _document(evidence, found, proposals, refused, setups, made)
         if out is not None:
             with appearing(out) as draft:
                 write_json(draft / DOCUMENT, document)
         return document
-    made = trials.run(setups, out / RUNS, quiet, report=True)
+    made = simulator.run(setups, out / RUNS, quiet, report=True)
     document = _document(evidence, found, proposals, refused, setups, made)
     write_json(out / DOCUMENT, document)
     return document
 
 
 def _simulated(
-    stated: asked.Stated, race: Mapping[str, Any], seen: Seen, algorithm: str, quiet: bool
-) -> Seen:
+    stated: asked.Stated, race: Mapping[str, Any], observed: Observations, algorithm: str, quiet: bool
+) -> Observations:
     """Return what runs of a path show that nobody measured: with downloads, and if need be with uploads."""
     path = stated.path
-    length = trials.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
-    options = {"duration": length, "seed": trials.SEED, **asked.to_simulate(race, seen)}
-    setups = {"one-way": trials.Setup.of(options, algorithm, advice.SHARED)}
+    length = simulator.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
+    options = {"duration": length, "seed": simulator.SEED, **asked.to_simulate(race, observed)}
+    setups = {"one-way": simulator.Setup.of(options, algorithm, advice.SHARED)}
     if stated.up_bps is not None and stated.upward is not None:
-        longest = trials.duration(stated.up_bps, path.ping_ns / 1e6)
-        options = {"duration": longest, "seed": trials.SEED, **stated.upward}
-        setups["upward"] = trials.Setup.of(options, algorithm, advice.SHARED)
-    measured = trials.run(setups, None, quiet)
+        longest = simulator.duration(stated.up_bps, path.ping_ns / 1e6)
+        options = {"duration": longest, "seed": simulator.SEED, **stated.upward}
+        setups["upward"] = simulator.Setup.of(options, algorithm, advice.SHARED)
+    measured = simulator.run(setups, None, quiet)
     found = asked.simulated(measured["one-way"])
     if stated.up_bps is not None and "upward" in measured:
         found += asked.uploaded(measured["upward"], stated.up_bps)
@@ -95,16 +97,16 @@ def _can_run(proposal: advice.Advice, refused: list[str]) -> bool:
     """Return whether the path as found, which follows from files, can be simulated; if not, add why."""
     try:
         for setup in (proposal.before, *(setup for _, setup in proposal.after)):
-            trials.check(setup)
+            simulator.check(setup)
     except BadInputError as error:
         refused.append(f"{proposal.finding.name}: no run: {error}")
         return False
     return True
 
 
-def _named(proposals: Sequence[advice.Advice]) -> dict[str, trials.Setup]:
+def _named(proposals: Sequence[advice.Advice]) -> dict[str, simulator.Setup]:
     """Return the set-ups to run, each once, by the name of its folder."""
-    made: dict[str, trials.Setup] = {}
+    made: dict[str, simulator.Setup] = {}
     for proposal in proposals:
         stem = proposal.finding.name.replace("_", "-")
         for name, setup in [
@@ -120,22 +122,27 @@ def _document(
     evidence: Evidence,
     found: Sequence[Finding],
     proposals: Sequence[advice.Advice],
-    refused: Sequence[str],
-    setups: Mapping[str, trials.Setup],
-    made: Mapping[str, trials.Measured],
+    refused: list[str],
+    setups: Mapping[str, simulator.Setup],
+    made: Mapping[str, simulator.Measured],
 ) -> dict[str, Any]:
     by_setup = {setup: (name, made[name]) for name, setup in setups.items()}
     told: list[dict[str, Any]] = []
     for proposal in proposals:
         name, before = by_setup[proposal.before]
-        judged = advice.judged(proposal, before, [by_setup[setup][1] for _, setup in proposal.after])
+        unlike = advice.unlike(evidence, proposal.finding, before)
+        if unlike is not None:
+            refused.append(unlike)
+            continue
+        judged = advice.judged(
+            evidence, proposal, before, [by_setup[setup][1] for _, setup in proposal.after]
+        )
         told.append(
             {
                 "finding": proposal.finding.name,
-                "against": _lower(TITLES[proposal.finding.name]),
+                "against": _lower(title(proposal.finding)),
                 "complaint": proposal.finding.complaint,
                 "assumed": list(proposal.assumed),
-                "differs": _differs(evidence, proposal.finding, before),
                 "as_found": before.document() | {"run": name, "compare": proposal.before.command},
                 "changes": [
                     {
@@ -157,7 +164,7 @@ def _document(
     unknown = [finding.document() for finding in found if finding.certainty == "cannot know"]
     return {
         "version": VERSION,
-        "files": [{"path": path, "format": kind} for path, kind in evidence.seen.files],
+        "files": [{"path": path, "format": kind} for path, kind in evidence.observed.files],
         "verdict": verdict(found, told),
         "evidence": [fact_document(fact) for fact in evidence.facts],
         "contradictions": evidence.conflicts,
@@ -165,56 +172,35 @@ def _document(
         "advice": told,
         "not_tried": list(refused),
         "unknown": unknown,
-        "notes": evidence.seen.notes,
+        "notes": evidence.observed.notes,
     }
 
 
-def _differs(evidence: Evidence, finding: Finding, before: trials.Measured) -> str | None:
-    """Return how far the path, simulated as it was found, is from what was measured, if that is much."""
-    if evidence.simulated:
-        return None
-    flow = max(evidence.seen.flows, key=lambda flow: flow.bytes, default=None)
-    made: tuple[str, float | None, float | None, str]
-    if finding.complaint == "delay":
-        loaded = evidence.loaded
-        seen = None if loaded is None else float(loaded.p95.value)
-        made = ("ping_ms", before.ping_p95_ms, seen, "" if loaded is None else loaded.p95.source)
-    elif flow is None:
-        return None
-    elif finding.complaint == "goodput":
-        made = ("goodput_bps", before.goodput_bps, flow.goodput_bps, flow.source)
-    else:
-        made = ("sent_again_share", before.retransmitted_share, flow.retransmitted_share, flow.source)
-    name, run, measured, source = made
-    if not run or not measured or 1 / DIFFERS < run / measured < DIFFERS:
-        return None
-    what = {"delay": "an RTT (95 %) of", "goodput": "a goodput of", "loss": "sent again"}[
-        finding.complaint or "loss"
-    ]
-    return (
-        f"the run of the path as found has {what} {shown(name, run)}, {source} has {shown(name, measured)}: "
-        "the path that is described is not the one that was measured, or something else is at work"
-    )
-
-
-def verdict(found: Sequence[Finding], told: Sequence[Mapping[str, Any]]) -> str:
+def verdict(findings: Sequence[Finding], advices: Sequence[Mapping[str, Any]]) -> str:
     """Return the diagnosis in one sentence."""
-    wrong = [finding for finding in found if finding.certainty != "cannot know"]
+    wrong = [finding for finding in findings if finding.certainty != "cannot know"]
     if not wrong:
-        supposed = [TITLES[finding.name] for finding in found if finding.complaint]
+        supposed = [title(finding) for finding in findings if finding.complaint]
         doubt = f": {_lower(supposed[0])}, if the queue is what was assumed" if supposed else ""
         return f"The evidence does not show whether anything is wrong{doubt}."
     first = wrong[0]
-    named = TITLES[first.name]
     if first.name == "nothing":
-        return f"{named}."
+        return f"{title(first)}."
     sure = {"certain": "", "likely": ", likely"}[first.certainty]
-    others = [TITLES[finding.name] for finding in wrong[1:] if finding.name != "nothing"]
-    head = f"{named}{sure}" + (f"; also {', '.join(_lower(name) for name in others)}" if others else "")
-    best = next((change for advice in told for change in advice["changes"] if change["recommended"]), None)
+    others = [title(finding) for finding in wrong[1:] if finding.name != "nothing"]
+    head = f"{title(first)}{sure}" + (f"; also {', '.join(map(_lower, others))}" if others else "")
+    best = next((it for advice in advices for it in advice["changes"] if it["recommended"]), None)
     if best is None:
         return f"{head}."
     return f"{head}. Best change: {best['change']}."
+
+
+def title(finding: Finding) -> str:
+    """Return a finding in the words of a verdict: its causes, if several fit."""
+    if finding.name != AMBIGUOUS:
+        return TITLES[finding.name]
+    first, *others = [TITLES[name] for name in finding.causes]
+    return f"{first} or {' or '.join(map(_lower, others))}: cannot tell"
 
 
 def _lower(title: str) -> str:
@@ -225,14 +211,23 @@ def _lower(title: str) -> str:
 TITLES = {
     "bufferbloat": "Bufferbloat",
     "bufferbloat_up": "Bufferbloat on the return path",
-    "shaper_above_line": "A shaper set above the line's rate",
-    "aqm_elsewhere": "An AQM that does not hold the queue",
-    "fifo": "A plain FIFO",
+    "slow_start_overshoot": "Slow start's overshoot",
+    "random_loss": "Random loss",
+    "aqm": "An active queue management at work",
     "policer": "A policer",
-    "path_loss": "Loss that no queue explains",
+    "shaper_above_line": "A shaper set above the line's rate",
+    "shaper_below_line": "A shaper set far below the line's rate",
     "receive_window": "A receive window too small for the path",
-    "send_window": "A send buffer too small for the path",
+    "send_buffer": "A send buffer too small for the path",
+    "small_queue_limit": "TCP's small-queue limit",
+    "application": "An application that sends less",
+    "receiver_closed": "A receiver that does not read",
+    "no_answer": "No answer to connections",
+    "ack_path": "A queue on the way of the acknowledgements",
+    "marked_class": "A marked class that waits",
+    "other_bottleneck": "An AQM that does not hold the queue",
     "no_ecn": "ECN not used although the queue marks",
+    "fifo": "A plain FIFO",
     "nothing": "Nothing wrong was found",
 }
-"""The findings in the words of a verdict."""
+"""The causes in the words of a verdict."""

@@ -90,7 +90,7 @@ def read(document: Row, source: str) -> Found:
     ends = (text(metadata.get("LOCAL_HOST")), text(metadata.get("HOST")))
     begins = [begin for it in known for row in it.rows if (begin := _begin(row)) is not None]
     origin = min([_began(metadata), *begins])
-    found = Found()
+    found = Found(began_s=origin or None)
     means = []
     for it in known:
         if it.meaning is TRIPS:

@@ -50,6 +50,8 @@ class Found:
     reported: dict[int, Row] = field(default_factory=dict)
     disciplines: list[Row] = field(default_factory=list)
     lost: int = 0
+    began_s: float | None = None
+    """Time 0 of the rows, in seconds since 1970, where the file has it."""
 
     def probe(self, time_ns: int, probe: str, target: str, rtt_ns: int | None) -> None:
         """Add a request and its round trip, None if it was lost."""
@@ -81,6 +83,8 @@ class Found:
         facts = {**provenance, "notes": self.notes}
         if self.reported:
             facts["reported"] = {str(flow): said for flow, said in self.reported.items()}
+        if self.began_s is not None:
+            facts["began_s"] = self.began_s
         if self.disciplines:
             facts["disciplines"] = self.disciplines
         return Recording(scenario, tables, facts)

@@ -54,14 +54,14 @@ def read(document: Row, source: str) -> Found:
 
     One that was interrupted has written its intervals and the error: these are read, with a note.
     """
-    found = Found()
+    found = Found(began_s=_began(document))
     return _finished(found, [_run(found, document, source, "", 0)], source)
 
 
 def read_several(documents: Sequence[Row], source: str) -> Found:
     """Return the flows of several runs, a document each, in the first one's time; raises `BadInputError`."""
     begins = [_began(document) for document in documents]
-    found = Found()
+    found = Found(began_s=begins[0])
     failed = []
     for number_of, (document, begin) in enumerate(zip(documents, begins, strict=True), start=1):
         offset = 0 if begin is None or begins[0] is None else max(begin - begins[0], 0) * 1_000_000_000
@@ -108,7 +108,9 @@ def _run(found: Found, document: Row, source: str, prefix: str, offset: int) -> 
         if key not in streams:
             sends = stream.get("sender") is not False
             label = f"{prefix}stream {key}"
-            flow = _flow(found, label, table(hosts.get(key)), endings.get(key, {}), end, udp, sends)
+            target = number(table(start.get("test_start")).get("target_bitrate"))
+            ending = endings.get(key, {})
+            flow = _flow(found, label, table(hosts.get(key)), ending, end, udp, sends, target)
             streams[key] = _Stream(flow, sends)
         _interval(found, stream, streams[key], offset)
     if omitted:
@@ -187,7 +189,16 @@ def _endings(end: Row, source: str) -> dict[object, Row]:
     return made
 
 
-def _flow(found: Found, label: str, hosts: Row, ending: Row, end: Row, udp: bool, sends: bool) -> int:
+def _flow(
+    found: Found,
+    label: str,
+    hosts: Row,
+    ending: Row,
+    end: Row,
+    udp: bool,
+    sends: bool,
+    target: float | None = None,
+) -> int:
     local, remote = text(hosts.get("local_host")), text(hosts.get("remote_host"))
     sender, receiver = table(ending.get("sender")), table(ending.get("receiver"))
     datagrams = table(ending.get("udp"))
@@ -208,6 +219,8 @@ def _flow(found: Found, label: str, hosts: Row, ending: Row, end: Row, udp: bool
     trips = {name: number(sender.get(f"{name}_rtt")) for name in ("min", "mean", "max")}
     if all(trips.values()):
         found.reported[flow] = {"rtt_ms": {name: (value or 0) / 1e3 for name, value in trips.items()}}
+    if target:  # 0 is as fast as it goes
+        found.reported.setdefault(flow, {})["target_bps"] = target
     return flow
 
 

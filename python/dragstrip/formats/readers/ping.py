@@ -155,6 +155,8 @@ def _target(found: Found, run: _Run, room: int) -> int:
     step = round(run.took_ms * 1e6 / (count - 1)) if run.took_ms and count > 1 else DEFAULT_NS
     stamps = {number: at - (rtt or 0) for number, (at, rtt) in answers.items() if at is not None}
     origin = min(stamps.values(), default=0) - (min(stamps, default=begin) - begin) * step if stamps else 0
+    if stamps:
+        found.began_s = origin / 1e9
     if not stamps:
         found.notes.append(
             f"{host}: times are sequence numbers times {step / 1e9:g} s: no stamps (ping -D has them)"

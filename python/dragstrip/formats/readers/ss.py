@@ -19,6 +19,9 @@ _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d
 _PAIR = re.compile(r"(?<!\S)([a-z_]{2,20}):(\S{1,200})")
 _RATE = re.compile(r"(?<!\S)(pacing_rate|delivery_rate) (\d{1,18}(?:\.\d{1,6})?)([kKMGT]?)bps")
 _CC = re.compile(r"^(?:(?:ts|usec_ts|sack|ecn|ecnseen|fastopen) )*([a-z][a-z0-9_-]{1,15}) (?=\S+:)")
+_COUNTERS = {
+    name: re.compile(rf"(?<!\S){name}:(\d{{1,12}})ms") for name in ("busy", "rwnd_limited", "sndbuf_limited")
+}
 _UNITS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -31,6 +34,9 @@ def read(said: str, source: str) -> Found:
     """Return a flow for each socket whose algorithm and window were shown; raises `BadInputError`."""
     found = Found()
     flows: dict[tuple[str, str], int] = {}
+    begins: dict[tuple[str, str], dict[str, int]] = {}
+    polls: dict[tuple[str, str], int] = {}
+    waiting: dict[tuple[str, str], int] = {}
     first: int | None = None
     now: int | None = None
     socket: tuple[str, str] | None = None
@@ -38,6 +44,7 @@ def read(said: str, source: str) -> Found:
         if (at := _time(line)) is not None:
             now, socket = at, None
             first = at if first is None else first
+            found.began_s = first / 1e9
             continue
         if header := _SOCKET.match(line):
             socket = (header[1], header[2])
@@ -53,6 +60,14 @@ def read(said: str, source: str) -> Found:
             ends = {"sender": socket[0], "receiver": socket[1], "cc": algorithm[1] if algorithm else None}
             flows[socket] = found.flow(f"{socket[0]} > {socket[1]}", **ends)
         found.samples.append({"time_ns": max(now - first, 0), "flow": flows[socket], **_sample(words)})
+        counters = _counters(words)
+        begins.setdefault(socket, counters)
+        polls[socket] = polls.get(socket, 0) + 1
+        waiting[socket] = waiting.get(socket, 0) + (" app_limited" in f" {words}")
+        found.reported[flows[socket]] = {
+            "limited_ms": {name: counters[name] - begins[socket][name] for name in counters},
+            "app_limited_share": waiting[socket] / polls[socket],
+        }
         socket = None
     if not found.samples:
         raise nothing(source, "no TCP socket with its window (ss -tin)")
@@ -69,6 +84,14 @@ def _time(line: str) -> int | None:
             return None
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e9)
     return None
+
+
+def _counters(words: str) -> dict[str, int]:
+    """Return the milliseconds in which the socket had data to send, and in which a window limited it.
+
+    They are tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited; ss omits those that are 0.
+    """
+    return {name: int(match[1]) if (match := each.search(words)) else 0 for name, each in _COUNTERS.items()}
 
 
 def _sample(words: str) -> Row:

@@ -25,6 +25,8 @@ _SENT = re.compile(
     r"\(dropped (?P<dropped>\d{1,20}), overlimits (?P<overlimits>\d{1,20}) requeues (?P<requeues>\d{1,20})\)"
 )
 _BACKLOG = re.compile(r"\bbacklog (\d{1,20}(?:\.\d{1,9})?)([KMG]?)b (\d{1,20})p\b")
+_PASSING = re.compile(r"\brate (\d{1,20}[KMGT]?bit) \d{1,20}pps\b")
+"""What the kernel's estimator (`tc ... estimator`, htb_rate_est) says of a class."""
 _VALUE = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?")
 _MEASURED = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?[A-Za-z/%]{1,8}")
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,30}")
@@ -131,6 +133,8 @@ def _describe(it: Row, lines: Sequence[str]) -> None:
             it["sent_bytes"], it["sent_packets"] = _count(sent["bytes"]), _count(sent["packets"])
             it |= {key: _count(sent[key]) for key in ("dropped", "overlimits", "requeues")}
         elif it["backlog_bytes"] is None and (left := _BACKLOG.search(line)):
+            if passing := _PASSING.search(line):
+                statistics["rate"] = passing[1]
             size = float(left[1]) * _SIZES[left[2]]
             it["backlog_bytes"] = round(size) if size <= MOST else None
             it["backlog_packets"] = _count(left[3])

@@ -1,0 +1,241 @@
+"""Findings about what limits a flow that is not the network: windows, the application, a closed receiver.
+
+A window limits a flow if as many bytes are in flight all the time, fewer than the congestion window allows,
+which therefore stands still, and nothing is lost. That holds for the receive window, for the send buffer, and
+for an application that sends at one rate: a file without the kernel's counters or the offered windows cannot
+tell which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
+from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding
+from dragstrip.diagnosis.observations import BUSY_BYTES, Fact, Flow, Series
+
+WINDOW_SHARE = 0.3
+"""Share of the time limited by a window, or by the application, from which on it is a finding."""
+FILLED = 0.9
+"""Share of the rate that frames take from which on the path is full."""
+QUEUED = 0.25
+"""Median queueing delay over the least RTT from which on the path, not a window, limits a flow."""
+CLOSED_SHARE = 0.05
+"""Share of the time with a closed window from which on it is a finding."""
+SETTLED = 1 / 3
+"""Share of the intervals, at the beginning, in which a window may still grow."""
+STANDING = 1.02
+"""Largest over least congestion window that stands still."""
+UNUSED = 0.8
+"""Bytes in flight over the congestion window below which it does not limit the flow."""
+FLAT = 0.12
+"""Deviation of the rate from its mean, as a share, up to which it is flat; blocks of files make steps."""
+TRIPS_FLAT = 1.15
+"""Largest over least RTT up to which no queue builds up."""
+IDLE = 0.1
+"""Share of the time without anything in flight from which on an application has nothing to send: a flow that
+its send buffer limits always has something in flight."""
+ON_TARGET = 0.03
+"""Distance of the goodput from the rate that an application was told to keep to, as a share."""
+PACED = ("bbr", "copa", "ledbat", "vegas")
+"""Beginnings of algorithms whose congestion window need not be full."""
+OF_WINDOWS = frozenset(
+    {
+        "receiver_share",
+        "application_share",
+        "send_buffer_share",
+        "closed_share",
+        "goodput_bps",
+        "idle_rtt_ms",
+        "rate_bps",
+        "target_bps",
+    }
+)
+"""Facts behind a finding about windows."""
+
+
+def limits(evidence: Evidence) -> Iterator[Finding]:
+    """Yield what limits the largest flow of each pair of hosts, if that is not the network."""
+    largest: dict[frozenset[str], Flow] = {}
+    for flow in sorted(evidence.observed.flows, key=lambda it: (-it.bytes, it.source, it.label)):
+        largest.setdefault(flow.hosts, flow)
+    named: set[tuple[str, ...]] = set()
+    for flow in largest.values():
+        for finding in _of_flow(evidence, flow):
+            if finding.causes not in named:
+                named.add(finding.causes)
+                yield finding
+
+
+def is_full(evidence: Evidence, flow: Flow) -> bool:
+    """Return whether a flow and those beside it fill the path, so that no window is too small."""
+    if evidence.rate is None:
+        return False
+    together = sum(it.goodput_bps for it in evidence.observed.flows if it.source == flow.source)
+    return together * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
+
+
+def _of_flow(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
+    closed = flow.closed_s / flow.duration_s if flow.duration_s > 0 else 0.0
+    if closed >= CLOSED_SHARE:
+        yield Finding(
+            "receiver_closed",
+            "The receiver's window is closed for {closed_share} of the time: its application does not read",
+            "certain",
+            {"closed_share": min(1.0, closed)},
+            _known(evidence, flow),
+            "",
+            SS,
+            causes=("receiver_closed",),
+        )
+        return
+    if flow.bytes < BUSY_BYTES:
+        return
+    if flow.target_bps is not None and abs(flow.goodput_bps / flow.target_bps - 1) <= ON_TARGET:
+        yield Finding(
+            "application",
+            "The application limits the flow: it was told to send {target_bps}, and {goodput_bps} arrive",
+            "certain",
+            {"target_bps": flow.target_bps, "goodput_bps": flow.goodput_bps},
+            _known(evidence, flow),
+            causes=("application",),
+        )
+        return
+    if is_full(evidence, flow):
+        return
+    if flow.limited is not None:
+        yield from _counted(evidence, flow)
+    elif flow.series is not None:
+        yield from _standing(evidence, flow, flow.series)
+
+
+def _is_queued(flow: Flow) -> bool:
+    """Return whether the flow's own queue makes its round trips long, so that the path limits it."""
+    if flow.rtt_p50_ms is None or not flow.rtt_min_ms:
+        return False
+    return flow.rtt_p50_ms - flow.rtt_min_ms > max(QUEUED * flow.rtt_min_ms, 5.0)
+
+
+def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
+    """Yield what the kernel's counters, or the windows in a capture, say."""
+    assert flow.limited is not None
+    receiver = flow.limited.get("receiver", 0.0)
+    buffered = flow.limited.get("send_buffer", 0.0)
+    waiting = flow.limited.get("application", 0.0)
+    known = _known(evidence, flow)
+    trip = flow.rtt_p50_ms or flow.rtt_min_ms
+    if receiver >= WINDOW_SHARE and trip is not None and not _is_queued(flow):
+        figures: dict[str, float | str] = {
+            "receiver_share": receiver,
+            "goodput_bps": flow.goodput_bps,
+            "rtt_p50_ms": trip,
+            "window_bytes": flow.goodput_bps / 8 * trip / 1e3,
+        }
+        template = (
+            "The receive window limits the flow for {receiver_share} of its time: {goodput_bps} at an RTT of "
+            "{rtt_p50_ms} are {window_bytes} in flight"
+        )
+        template, figures = _needed(evidence, template, figures)
+        yield Finding("receive_window", template, "certain", figures, known, "goodput")
+    if buffered >= WINDOW_SHARE and not _is_queued(flow):
+        figures = {"send_buffer_share": buffered, "goodput_bps": flow.goodput_bps}
+        template = "The send buffer limits the flow to {goodput_bps} for {send_buffer_share} of its time"
+        template, figures = _needed(evidence, template, figures)
+        yield Finding("send_buffer", template, "certain", figures, known, "goodput")
+        return
+    if waiting < WINDOW_SHARE:
+        return
+    figures = {"application_share": waiting}
+    if flow.steady_bytes is not None:
+        figures["window_bytes"] = flow.steady_bytes
+        template = (
+            "For {application_share} of its time the sending host sends no more than {window_bytes} per "
+            "round trip, always the same: its send buffer, its small-queue limit, or an application that "
+            "keeps to a rate"
+        )
+        template, figures = _needed(evidence, template, figures)
+        causes = ("send_buffer", "application", "small_queue_limit")
+        yield Finding(AMBIGUOUS, template, "likely", figures, known, "goodput", SS, causes=causes)
+        return
+    if _idle_share(flow) < IDLE:
+        template = (
+            "For {application_share} of its time the sending host sends less than the network would take: "
+            "its application, its send buffer or its small-queue limit"
+        )
+        causes = ("application", "send_buffer", "small_queue_limit")
+        yield Finding(AMBIGUOUS, template, "likely", figures, known, "", SS, causes=causes)
+        return
+    yield Finding(
+        "application",
+        "The application has nothing to send for {application_share} of the time",
+        "likely",
+        figures,
+        known,
+        "",
+        SS,
+        causes=("application",),
+    )
+
+
+def _idle_share(flow: Flow) -> float:
+    """Return the share of the time in which nothing is sent and nothing is in flight."""
+    series = flow.series
+    if series is None or not np.isfinite(series.flight_bytes).any():
+        return 0.0
+    return float((np.nan_to_num(series.flight_bytes) == 0).mean())
+
+
+def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Finding]:
+    """Yield that a window of either host limits a flow whose flight is flat below a standing window."""
+    first = int(len(series) * SETTLED)
+    lengths = series.length_s[first:]
+    cwnd, trips = series.cwnd_bytes[first:], series.rtt_ms[first:]
+    lost = np.nan_to_num(series.retransmitted[first:]).sum()
+    if lost or not np.isfinite(cwnd).all() or not np.isfinite(trips).all() or lengths.min() <= 0:
+        return
+    if flow.cc is not None and flow.cc.startswith(PACED):
+        return
+    rates = series.bytes[first:] / lengths
+    rate = float(series.bytes[first:].sum() / lengths.sum())
+    flight = rate * float(np.median(trips)) / 1e3
+    flat = len(rates) >= 3 and float(rates.std()) <= FLAT * rate
+    still = float(cwnd.max()) <= STANDING * float(cwnd.min())
+    quiet = float(trips.max()) <= max(TRIPS_FLAT * float(trips.min()), float(trips.min()) + 1.0)
+    if not (flat and still and quiet) or flight >= UNUSED * float(np.median(cwnd)):
+        return
+    figures: dict[str, float | str] = {
+        "goodput_bps": rate * 8,
+        "rtt_p50_ms": float(np.median(trips)),
+        "flight_bytes": flight,
+        "cwnd_bytes": float(np.median(cwnd)),
+    }
+    template = (
+        "Neither the congestion window nor a loss limits the flow: {goodput_bps} at an RTT of {rtt_p50_ms} "
+        "are {flight_bytes} in flight, all the time, below a congestion window of {cwnd_bytes} that stands "
+        "still. A window of either host does (tcp_rmem at the receiver, tcp_wmem at the sender), or the "
+        "application"
+    )
+    causes = ["receive_window", "send_buffer", "application"]
+    certainty: Certainty = "likely"
+    if evidence.rate is None:
+        template += ", or the sender's own interface with TCP's small-queue limit"
+        causes.append("small_queue_limit")
+    template, figures = _needed(evidence, template, figures)
+    facts = _known(evidence, flow)
+    yield Finding(AMBIGUOUS, template, certainty, figures, facts, "", CAPTURE, causes=tuple(causes))
+
+
+def _known(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
+    place = (flow.source, flow.label)
+    return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in OF_WINDOWS)
+
+
+def _needed(
+    evidence: Evidence, template: str, figures: dict[str, float | str]
+) -> tuple[str, dict[str, float | str]]:
+    bdp = evidence.bdp_bytes
+    if bdp is None or evidence.rate is None:
+        return template + "; how much the path would take needs its rate", figures
+    return template + "; the path takes {bdp_bytes} (its BDP)", {**figures, "bdp_bytes": bdp}
