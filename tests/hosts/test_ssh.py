@@ -174,8 +174,8 @@ def data(file: Path) -> dict[int, list[int]]:
 
 
 def test_data_both_ways(one_router: Laboratory, tmp_path: Path) -> None:
-    words = (*RACE, "--rtt", "20ms", "--queue", "fq_codel", "--both-ways", "--duration", "2s", "cubic")
-    told = one_router.provenance(tmp_path / "out", *words)
+    words = (*RACE, "--rtt", "20ms", "--queue", "fq_codel", "--both-ways")
+    told = one_router.provenance(tmp_path / "out", *words, "--receiver-on-line", "--duration", "2s", "cubic")
     assert told["lab"]["nodes"] == {"s1": "right", "r": "center", "d": "left"}
 
 

@@ -88,7 +88,16 @@ def test_an_algorithm_that_a_host_has_not_loaded_is_said_with_its_kernel(
 
 
 def test_traffic_both_ways_has_its_hosts(course: Course, tmp_path: Path) -> None:
-    words = (*RACE, "--both-ways", "--duration", "1s", "--out", str(tmp_path / "out"), "reno")
+    words = (
+        *RACE,
+        "--both-ways",
+        "--receiver-on-line",
+        "--duration",
+        "1s",
+        "--out",
+        str(tmp_path / "out"),
+        "reno",
+    )
     status, out, err = course.ask(*words)
     assert status == 0, err
     assert len(json.loads(out)["runs"][0]["flows"]) == 2

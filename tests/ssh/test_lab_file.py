@@ -79,10 +79,14 @@ def test_addresses_of_ssh_are_taken(address: str, tmp_path: Path) -> None:
 
 
 def test_with_traffic_both_ways_the_sender_is_who_begins(tmp_path: Path) -> None:
-    race = compare(["reno"], rate="10mbit", rtt="20ms", duration="2s", both_ways=True)
-    (planned,) = expand(race)
+    options = {"rate": "10mbit", "rtt": "20ms", "duration": "2s", "both_ways": True}
+    (planned,) = expand(compare(["reno"], receiver_on_line=True, **options))
     wanted = {"s1": "right", "r": "center", "d": "left"}
     assert homes(planned.scenario, read(tmp_path, THREE)) == (wanted, [])
+    (behind,) = expand(compare(["reno"], **options))
+    (refusal,) = homes(behind.scenario, read(tmp_path, THREE))[1]
+    assert (refusal.field, refusal.value) == ("nodes", "w"), "a second router, and the lab has one"
+    assert "--receiver-on-line" in refusal.expected
 
 
 def test_links_that_change_are_taken(tmp_path: Path) -> None:

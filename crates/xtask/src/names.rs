@@ -43,7 +43,9 @@ pub fn page() -> Output {
     }
     text.push_str(
         "\n## Workloads\n`--workload NAME`. Each algorithm gets these flows, multiplied by `--flows`; *up* is from the receiver to the senders. In `tcp_Nup` and \
-         `tcp_Ndown` N is a number, or `n`, for which `--flows` gives the number. In `web`, `rpc` and the videos the receiver sends requests and the senders respond, so the data cross the bottleneck.\n\n",
+         `tcp_Ndown` N is a number, or `n`, for which `--flows` gives the number. In `web`, `rpc` and the videos the receiver sends requests and the senders respond, so the data cross the bottleneck. \
+         What goes up meets the modem's buffer: [the receiver stands behind a router](../how-to/compare.md#traffic) \
+         unless `--receiver-on-line` says otherwise.\n\n",
     );
     text.push_str("| name | what | source |\n|---|---|---|\n");
     for workload in WORKLOADS {

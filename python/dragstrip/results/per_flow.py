@@ -30,8 +30,10 @@ LIMITS = {
     "sndbuf": "application",
     "app": "application",
 }
-"""The words of `inspect` for the values of `samples.limit`; a handshake is none of them, and a capture does not show TCP
-small queues (`small_queue`)."""
+"""The words of `inspect` for the values of `samples.limit`; a handshake is none of them.
+
+A capture does not show TCP small queues (`small_queue`).
+"""
 
 
 def grouped(recording: Recording, table: str, key: str, columns: Sequence[str]) -> dict[Any, dict[str, Any]]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dragstrip.engines.contract import Json, Refusal
 from dragstrip.engines.ssh.lab import Host, Lab
 
+MODEM = ("w", "router")
+"""The router of a dumbbell that stands in front of a receiver with uploads."""
+
 
 def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
     """Node → host, and the nodes for which there is none.
@@ -35,6 +38,8 @@ def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
                 found[name] = home.name
             else:
                 expected = f"a line in [nodes] that names its host: the lab has {len(hosts)} of role {role}"
+                if (name, role) == MODEM and "d" in {node["name"] for node in scenario["nodes"]}:
+                    expected += ", or --receiver-on-line (path.receiver_on_line), which leaves it out"
                 refusals.append(Refusal("nodes", name, expected))
     return found, refusals
 
