@@ -361,8 +361,8 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
     if "both_ways" not in path.options:
         rate, where = path.line_bps * BELOW_LINE, f"on the router, whose {DEVICE} sends into the return path"
         shapers = (_shaped("fq_codel", rate, DEVICE, where), _cake(rate, DEVICE, where))
-        up = [replace(shaper, options={"up_queue": shaper.options["queue"]}) for shaper in shapers]
-        return [*up, _algorithm("bbr")]
+        shapers_up = [replace(shaper, options={"up_queue": shaper.options["queue"]}) for shaper in shapers]
+        return [*shapers_up, _algorithm("bbr")]
     up, down = path.line_bps * BELOW_UP, (evidence.line_bps or path.line_bps) * BELOW_LINE
     where = f"on the router in front of the line: {DEVICE} sends into it, {INSIDE} to the hosts"
     made = []

@@ -68,7 +68,7 @@ def rows() -> Iterator[Row]:
             path.scenario("{a}*2"),
             (PING_P95, Rule("K", "google/bbr nsperf: bufferbloat; RFC 9743 5.1.2")),
         )
-    both = Path(10, 20, 4, 30).with_(up_rate="1mbit", both_ways=True)
+    both = Path(10, 20, 4, 30).with_(up_rate="1mbit", both_ways=True, receiver_on_line=True)
     yield from rated(
         NAME,
         "both-ways",

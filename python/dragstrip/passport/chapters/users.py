@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
             path.with_(workload="rpc").scenario("{a}*10"),
             (GOODPUT, Rule("K", "RFC 9743 5.1.5")),
         )
-    rrul = Path(20, 30, 4, 20).with_(workload="rrul", up_rate="5mbit")
+    rrul = Path(20, 30, 4, 20).with_(workload="rrul", up_rate="5mbit", receiver_on_line=True)
     yield from rated(
         NAME,
         "rrul",
