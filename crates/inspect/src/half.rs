@@ -368,6 +368,11 @@ impl Half {
         }
     }
 
+    /// The data in the SYN were not taken: what is sent of them is needed (RFC 7413 §4.2.2).
+    pub fn reject_opening(&mut self) {
+        self.recover = self.recover.max(self.next);
+    }
+
     /// Bytes acknowledged since the beginning.
     pub fn acked_bytes(&self) -> u64 {
         (self.acked - self.base).max(0).cast_unsigned()

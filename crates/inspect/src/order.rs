@@ -1,6 +1,6 @@
 //! A file's packets in the order of their stamps, as far as they are not far apart.
 
-use crate::connection::fingerprint;
+use crate::copies::fingerprint;
 use dragstrip_capture::read::{Packet, STAMP_MAX_NS};
 use std::collections::VecDeque;
 

@@ -4,16 +4,17 @@ use crate::between::{Between, BetweenSaid, Rtt};
 use crate::connection::{Connection, Direction, Echo, Place};
 use crate::labels::{Event, Others};
 use crate::limits::{Limit, Slice};
+use crate::opening::{FastOpen, fast_open, mptcp};
 use crate::quantiles::Quantiles;
 use crate::rest::{self, Attempts, OtherRow, QuicRow, Unopened};
 use crate::rows;
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
+use crate::twins::twins;
 use crate::verdicts::{Judged, Tally};
 use dragstrip_capture::read::Address;
 use serde::Serialize;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The version of the document.
@@ -145,17 +146,6 @@ pub struct FlowSaid {
     pub others: Option<Others>,
 }
 
-/// TCP Fast Open in a handshake.
-#[derive(Debug, Serialize)]
-pub struct FastOpen {
-    /// The client asked for a cookie (`requested`) or had one (`sent`).
-    pub cookie: &'static str,
-    /// Bytes of data in the SYN.
-    pub bytes: u32,
-    /// The SYN-ACK acknowledged them; null without data or SYN-ACK.
-    pub accepted: Option<bool>,
-}
-
 /// Seconds by limit.
 #[derive(Debug, Default, Serialize)]
 pub struct Limited {
@@ -239,44 +229,6 @@ struct Said<'a> {
 
 /// Encapsulations that are noted.
 const CARRIED_MAX: usize = 16;
-
-/// The numbers of connections that the captures show a second time, inside a tunnel: of each, all but the one with the most segments, and
-/// of equal ones all but the one outside.
-fn twins(flows: &Table<Flow>) -> BTreeSet<usize> {
-    let mut twins = BTreeSet::new();
-    if flows.entries().all(|(key, _)| key.tunnel == 0) {
-        return twins;
-    }
-    let mut seen: BTreeMap<Twin, (u64, usize)> = BTreeMap::new();
-    for (number, (key, flow)) in flows.entries().enumerate() {
-        let Flow::Followed(followed) = flow else { continue };
-        let Some((_, point)) = followed.points.first() else { continue };
-        let opened = [0, 1].map(|side| point.sides[side].half.opened_at());
-        if opened == [None; 2] {
-            continue;
-        }
-        let segments = point.sides.iter().map(|side| side.half.segments).sum();
-        match seen.entry((key.addresses, key.ports, opened)) {
-            Entry::Vacant(place) => {
-                place.insert((segments, number));
-            }
-            Entry::Occupied(mut place) => {
-                let (most, other) = *place.get();
-                let outside = key.tunnel == 0;
-                if segments > most || (segments == most && outside) {
-                    twins.insert(other);
-                    place.insert((segments, number));
-                } else {
-                    twins.insert(number);
-                }
-            }
-        }
-    }
-    twins
-}
-
-/// What tells that two connections are one: addresses, ports, first sequence numbers.
-type Twin = ([Address; 2], [u16; 2], [Option<u32>; 2]);
 
 impl Said<'_> {
     fn connection(&mut self, number: usize, key: &Key, mut followed: Followed) {
@@ -457,31 +409,6 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
         marked: own.ecn[3],
         others: point.labels.as_ref().map(|labels| labels.others(side)),
     }
-}
-
-fn mptcp(point: &Connection) -> Option<&'static str> {
-    const CAPABLE: u8 = 0;
-    const JOIN: u8 = 1;
-    let of = |answers: bool| {
-        let mut sides = point.sides.iter();
-        sides.find(|side| side.answers() == Some(answers)).and_then(|side| side.mptcp[0])
-    };
-    match (of(false), of(true)) {
-        (Some(CAPABLE), Some(CAPABLE)) => Some("initial"),
-        (Some(JOIN), Some(JOIN)) => Some("joined"),
-        (Some(_), _) => Some("offered"),
-        _ => point.sides.iter().any(|side| side.mptcp[1].is_some()).then_some("subflow"),
-    }
-}
-
-fn fast_open(point: &Connection) -> Option<FastOpen> {
-    let opener = point.sides.iter().find(|side| side.answers() == Some(false))?;
-    let cookie = opener.fast_open?;
-    Some(FastOpen {
-        cookie: if cookie == 0 { "requested" } else { "sent" },
-        bytes: opener.syn_bytes,
-        accepted: point.syn_accepted,
-    })
 }
 
 /// Retransmissions by verdict, and late originals: at the sender nothing that the network does to data can be seen, at the receiver all

@@ -122,7 +122,8 @@ fn next(
         return Some(scan.other(Protocol::Fragment(protocol)));
     }
     let rest = Rest { data, whole: whole.unwrap_or(data.len()).max(data.len()) };
-    let inner = if header.fragment { None } else { inside(scan, header, protocol, rest) };
+    // Of a tunnel's packet that was cut into fragments the first has the inner headers, and those tell the length.
+    let inner = inside(scan, header, protocol, rest);
     Some(inner.unwrap_or_else(|| match protocol {
         udp::PROTOCOL => udp::other(&scan, header, data),
         1 => scan.other(data.first().map_or(Protocol::Ip(1), |kind| Protocol::Icmp(*kind))),

@@ -3,7 +3,7 @@
 mod trace;
 
 use dragstrip_inspect::{FlowSaid, Inspected, Tally};
-use trace::Trace;
+use trace::{Fields, Trace};
 
 const SENDER: [f64; 3] = [0.0, 40.0, 40.1];
 const RECEIVER: [f64; 3] = [0.0, 0.1, 40.1];
@@ -513,4 +513,47 @@ fn without_an_identification_the_time_to_live_tells_copies() {
         trace.b(90.0, 1_001, 1_050, &[]);
         assert_eq!(again(only(&trace.inspect())), expected, "TTL {second}");
     }
+}
+
+/// A SYN with 300 bytes, and a SYN-ACK that acknowledges so many of them.
+fn fast_open(taken: u32) -> Trace {
+    let mut trace = Trace::new();
+    let opening = Fields { window: 512, opening: true, ..Fields::default() };
+    trace.put(0.0, 0, Fields { flags: 2, len: 300, value: 1_000, ..opening.clone() });
+    let ack = 1 + taken;
+    trace.put(40.0, 1, Fields { flags: 18, ack, value: 2_000, echo: 1_000, ..opening });
+    if taken == 0 {
+        trace.a(40.2, 1, 300);
+    }
+    trace.a(40.3, 301, 1_000);
+    trace.b(80.4, 1_301, 1_040, &[]);
+    trace
+}
+
+#[test]
+fn data_in_a_syn_count_once() {
+    let said = fast_open(300).inspect();
+    let flow = only(&said);
+    assert_eq!((flow.bytes, again(flow)), (1_300, (0, 0, 0)));
+    assert_eq!(flow.syn_retransmissions, 0);
+}
+
+#[test]
+fn data_in_a_syn_that_were_not_taken_are_needed_again() {
+    let said = fast_open(0).inspect();
+    let flow = only(&said);
+    assert_eq!((flow.bytes, again(flow)), (1_300, (1, 0, 0)));
+}
+
+#[test]
+fn goodput_at_the_sender_is_what_was_acknowledged() {
+    let mut trace = Trace::opened(SENDER);
+    for index in 0..10 {
+        trace.a(50.0 + f64::from(index), 1 + 1_000 * index, 1_000);
+    }
+    trace.b(90.0, 6_001, 1_050, &[]);
+    let said = trace.inspect();
+    let flow = only(&said);
+    assert_eq!((flow.bytes, flow.place), (10_000, "sender"));
+    assert!((flow.goodput_bps - 6_000.0 * 8.0 / 0.09).abs() < 1e-6, "{}", flow.goodput_bps);
 }

@@ -1,0 +1,77 @@
+//! Frames that a capture holds twice: on two ports, before and behind a router.
+
+use crate::half::{FIN, SYN};
+use dragstrip_capture::read::Packet;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Copies of a frame that a mirror port or an interface `any` gives come within this where nothing else tells them from data sent again,
+/// nanoseconds.
+const COPY_NS: i64 = 1_000_000;
+/// And within this where IP tells them: what a router's queue lets pass between the packet before it and behind it.
+const TWIN_NS: i64 = 100_000_000;
+/// Packets of a direction among which a copy is looked for.
+const RECENT_MAX: usize = 8_192;
+
+/// The last packets of a direction, by what they are.
+#[derive(Debug, Default)]
+pub struct Recent {
+    known: BTreeMap<u64, Known>,
+    /// In the order of time.
+    prints: VecDeque<(u64, i64)>,
+    /// The identification of the first packet, and whether a later one had another.
+    ids: Option<(u16, bool)>,
+}
+
+/// A packet that was there.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    at: i64,
+    ttl: u8,
+}
+
+impl Recent {
+    /// Whether the same packet was there before: behind the other side of a router, with another time to live, or on another port.
+    ///
+    /// Data sent again have an identification of their own where the sender counts (RFC 6864), and the same time to live.
+    pub fn is_copy(&mut self, packet: &Packet) -> bool {
+        let id = packet.ip_id.unwrap_or(0);
+        let (first, counts) = self.ids.unwrap_or((id, false));
+        let counts = counts || id != first;
+        self.ids = Some((first, counts));
+        while let Some((print, at)) = self.prints.front().copied()
+            && (self.prints.len() == RECENT_MAX || packet.time_ns - at > TWIN_NS)
+        {
+            self.prints.pop_front();
+            if self.known.get(&print).is_some_and(|known| known.at == at) {
+                self.known.remove(&print);
+            }
+        }
+        let print = fingerprint(packet);
+        if let Some(Known { at, ttl }) = self.known.get(&print).copied() {
+            // No host repeats data, a SYN or a FIN so soon.
+            let told_apart = packet.payload > 0 || id != 0 || packet.flags & (SYN | FIN) != 0;
+            let soon = packet.time_ns - at <= COPY_NS;
+            if ttl != packet.ttl || (id != 0 && counts) || (told_apart && soon) {
+                return true;
+            }
+        }
+        self.known.insert(print, Known { at: packet.time_ns, ttl: packet.ttl });
+        self.prints.push_back((print, packet.time_ns));
+        false
+    }
+}
+
+/// What a router and a capture leave as it is.
+pub fn fingerprint(packet: &Packet) -> u64 {
+    let (value, echo) = packet.stamps.unwrap_or_default();
+    let words = [
+        u64::from(packet.seq) << 32 | u64::from(packet.ack),
+        u64::from(packet.flags) << 48 | u64::from(packet.window) << 32 | u64::from(packet.payload),
+        u64::from(packet.ip_id.unwrap_or(0)),
+        u64::from(value) << 32 | u64::from(echo),
+        u64::from(packet.sacks[0].0) << 32 | u64::from(packet.sacks[0].1),
+    ];
+    words.iter().fold(1, |hash: u64, word| {
+        (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    })
+}
