@@ -5,7 +5,7 @@ use dragstrip_measures::{Figure, Finding, Measured, Window, explain, find};
 use dragstrip_scenario::{
     Application, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Scenario, Transport,
 };
-use dragstrip_testkit::path::{dumbbell, flow, link};
+use dragstrip_testkit::path::{dumbbell, flow, host, link, router};
 
 const MBIT: u64 = 1_000_000;
 const MS: u64 = 1_000_000;
@@ -591,4 +591,101 @@ fn times_add_up_to_the_flow_s_life() {
         }
         assert!(measure(&run, "pacing_limited_s", 0) > 15.0);
     }
+}
+
+#[test]
+fn a_window_that_was_never_reduced_is_not_called_reduced() {
+    let found = why(&sized(100 * MBIT, 40 * MS, "bfifo limit 500kb", &["fixed"], 5));
+    let idle = first(&found, "idle_link");
+    assert!(idle.sentence.contains("while a window that was never reduced"), "{idle:?}");
+    assert!(!idle.sentence.contains("reduction"), "{idle:?}");
+}
+
+#[test]
+fn a_program_that_yields_has_a_cause() {
+    let mut scenario = sized(10 * MBIT, 40 * MS, "bfifo limit 150kb", &["my-vegas", "cubic"], 20);
+    let text = include_str!("../../../programs/my-vegas.cc");
+    scenario.programs.insert("my-vegas".to_owned(), text.to_owned());
+    let found = why(&scenario);
+    let unfair = first(&found, "unfair_share");
+    assert!(
+        unfair.sentence.contains("my-vegas gives way to the queue that cubic builds"),
+        "{unfair:?}"
+    );
+    assert!(unfair.figures["queueing_ms"] > 20.0, "{unfair:?}");
+}
+
+/// Two routers in a row: `a` crosses both links, `b` the first alone.
+fn row(first: &str, second: &str, ccs: [&str; 2]) -> Scenario {
+    let mut scenario = path("bfifo limit 60kb", "cubic");
+    let limited = |from: &str, to: &str, rate_bps: u64, queue: &str| LinkSpec {
+        rate_bps: Some(rate_bps),
+        delay_ns: 10 * MS,
+        qdisc: QdiscSpec::parse(queue).expect("a queue"),
+        ..link(from, to)
+    };
+    scenario.nodes = ["r0", "r1", "r2"].map(router).to_vec();
+    scenario.nodes.extend(["a", "b", "x", "y"].map(host));
+    scenario.links =
+        vec![limited("r0", "r1", 20 * MBIT, first), limited("r1", "r2", 15 * MBIT, second)];
+    let plain = [("a", "r0"), ("b", "r0"), ("r2", "x"), ("r1", "y")];
+    scenario.links.extend(plain.map(|(from, to)| link(from, to)));
+    scenario.links.extend(plain.map(|(from, to)| link(to, from)));
+    scenario.links.extend([link("r1", "r0"), link("r2", "r1")]);
+    scenario.flows = vec![flow("a", "x", ccs[0]), flow("b", "y", ccs[1])];
+    scenario
+}
+
+#[test]
+fn the_bottleneck_is_where_flows_queue() {
+    let run = measured(&row("bfifo limit 100kb", "bfifo limit 150kb", ["cubic", "bbr"]));
+    let named = run.queueing().expect("all columns");
+    for queueing in named {
+        assert_eq!(queueing.bottleneck.as_deref(), Some("r0-r1"), "{named:?}");
+        assert_eq!(queueing.loss_link.as_deref(), Some("r0-r1"), "{named:?}");
+    }
+    let found = findings(&run);
+    assert!(found.iter().all(|finding| !finding.sentence.contains("r1-r2")), "{found:#?}");
+    let filled = found.iter().any(|finding| finding.sentence.contains("the bottleneck r0-r1"));
+    assert!(filled, "{found:#?}");
+}
+
+#[test]
+fn a_flow_that_loses_where_the_other_does_not_pass_says_so() {
+    // The second link is another flow's too, which `b` never meets.
+    let mut scenario = row("bfifo limit 100kb", "bfifo limit 30kb", ["cubic", "cubic"]);
+    scenario.nodes.extend([host("c"), host("z")]);
+    for (from, to) in [("c", "r1"), ("r2", "z")] {
+        scenario.links.extend([link(from, to), link(to, from)]);
+    }
+    scenario.flows.push(flow("c", "z", "bbr"));
+    let run = measured(&scenario);
+    let named = run.queueing().expect("all columns");
+    assert_eq!(named[0].loss_link.as_deref(), Some("r1-r2"), "{named:?}");
+    assert_eq!(named[2].bottleneck.as_deref(), Some("r1-r2"), "{named:?}");
+    let unfair = first(&findings(&run), "unfair_share").clone();
+    assert!(unfair.sentence.contains("a-cubic loses at r1-r2 ("), "{unfair:?}");
+    assert!(unfair.sentence.contains("which b-cubic does not cross"), "{unfair:?}");
+    assert!(unfair.sentence.contains("max-min fair would be"), "{unfair:?}");
+}
+
+/// A split that is max-min fair over unequal links has an index of 1, though its goodputs differ.
+#[test]
+fn jains_index_is_of_the_ratio_to_the_fair_rates() {
+    let mut scenario = row("bfifo limit 100kb", "bfifo limit 75kb", ["cubic", "cubic"]);
+    scenario.links[1].rate_bps = Some(5 * MBIT);
+    let run = measured(&scenario);
+    let goodputs: Vec<f64> =
+        run.flows().iter().map(dragstrip_measures::Flow::goodput_bps).collect();
+    let index = |x: &[f64]| {
+        let (sum, squares): (f64, f64) = (x.iter().sum(), x.iter().map(|x| x * x).sum());
+        sum * sum / (x.len() as f64 * squares)
+    };
+    // 5 Mbit/s is all that `a` can get, and leaves 15 for `b`.
+    let ratio = index(&[goodputs[0] / 5e6, goodputs[1] / 15e6]);
+    let (measure, _) = find("jain").expect("a measure");
+    let Figure::RunFigure(jain) = measure.figure else { panic!("a figure of the run") };
+    let measured = jain(&run).expect("all columns").expect("an index");
+    assert!((measured - ratio).abs() < 1e-9, "{measured} {ratio}");
+    assert!(measured > 0.98 && index(&goodputs) < 0.85, "{goodputs:?}");
 }

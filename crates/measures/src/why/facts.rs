@@ -2,6 +2,7 @@
 
 use crate::arithmetic::percentiles;
 use crate::measured::{Measured, MissingColumn, Window};
+use crate::queueing::Hop;
 use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
@@ -49,8 +50,11 @@ pub struct Flow {
     pub link: Option<String>,
     /// The link whose queue drops most of its packets.
     pub loss_link: Option<String>,
-    /// The links that its data cross.
+    /// The links that its data cross, and the queues among them.
     pub crosses: Vec<String>,
+    pub hops: Vec<Hop>,
+    /// Its max-min fair rate, where those of its rivals differ.
+    pub fair_bps: Option<f64>,
     /// What its algorithm takes for congestion, and the options that were set.
     pub signal: Signal,
     pub options: BTreeMap<String, f64>,
@@ -139,8 +143,10 @@ impl Facts {
         for set in run.competing() {
             let together =
                 run.together(set).map(|(from, until)| (from as f64 / 1e9, until as f64 / 1e9));
-            for (place, rate) in set.iter().zip(run.rival_rates(set)?) {
+            let fair = run.max_min_bps(set);
+            for (at, (place, rate)) in set.iter().zip(run.rival_rates(set)?).enumerate() {
                 if let Some(flow) = flows.get_mut(*place) {
+                    flow.fair_bps = fair.as_ref().map(|fair| fair[at]);
                     (flow.rival_bps, flow.together_s) = (rate, together);
                     flow.company = company(run, *place, run.together(set), flow.rtt_p50_ms)?;
                 }
@@ -225,6 +231,8 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
             .zip(rate_bps)
             .map(|(path, rate)| (rate * path.idle_rtt_ns as f64 / 8e9).floor()),
         loss_link: queueing.loss_link.clone(),
+        hops: queueing.hops.clone(),
+        fair_bps: None,
         crosses: path.map_or_else(Vec::new, |path| path.forward.clone()),
         signal: signal(&row.cc),
         options: match data.map(|spec| &spec.transport) {
@@ -378,6 +386,8 @@ fn idle_after(
     let mut seconds = BTreeMap::new();
     let Some(idle) = run.idle_intervals(name)? else { return Ok(seconds) };
     let mut reasons: BTreeMap<i64, Vec<&'static str>> = BTreeMap::new();
+    let through = || flows.iter().filter(|flow| flow.link.as_deref() == Some(name));
+    let first_s = through().map(|flow| flow.start_s).min_by(f64::total_cmp);
     for place in (0..flows.len()).filter(|place| flows[*place].link.as_deref() == Some(name)) {
         let spans = run.spans(place, &Window::default())?;
         let limits = run.limits_of(&spans)?;
@@ -391,6 +401,10 @@ fn idle_after(
         }
     }
     for (time, idle) in idle {
+        if first_s.is_some_and(|first| time as f64 / 1e9 <= first) {
+            *seconds.entry("before the flows that queue there start").or_insert(0.0) += idle;
+            continue;
+        }
         // The first row at or after the interval's end: samples at every ACK have other times.
         let Some((_, reasons)) = reasons.range(time..).next() else { continue };
         for reason in reasons {

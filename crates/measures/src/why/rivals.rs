@@ -3,6 +3,8 @@
 
 use super::facts::{Facts, Flow};
 use super::numbers::{count, digits, ms, packets, percent, seconds, times};
+use super::rules::MATHIS;
+use crate::queueing::Hop;
 use dragstrip_cc::Signal;
 use std::collections::BTreeMap;
 
@@ -14,6 +16,8 @@ const QUEUEING_MS_MIN: f64 = 2.0;
 const FALL_MIN: f64 = 1.5;
 /// A later start counts from this part of the run on.
 const LATER_MIN: f64 = 0.1;
+/// A window below this part of what the square-root law gives for its losses is kept small by something else.
+const LAW_PART_MIN: f64 = 0.5;
 /// Lost segments from which on their share is worth a number.
 const RESENT_MIN: f64 = 0.001;
 
@@ -58,7 +62,8 @@ pub fn mechanism(facts: &Facts, most: &Flow, least: &Flow, names: (&str, &str)) 
     let by_cause = pair.lost_elsewhere(facts).or_else(|| pair.by_signal(facts));
     let mut words = match by_cause {
         Some(words) => words,
-        None if apart => pair.by_round_trip(),
+        None if pair.second_queue().is_some() => pair.by_second_queue(),
+        None if apart && least.company.rtt_ms > most.company.rtt_ms => pair.by_round_trip(),
         None if late => pair.by_start(facts, later_s),
         None => pair.by_chance(),
     };
@@ -174,11 +179,13 @@ impl Pair<'_> {
         )
     }
 
-    /// An algorithm of which nothing is said reduces its window beside a queue, and hardly for losses.
+    /// An algorithm of which nothing is said has, beside a queue, a smaller window than its losses explain by the square-root law.
     fn yields_without_loss(&self) -> bool {
         let lost = self.least.retransmits / self.least.segments_sent.max(1.0);
-        let falls = self.least.peak.0 >= FALL_MIN * self.least.company.packets;
-        falls && lost < RESENT_MIN && self.queueing_ms() >= QUEUEING_MS_MIN
+        let window = self.least.company.packets;
+        let falls = self.least.peak.0 >= FALL_MIN * window;
+        let explained = window * lost.sqrt() >= LAW_PART_MIN * MATHIS;
+        falls && !explained && self.queueing_ms() >= QUEUEING_MS_MIN
     }
 
     fn gives_way(&mut self) -> String {
@@ -189,7 +196,7 @@ impl Pair<'_> {
         self.figures.extend([("peak_packets", peak), ("peak_s", at_s), ("resent", resent)]);
         let (one, other) = (self.one, self.other);
         format!(
-            "{other} gives way to the queue that {one} builds, not to losses ({} segments retransmitted): {queueing}, and its window \
+            "{other} gives way to the queue that {one} builds, more than its losses explain ({} segments retransmitted): {queueing}, and its window \
              falls from {} at {} to {less} (median), beside {one}'s {more}",
             count(resent),
             digits(peak),
@@ -285,6 +292,30 @@ impl Pair<'_> {
         let (one, other) = (self.one, self.other);
         format!(
             "{because}{one}'s window is cut {cuts} and has {more} (median), {other}'s {cuts_of_other} and {less}"
+        )
+    }
+
+    /// Where the one with less waits longest on the links that the other does not cross, if that is worth a word.
+    fn second_queue(&self) -> Option<&Hop> {
+        let apart = |hop: &&Hop| !self.most.crosses.contains(&hop.link);
+        let longest = self.least.hops.iter().filter(apart);
+        let longest = longest.max_by(|a, b| a.wait_ms.total_cmp(&b.wait_ms))?;
+        (longest.wait_ms >= QUEUEING_MS_MIN).then_some(longest)
+    }
+
+    fn by_second_queue(&mut self) -> String {
+        let Some((link, wait_ms)) = self.second_queue().map(|hop| (hop.link.clone(), hop.wait_ms))
+        else {
+            return self.by_chance();
+        };
+        self.figures.insert("wait_ms", wait_ms);
+        let (cuts, cuts_of_other) = self.reductions();
+        let (more, less) = self.windows(Which::Least);
+        let (one, other) = (self.one, self.other);
+        format!(
+            "{other} also waits {} (mean) at {link}, which {one} does not cross; its window is cut {cuts_of_other}, to a median of \
+             {less}, {one}'s {cuts}, to {more}",
+            ms(wait_ms)
         )
     }
 

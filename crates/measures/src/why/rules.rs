@@ -50,10 +50,12 @@ const SLOW_START_MIN: f64 = 0.8;
 /// Queueing that is worth a sentence: so many ms, and so much of the idle round trip.
 const QUEUEING_MS_MIN: f64 = 5.0;
 const QUEUEING_PART_MIN: f64 = 0.25;
+/// A wait at another link that is worth telling apart, ms.
+const ELSEWHERE_MS_MIN: f64 = 1.0;
 /// An active queue management that lets more than so many targets stand does not hold.
 const AQM_TARGETS_MAX: f64 = 4.0;
 /// √(3/2): the square-root law's constant with an ACK per segment (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997).
-const MATHIS: f64 = 1.224_744_871_391_589;
+pub const MATHIS: f64 = 1.224_744_871_391_589;
 /// Within this factor the law holds.
 const LAW_FACTOR: f64 = 2.0;
 
@@ -163,7 +165,7 @@ fn receive_window(facts: &Facts) -> Option<Cause> {
 
 /// Of the links where flows compete, the one where it is most unequal.
 fn unfair_share(facts: &Facts) -> Option<Cause> {
-    let ratio = |pair: &(&Flow, &Flow)| pair.0.rival_bps / pair.1.rival_bps;
+    let ratio = |pair: &(&Flow, &Flow)| part_of_fair(pair.0) / part_of_fair(pair.1);
     let pairs = facts.links.iter().filter_map(|link| unequal(facts, link));
     // The first of equals.
     let (most, least) = pairs.rev().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
@@ -175,9 +177,15 @@ fn unfair_share(facts: &Facts) -> Option<Cause> {
         flows: labels([most, least].into_iter()),
         most_bps: most.rival_bps,
         least_bps: least.rival_bps,
+        fair_bps: most.fair_bps.zip(least.fair_bps).filter(|(most, least)| most != least),
         together_s: most.together_s,
         jain: facts.jain?,
     })
+}
+
+/// What a flow gets of its max-min fair rate; where all have the same, what it gets.
+fn part_of_fair(flow: &Flow) -> f64 {
+    flow.rival_bps / flow.fair_bps.unwrap_or(1.0)
 }
 
 /// Flows that compete: bulk that queues at one link, half of their lives at the same time.
@@ -188,12 +196,12 @@ fn unequal<'a>(facts: &'a Facts, link: &Link) -> Option<(&'a Flow, &'a Flow)> {
         .filter(|flow| flow.is_tcp && flow.link.as_ref() == Some(&link.name) && flow.life_s > 0.0)
         .filter(|flow| flow.limited("app") < LIMITED_MIN)
         .collect();
-    let most = *rivals.iter().max_by(|a, b| a.rival_bps.total_cmp(&b.rival_bps))?;
-    let least = *rivals.iter().min_by(|a, b| a.rival_bps.total_cmp(&b.rival_bps))?;
+    let most = *rivals.iter().max_by(|a, b| part_of_fair(a).total_cmp(&part_of_fair(b)))?;
+    let least = *rivals.iter().min_by(|a, b| part_of_fair(a).total_cmp(&part_of_fair(b)))?;
     let begins = most.start_s.max(least.start_s);
     let ends = (most.start_s + most.life_s).min(least.start_s + least.life_s);
     let shorter = most.life_s.min(least.life_s);
-    if most.rival_bps < UNEQUAL_MIN * least.rival_bps || ends - begins < 0.5 * shorter {
+    if part_of_fair(most) < UNEQUAL_MIN * part_of_fair(least) || ends - begins < 0.5 * shorter {
         return None;
     }
     Some((most, least))
@@ -257,6 +265,11 @@ fn aqm(facts: &Facts) -> Option<Cause> {
     })
 }
 
+/// The mean wait of a flow at a link.
+fn wait_at(flow: &Flow, link: &str) -> Option<f64> {
+    flow.hops.iter().find(|hop| hop.link == link).map(|hop| hop.wait_ms)
+}
+
 fn standing_queue(facts: &Facts) -> Option<Cause> {
     let queueing = |flow: &Flow| flow.rtt_p50_ms.unwrap_or(0.0) - flow.base_rtt_ms;
     let holds = |flow: &Flow| {
@@ -276,6 +289,9 @@ fn standing_queue(facts: &Facts) -> Option<Cause> {
         who: name(facts, flow),
         shared: facts.flows.len() > 1,
         at: facts.named.then(|| link.name.clone()),
+        there_ms: wait_at(flow, &link.name).filter(|_| {
+            flow.hops.iter().any(|hop| hop.link != link.name && hop.wait_ms >= ELSEWHERE_MS_MIN)
+        }),
         flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
         queueing_ms: queueing(flow),
         rtt_ms: flow.rtt_p50_ms?,

@@ -59,6 +59,8 @@ pub enum Cause {
         flows: Vec<String>,
         most_bps: f64,
         least_bps: f64,
+        /// The max-min fair rates of both, where they differ.
+        fair_bps: Option<(f64, f64)>,
         together_s: Option<(f64, f64)>,
         jain: f64,
         mechanism: Mechanism,
@@ -93,6 +95,8 @@ pub enum Cause {
         shared: bool,
         /// The link, where it needs its name.
         at: Option<String>,
+        /// The mean wait at that link, where the flow waits at others too.
+        there_ms: Option<f64>,
         flows: Vec<String>,
         queueing_ms: f64,
         rtt_ms: f64,
@@ -259,6 +263,7 @@ fn in_words(cause: Cause) -> Finding {
             flows,
             most_bps,
             least_bps,
+            fair_bps,
             together_s,
             jain,
             mechanism,
@@ -280,11 +285,15 @@ fn in_words(cause: Cause) -> Finding {
             if let Some((from, until)) = together_s {
                 told.extend([("from_s", from), ("until_s", until)]);
             }
+            let fair = fair_bps.map_or_else(String::new, |(most, least)| {
+                told.extend([("most_fair_bps", most), ("least_fair_bps", least)]);
+                format!("; max-min fair would be {} and {}", rate(most), rate(least))
+            });
             let (by, more) = mechanism.told();
             told.extend(more);
             Finding {
                 sentence: format!(
-                    "{begins}{most} gets {times} the goodput of {least} ({} and {}): {by}",
+                    "{begins}{most} gets {times} the goodput of {least} ({} and {}{fair}): {by}",
                     rate(most_bps),
                     rate(least_bps)
                 ),
@@ -353,21 +362,35 @@ fn in_words(cause: Cause) -> Finding {
                 ]),
             }
         }
-        Cause::StandingQueue { who, shared, at, flows, queueing_ms, rtt_ms, never_empty } => {
+        Cause::StandingQueue {
+            who,
+            shared,
+            at,
+            there_ms,
+            flows,
+            queueing_ms,
+            rtt_ms,
+            never_empty,
+        } => {
             let at = at.map_or_else(String::new, |link| format!(" at {link}"));
             let whose =
                 if shared { format!("The queue{at}") } else { format!("{who}'s queue{at}") };
+            let mut told = figures([("queueing_ms", queueing_ms), ("rtt_ms", rtt_ms)]);
+            let there = there_ms.map_or_else(String::new, |wait| {
+                told.insert("wait_ms", wait);
+                format!(", {} of it (mean) there", ms(wait))
+            });
             let does = if never_empty { "is almost never empty" } else { "is rarely empty" };
             let of = if shared { format!(" of {who}") } else { String::new() };
             Finding {
                 sentence: format!(
-                    "{whose} {does}: {} of the {}{of} (median RTT) is queueing delay",
+                    "{whose} {does}: {} of the {}{of} (median RTT) is queueing delay{there}",
                     ms(queueing_ms),
                     ms(rtt_ms)
                 ),
                 rule: "standing_queue",
                 flows,
-                figures: figures([("queueing_ms", queueing_ms), ("rtt_ms", rtt_ms)]),
+                figures: told,
             }
         }
         Cause::SlowStart { who, flows, slow_start_s, life_s, goodput_bps } => Finding {
