@@ -1,11 +1,11 @@
 """Blind captures: random paths, one random congestion control each, captured at the sender, truth known.
 
-    python tests/blind_captures.py --half held-back --skip 90 --count 90 --write-docs docs/reference/whatif.md
+    python tests/blind_captures.py --half held-back --skip 180 --count 60 --write-docs docs/reference/whatif.md
 
 A situation is drawn from its number alone: rate, round trip, buffer or discipline, random loss, jitter, a
 second flow from another host, and the algorithm. A hash of the number puts it into one of two halves: rules
-and limits are made on `development`, figures are those of `held-back`. The first 90 of that half were used up:
-a trial with them gave the weights of the confidence, so that figures are of those behind.
+and limits are made on `development`, figures are those of `held-back`. The first 180 of that half were used up:
+trials with them gave the weights of the confidence, so that figures are of those behind.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def judged(*near: float, same: tuple[int, ...] = (), rate_open: bool = False) ->
 def test_an_answer_needs_a_lead() -> None:
     assert judged(0.5, 2.0).name == "a"
     assert judged(0.5, 2.0).confidence > judged(0.5, 1.0).confidence
-    close = judged(0.9, 0.95, 2.0)
+    close = judged(1.3, 1.35, 2.0)
     assert (close.kind, close.name, close.names) == (UNCERTAIN, None, ("a", "b"))
 
 
@@ -164,6 +164,10 @@ def test_confidence_falls_with_distance_and_where_the_rate_is_open() -> None:
     assert judged(0.5, 1.5).confidence > judged(1.5, 2.5).confidence
     assert judged(0.5, 1.5).confidence > judged(0.5, 1.5, rate_open=True).confidence
     assert judged(0.5, 9.0).confidence < 1
+
+
+def test_what_varies_much_is_near_to_anything() -> None:
+    assert identify.confidence(1.0, 0.6, 2.2, False) < 0.9 < identify.confidence(1.0, 0.6, 0.2, False)
 
 
 def test_nothing_near_is_unknown() -> None:

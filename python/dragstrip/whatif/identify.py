@@ -74,12 +74,21 @@ FAR_ALONE = 40.0
 FLOOR: Matrix = np.array([FLOORS[name] for name in MEASURES])
 ALIKE = 0.02
 """Two runs whose distances from one capture agree within this share are the same."""
-LEAD_MAX, APART_MAX = 2.0, 4.0
-"""Lead over the next candidate's score, and distance in units of noise, beyond which confidence stays."""
-CONFIDENCE = {"constant": 1.68, "lead": 2.27, "apart": -1.42, "rate open": -0.57, "lead per apart": 1.18}
-"""Weights of the confidence by logistic regression over 180 captures of tests/blind_captures.py: 95 of the
-development half and the first 90 of the other, less five that cannot show it."""
-ANSWERED = 0.8
+LEAD_MAX = 2.0
+"""Lead over the next candidate's score beyond which confidence stays."""
+APART_MAX = 4.0
+"""Distance in units of noise beyond which confidence stays, and nothing is an answer."""
+CONFIDENCE = {
+    "constant": 2.33,
+    "lead": 1.85,
+    "apart": -0.96,
+    "noise": -1.68,
+    "rate open": -0.20,
+    "lead per apart": 1.07,
+}
+"""Weights of the confidence by logistic regression over 244 captures of tests/blind_captures.py: the first 95
+of the development half and of the other those among its first 180 that were tried."""
+ANSWERED = 0.79
 """Confidence from which a name is an answer."""
 UNKNOWN = 1.5
 """Mean distance in units of noise beyond which a capture that gets no name is no candidate's."""
@@ -226,10 +235,14 @@ def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
     return (apart + np.log(noise / FLOOR)).mean(axis=1), apart.mean(axis=1)
 
 
-def confidence(lead: float, apart: float, rate_open: bool) -> float:
-    """Return the share of answers that are right with this lead over the next candidate and this distance."""
+def confidence(lead: float, apart: float, noise: float, rate_open: bool) -> float:
+    """Return the share of answers like this that are right.
+
+    `lead` is that over the next candidate's score, `apart` the distance in units of noise, `noise` the mean
+    logarithm of the candidate's noise over the least there is: what varies much is near to anything.
+    """
     lead, apart = min(lead, LEAD_MAX), min(apart, APART_MAX)
-    weighed = {"constant": 1.0, "lead": lead, "apart": apart, "rate open": float(rate_open)}
+    weighed = {"constant": 1.0, "lead": lead, "apart": apart, "noise": noise, "rate open": float(rate_open)}
     weighed["lead per apart"] = lead / max(1.0, apart)
     return 1 / (1 + math.exp(-sum(CONFIDENCE[name] * value for name, value in weighed.items())))
 
@@ -252,14 +265,15 @@ def judged(names: Sequence[str], by_path: Sequence[tuple[Matrix, Matrix]], rate_
     ]
     rest = [at for at in order[1:] if at not in alike]
     lead = float(score[rest[0]] - score[best]) if rest else LEAD_MAX
-    sure = confidence(lead, float(apart[best]), rate_open)
+    noise = float(score[best] - apart[best])
+    sure = confidence(lead, float(apart[best]), noise, rate_open)
     # What does the same is named only where its run is as near.
     same = tuple(names[at] for at in alike if score[at] - score[best] < CLOSE)
     reason = f"runs of {names[best]} {_times(apart[best])}"
     if rest:
         reason += f", those of the next, {names[rest[0]]}, {_times(apart[rest[0]])}"
     path = int(suited[best])
-    if sure >= ANSWERED:
+    if sure >= ANSWERED and apart[best] <= APART_MAX:
         return Answer(GIVEN, (names[best], *same), sure, reason, listed, same, path)
     if apart[best] > UNKNOWN:
         return Answer(NONE, (), sure, f"no candidate's runs are near enough: {reason}", listed, same, path)
