@@ -81,3 +81,20 @@ def test_what_stands_in_front_of_a_queue_is_the_paths(
     told = json.loads(dragstrip(["tc-import", "lab.sh", "--json"], monkeypatch, capsys))
     assert [skipped["line"] for skipped in told["skipped"]] == [2, 3]
     assert [queue["device"] for queue in told["queues"]] == ["r1-eth0"]
+
+
+def test_a_netem_s_limit_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """144 Mbit/s times 300 ms are 3,600 packets, and netem holds 1,000 (`limit` in tc-netem(8))."""
+    monkeypatch.chdir(tmp_path)
+    Path("router.sh").write_text(
+        "tc qdisc add dev eth0 root handle 1: netem delay 300ms\n"
+        "tc qdisc add dev eth0 parent 1: handle 10: tbf rate 144mbit burst 128kb limit 10mb\n"
+    )
+    printed = dragstrip(["tc-import", "router.sh"], monkeypatch, capsys)
+    options = next(line for line in printed.splitlines() if line.startswith("  --"))
+    words = ["compare", "--rate", "1gbit", *shlex.split(options), "--duration", "1s", "cubic", "--show"]
+    shown = tomllib.loads(dragstrip(words, monkeypatch, capsys))
+    assert shown["path"]["rtt"] == "0ms"
+    assert {"limit 1000", "delay 300ms"} <= set(re.findall(r"(?:limit|delay) \w+", shown["path"]["netem"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
-OPTIONS = {"rate", "queue", "rtt", "loss"}
+OPTIONS = {"rate", "queue", "rtt", "loss", "netem"}
 """Fields of a path that are options of `compare` too."""
 
 
@@ -64,8 +65,8 @@ def _said(queue: dict[str, Any]) -> str:
     # What `compare` has no option for stays in the queue's words.
     known = fields.keys() <= OPTIONS and "rate" in fields
     options = "".join(
-        f"--{name} {fields[name]} "
-        for name in ("rate", "rtt", "loss")
+        f"--{name} {shlex.quote(fields[name])} "
+        for name in ("rate", "rtt", "loss", "netem")
         if name in fields and (known or name != "rate")
     )
     words = fields["queue"] if known else queue["queue"]
@@ -80,13 +81,13 @@ def _path(device: str, queues: list[dict[str, Any]]) -> dict[str, Any]:
     path: dict[str, str] = {}
     for queue in queues:
         fields = dict(queue["path"])
-        whole = {name: fields.pop(name) for name in ("rtt", "loss") if name in fields}
+        whole = {name: fields.pop(name) for name in ("rtt", "loss", "netem") if name in fields}
         if not fields.keys() <= {"rate", "queue"}:
             fields = {"queue": queue["queue"]}
         up = "" if queue["direction"] == "in" else "up_"
         path |= {f"{up}{field}": text for field, text in fields.items()}
-        if whole.keys() & path.keys() or (up and "loss" in whole):
-            name = "loss" if "loss" in whole else "rtt"
+        if whole.keys() & path.keys() or (up and whole.keys() & {"loss", "netem"}):
+            name = next(name for name in ("loss", "netem", "rtt") if name in whole)
             expected = "a netem with a delay alone, in one direction: a path has one loss, of what comes in"
             raise BadInputError(name, whole[name], expected, f"{device}: netem")
         path |= whole

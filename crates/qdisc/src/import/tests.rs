@@ -326,6 +326,35 @@ fn other_programs_are_skipped_and_listed() {
     assert_eq!(found.skipped[2].command, "ethtool -K eth0 tso off");
 }
 
+/// 144 Mbit/s times 300 ms are 3,600 packets: netem's limit is what drops, and stays with the delay.
+#[test]
+fn a_netem_that_its_delay_fills_keeps_its_limit() {
+    let script = |limit: &str, rate: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: netem delay 300ms {limit}\n\
+             tc qdisc add dev eth0 parent 1: handle 10: tbf rate {rate} burst 128kb limit 10mb"
+        )
+    };
+    for (limit, packets) in [("", 1000), ("limit 3000", 3000), ("limit 20", 20)] {
+        let words = "tbf rate 144mbit burst 128kb limit 10mb";
+        let one = same(&script(limit, "144mbit"), words);
+        let netem = format!("limit {packets} delay 300ms");
+        let kept = one.front.iter().find(|(field, _)| *field == "netem").map(|(_, text)| text);
+        let kept = QdiscSpec::parse(&format!("netem {}", kept.expect("a netem"))).unwrap();
+        assert_eq!(kept, QdiscSpec::parse(&format!("netem {netem}")).unwrap());
+        assert_eq!(one.front[0], ("rtt", "0ms".to_owned()));
+        assert!(one.notes[0].contains(&format!("at most {packets} packets")), "{:?}", one.notes);
+    }
+    // 3,600 packets fit into 4,000; at 30 Mbit/s 744 into the default of 1,000.
+    for (limit, rate) in [("limit 4000", "144mbit"), ("", "30mbit")] {
+        let words = format!("tbf rate {rate} burst 128kb limit 10mb");
+        assert_eq!(same(&script(limit, rate), &words).front, [("rtt", "300ms".to_owned())]);
+    }
+    // The rate of the line is unknown.
+    let sfq = "tc qdisc add dev x root handle 1: netem delay 9ms\ntc qdisc add dev x parent 1: sfq";
+    assert_eq!(same(sfq, "sfq").front[1].0, "netem");
+}
+
 /// One discipline within another, as tutorials have it.
 #[test]
 fn a_discipline_within_another_is_one_queue() {

@@ -106,6 +106,22 @@ impl Tree<'_> {
             let expected = "\"delay TIME\" and \"loss SHARE\" alone, at the root: with a discipline in it nothing else is modelled";
             return refuse(&netem.kind, expected);
         };
+        let inner = self.discipline(child)?;
+        let limit = spec.limit_packets;
+        if spec.delay_ns > 0 && !holds(limit, spec.delay_ns, &inner) {
+            self.front.push(("rtt", "0ms".to_owned()));
+            self.front.push((
+                "netem",
+                QdiscSpec::Netem(spec.clone()).print().trim_start_matches("netem ").to_owned(),
+            ));
+            self.notes.push(format!(
+                "netem (line {}) stands in front of the queue and holds at most {limit} packets, which the delay may fill: \
+                 it is the path's netem, behind the bottleneck (before Linux 6.13 its limit counts the packets of {} too)",
+                netem.kind.line,
+                child.kind.text
+            ));
+            return Ok(inner);
+        }
         if spec.delay_ns > 0 {
             self.front.push(("rtt", time(spec.delay_ns)));
         }
@@ -116,7 +132,7 @@ impl Tree<'_> {
             "netem (line {}) stands in front of the queue: its delay and loss are the path's",
             netem.kind.line
         ));
-        self.discipline(child)
+        Ok(inner)
     }
 
     /// An hfsc class at its upper limit, the least of its own and of those above it.
@@ -141,4 +157,23 @@ impl Tree<'_> {
         ));
         Ok(HtbSpec::with_rate(rate_bps, leaf))
     }
+}
+
+/// Bytes of a full frame of Ethernet, as queues count them.
+const FRAME: u64 = 1514;
+
+/// Whether a netem's limit is never reached: the delay and the queue behind it hold fewer full frames at the shaper's rate.
+/// netem drops what arrives while it holds `limit` packets (`netem_enqueue`, net/sched/sch_netem.c).
+fn holds(limit_packets: u32, delay_ns: u64, inner: &QdiscSpec) -> bool {
+    let rate_bps = match inner {
+        QdiscSpec::Tbf(tbf) => tbf.rate_bps,
+        QdiscSpec::Htb(htb) => htb.ceil_bps.unwrap_or(htb.rate_bps).max(htb.rate_bps),
+        QdiscSpec::Cake(cake) => match cake.bandwidth_bps {
+            Some(rate_bps) => rate_bps,
+            None => return false,
+        },
+        _ => return false,
+    };
+    let bits = u128::from(rate_bps) * u128::from(delay_ns) / 1_000_000_000;
+    bits.div_ceil(u128::from(FRAME * 8)) < u128::from(limit_packets)
 }
