@@ -65,7 +65,7 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
     ),
     (
         re.compile(r"frame\.number[,\t]|frame\.time"),
-        "a list of tshark's fields: the packets are needed, tshark -w FILE.pcapng",
+        "a list of tshark's fields with a name that is none: inspect reads tshark -T fields -E header=y",
     ),
     (
         re.compile(r"(?:0x)?[0-9a-fA-F]{4,8}:? {1,5}(?:[0-9a-fA-F]{2,4} ){4}"),
@@ -80,8 +80,8 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
         "what netperf prints: inspect reads the files that flent makes of it",
     ),
     (
-        re.compile(r"traceroute to |Tracing route to |HOST: .{1,80}Loss%|Start: \d{4}-"),
-        "a traceroute: inspect reads ping and fping",
+        re.compile(r"traceroute to |Tracing route to |Start: \d{4}-"),
+        "a traceroute: inspect reads ping, fping and mtr --report",
     ),
     (
         re.compile(r"(?:Netid {1,20})?State {1,20}Recv-Q|(?:tcp {1,5})?ESTAB {1,20}\d"),
@@ -89,6 +89,7 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
     ),
     (
         re.compile(
+            r"(?:\++ |.{0,120}?SQM: cmd_wrapper: .{0,80}?)?"
             r"(?:sudo )?(?:\S{0,40}/)?tc (?:-\S{1,10} )?(?:qdisc|class|filter) (?:add|replace|change|del)\b"
         ),
         "a script for tc: dragstrip tc-import reads it",
@@ -145,7 +146,7 @@ _KEYS: Sequence[tuple[frozenset[str], str]] = (
     (frozenset({"version", "files", "flows"}), "is what inspect --json printed"),
     (
         frozenset({"type", "ping", "download"}),
-        "is a speed test's result: inspect reads JSON of iperf3 and flent",
+        "is a line of a speed test's progress: inspect reads the line of type result",
     ),
     (frozenset({"start", "connected"}), "is a part of iperf3's JSON: the whole document is needed"),
 )
