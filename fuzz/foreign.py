@@ -30,7 +30,22 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("flent", "iperf3", "irtt", "ping", "qlog", "ss", "tc_show", "tcp_probe")
+NAMES = (
+    *(
+        "autorate",
+        "flent",
+        "iperf",
+        "iperf3",
+        "irtt",
+        "mtr",
+        "nest",
+        "ping",
+        "ping_table",
+        "qlog",
+        "speedtest",
+    ),
+    *("ss", "tc_show", "tcp_probe", "tshark"),
+)
 FAILURES = HERE / "failures"
 REPEATED = 1_000
 BATCH = 20_000

@@ -312,21 +312,6 @@ def test_what_iperf3_s_server_measured_belongs_to_the_same_flow(tmp_path: Path) 
     ("text", "expected"),
     [
         (
-            "Connecting to host a, port 5201\n[  5]   0.00-1.00   sec   112 MBytes   941 Mbits/sec\n",
-            "iperf3 -J",
-        ),
-        ("[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n", "iperf3 -J"),
-    ],
-)
-def test_other_output_of_iperf3_is_named(tmp_path: Path, text: str, expected: str) -> None:
-    with pytest.raises(BadInputError, match=expected):
-        readers.read(written(tmp_path, text))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
             IPUTILS,
             [
                 (0, 30_000),

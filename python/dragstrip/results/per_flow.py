@@ -88,6 +88,9 @@ def flows(recording: Recording) -> list[Row]:
         measured = _figure(reported, "measured_s")
         if measured is None:
             measured = duration
+        goodput = _figure(reported, "goodput_bps")
+        if goodput is None and size is not None and measured > 0:
+            goodput = size * 8 / measured
         again = flow["retransmits"]
         if again is None:
             again = _last(mine.get("retransmits"))
@@ -98,7 +101,7 @@ def flows(recording: Recording) -> list[Row]:
                 "cc": flow["cc"] or None,
                 "bytes": size,
                 "duration_s": duration,
-                "goodput_bps": None if size is None or measured <= 0 else size * 8 / measured,
+                "goodput_bps": goodput,
                 "rtt_ms": _round_trips(mine, rtts.get(flow["flow"], {}), reported.get("rtt_ms")),
                 "segments": flow["segments_sent"],
                 "retransmissions": {"needed": None, "spurious": None, "unknown": again},
@@ -194,19 +197,30 @@ def _limited(samples: Row, end_ns: float) -> Row | None:
 
 
 def probes(recording: Recording) -> list[Row]:
-    """Return, for each probe, the numbers sent and lost, and the round trips of the others."""
+    """Return, for each probe, the numbers sent and lost, and the round trips of the others.
+
+    Of requests that the file sums up instead of listing them, these are its own figures; numbers that it does
+    not have are None.
+    """
     rows = recording["probes"].to_pylist()
-    made = []
+    sums = {(row["probe"], row["target"]): row for row in _summaries(recording)}
+    every = []
     for probe, target in dict.fromkeys((row["probe"], row["target"]) for row in rows):
-        mine = [row for row in rows if (row["probe"], row["target"]) == (probe, target)]
-        answered = np.array([row["rtt_ns"] for row in mine if not row["lost"]], dtype=np.float64)
-        made.append(
-            {
-                "probe": probe,
-                "target": target,
-                "sent": len(mine),
-                "lost": len(mine) - len(answered),
-                "rtt_ms": round_trips(answered, "echo" if len(answered) else None),
-            }
-        )
-    return made
+        own = [row for row in rows if (row["probe"], row["target"]) == (probe, target)]
+        answered = np.array([row["rtt_ns"] for row in own if not row["lost"]], dtype=np.float64)
+        whole = sums.get((probe, target))
+        trips = round_trips(answered, "echo" if len(answered) else None, whole and whole.get("rtt_ms"))
+        sent: int | None = len(own)
+        lost: int | None = len(own) - len(answered)
+        if whole is not None:
+            trips |= {"method": "summary" if len(answered) else None, "samples": 0, "p50": None}
+            sent, lost = whole.get("sent"), whole.get("lost")
+        every.append({"probe": probe, "target": target, "sent": sent, "lost": lost, "rtt_ms": trips})
+    return every
+
+
+def _summaries(recording: Recording) -> list[Row]:
+    """Return the sums of requests that another program's file has (`formats.readers.found`)."""
+    stored = recording.provenance.get("summaries")
+    rows = stored if isinstance(stored, list) else []
+    return [row for row in rows if isinstance(row, dict) and {"probe", "target"} <= row.keys()]

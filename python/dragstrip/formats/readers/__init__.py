@@ -16,7 +16,23 @@ from typing import Any, TypeAlias
 
 from dragstrip.errors import BadInputError
 from dragstrip.formats import guess
-from dragstrip.formats.readers import flent, iperf3, irtt, ping, probe, qlog, ss, tc
+from dragstrip.formats.readers import (
+    autorate,
+    fields,
+    flent,
+    iperf3,
+    iperf_text,
+    irtt,
+    mtr,
+    nest,
+    ping,
+    ping_table,
+    probe,
+    qlog,
+    speedtest,
+    ss,
+    tc,
+)
 from dragstrip.formats.readers.found import Found
 from dragstrip.io import untrusted
 from dragstrip.recording import Recording
@@ -28,17 +44,27 @@ DOCUMENTS: Mapping[str, tuple[Callable[[Json], bool], Callable[[Json, str], Foun
     "irtt": (irtt.is_one, irtt.read),
     "flent": (flent.is_one, flent.read),
     "qlog": (qlog.is_one, qlog.read),
+    "mtr": (mtr.is_one, mtr.read),
+    "ookla": (speedtest.is_ookla, speedtest.read_ookla),
+    "librespeed": (speedtest.is_librespeed, speedtest.read_librespeed),
+    "cloudflare": (speedtest.is_cloudflare, speedtest.read_cloudflare),
+    "nest": (nest.is_one, nest.read),
 }
 TEXTS: Mapping[str, tuple[Callable[[str], bool], Callable[[str, str], Found]]] = {
+    "tshark": (fields.is_one, fields.read),
+    "cake-autorate": (autorate.is_one, autorate.read),
+    "mtr": (mtr.is_text, mtr.read_text),
     "ping": (ping.is_one, ping.read),
+    "ping_table": (ping_table.is_one, ping_table.read),
     "tcp_probe": (probe.is_one, probe.read),
     "ss": (ss.is_one, ss.read),
     "tc": (tc.is_one, tc.read),
-    "iperf": (iperf3.is_text, iperf3.read_text),
+    "iperf": (iperf_text.is_one, iperf_text.read),
 }
-NAMES = (*DOCUMENTS, *TEXTS)
+NAMES = tuple(dict.fromkeys((*DOCUMENTS, *TEXTS)))
 KNOWN = (
-    "JSON of iperf3, irtt, flent or qlog, or output of ping, fping, ss -tin, tcp_probe or tc -s qdisc show"
+    "JSON of iperf3, irtt, flent, qlog, mtr, NeST or a speed test, output of iperf, ping, fping, mtr, "
+    "ss -tin, tcp_probe, tc -s, cake-autorate or tshark -T fields"
 )
 LOOKED_AT = 1 << 16
 """Characters at the beginning of a text by which its format is recognised."""
@@ -85,6 +111,12 @@ def understood(said: bytes, source: str) -> tuple[str, Found]:
         if is_one_of(text[:LOOKED_AT]):
             return name, reader_of(text, source)
     if begin[:1] == b"[" and not _SECTION.match(begin):
+        rows = untrusted.parsed_json(said, source)
+        if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict):
+            for name in ("librespeed", "ookla"):
+                recognises, reader = DOCUMENTS[name]
+                if recognises(rows[0]):
+                    return name, reader(_writable(rows[0]), source)
         raise BadInputError("", None, guess.of_document(untrusted.parsed_json(said, source), KNOWN), source)
     raise BadInputError("", None, guess.of_text(text[:LOOKED_AT], KNOWN), source)
 

@@ -22,6 +22,8 @@ LOST_MAX = 250_000
 """Requests without an answer that get a row, at most; one line may claim any number of them."""
 WRAP = 1 << 16
 """Where the sequence numbers of pings begin again."""
+IDLE, DOWNLOADING, UPLOADING, BOTH_WAYS = "idle", "during download", "during upload", "during both"
+"""Names of the probes of a file that states under which load it measured them."""
 NAME_MAX = 200
 """Characters of a label, at most."""
 _TYPES: Mapping[str, Any] = {
@@ -37,7 +39,8 @@ class Found:
     """Rows by table, and notes about them.
 
     `reported` has, by flow, figures that the other program computed, as `results.per_flow` takes them:
-    `measured_s` and `rtt_ms` with `min`, `mean` and `max`; `disciplines` the settings and counts of queues.
+    `measured_s`, `goodput_bps` and `rtt_ms` with `min`, `mean` and `max`; `disciplines` the settings and
+    counts of queues; `summaries`, by `probe` and `target`, what a file has of requests that it does not list.
     """
 
     flows: list[Row] = field(default_factory=list)
@@ -49,6 +52,8 @@ class Found:
     notes: list[str] = field(default_factory=list)
     reported: dict[int, Row] = field(default_factory=dict)
     disciplines: list[Row] = field(default_factory=list)
+    rtts: list[Row] = field(default_factory=list)
+    summaries: list[Row] = field(default_factory=list)
     lost: int = 0
     began_s: float | None = None
     """Time 0 of the rows, in seconds since 1970, where the file has it."""
@@ -58,6 +63,26 @@ class Found:
         self.lost += rtt_ns is None
         row = {"probe": probe, "target": target, "rtt_ns": rtt_ns, "lost": rtt_ns is None}
         self.probes.append({"time_ns": time_ns, **row})
+
+    def summary(
+        self,
+        time_ns: int,
+        probe: str,
+        target: str,
+        rtt_ms: float | None,
+        extremes_ms: tuple[float | None, float | None] = (None, None),
+        counts: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        """Add requests of which the file has an average, perhaps extremes and the numbers sent and lost.
+
+        The probe gets one row, with the average.
+        """
+        self.probe(time_ns, probe, target, whole(rtt_ms, 1e6))
+        least, largest = extremes_ms
+        figures = {"min": least, "mean": rtt_ms, "max": largest}
+        self.summaries.append(
+            {"probe": probe, "target": target, "sent": counts[0], "lost": counts[1], "rtt_ms": figures}
+        )
 
     def flow(self, label: str, **known: Any) -> int:
         """Add a flow and return its number."""
@@ -75,7 +100,7 @@ class Found:
             tables[name] = _table(name, rows)
         ends = [
             row["time_ns"]
-            for rows in (self.samples, self.received, self.probes, self.cc_state)
+            for rows in (self.samples, self.received, self.probes, self.cc_state, self.rtts)
             for row in rows
         ]
         ends += [row["stop_ns"] for row in self.flows if row.get("stop_ns") is not None]
@@ -85,6 +110,8 @@ class Found:
             facts["reported"] = {str(flow): said for flow, said in self.reported.items()}
         if self.began_s is not None:
             facts["began_s"] = self.began_s
+        if self.summaries:
+            facts["summaries"] = self.summaries
         if self.disciplines:
             facts["disciplines"] = self.disciplines
         return Recording(scenario, tables, facts)

@@ -16,25 +16,12 @@ from dragstrip.formats.readers.found import MOST, Found, Row, entries, nothing, 
 from dragstrip.io.untrusted import one_line
 
 EVENT = re.compile(rb'\s*\{\s*"event"\s*:')
-_TEXT = re.compile(r"(?m)^\[ *(?:\d{1,5}|ID|SUM)\] .{0,60}(?:sec |Interval |local )")
 NS = 1e9
 
 
 def is_one(document: Row) -> bool:
     """Return whether a JSON document is one of iperf3's."""
     return {"start", "intervals", "end"} <= set(document) or ("error" in document and "start" in document)
-
-
-def is_text(begin: str) -> bool:
-    """Return whether a text looks like iperf's output for people."""
-    return _TEXT.search(begin) is not None
-
-
-def read_text(said: str, source: str) -> Found:
-    """Raise `BadInputError`: what iperf prints for people is rounded, and differs from version to version."""
-    raise BadInputError(
-        "", None, "is iperf's output for people; read is that of iperf3 -J (or --json)", source
-    )
 
 
 def joined(events: Sequence[Any], source: str) -> Row:

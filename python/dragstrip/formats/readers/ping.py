@@ -1,4 +1,4 @@
-"""Reader of the output of ping (iputils, busybox, BSD, macOS, Windows) and fping, logged or not.
+"""Reader of output of ping (iputils in any language, busybox, BSD, macOS, Windows) and fping, logged or not.
 
 The time of a row is that of the request. With `-D` it is the reply's time stamp less the round trip. Without,
 it is the sequence number times the interval, which iputils prints in its last line, or ping's default of 1 s.
@@ -13,26 +13,29 @@ from dataclasses import dataclass, field
 from dragstrip.formats.readers.found import LOST_MAX, MOST, Found, nanoseconds, nothing, unwrapped
 
 _REPLY = re.compile(
-    r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d{1,6} bytes from (?P<host>\S{1,200}?(?: \([^)\s]{1,200}\))?)[:,] "
-    r"(?:icmp_)?(?:seq|req)=(?P<seq>\d{1,9}) (?:ttl|hlim)=\d{1,4} "
-    r"time=(?P<rtt>\d{1,9}(?:\.\d{1,6})?) ms(?P<dup>.{0,60}DUP)?"
+    r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d{1,6} (?:[^\d\s]\S{0,20} ){1,3}"
+    r"(?P<host>\S{1,200}?(?: \([^)\s]{1,200}\))?) ?[:,] (?:icmp_)?(?:seq|req)=(?P<seq>\d{1,9}) "
+    r"(?:ttl|hlim)=\d{1,4} "
+    r"[^\W\d]{1,20}=(?P<rtt>\d{1,9}(?:[.,]\d{1,6})?) ?(?:ms|мс|毫秒|ミリ秒|밀리초)(?P<dup>.{0,60}DUP)?"
 )
+"""iputils translates the words, and writes the decimal point of the locale (`po/` in iputils)."""
 _FPING = re.compile(
     r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?(?P<host>\S{1,200}?) {0,60}: \[(?P<seq>\d{1,9})\], "
     r"(?:timed out|\d{1,6} bytes, (?P<rtt>\d{1,9}(?:\.\d{1,6})?) ms)"
 )
-_UNANSWERED = re.compile(
-    r"no answer yet for icmp_seq=(\d{1,9})|Request timeout for icmp_seq (\d{1,9})|"
-    r"From \S{1,200}(?: \([^)\s]{1,200}\))? icmp_seq=(\d{1,9}) "
-)
-"""What iputils (`-O`, or a router's answer) and macOS print for a request without an answer."""
+_UNANSWERED = re.compile(r"(?<!\w)icmp_seq[ =](\d{1,9})(?!\d)")
+"""What iputils (`-O`, a router's answer) and macOS print for a request without answer, in each language."""
 _SENT = re.compile(r"(\d{1,9}) packets transmitted")
 _HEAD = re.compile(
     r"(?:^|\s)PING (?P<host>[^\s(]{1,200}) ?\((?P<address>[^)\s]{1,200})\)|"
     r"(?:^|\s)PING (?P<name>[^\s:]{1,200}):|"
     r"(?:^|\s)PING6\([^)]{1,60}\) \S{1,60} --> (?P<six>\S{1,60})"
 )
-_STATISTICS = re.compile(r"--- (?P<host>\S{1,200}) ping6? statistics ---")
+_STATISTICS = re.compile(r"^.{0,60}?--- (?P<words>[^\n]{1,300}) ---\s*$")
+_COUNTS = re.compile(
+    r"(?P<sent>\d{1,9})[^\d%]{1,40}\d{1,9}[^\d%]{1,40}(?:[^%]{0,60}\D)?\d{1,3}(?:[.,]\d{1,6})? ?%"
+)
+"""The line below the statistics' head: sent, received, and the share lost, in every language."""
 _WINDOWS_HEAD = re.compile(r"^(?:Pinging |Ping wird ausgef)[^\n]{1,300}$", re.M)
 _WINDOWS_HOST = re.compile(
     r"(?P<host>[\w.:-]{1,200})(?: \[(?P<address>[0-9a-fA-F.:]{2,60})\])? (?:with|mit) \d{1,5} "
@@ -43,7 +46,7 @@ _WINDOWS = re.compile(
     r"^\S{1,20} \S{1,20} (?P<unreachable>[\w.:]{1,200}): [^=\n]{1,100}$",
     re.I,
 )
-_TOOK = re.compile(r"time (\d{1,12})ms")
+_TOOK = re.compile(r"\D(\d{1,12}) ?(?:ms|мс|毫秒|ミリ秒|밀리초)\s*$")
 LOOKED_AT = 1 << 12
 """Characters in which Windows' first line is looked for."""
 DEFAULT_NS = 1_000_000_000
@@ -78,7 +81,7 @@ def is_one(begin: str) -> bool:
         _REPLY.search(begin)
         or _FPING.search(begin)
         or _WINDOWS_HEAD.search(begin)
-        or (_HEAD.search(begin) and (_SENT.search(begin) or _UNANSWERED.search(begin)))
+        or (_HEAD.search(begin) and (_SENT.search(begin) or _UNANSWERED.search(begin) or "\n--- " in begin))
     )
 
 
@@ -108,22 +111,27 @@ def _runs(said: str) -> list[_Run]:
                 continue
             kind = "fping" if seen.re is _FPING else "ping"
             run = _run_of(runs, kind, seen["host"], current)
-            rtt = None if seen["rtt"] is None else round(float(seen["rtt"]) * 1e6)
+            rtt = None if seen["rtt"] is None else round(float(seen["rtt"].replace(",", ".")) * 1e6)
             at = None if seen["at"] is None else nanoseconds(seen["at"])
             run.answers.setdefault(run.number(seen["seq"]), (at, rtt))
             run.shown = run.shown or seen["host"]
         elif end := _STATISTICS.search(line):
-            current = _named(runs, end["host"]) or current
+            current = _named(runs, end["words"]) or current
             if current:
                 current.ended = True
-        elif current and (numbers := _UNANSWERED.search(line)):
-            current.number(next(number for number in numbers.groups() if number))
-        elif (sent := _SENT.search(line)) and (current or len(runs) == 1):
+        elif current and (number := _UNANSWERED.search(line)):
+            current.number(number[1])
+        elif (sent := _SENT.search(line) or _ended(current, line)) and (current or len(runs) == 1):
             run = current or runs[0]
             run.sent = int(sent[1])
             took = _TOOK.search(line)
             run.took_ms = int(took[1]) if took else None
     return runs
+
+
+def _ended(current: _Run | None, line: str) -> re.Match[str] | None:
+    """Return the counts of a run whose statistics have begun, whatever the language."""
+    return _COUNTS.search(line) if current and current.ended and current.sent is None else None
 
 
 def _named(runs: list[_Run], host: str) -> _Run | None:

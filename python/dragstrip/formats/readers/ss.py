@@ -1,7 +1,9 @@
-"""Reader of polls of `ss -tin` (iproute2's `misc/ss.c`), each after a line with its time.
+"""Reader of polls of `ss -ti` (iproute2's `misc/ss.c`), with a time before each poll or on each line.
 
-The time is in seconds since 1970 or in ISO 8601. ss omits values that are zero or a default, and they stay
-empty here. It may round rates to three digits (but not with `-n`).
+The time is that of `date` (seconds, milliseconds, microseconds or nanoseconds since 1970, ISO 8601, or as
+`date` prints it) on a line of its own, or the stamp of `ts` (moreutils) in front. ss omits values that are
+zero or a default, and they stay empty here. It may round rates to three digits (but not with `-n`). With a
+filter such as `state established` it has no column State.
 """
 
 from __future__ import annotations
@@ -11,10 +13,26 @@ from datetime import UTC, datetime
 
 from dragstrip.formats.readers.found import MOST, Found, Row, nanoseconds, nothing
 
+_ENDS = r"\d{1,12}\s{1,60}\d{1,12}\s{1,60}(\S{1,100}:\S{1,20})\s{1,60}(\S{1,100}:\S{1,20})"
 _SOCKET = re.compile(
-    r"(?:tcp\s+)?(?:ESTAB|FIN-WAIT-\d|CLOSE-WAIT|LAST-ACK|CLOSING|SYN-\w+)\s+\d+\s+\d+\s+(\S{1,100})\s+(\S{1,100})"
+    rf"(?:tcp\s{{1,20}})?(?:(?:ESTAB|FIN-WAIT-\d|CLOSE-WAIT|LAST-ACK|CLOSING|SYN-\w{{1,10}})\s{{1,60}})?{_ENDS}"
 )
-_EPOCH = re.compile(r"(?:[A-Za-z_ ]{0,20}:?\s*)?(\d{9,10}(?:\.\d{1,9})?)\s*$")
+_LISTED = re.compile(rf"(?m)(?:^|\s)(?:ESTAB\s|{_ENDS})")
+_EPOCH = re.compile(r"(?:[A-Za-z_ ]{0,20}:?\s*)?(\d{9,10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})\s*$")
+_DATE = re.compile(
+    r"(?:\w{3} )?(?P<month>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) "
+    r"(?P<clock>\d\d:\d\d:\d\d)(?: (?P<half>[AP]M))?"
+    r"(?: [A-Z]{2,5})? (?P<year>\d{4})\s*$"
+)
+_STAMP = re.compile(
+    r"\[?(?:(?P<epoch>\d{10}(?:\.\d{1,9})?)|"
+    r"(?P<iso>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)|"
+    r"(?:(?P<month>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) )?"
+    r"(?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?))\]?[ \t](?=[ \t]*\S)"
+)
+"""What `ts` puts in front of a line."""
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+DAY_NS = 86_400_000_000_000
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\s*$")
 _PAIR = re.compile(r"(?<!\S)([a-z_]{2,20}):(\S{1,200})")
 _RATE = re.compile(r"(?<!\S)(pacing_rate|delivery_rate) (\d{1,18}(?:\.\d{1,6})?)([kKMGT]?)bps")
@@ -27,7 +45,7 @@ _UNITS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 def is_one(begin: str) -> bool:
     """Return whether a text has polls of ss."""
-    return bool(re.search(r"(?m)^(?:tcp\s+)?ESTAB\s", begin) and re.search(r"\bcwnd:\d", begin))
+    return bool(_LISTED.search(begin) and re.search(r"\bcwnd:\d", begin))
 
 
 def read(said: str, source: str) -> Found:
@@ -46,13 +64,21 @@ def read(said: str, source: str) -> Found:
             first = at if first is None else first
             found.began_s = first / 1e9
             continue
+        if stamp := _STAMP.match(line):
+            line = line[stamp.end() :]
+            at = _stamped(stamp, now)
+            if at is not None and socket is None:
+                now = at
+                first = at if first is None else first
         if header := _SOCKET.match(line):
             socket = (header[1], header[2])
         if socket is None or "cwnd:" not in line:
             continue
         if now is None or first is None:
             raise nothing(
-                source, "no time before its first socket: put `date +%s.%N` in front of each `ss -tin`"
+                source,
+                "no time before its first socket: put `date +%s.%N` in front of each `ss -tin`, or "
+                "pipe it through `ts`",
             )
         words = line[header.end() :].strip() if header else line.strip()
         if socket not in flows:
@@ -76,7 +102,10 @@ def read(said: str, source: str) -> Found:
 
 def _time(line: str) -> int | None:
     if epoch := _EPOCH.match(line):
-        return nanoseconds(epoch[1])
+        digits = len(epoch[1]) if epoch[1].isdigit() else 0
+        return int(epoch[1]) * 10 ** (19 - digits) if digits >= 13 else nanoseconds(epoch[1])
+    if date := _DATE.match(line):
+        return _of_date(date)
     if iso := _ISO.match(line):
         try:
             moment = datetime.fromisoformat(iso[1].replace(",", "."))
@@ -92,6 +121,39 @@ def _counters(words: str) -> dict[str, int]:
     They are tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited; ss omits those that are 0.
     """
     return {name: int(match[1]) if (match := each.search(words)) else 0 for name, each in _COUNTERS.items()}
+
+
+def _of_date(date: re.Match[str]) -> int | None:
+    hour = int(date["clock"][:2])
+    if date["half"]:
+        hour = hour % 12 + (12 if date["half"] == "PM" else 0)
+    return _moment(f"{date['year']} {date['month']} {date['day']} {hour:02}{date['clock'][2:]}")
+
+
+def _moment(words: str) -> int | None:
+    """Return nanoseconds since 1970 of a year, month, day and time, in English whatever the locale."""
+    year, month, day, clock = words.split()
+    at = _MONTHS.find(month)
+    if at < 0 or at % 3:
+        return None
+    whole, _, part = clock.partition(".")
+    try:
+        moment = datetime.fromisoformat(f"{year}-{at // 3 + 1:02}-{int(day):02}T{whole}").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(moment.timestamp()) * 1_000_000_000 + int(part[:9].ljust(9, "0"))
+
+
+def _stamped(stamp: re.Match[str], before: int | None) -> int | None:
+    """Return the time of a stamp in front of a line, by the clock after `before`; without a year, of 2000."""
+    if stamp["epoch"]:
+        return nanoseconds(stamp["epoch"])
+    if stamp["iso"]:
+        return _time(stamp["iso"].replace(" ", "T"))
+    at = _moment(f"2000 {stamp['month'] or 'Jan'} {stamp['day'] or 1} {stamp['clock']}")
+    if at is None or stamp["month"] or before is None:
+        return at
+    return at + max(before - at + DAY_NS // 2, 0) // DAY_NS * DAY_NS
 
 
 def _sample(words: str) -> Row:

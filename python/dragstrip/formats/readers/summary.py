@@ -89,7 +89,7 @@ def table(said: Mapping[str, Any]) -> str:
         )
     for probe in said["probes"]:
         label = f"{probe['probe']} {probe['target']}".strip()
-        lost = f"{probe['lost']} of {probe['sent']}"
+        lost = "–" if probe["lost"] is None else f"{probe['lost']} of {_shown(probe['sent'])}"
         rows.append((Path(probe["file"]).name, label, "", "", "", "", _trip(probe["rtt_ms"]), lost))
     widths = [max(len(row[at]) for row in rows) for at in range(len(heads))]
     return "\n".join(
