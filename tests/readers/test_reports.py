@@ -261,6 +261,8 @@ def test_cake_autorate_s_log_has_round_trips_by_load_and_rates(tmp_path: Path) -
     assert (down["sender"], up["sender"]) == ("internet", "LAN")
     arrived = [(row["flow"], row["time_ns"], row["new_bytes"]) for row in result["received"].to_pylist()]
     assert arrived == [(0, 10**9, 4_750_000), (1, 10**9, 87_500)]
+    rates = [flow["goodput_bps"] for flow in per_flow.flows(result)]
+    assert rates == [38e6, 700e3]
     shaper = [row["value"] for row in result["cc_state"].to_pylist() if row["flow"] == 0]
     assert shaper == [40e6, 40e6]
 
@@ -279,7 +281,9 @@ def test_nest_s_dumps(tmp_path: Path) -> None:
     assert (ping["probe"], ping["target"], ping["rtt_ns"]) == ("ping from h1", "10.0.1.2", 40_100_000)
     written = recording(tmp_path, NEST_NETPERF)["samples"].to_pylist()
     assert [row["bytes_written"] for row in written] == [0, 400_000]
-    queue = recording(tmp_path, NEST_TC)["queues"].to_pylist()
+    dump = recording(tmp_path, NEST_TC)
+    assert "2 counts of 1 queue(s)" in " ".join(dump.provenance["notes"])
+    queue = dump["queues"].to_pylist()
     assert [(row["link"], row["time_ns"], row["backlog_bytes"], row["dropped"]) for row in queue] == [
         ("r1 r1-h2-0 11: codel", 0, 0, 0),
         ("r1 r1-h2-0 11: codel", 200_000_000, 4542, 1),

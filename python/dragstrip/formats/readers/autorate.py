@@ -44,6 +44,7 @@ def read(log: str, source: str) -> Found:
     loads = re.search(r"(?m)^LOAD; ", log) is not None
     before: int | None = None
     flows: list[int] = []
+    measured_ns = 0
     for line in log.splitlines():
         kind, *cells = [cell.strip() for cell in line.split(";")]
         if kind.endswith("HEADER"):
@@ -61,11 +62,14 @@ def read(log: str, source: str) -> Found:
             _probe(content, row, time_ns)
         if (kind == "LOAD") == loads:
             if not flows:
-                flows = [_flow(content, name) for _, name in _RATES]
+                flows = [_flow(content, name, time_ns) for _, name in _RATES]
             _load(content, row, time_ns, before, flows)
+            measured_ns += time_ns - before if before is not None and _follows(time_ns, before) else 0
             before = time_ns
     if not content.probes and not content.received:
         raise nothing(source, "no line DATA or LOAD with the columns of its header")
+    for flow in flows:
+        content.reported[flow] = {"measured_s": measured_ns / 1e9}
     content.notes.append(
         "a round trip is the sum of the two directions' delays; requests without an answer are not "
         "in the log, so loss is not known"
@@ -76,9 +80,14 @@ def read(log: str, source: str) -> Found:
     return content
 
 
-def _flow(content: Found, name: str) -> int:
+def _follows(time_ns: int, before: int) -> bool:
+    """Return whether the rate of a line is that of the time since the line before."""
+    return 0 < time_ns - before <= LONGEST_NS
+
+
+def _flow(content: Found, name: str, begin_ns: int) -> int:
     ends = ("internet", "LAN") if name == "download" else ("LAN", "internet")
-    return content.flow(name, protocol="", sender=ends[0], receiver=ends[1])
+    return content.flow(name, protocol="", sender=ends[0], receiver=ends[1], start_ns=begin_ns)
 
 
 def _value(row: dict[str, str], name: str) -> float | None:
@@ -109,7 +118,7 @@ def _load(
 ) -> None:
     for flow, (name, _), (shaper, variable) in zip(flows, _RATES, _SHAPERS, strict=True):
         rate = _value(row, name)
-        if rate is not None and rate >= 0 and before is not None and 0 < time_ns - before <= LONGEST_NS:
+        if rate is not None and rate >= 0 and before is not None and _follows(time_ns, before):
             size = round(rate * 1e3 / 8 * (time_ns - before) / 1e9)
             content.received.append({"time_ns": time_ns, "flow": flow, "new_bytes": min(size, MOST)})
         limit = _value(row, shaper)

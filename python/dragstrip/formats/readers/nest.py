@@ -64,6 +64,11 @@ def read(document: Row, source: str) -> Found:
         raise nothing(source, "no flow, no ping and no queue")
     if content.cc_state:
         content.notes.append("windows are in segments: NeST does not record the MSS")
+    if content.queues:
+        places = len({row["link"] for row in content.queues})
+        content.notes.append(
+            f"{len(content.queues)} counts of {places} queue(s) over time: --out writes them as a recording"
+        )
     if content.probes:
         content.notes.append("requests without an answer are not in NeST's dump: loss is not known")
     if rates:
