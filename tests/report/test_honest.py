@@ -111,7 +111,7 @@ def test_a_path_that_changes_has_no_single_rate(tmp_path: Path) -> None:
     assert "2 s: r → d 2 Mbit/s" in text
     assert "3 s: r → d down; d → r delay 30 ms" in text
     (setup,) = setups_of(load(tmp_path).runs)
-    capacity = timeline.capacity(setup, RATES[-1])[0].curves[0]
+    capacity = timeline.capacity(setup, setup.path, RATES[-1])[0].curves[0]
     rates = capacity.y * RATES[-1].divisor
     assert capacity.x.tolist() == [0.0, 2.0, 3.0, 3.2, setup.end_s]
     assert rates.tolist() == [1e7, 2e6, 0.0, 2e6, 2e6]

@@ -42,7 +42,7 @@ def test_algorithms_alone_are_contenders_of_one_setup(folder_of: FolderOf) -> No
     assert [c.title for c in setup.contenders] == ["reno", "cubic", "vegas", "cdg", "bbr"]
     assert (setup.together, setup.shared, setup.repeats) == (False, False, 1)
     assert setup.title == "10 Mbit/s, 40 ms, bfifo 200 KiB"
-    assert setup.queue_link == "r-d"
+    assert setup.queue_link(setup.contenders[0]) == "r-d"
 
 
 def test_repeats_are_bouts_and_the_row_is_their_median(folder_of: FolderOf) -> None:

@@ -24,6 +24,7 @@ from dragstrip.io import toml
 from dragstrip.io.files import make_folder, scratch, write_text
 from dragstrip.pool import Limits, Task, run_all
 from dragstrip.results.standings import quantity
+from dragstrip.results.standings.causes import causes
 from dragstrip.results.standings.path import limit_bytes, qdisc
 from dragstrip.scenario.paths import PathFacts, link_facts, packets, path_of
 
@@ -162,7 +163,7 @@ def add(
         trial
         for line, run in explained
         if run.engine == DEFAULT and run.repeat == 0 and _segments(line) <= SEGMENTS_MAX
-        for trial in _trials(experiment, line, run)
+        for trial in _trials(experiment, line, run, _leading(line, run, document["runs"], known))
     ][:RUNS_MAX]
     if not trials:
         return []
@@ -194,11 +195,35 @@ def _segments(line: Json) -> int:
     return sum(flow["segments_sent"] or 0 for flow in line["flows"])
 
 
-def _trials(experiment: Experiment, line: Json, run: PlannedRun) -> Iterator[_Trial]:
-    """Yield the counterfactual of a run's first explanation, if there is one and it can be run."""
-    if experiment.alternatives or {"flows", "hosts"} & run.settings.keys():
+def _leading(
+    line: Json, run: PlannedRun, lines: Sequence[Json], known: Mapping[str, PlannedRun]
+) -> dict[str, Any] | None:
+    """Return the run's finding that leads the explanation of it and its repeats, if it has that."""
+    alike = [
+        other
+        for other in lines
+        if other["engine"] == line["engine"] and known[other["recording"]].settings == run.settings
+    ]
+    first = next(iter(causes(alike)), None)
+    if first is None or not first.leads:
+        return None
+    return next(
+        (
+            finding
+            for finding in line["why"]
+            if finding["rule"] == first.rule
+            and (first.rule != "unfair_share" or tuple(finding["flows"]) == first.flows)
+        ),
+        None,
+    )
+
+
+def _trials(
+    experiment: Experiment, line: Json, run: PlannedRun, finding: dict[str, Any] | None
+) -> Iterator[_Trial]:
+    """Yield the counterfactual of what explains a run, if there is one and it can be run."""
+    if finding is None or experiment.alternatives or {"flows", "hosts"} & run.settings.keys():
         return
-    finding = line["why"][0]
     alone = {name: [value] for name, value in run.settings.items()}
     try:
         simulated = experiment.changed(engine=DEFAULT, engine_options={}, load=[])

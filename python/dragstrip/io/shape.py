@@ -67,6 +67,13 @@ SEED = Plain(
 )
 ANY = Plain("a value", lambda _value: True)
 OBJECT = Plain("an object", lambda value: isinstance(value, dict))
+NAME = Plain("a text, or null", lambda value: value is None or _text(value))
+RATES = Plain(
+    "a list of positive numbers, or null",
+    lambda value: (
+        value is None or (isinstance(value, list) and all(_number(rate) and rate > 0 for rate in value))
+    ),
+)
 SPANS = Plain(
     "an object of seconds by name",
     lambda value: isinstance(value, dict) and all(map(_text, value)) and all(map(_number, value.values())),
@@ -121,12 +128,21 @@ SUMMARY: Mapping[str, Shape] = {
             "reductions": optional(FIGURE),
             "limited_s": optional(SPANS),
             "state_s": optional(SPANS),
+            "bottleneck": optional(NAME),
+            "queueing_ms": optional(FIGURE),
+            "loss_link": optional(NAME),
             "video": optional(FIGURES),
             "transfer": optional(TRANSFER),
         }
     ],
     "competing": [
-        {"flows": [COUNT], "jain": FIGURE, "from_s": optional(FIGURE), "until_s": optional(FIGURE)}
+        {
+            "flows": [COUNT],
+            "jain": FIGURE,
+            "max_min_bps": optional(RATES),
+            "from_s": optional(FIGURE),
+            "until_s": optional(FIGURE),
+        }
     ],
     "why": [{"sentence": TEXT, "without": optional(WITHOUT)}],
     "probes": [{"target": TEXT, "rtt_ms": _THREE, "lost": COUNT}],

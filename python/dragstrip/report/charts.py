@@ -34,8 +34,7 @@ from dragstrip.report.figure import (
 from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import EMPTY, Curve
-from dragstrip.report.timeline import overlay, timelines
-from dragstrip.results.standings import path as paths
+from dragstrip.report.timeline import common_idle, overlay, timelines
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.quantity import RATES, TIMES_MS, Unit, unit_for
 from dragstrip.results.standings.setups import Contender, Setup
@@ -90,7 +89,7 @@ def rtt_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
     if not drawn:
         return None
     unit = TIMES_MS[1] if max(d.curve.x[-1] for d in drawn) >= 1 else TIMES_MS[0]
-    idle_ms, words = paths.idle(setup.path)
+    idle_ms, words = common_idle(setup)
     rule = Rule(unit.scale(idle_ms), words) if idle_ms > 0 else None
     return _cdf("cdf-rtt", "Round-trip time", drawn, unit, rule)
 
@@ -174,7 +173,7 @@ def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
         return None
     unit = unit_for(max(float(entry.seconds.y.max()) for entry in known), RATES)
     clouds = [_cloud(entry, unit) for entry in known]
-    idle_ms, words = paths.idle(setup.path)
+    idle_ms, words = common_idle(setup)
     every = [curve for cloud in clouds for curve in (cloud.points, cloud.ellipse) if len(curve)]
     high_x = max(float(curve.x.max()) for curve in every) * 1.05
     high_y = max(float(curve.y.max()) for curve in every) * 1.08
@@ -379,9 +378,9 @@ def _in_words(parts: list[Part]) -> str:
 def _jain(setup: Setup, shares: Shares) -> Figure:
     curve = shares.jain
     y = Axis(f"Jain’s index per {quantity.seconds(shares.bin_s)}", 0, 1)
-    words = (
-        f"Jain's index over time, between {curve.y.min():.2f} and {curve.y.max():.2f}; 1 is an equal split."
-    )
+    of = " of the ratio to the max–min fair rates" if shares.max_min else ""
+    split = "the max–min fair share" if shares.max_min else "an equal split"
+    words = f"Jain's index{of} over time, between {curve.y.min():.2f} and {curve.y.max():.2f}; 1 is {split}."
     panel = Panel(y, [Stroke([curve], INK, 1.6, main=True)])
     time = Axis("Time (s)", 0, setup.end_s, "s")
     return Figure(

@@ -12,7 +12,7 @@ from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of,
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.results.measures import THROUGHPUT_NS, rates_bps
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Contender, Run, Setup, drawn
+from dragstrip.results.standings.setups import Contender, Json, Run, Setup, drawn
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200
@@ -62,7 +62,8 @@ class Shares:
     total: dict[str, float]
     """New bytes in the whole run, by part."""
     jain: Curve
-    """Jain's index of the active flows in each bin."""
+    """Jain's index of the active flows in each bin; with `max_min`, of the ratio to the max-min rates."""
+    max_min: bool = False
     who: str = ""
     """Which of several sets of competing flows this is, as a suffix of the title."""
 
@@ -237,7 +238,7 @@ def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
 
 
 def _queue_panel(setup: Setup, contender: Contender) -> Panel:
-    link = setup.queue_link
+    link = setup.queue_link(contender)
     curves = [
         Curve(rec.queues.column("time_ns", link) / 1e9, rec.queues.column("backlog_bytes", link))
         for rec in (recording_of(bout.run) for bout in contender.bouts)
@@ -258,12 +259,14 @@ def shares_of(setup: Setup) -> list[Shares]:
     run = next((r for r in setup.runs if len(r.flows) > 1), None)
     if run is None:
         return []
-    sets = [set(each["flows"]) for each in run.summary.get("competing") or []]
-    several = [flows for flows in sets if len(flows) > 1]
-    return [_shares(setup, run, flows, named=len(sets) > 1) for flows in several]
+    sets = run.summary.get("competing") or []
+    several = [each for each in sets if len(each["flows"]) > 1]
+    return [_shares(setup, run, each, named=len(sets) > 1) for each in several]
 
 
-def _shares(setup: Setup, run: Run, wanted: set[int], named: bool) -> Shares:
+def _shares(setup: Setup, run: Run, competing: Json, named: bool) -> Shares:
+    fair_bps = dict(zip(competing["flows"], competing.get("max_min_bps") or [], strict=False))
+    wanted = set(competing["flows"])
     recording = recording_of(run)
     bin_s = nice_bin_s(run.duration_s, SHARE_BINS)
     bins = max(1, int(run.duration_s / bin_s + 1e-6))
@@ -287,13 +290,13 @@ def _shares(setup: Setup, run: Run, wanted: set[int], named: bool) -> Shares:
             total[title] = total.get(title, 0.0) + received[flow.flow]
             first, last = flow.start_s - 1e-9, flow.stop_s + 1e-9
             lives = (time_s - bin_s / 2 >= first) & (time_s + bin_s / 2 <= last)
-            alive.append(np.where(lives, flows[number], np.nan))
+            alive.append(np.where(lives, flows[number] / fair_bps.get(flow.flow, 1.0), np.nan))
     bps, total = _largest(bps, total)
     index = jain(np.array(alive))
     known = np.isfinite(index)
     evenness = Curve(time_s[known], index[known]) if known.any() else EMPTY
     who = f" of {quantity.listing(list(bps)[:3])}" + (" …" if len(bps) > 3 else "") if named else ""
-    return Shares(bin_s, time_s, bps, total, evenness, who)
+    return Shares(bin_s, time_s, bps, total, evenness, bool(fair_bps), who)
 
 
 def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:

@@ -109,7 +109,7 @@ WIDE = 60
 
 
 def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None = None) -> None:
-    """Print what limited the flows, and a sentence per run (for repeats, that of the first).
+    """Print what limited the flows, and a sentence per run (for repeats, what most of them show).
 
     After it comes what a run without the cause shows, with the command that repeats that run.
     """
@@ -152,10 +152,10 @@ def _explanations(setups: Sequence[Setup], folder: Path) -> Iterator[str]:
             for reason in why.reasons(setup)[:REASONS_MAX]
         ]
     for where, reason in told:
-        yield f"{where}{reason.sentences[0]}."
+        yield f"{where}{reason.sentences[0]}" + (f" ({reason.repeats})." if reason.repeats else ".")
         if reason.without:
             again = f"dragstrip run {folder / reason.without['experiment']}"
-            yield why.counterfactual(reason.without, again)
+            yield why.counterfactual(reason.without, again, reason.runs)
 
 
 def _text(figure: float | None, factor: float, unit: str = "") -> str:

@@ -155,22 +155,22 @@ def _columns(setup: Setup) -> list[_Column]:
     columns += [
         _Column(
             "Queue p50",
-            f"Median backlog at {setup.queue_name}",
+            f"Median backlog at {setup.queue_names}",
             lambda r: r.queue_p50_bytes,
             quantity.size,
             False,
         ),
         _Column(
             "Queue p95",
-            f"95th percentile of the backlog at {setup.queue_name}",
+            f"95th percentile of the backlog at {setup.queue_names}",
             lambda r: r.queue_p95_bytes,
             quantity.size,
             False,
         ),
-        _Column("Dropped", f"Packets dropped at {setup.queue_name}", lambda r: r.dropped, quantity.count),
+        _Column("Dropped", f"Packets dropped at {setup.queue_names}", lambda r: r.dropped, quantity.count),
         _Column(
             "Marked",
-            f"Packets marked at {setup.queue_name}",
+            f"Packets marked at {setup.queue_names}",
             lambda r: r.marked if r.marked and r.marked.greatest else None,
             quantity.count,
         ),
@@ -179,7 +179,7 @@ def _columns(setup: Setup) -> list[_Column]:
         columns.append(
             _Column(
                 "Jain",
-                "Fairness between its flows: 1 is an equal split",
+                "Fairness between its flows: 1 is an equal split (of several bottlenecks, the max–min one)",
                 lambda r: r.jain,
                 lambda v: MISSING if v is None else f"{v:.3f}",
                 True,
@@ -190,7 +190,24 @@ def _columns(setup: Setup) -> list[_Column]:
 
 def _shared_words(setup: Setup, rows: list[Row]) -> str:
     """Return the figures of the run as a whole: the queue, and how evenly its competitors share."""
-    row = rows[0]
+    at: dict[str, list[Row]] = {}
+    for row in rows:
+        at.setdefault(setup.queue_name(row.contender), []).append(row)
+    said = ""
+    for name, here in at.items():
+        words = _queue_words(here[0])
+        who = f" ({quantity.listing([row.contender.title for row in here])})" if setup.several else ""
+        said += f"At {name}{who}: {', '.join(words)}. " if words else ""
+    sets = {row.competitors: (row.jain, row.max_min) for row in rows if row.jain is not None}
+    for labels, (jain, max_min) in sets.items():
+        whose = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""
+        whose += " (of the ratio to the max–min fair rates)" if max_min else ""
+        said += f"Jain’s index{whose} {jain.middle:.3f}. "
+    return said.strip()
+
+
+def _queue_words(row: Row) -> list[str]:
+    """Return the figures of the queue that a row's flows stand in."""
     words = []
     if row.queue_p50_bytes is not None and row.queue_p95_bytes is not None:
         half, most = quantity.size(row.queue_p50_bytes.middle), quantity.size(row.queue_p95_bytes.middle)
@@ -199,12 +216,7 @@ def _shared_words(setup: Setup, rows: list[Row]) -> str:
         words.append(f"{quantity.count(row.dropped.middle)} packets dropped")
     if row.marked is not None and row.marked.greatest > 0:
         words.append(f"{quantity.count(row.marked.middle)} marked")
-    said = f"At {setup.queue_name}: {', '.join(words)}. " if words else ""
-    sets = {row.competitors: row.jain for row in rows if row.jain is not None}
-    for labels, jain in sets.items():
-        whose = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""
-        said += f"Jain’s index{whose} {jain.middle:.3f}. "
-    return said.strip()
+    return words
 
 
 def _cell(column: _Column, row: Row, best: bool) -> Cell:

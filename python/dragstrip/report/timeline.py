@@ -17,6 +17,7 @@ from dragstrip.results.standings import look, quantity
 from dragstrip.results.standings import path as paths
 from dragstrip.results.standings.quantity import RATES, UNITS, Unit, unit_for
 from dragstrip.results.standings.setups import Setup
+from dragstrip.scenario.paths import PathFacts
 
 # What leaves at an opportunity of a trace.
 TRACE_BITS = 1500 * 8
@@ -45,7 +46,7 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
     figures = []
     for number, entry in enumerate(curves, 1):
         contender = entry.contender
-        panels = [_panel(setup, entry, scale) for scale in scales]
+        panels = [_panel(setup, entry, _ruled(setup, [entry], scale)) for scale in scales]
         reach = quantity.listing(
             [f"{_in_words(s)} up to {s.unit.text(entry.panels[s.key].greatest())}" for s in scales]
         )
@@ -77,7 +78,7 @@ def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
     scales = [s for s in _common_scales(setup, curves) if not (s.key == "queue" and setup.together)]
     if not scales:
         return None
-    panels = [_overlaid(setup, curves, scale) for scale in scales]
+    panels = [_overlaid(setup, curves, _ruled(setup, curves, scale)) for scale in scales]
     return Figure(
         "overlay",
         "All on one axis",
@@ -125,7 +126,7 @@ def multiples(drawn: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure]:
 
 def _overlaid(setup: Setup, curves: list[Curves], scale: _Scale) -> Panel:
     """Return a panel with a curve per contender."""
-    strokes = capacity(setup, scale.unit) if scale.key == "throughput" else []
+    strokes = _capacities(setup, curves, scale.unit) if scale.key == "throughput" else []
     for entry in curves:
         lines, contender = entry.panels[scale.key], entry.contender
         scaled = [Curve(curve.x, curve.y / scale.unit.divisor) for curve in lines.main]
@@ -161,14 +162,14 @@ def moments(setup: Setup) -> list[Rule]:
     return found[:MARKS_MAX]
 
 
-def _rates(setup: Setup, unit: Unit) -> list[Stroke]:
+def _rates(setup: Setup, path: PathFacts, unit: Unit) -> list[Stroke]:
     """Return the bottleneck's rate over time if it changes; it is 0 while the link is down."""
-    if setup.path.bottleneck is None or setup.path.rate_bps is None or not paths.rate_changes(setup.path):
+    if path.bottleneck is None or path.rate_bps is None or not paths.rate_changes(path):
         return []
-    rate, up = float(setup.path.rate_bps), True
+    rate, up = float(path.rate_bps), True
     times, rates = [0.0], [rate]
-    for change in sorted(setup.path.changes, key=lambda change: change["at_ns"]):
-        if change["link"] != setup.path.bottleneck["name"]:
+    for change in sorted(path.changes, key=lambda change: change["at_ns"]):
+        if change["link"] != path.bottleneck["name"]:
             continue
         rate = float(change.get("rate_bps") or rate)
         up = bool(change.get("up", up))
@@ -180,16 +181,15 @@ def _rates(setup: Setup, unit: Unit) -> list[Stroke]:
     return [Stroke([curve], GREY, 1.0, 0.7, step=True, label="capacity")]
 
 
-def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
-    """Return what the bottleneck could have carried, where that varies, as a line behind the throughput.
+def capacity(setup: Setup, path: PathFacts, unit: Unit) -> list[Stroke]:
+    """Return what a path's bottleneck could have carried, where that varies: a line behind the throughput.
 
     Empty if the link neither follows a trace nor changes its rate.
     """
-    if changing := _rates(setup, unit):
+    if changing := _rates(setup, path, unit):
         return changing
-    links = {str(link.get("name")): link for link in setup.scenario.get("links") or []}
     # The loader has put the medium into the link.
-    medium = links.get(setup.queue_link or "", {}).get("medium") or {}
+    medium = (path.bottleneck or (path.forward[0] if path.forward else {})).get("medium") or {}
     opportunities = np.asarray(medium.get("opportunities_ms") or [], dtype=np.float64) / 1e3
     if medium.get("kind") != "trace" or not len(opportunities) or opportunities[-1] <= 0:
         return []
@@ -203,33 +203,64 @@ def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
     return [Stroke([Curve(edges[1:] - bin_s / 2, rates)], GREY, 1.0, 0.7, step=False, label="capacity")]
 
 
+def varies(setup: Setup) -> bool:
+    """Return whether any contender's figures have a line of capacity."""
+    return any(capacity(setup, setup.way(contender), RATES[0]) for contender in setup.contenders)
+
+
+def _capacities(setup: Setup, curves: Sequence[Curves], unit: Unit) -> list[Stroke]:
+    """Return the capacity that these contenders have in common, if it varies."""
+    paths_of = [setup.way(entry.contender) for entry in curves]
+    links = {path.bottleneck and path.bottleneck["name"] for path in paths_of}
+    return capacity(setup, paths_of[0], unit) if len(links) == 1 else []
+
+
+def common_idle(setup: Setup) -> tuple[float, str]:
+    """Return the idle round-trip time that all contenders have in common, in ms, and its text; else 0."""
+    times = list(dict.fromkeys(paths.idle(setup.way(contender)) for contender in setup.contenders))
+    return times[0] if len(times) == 1 else (0.0, "")
+
+
+def _rule(setup: Setup, path: PathFacts, key: str) -> tuple[float, str] | None:
+    """Return a panel's line in base units, and its text: the idle RTT, or the rate where the flow queues."""
+    if key == "rtt":
+        idle_ms, words = paths.idle(path)
+        return (idle_ms, words) if idle_ms else None
+    if key == "throughput" and path.rate_bps and not paths.rate_changes(path):
+        named = setup.several and path.bottleneck is not None
+        link = str(path.bottleneck["name"]) if named and path.bottleneck else "bottleneck"
+        return float(path.rate_bps), f"{link} {quantity.rate(path.rate_bps)}"
+    return None
+
+
+def _ruled(setup: Setup, curves: Sequence[Curves], scale: _Scale) -> _Scale:
+    """Return the scale with the line that these contenders have in common."""
+    rules = list(dict.fromkeys(_rule(setup, setup.way(entry.contender), scale.key) for entry in curves))
+    if len(rules) != 1 or rules[0] is None or rules[0][0] > scale.top * 1.1:
+        return scale
+    return replace(scale, rule=Rule(scale.unit.scale(rules[0][0]), rules[0][1]))
+
+
 def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
-    idle_ms, words = paths.idle(setup.path)
-    rate_bps = None if paths.rate_changes(setup.path) else setup.path.rate_bps
     scales = []
-    for key, rule, text in (
-        ("cwnd", None, ""),
-        ("rtt", idle_ms or None, words),
-        ("throughput", rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),
-        ("queue", None, ""),
-    ):
+    for key in ("cwnd", "rtt", "throughput", "queue"):
         title, kind = look.panel(key)
         units = UNITS[kind]
         top = max(entry.panels[key].greatest() for entry in curves)
         if key == "throughput":
-            known = [float(curve.y.max()) for stroke in capacity(setup, RATES[0]) for curve in stroke.curves]
+            strokes = [s for e in curves for s in capacity(setup, setup.way(e.contender), RATES[0])]
+            known = [float(curve.y.max()) for stroke in strokes for curve in stroke.curves]
             top = max(top, *known) if top > 0 and known else top
         if top > 0:
             unit = unit_for(top, units)
-            shown = Rule(unit.scale(rule), text) if rule and rule <= top * 1.1 else None
-            scales.append(_Scale(key, title, unit, top, shown))
+            scales.append(_Scale(key, title, unit, top, None))
     return scales
 
 
 def _panel(setup: Setup, entry: Curves, scale: _Scale) -> Panel:
     # A queue that several share has nobody's colour.
     colour = GREY if scale.key == "queue" and setup.together else entry.contender.colour
-    behind = capacity(setup, scale.unit) if scale.key == "throughput" else []
+    behind = _capacities(setup, [entry], scale.unit) if scale.key == "throughput" else []
     strokes = _strokes(entry.panels[scale.key], colour, scale.unit)
     return Panel(_axis(scale), [*behind, *strokes], scale.rule)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dragstrip.report.tables import Cell, Table
 from dragstrip.results.measures import parts_text
 from dragstrip.results.standings import quantity
+from dragstrip.results.standings.causes import Cause, causes
 from dragstrip.results.standings.quantity import MISSING
 from dragstrip.results.standings.setups import Contender, Json, Setup
 from dragstrip.results.standings.stats import count_of, idle_of, seconds_of
@@ -17,7 +18,7 @@ from dragstrip.results.standings.stats import count_of, idle_of, seconds_of
 class Reason:
     """What explains a contender's run or, without a contender, a run that all share.
 
-    `repeats` says in how many repeats the first sentence's rule comes first.
+    `repeats` says in how many repeats the first sentence holds.
     """
 
     who: Contender | None
@@ -25,12 +26,14 @@ class Reason:
     repeats: str = ""
     about: tuple[str, ...] = ()
     """The rule of the first sentence, and its flows where several share the run."""
+    runs: int = 1
+    """Repeats that it is of."""
     without: Json | None = None
     """What a run without the first sentence's cause shows, if one was made."""
 
 
 def reasons(setup: Setup) -> list[Reason]:
-    """Return the sentences of each contender's first repeat, or of the first run if contenders share it."""
+    """Return the sentences of each contender's repeats, or of the runs if contenders share them."""
     if setup.together:
         return _named([_reason(None, [run.summary for run in setup.runs])])
     whose = (_reason(c, [bout.run.summary for bout in c.bouts]) for c in setup.contenders)
@@ -78,32 +81,40 @@ def _named(reasons: Iterable[Reason]) -> list[Reason]:
     return [reason for reason in reasons if reason.sentences]
 
 
+NO_COMMON = "No cause holds in most repeats"
+
+
 def _reason(who: Contender | None, runs: list[Json]) -> Reason:
-    findings = [run.get("why") or [] for run in runs]
-    first = findings[0] if findings else []
-    sentences = [text for finding in first for text in _told(finding)]
-    repeats = ""
-    if first and len(runs) > 1:
-        same = sum(bool(other) and other[0].get("rule") == first[0].get("rule") for other in findings)
-        repeats = f"the first holds in {same} of {len(runs)} repeats"
-    if not first:
-        return Reason(who, sentences)
-    flows = first[0].get("flows") or [] if who is None else []
-    about = (str(first[0].get("rule")), *map(str, flows))
-    return Reason(who, sentences, repeats, about, first[0].get("without"))
+    known = causes(runs)
+    if not known:
+        return Reason(who, [])
+    first = known[0]
+    sentences = [] if first.leads else [NO_COMMON]
+    for place, cause in enumerate(known):
+        lead = place == 0 and first.leads
+        sentences += _sentences(cause, "" if lead or cause.holds == cause.repeats else f" ({cause.extent})")
+    if not first.leads:
+        return Reason(who, sentences, about=(NO_COMMON,))
+    flows = first.flows if who is None else ()
+    return Reason(who, sentences, first.extent, (first.rule, *flows), len(runs), first.without)
 
 
-def _told(finding: Json) -> Iterator[str]:
-    """Yield a finding's sentence, then that of the run without its cause."""
-    yield str(finding.get("sentence", ""))
-    if other := finding.get("without"):
-        yield counterfactual(other, f"dragstrip run {other['experiment']}, in the output folder")
+def _sentences(cause: Cause, extent: str) -> Iterator[str]:
+    """Yield a cause's sentence, then that of the run without it."""
+    yield cause.sentence + extent
+    if cause.without:
+        again = f"dragstrip run {cause.without['experiment']}, in the output folder"
+        yield counterfactual(cause.without, again, cause.repeats)
 
 
-def counterfactual(other: Json, again: str) -> str:
-    """Return the sentence of a run without the cause, marked as a run, with what repeats it."""
+def counterfactual(other: Json, again: str, repeats: int = 1) -> str:
+    """Return the sentence of a run without the cause, marked as a run, with what repeats it.
+
+    Of several repeats it stands beside the first, whose figures it has.
+    """
     sentence = str(other["sentence"])
-    return f"{sentence[:1].upper()}{sentence[1:]} (a run of its own: {again})"
+    beside = " beside the first repeat" if repeats > 1 else ""
+    return f"{sentence[:1].upper()}{sentence[1:]} (a run of its own{beside}: {again})"
 
 
 def limits(setup: Setup) -> Table | None:
@@ -121,7 +132,7 @@ def limits(setup: Setup) -> Table | None:
     shown = [contender for contender in setup.contenders if contender.is_tcp]
     idle = {contender.key: quantity.percent(idle_of(setup, contender)) for contender in shown}
     if not setup.together:
-        heads.append(("Bottleneck idle", f"Time in which {setup.queue_name} had nothing to send"))
+        heads.append(("Bottleneck idle", f"Time in which {setup.queue_names} had nothing to send"))
     body = []
     for contender in shown:
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
@@ -138,8 +149,10 @@ def limits(setup: Setup) -> Table | None:
     if not body:
         return None
     caption = ""
-    if setup.together and shown and idle[shown[0].key] != MISSING:
-        caption = f"Idle time of {setup.queue_name}: {idle[shown[0].key]} of the run."
+    links = {setup.queue_name(contender): idle[contender.key] for contender in shown}
+    times = [f"{name}: {time}" for name, time in links.items() if time != MISSING]
+    if setup.together and times:
+        caption = f"Idle time of {', of '.join(times)} of the run."
     algorithms = [contender.cc for contender in shown if seconds_of(contender, "limited_s")]
     deciding = frozenset({heads[0][0], "Limited by", "Timeouts"})
     return Table(heads, body, caption, algorithms, deciding)

@@ -33,7 +33,6 @@ from dragstrip.report.load import Bundle, load
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.results.standings import path as paths
 from dragstrip.results.standings import quantity, span, verdict
-from dragstrip.results.standings.quantity import RATES
 from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
 from dragstrip.results.standings.stats import rows_of
 
@@ -115,7 +114,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
         verdicts=verdict.verdicts(setup, rows),
         reasons=why.reasons(setup),
         limits=why.limits(setup),
-        capacity=bool(timeline.capacity(setup, RATES[0])),
+        capacity=timeline.varies(setup),
         reach=verdict.reach(setup),
         idle=_idle(setup) + verified.idle(setup),
         path_wide=Markup(wide),  # noqa: S704 - our own SVG
@@ -132,12 +131,20 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
     )
 
 
+IDLE_MAX = 6
+"""Contenders whose idle round trips are named where they differ, at most."""
+
+
 def _idle(setup: Setup) -> str:
     """Return a sentence on the idle path's round-trip time, or nothing if there is no path."""
-    _, words = paths.idle(setup.path)
-    kind, _, time = words.partition(" ")
+    _, words = timeline.common_idle(setup)
     if not setup.path.links:
         return ""
+    if not words:
+        each = [f"{c.title} {paths.idle(setup.way(c))[1]}" for c in setup.contenders[:IDLE_MAX]]
+        more = ", and more" if len(setup.contenders) > IDLE_MAX else ""
+        return f"The idle paths differ: {', '.join(each)}{more}."
+    kind, _, time = words.partition(" ")
     return f"A ping over the idle path takes {time}." if kind == "idle" else f"Delays add up to {time}."
 
 

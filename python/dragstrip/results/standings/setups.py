@@ -16,7 +16,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
@@ -197,19 +197,63 @@ class Setup:
         ways = self.runs[0].known.ways
         return ways[0] if ways else PathFacts([], [])
 
-    @property
-    def queue_link(self) -> str | None:
-        """The name of the link at whose queue the flows meet, or None."""
-        link = self.path.bottleneck or (self.path.forward[0] if self.path.forward else None)
+    def way(self, contender: Contender) -> PathFacts:
+        """Return the path of a contender's first flow, whose bottleneck is where its flows queue.
+
+        The recordings say where (in most runs, if they differ); without that, the slowest link is meant.
+        """
+        if contender.key not in self._ways:
+            self._ways[contender.key] = self._way(contender)
+        return self._ways[contender.key]
+
+    @cached_property
+    def _ways(self) -> dict[str, PathFacts]:
+        return {}
+
+    def _way(self, contender: Contender) -> PathFacts:
+        bout = contender.bouts[0]
+        labels = [flow["label"] for flow in bout.run.scenario.get("flows") or []]
+        first = str(bout.results[0].get("label")) if bout.results else ""
+        ways = bout.run.known.ways
+        way = ways[labels.index(first)] if first in labels and len(ways) == len(labels) else self.path
+        rows = (row for each in contender.bouts for row in each.results)
+        named = Counter(str(row["bottleneck"]) for row in rows if row.get("bottleneck"))
+        links = {str(link["name"]): link for link in bout.run.known.scenario.get("links") or []}
+        link = next((links[name] for name, _ in named.most_common() if name in links), None)
+        if link is None or (way.bottleneck is not None and link["name"] == way.bottleneck["name"]):
+            return way
+        bps = link["facts"]["rate_bps"]
+        bdp = None if bps is None else int(bps * way.rtt_ns / 8e9)
+        return replace(way, bottleneck=link, rate_bps=bps, bdp_bytes=bdp)
+
+    def queue_link(self, contender: Contender) -> str | None:
+        """Return the name of the link where a contender's flows queue, or None."""
+        way = self.way(contender)
+        link = way.bottleneck or (way.forward[0] if way.forward else None)
         return str(link["name"]) if link else None
 
-    @property
-    def queue_name(self) -> str:
-        """What readers call that link: the bottleneck or, where none is known, its ends."""
-        if self.path.bottleneck or not self.path.forward:
+    @cached_property
+    def several(self) -> bool:
+        """Whether flows queue at several links, or at another than the slowest: links then need names."""
+        slowest = self.path.bottleneck and self.path.bottleneck["name"]
+        links = [self.way(contender).bottleneck for contender in self.contenders]
+        return any(link is not None and link["name"] != slowest for link in links)
+
+    def queue_name(self, contender: Contender) -> str:
+        """Return what readers call that link: the bottleneck, its name, or, where none is known, its ends."""
+        way = self.way(contender)
+        if self.several and way.bottleneck is not None:
+            return str(way.bottleneck["name"])
+        if way.bottleneck or not way.forward:
             return "the bottleneck"
-        first = self.path.forward[0]
+        first = way.forward[0]
         return f"{first['from']} → {first['to']}"
+
+    @property
+    def queue_names(self) -> str:
+        """What readers call the links where all contenders queue, each in a run of its own."""
+        names = list(dict.fromkeys(self.queue_name(contender) for contender in self.contenders))
+        return names[0] if len(names) == 1 else "the link where the flow queues"
 
     @cached_property
     def draws(self) -> bool:

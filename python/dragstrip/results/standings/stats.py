@@ -56,6 +56,8 @@ class Row:
     sets."""
     together_s: tuple[float, float] | None = None
     """From when until when all of these live, where share and Jain's index are of that time alone."""
+    max_min: bool = False
+    """Whether Jain's index is of the ratio to the max-min fair rates, which differ between the flows."""
 
 
 def rows_of(setup: Setup) -> list[Row]:
@@ -70,7 +72,8 @@ def _row(setup: Setup, contender: Contender) -> Row:
         return Statistic(middle_of(values), min(values), max(values), tuple(known)) if known else None
 
     def queue(name: str, part: str | None = None) -> Statistic | None:
-        return over(lambda bout: _queue(setup, bout, name, part))
+        link = setup.queue_link(contender)
+        return over(lambda bout: _queue(link, bout, name, part))
 
     return Row(
         contender=contender,
@@ -93,6 +96,7 @@ def _row(setup: Setup, contender: Contender) -> Row:
         ping_p50_ms=over(_ping),
         competitors=_labels(contender.bouts[0]),
         together_s=_together_s(contender.bouts[0]),
+        max_min=bool((competitors(contender.bouts[0]) or {}).get("max_min_bps")),
     )
 
 
@@ -164,9 +168,9 @@ def retransmit_rate(bout: Bout) -> float | None:
     return again / sent if sent and again is not None else None
 
 
-def _queue(setup: Setup, bout: Bout, name: str, part: str | None) -> float | None:
+def _queue(link: str | None, bout: Bout, name: str, part: str | None) -> float | None:
     for queue in bout.run.summary.get("queues") or []:
-        if queue.get("link") == setup.queue_link:
+        if queue.get("link") == link:
             value = queue.get(name)
             return number((value or {}).get(part)) if part else number(value)
     return None
@@ -196,11 +200,12 @@ def count_of(contender: Contender, field: str) -> float | None:
 
 def idle_of(setup: Setup, contender: Contender) -> float | None:
     """Return the share of the flows' time in which their queue was empty, as a median over repeats."""
+    link = setup.queue_link(contender)
 
     def of(bout: Bout) -> float | None:
         flows = bout.run.flows
         stops, starts = ([number(flow.get(name)) for flow in flows] for name in ("stop_s", "start_s"))
-        seconds = _queue(setup, bout, "idle_s", None)
+        seconds = _queue(link, bout, "idle_s", None)
         if seconds is None or not flows or None in stops or None in starts:
             return None
         busy = max(stop for stop in stops if stop is not None) - min(s for s in starts if s is not None)

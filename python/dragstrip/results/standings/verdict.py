@@ -255,6 +255,10 @@ def _fairness(row: Row, brief: bool) -> Markup | None:
     flows = len(row.competitors)
     if brief:
         return Markup("Jain’s index is {:.2f}").format(row.jain.middle)
+    if row.max_min:
+        return Markup(
+            "Jain’s index of the ratio to the max–min fair rates is {:.2f} over {} flows (1 is that share)"
+        ).format(row.jain.middle, flows)
     return Markup(
         "Jain’s index is {:.2f} over {} flows (1 is an equal split, {:.2f} is one taking all)"
     ).format(row.jain.middle, flows, 1 / flows)

@@ -1,0 +1,126 @@
+"""Several bottlenecks: each flow's figures are those of the link where it queues, and repeats are explained together."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragstrip
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
+from dragstrip.report import timeline
+from dragstrip.report.collect import curves_of
+from dragstrip.report.console import show_result
+from dragstrip.report.load import load as load_result
+from dragstrip.results.standings.causes import causes
+from dragstrip.results.standings.setups import Setup, setups_of
+
+from .test_why import page_text
+
+CASES = Path(__file__).parent.parent / "cases" / "two-bottlenecks"
+
+
+def _finding(rule: str, sentence: str, flows: list[str] | None = None, **figures: float) -> dict[str, Any]:
+    return {"rule": rule, "flows": flows or ["a"], "sentence": sentence, "figures": figures}
+
+
+def _run(*findings: dict[str, Any], **goodputs: float) -> dict[str, Any]:
+    flows = [{"label": label, "goodput_bps": bps} for label, bps in goodputs.items()]
+    return {"why": list(findings), "flows": flows}
+
+
+def _queue(ms: str, label: str = "cubic-2") -> dict[str, Any]:
+    return _finding("standing_queue", f"The queue at r1-r2 is rarely empty: {ms} ms of {label}'s is delay")
+
+
+def test_a_cause_leads_only_if_most_repeats_show_it() -> None:
+    other = _finding("pacing", "Pacing limits a for 60.0 % of the time")
+    runs = [_run(other, _queue("10.0")), _run(_queue("20.0")), _run(_queue("30.0"))]
+    first, second = causes(runs)
+    assert (first.rule, first.holds, first.leads) == ("standing_queue", 3, True)
+    assert first.sentence == "The queue at r1-r2 is rarely empty: 20.0 ms of cubic-2's is delay"
+    assert (second.rule, second.extent, second.leads) == ("pacing", "holds in 1 of 3 repeats", False)
+
+
+def test_medians_are_written_in_the_units_of_the_core() -> None:
+    sentences = ["at 900 kbit/s of `4096 16384`, twice", "at 1.20 Mbit/s of `4096 16384`, twice"]
+    (cause,) = causes([_run(_finding("filled", sentence)) for sentence in sentences])
+    assert cause.sentence == "at 1.05 Mbit/s of `4096 16384`, twice"
+
+
+def test_unequal_goodputs_are_those_of_the_table() -> None:
+    def run(most: float, least: float) -> dict[str, Any]:
+        words = f"a gets {most / least:.2f} times the goodput of b ({most:.2f} Mbit/s and {least:.2f} Mbit/s): why"
+        figures = {"most_bps": most * 1e6, "least_bps": least * 1e6}
+        told = [_finding("unfair_share", words, ["a", "b"], **figures)] if most >= 2 * least else []
+        return _run(*told, a=most * 1e6, b=least * 1e6)
+
+    (cause,) = causes([run(9.0, 3.0), run(8.0, 4.0), run(7.0, 6.0)])
+    assert (cause.holds, cause.leads) == (2, True)
+    assert cause.sentence == "a gets 2 times the goodput of b (8 Mbit/s and 4 Mbit/s): why"
+
+
+def _made(name: str, out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], Setup, str, str]:
+    experiment = Experiment.read(CASES / name)
+    document: dict[str, Any] = dragstrip.run(experiment, out)
+    capsys.readouterr()
+    show_result(document, expand(experiment))
+    terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
+    (setup,) = setups_of(load_result(out).runs)
+    return document, setup, terminal, page_text((out / "report.html").read_text())
+
+
+def test_both_flows_queue_at_the_faster_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document, setup, terminal, page = _made("park.toml", tmp_path / "out", capsys)
+    (run,) = document["runs"]
+    assert [flow["bottleneck"] for flow in run["flows"]] == ["r1-r2", "r1-r2"]
+    queues = {queue["link"]: queue for queue in run["queues"]}
+    assert queues["r1-r2"]["dropped"] > 0 == queues["r2-x"]["dropped"]
+    kilobytes = f"{queues['r1-r2']['backlog_bytes']['p50'] / 1e3:.1f}"
+    assert float(kilobytes) > 50
+    assert terminal.count(kilobytes) == 2
+    named = [sentence for finding in run["why"] for sentence in [finding["sentence"]] if "r2-x" in sentence]
+    assert not named
+    assert "At r1-r2 (" in page
+    assert "Idle time of r1-r2" in page
+    texts = [
+        [panel.rule.text for panel in figure.content.panels if panel.rule]
+        for figure in timeline.timelines(setup, curves_of(setup))
+    ]
+    assert all("r1-r2 20 Mbit/s" in text for text in texts)
+    idle = [next(text for text in each if text.startswith("idle")) for each in texts]
+    assert idle[0] != idle[1]
+
+
+def test_what_one_repeat_shows_does_not_lead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document, _, terminal, page = _made("late-bbr.toml", tmp_path / "out", capsys)
+    for run in document["runs"]:
+        dropped = {queue["link"]: queue["dropped"] for queue in run["queues"]}
+        for flow in run["flows"]:
+            if flow["loss_link"]:
+                assert dropped[flow["loss_link"]] > 0
+        assert run["flows"][2]["loss_link"] != "r1-r2"
+    known = causes(document["runs"])
+    for cause in known:
+        if cause.holds < 5:
+            assert f"({cause.extent})" in page
+            bold = [text for text in re.findall(r"<strong>(.*?)</strong>", page) if cause.sentence in text]
+            assert cause.leads or not bold
+    first = known[0]
+    if first.leads:
+        assert f"{first.sentence} ({first.extent})" in terminal
+    unequal = [cause for cause in known if cause.rule == "unfair_share" and not cause.leads]
+    assert all(cause.sentence not in terminal for cause in unequal)
+    assert document["runs"][0]["competing"][0]["max_min_bps"]
+    assert "max–min fair rates" in page
+
+
+def test_a_fixed_window_is_not_called_reduced(tmp_path: Path) -> None:
+    document = dragstrip.run(dragstrip.compare(["fixed"], path="cable", duration="10s"), tmp_path / "out")
+    (run,) = document["runs"]
+    assert run["flows"][0]["reductions"] == 0
+    assert "reduction" not in json.dumps(run["why"])
