@@ -117,6 +117,8 @@ def _middle(matches: Sequence[re.Match[str]]) -> str:
     if len(set(texts)) == 1:
         return texts[0]
     scaled = [float(match[1]) * _FACTORS.get((match[2] or " ")[0], 1.0) for match in matches]
+    if len(texts) % 2:
+        return sorted(zip(scaled, texts, strict=True))[len(texts) // 2][1]
     family = _family(matches[0][2])
     if family in ("bit/s", "B"):
         return _scaled(median(scaled), family)
