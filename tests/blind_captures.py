@@ -1,6 +1,6 @@
 """Blind captures: random paths, one random congestion control each, captured at the sender, truth known.
 
-    python tests/blind_captures.py --half held-back --skip 180 --count 60 --write-docs docs/reference/whatif.md
+    python tests/blind_captures.py --half held-back --skip 180 --count 16 --write-docs docs/reference/whatif.md
 
 A situation is drawn from its number alone: rate, round trip, buffer or discipline, random loss, jitter, a
 second flow from another host, and the algorithm. A hash of the number puts it into one of two halves: rules
