@@ -11,9 +11,11 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from dragstrip.engines.capture import Asked
@@ -21,7 +23,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import readers, writers
-from dragstrip.formats.writers import perfetto
+from dragstrip.formats.writers import iperf3, perfetto, tables
 from dragstrip.io.files import NotWrittenError
 from dragstrip.recording import Recording, read
 
@@ -299,6 +301,27 @@ def test_csv_has_a_file_for_each_table(made: Path, recording: Recording, tmp_pat
     assert [(row["label"], int(row["bytes_received"])) for row in told] == [
         (row["label"], row["bytes_received"]) for row in recording["flows"].to_pylist()
     ]
+
+
+@pytest.mark.parametrize("label", ["=1+1", "+1", "-1", "@sum"])
+def test_a_text_of_csv_is_no_formula(label: str, recording: Recording) -> None:
+    flows = recording["flows"]
+    at = flows.column_names.index("label")
+    named = flows.set_column(at, "label", pa.array([label] * len(flows)))
+    changed = replace(recording, tables={**recording.tables, "flows": named})
+    head, *lines = csv.reader(io.StringIO(tables.write(changed, "run")["run.flows.csv"].decode()))
+    assert {line[head.index("label")] for line in lines} == {f"'{label}"}
+    assert {line[head.index("cc")] for line in lines} == {"cubic", "bbr"}
+
+
+def test_a_label_that_no_file_can_be_named_after_is_named_itself(recording: Recording) -> None:
+    """The error named the folder; a recording from elsewhere may have any label."""
+    flows = recording["flows"]
+    at = flows.column_names.index("label")
+    named = flows.set_column(at, "label", pa.array(["x" * 300] * len(flows)))
+    changed = replace(recording, tables={**recording.tables, "flows": named})
+    with pytest.raises(BadInputError, match=r"flows\.label: got 'xxx"):
+        iperf3.write(changed, "run")
 
 
 def test_nothing_is_overwritten_and_what_is_none_is_refused(made: Path, tmp_path: Path) -> None:

@@ -55,3 +55,12 @@ def test_rows_are_the_points_that_are_drawn() -> None:
         ["reno", "2.5", "1"],
     ]
     assert embed.table(Figure("c", "C", "c", content)).rows
+
+
+@pytest.mark.parametrize("label", ["=1+1", "+1", "-1", "@sum", "\tx"])
+def test_a_text_that_a_spreadsheet_takes_for_a_formula_is_none(label: str) -> None:
+    curve = Curve(np.array([-1.5]), np.array([-0.5]))
+    stroke = Stroke([curve], "#000000", 1, label=label, main=True)
+    lines = TimeLines(Axis("Time (s)", 0, 2, "s"), [Panel(Axis("RTT (ms)", 0, 3, "ms"), [stroke])])
+    _, row = csv.reader(io.StringIO(rows.csv_text(Figure("f", "F", "f", lines)), newline=""))
+    assert row == ["RTT (ms)", f"'{label}", "-1.5", "-0.5"], "numbers stay numbers"

@@ -535,6 +535,15 @@ def printable_json(said: str) -> str:
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
 
 
+FORMULA = re.compile(r"[=+\-@\t\r]")
+"""Beginnings of a cell that a spreadsheet takes for a formula or a command."""
+
+
+def cell(said: str) -> str:
+    """Return a text for a cell of CSV, behind an apostrophe if a spreadsheet would take it for a formula."""
+    return f"'{said}" if FORMULA.match(said) else said
+
+
 def one_line(said: str) -> str:
     """Return a text from outside as part of one line, safe to print and at most `LINE_MAX` characters."""
     line = " ".join(printable(said).split())

@@ -12,6 +12,7 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
+from dragstrip.io.untrusted import cell
 from dragstrip.report.figure import Bars, Content, Distribution, Figure, Pie, Scatter, Shares, TimeLines
 from dragstrip.report.series import Curve
 
@@ -19,12 +20,15 @@ Row: TypeAlias = tuple[str | float, ...]
 
 
 def csv_text(figure: Figure) -> str:
-    """Return the figure as CSV (RFC 4180, but with LF line ends): a line of headings, then the rows."""
+    """Return the figure as CSV (RFC 4180, but with LF line ends): a line of headings, then the rows.
+
+    Texts that a spreadsheet would take for formulas stand behind an apostrophe.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heads(figure.content))
+    writer.writerow(map(cell, heads(figure.content)))
     for row in rows(figure.content):
-        writer.writerow([cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row])
+        writer.writerow([cell(value) if isinstance(value, str) else f"{value:.6g}" for value in row])
     return out.getvalue()
 
 

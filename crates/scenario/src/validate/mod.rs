@@ -87,11 +87,32 @@ fn names(scenario: &Scenario, report: &mut Report) {
     distinct(probes.map(|(i, probe)| (format!("probes[{i}].label"), probe.label.as_str())), report);
 }
 
+/// Characters of a name: files are named after it.
+const NAME_MAX: usize = 100;
+
+/// Characters that nobody sees: those that change the direction of the text around them (UAX #9) or have no width, and
+/// line and paragraph separators.
+const fn unseen(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
 fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Report) {
     let mut seen = BTreeSet::new();
     for (field, name) in names {
-        if name.trim().is_empty() || name.contains(char::is_control) {
+        if name.trim().is_empty() || name.contains(char::is_control) || name.contains(unseen) {
             report.add(field, format!("{name:?}"), "a name that people can read");
+        } else if name.chars().count() > NAME_MAX {
+            let begin: String = name.chars().take(20).collect();
+            let expected = format!("a name of at most {NAME_MAX} characters");
+            report.add(
+                field,
+                format!("{begin:?}... ({} characters)", name.chars().count()),
+                expected,
+            );
         } else if !seen.insert(name) {
             report.add(field, format!("{name:?} again"), "a name that nothing else has");
         }

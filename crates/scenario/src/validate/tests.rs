@@ -73,6 +73,14 @@ fn names_are_distinct_and_not_empty() {
     wrong("links[6].name", |s| s.links.push(fixture::link("r1-r2", "r1", "r2")));
     wrong("flows[1].label", |s| s.flows.push(fixture::flow("reno", "reno")));
     wrong("flows[0].label", |s| s.flows[0].label = " ".to_owned());
+    // Bidirectional controls, characters without width, and a name that no file can have.
+    for name in ["a\u{202e}b", "a\u{200b}b", "\u{feff}a", "a\u{2028}b", "a\u{e0041}b"] {
+        wrong("flows[0].label", |s| s.flows[0].label = name.to_owned());
+    }
+    wrong("flows[0].label", |s| s.flows[0].label = "x".repeat(101));
+    let mut long = fixture::scenario();
+    long.flows[0].label = "ü".repeat(100);
+    assert_eq!(long.validate(), Ok(()));
     wrong("probes[1].label", |s| s.probes.push(s.probes[0].clone()));
 }
 

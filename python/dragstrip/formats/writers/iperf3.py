@@ -11,7 +11,9 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 
+from dragstrip.errors import BadInputError
 from dragstrip.formats.writers.rows import EPOCH_S, Row, about, at_ends, of_flow, tcp_flows, word
+from dragstrip.io.untrusted import one_line
 from dragstrip.recording import Recording
 
 STEP_NS = 1_000_000_000
@@ -19,6 +21,8 @@ STEP_NS = 1_000_000_000
 SOCKET = 5
 """The descriptor of a client's first data socket."""
 UNKNOWN = -1
+FILE_NAME_MAX = 255
+"""Bytes of a file's name, at most (NAME_MAX)."""
 
 
 def write(recording: Recording, stem: str) -> dict[str, bytes]:
@@ -28,7 +32,11 @@ def write(recording: Recording, stem: str) -> dict[str, bytes]:
         document = _document(recording, flow)
         if document is not None:
             text = json.dumps(document, indent="\t", allow_nan=False) + "\n"
-            made[f"{stem}.{word(flow['label'])}.iperf3.json"] = text.encode()
+            name = f"{stem}.{word(flow['label'])}.iperf3.json"
+            if len(name.encode()) > FILE_NAME_MAX:
+                expected = f"a label with which a file's name has at most {FILE_NAME_MAX} bytes"
+                raise BadInputError("flows.label", one_line(flow["label"]), expected, stem)
+            made[name] = text.encode()
     return made
 
 

@@ -5,23 +5,35 @@ from __future__ import annotations
 import io
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 
+from dragstrip.io.untrusted import FORMULA
 from dragstrip.recording import TABLES, Recording
 
 
 def write(recording: Recording, stem: str) -> dict[str, bytes]:
-    """Return the tables as files, each under its name."""
+    """Return the tables as files, each under its name.
+
+    Texts that a spreadsheet would take for formulas stand behind an apostrophe.
+    """
     made = {}
     for name in TABLES:
         table = recording[name]
         if not table.num_rows:
             continue
-        plain = [
-            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-            for column in table.columns
-        ]
+        plain = [_plain(column) for column in table.columns]
         file = io.BytesIO()
         csv.write_csv(pa.table(dict(zip(table.column_names, plain, strict=True))), file)
         made[f"{stem}.{name}.csv"] = file.getvalue()
     return made
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of a table for people."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string())
+    if not pa.types.is_string(column.type):
+        return column
+    formulas = pc.match_substring_regex(column, f"^{FORMULA.pattern}")
+    return pc.if_else(formulas, pc.binary_join_element_wise("'", column, ""), column)

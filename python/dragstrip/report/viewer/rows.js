@@ -32,7 +32,8 @@ const ROWS = {
 
 const cell = (value) => {
   if (typeof value === "number") return String(Number(value.toPrecision(6)));
-  return /[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value; // a formula to a spreadsheet
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
 /** All of it as text. */
