@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from dragstrip.attack.elements import KINDS, Element
 from dragstrip.attack.finds import Find
 from dragstrip.attack.goals import HARM, STALL, STARVATION, UTILISATION, Score, Trial
 from dragstrip.cli import app
+from dragstrip.engines import named
+from dragstrip.errors import Note
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 
@@ -335,6 +338,52 @@ def test_kept_finds_are_checked(finds: tuple[Path, dict[str, Any]], tmp_path: Pa
         (place / "find.toml").write_text(text.replace(value, f"value = {find['figure'] * factor!r}"))
         ended = run("attack", "--check", place, "--json")
         assert (ended.exit_code, json.loads(ended.stdout)["finds"][0]["verdict"]) == (status, verdict)
+
+
+def edited(folder: Path, place: Path, name: str, old: str, new: str) -> Path:
+    """A copy of a folder of finds with a file of it changed."""
+    shutil.copytree(folder, place)
+    text = (place / name).read_text()
+    assert old in text
+    (place / name).write_text(text.replace(old, new))
+    return place
+
+
+def test_a_claim_that_cannot_fail_is_refused(finds: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """A claim of 0 passed whatever the find did, and nobody looked at `attack.json`."""
+    folder, document = finds
+    find = next(find for find in document["finds"] if find["unit"] == "Mbit/s")
+    name, value = f"{find['name']}.toml", f"value = {find['figure']!r}"
+    for number, claim in enumerate((0.0, find["figure"] * 0.9)):
+        place = edited(folder, tmp_path / str(number), name, value, f"value = {claim!r}")
+        ended = run("attack", "--check", place)
+        said = f"claims.victim.value: got {claim}, expected {find['figure']:g}, as attack.json has it"
+        assert said in str(ended.exception)
+    (tmp_path / "0" / "attack.json").unlink()
+    ended = run("attack", "--check", tmp_path / "0")
+    assert "claims.victim.value: got 0.0, expected above 0, for nothing is worse" in str(ended.exception)
+    place = edited(folder, tmp_path / "less", name, value, value)
+    (place / name).unlink()
+    ended = run("attack", "--check", place)
+    assert f"finds: got {find['name']!r}, expected a file {name} beside it" in str(ended.exception)
+    assert kept.verdict("goodput_bps", 0.0, 0.0) == "worst"
+    assert kept.verdict("goodput_bps", 0.0, 1.0) == "better"
+    assert kept.verdict("stall_s_longest", 0.0, 1.0) == "worse"
+
+
+def test_a_find_of_somebody_else_runs_on_the_simulator(
+    finds: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, document = finds
+    name = f"{document['finds'][0]['name']}.toml"
+    first = (folder / name).read_text().splitlines()[0]
+    foreign = f'engine = "vm"\nload = ["mine.bpf.c"]\n{first}'
+    place = edited(folder, tmp_path / "foreign", name, first, foreign)
+    monkeypatch.setattr(type(named("vm")), "run", lambda *_: pytest.fail("on the file's engine"))
+    with pytest.warns(Note, match="asks for engine vm; it runs on the simulator"):
+        ended = run("attack", "--check", place, "--json")
+    assert ended.exit_code == 0, ended.output
+    assert {it["verdict"] for it in json.loads(ended.stdout)["finds"]} == {"same"}
 
 
 def test_a_longer_stall_is_worse() -> None:

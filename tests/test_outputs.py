@@ -170,7 +170,7 @@ def test_a_report_completes_a_run_that_was_killed_while_drawing_it(tmp_path: Pat
     status, err = ended(["report", "out"], tmp_path)
     assert (status, err) == (0, "")
     after = {file.name for file in out.iterdir()}
-    assert after == {"SHA256SUMS", "experiment.json", "report.html", "result.json", "runs"}
+    assert after == {"SHA256SUMS", "counterfactuals", "experiment.json", "report.html", "result.json", "runs"}
 
 
 def test_runs_that_stand_still_are_told_with_what_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:

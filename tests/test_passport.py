@@ -751,6 +751,22 @@ def test_the_store_gives_back_what_was_kept_and_nothing_damaged(tmp_path: Path) 
     assert Store("another build").find(runs._key(planned)) is None
 
 
+def test_two_entries_of_the_store_that_are_exchanged_are_none() -> None:
+    """Each was whole, so that the other run's figures were believed."""
+    store = Store("a build whose entries are exchanged")
+    keys = ["one", "other"]
+    row = Row("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
+    (shown,) = runs.make([row], [Subject("reno")], None, True, store).of(row, Subject("reno"))[:1]
+    for key, digest in zip(keys, ("1" * 64, "2" * 64), strict=True):
+        store.keep(key, Shown(shown.summary, digest))
+    files = [store._file(key) for key in keys]
+    texts = [file.read_text() for file in files]
+    assert store.find("one") == Shown(shown.summary, "1" * 64)
+    for file, text in zip(files, reversed(texts), strict=True):
+        file.write_text(text)
+    assert [store.find(key) for key in keys] == [None, None]
+
+
 def test_interrupted_it_writes_nothing_and_keeps_what_was_done(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "dragstrip", "passport", "cdg", "--only", "beside", "--out", "p"]
     environment = {**os.environ, "DRAGSTRIP_CACHE": str(tmp_path / "cache")}

@@ -40,7 +40,12 @@ def test_a_sweep_is_made_one_run_at_a_time(
 ) -> None:
     file = tmp_path / "two.toml"
     file.write_text(SWEPT)
-    assert main(["sweep", str(file), "--out", str(tmp_path / "map"), "--json", "--no-report"]) == 0
+    assert (
+        main(
+            ["sweep", str(file), "--engine", "netns", "--out", str(tmp_path / "map"), "--json", "--no-report"]
+        )
+        == 0
+    )
     document = json.loads(capsys.readouterr().out)
     assert (document["made"], document["failed"]) == (2, 0)
     rows = pq.read_table(tmp_path / "map" / "dataset").to_pylist()
@@ -64,7 +69,16 @@ def test_a_cluster_is_no_place_for_real_time(
 ) -> None:
     file = tmp_path / "two.toml"
     file.write_text(SWEPT)
-    words = ["sweep", str(file), "--out", str(tmp_path / "map"), "--on", "dask://127.0.0.1:9"]
+    words = [
+        "sweep",
+        str(file),
+        "--engine",
+        "netns",
+        "--out",
+        str(tmp_path / "map"),
+        "--on",
+        "dask://127.0.0.1:9",
+    ]
     assert main(words) == 2
     assert "engine netns is for this machine alone" in capsys.readouterr().err
     assert not (tmp_path / "map").exists()

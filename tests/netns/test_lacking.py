@@ -65,8 +65,17 @@ else:
     "words",
     [
         ["compare", "--engine", "netns", *PATH, "--queue", "fq_codel", "reno"],
-        ["run", "two.toml", "--out", "out"],
-        ["sweep", "alone.toml", "--vary", "path.queue=pfifo limit 100,fq_codel", "--out", "out"],
+        ["run", "two.toml", "--engine", "netns", "--out", "out"],
+        [
+            "sweep",
+            "alone.toml",
+            "--engine",
+            "netns",
+            "--vary",
+            "path.queue=pfifo limit 100,fq_codel",
+            "--out",
+            "out",
+        ],
     ],
     ids=["compare", "run", "sweep"],
 )

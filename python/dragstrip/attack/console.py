@@ -50,11 +50,15 @@ def finds_of(document: Mapping[str, Any], goal: Mapping[str, Any]) -> list[Mappi
     return sorted(mine, key=lambda find: float(find["value"]))
 
 
+VERDICTS = {"worse": "WORSE", "better": "better", "same": "same", "worst": "at 0"}
+"""How a verdict on a kept find is shown."""
+
+
 def checked(document: Mapping[str, Any]) -> str:
     """Return how kept finds fare now, one line each."""
     lines = []
     for find in document["finds"]:
-        verdict = {"worse": "WORSE", "better": "better", "same": "same"}[find["verdict"]]
+        verdict = VERDICTS[find["verdict"]]
         figures = f"{find['recorded']:.4g} {find['unit']} recorded, now "
         figures += "nothing" if find["figure"] is None else f"{find['figure']:.4g}"
         lines.append(f"{verdict:6}  {one_line(find['name']):26}  {figures}")

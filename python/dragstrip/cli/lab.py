@@ -74,7 +74,7 @@ def _first(experiment: str, file: Path) -> dict[str, Any]:
     from dragstrip.experiment.expand import expand
     from dragstrip.experiment.types import rebuilt
 
-    described, _ = catalogue.load(experiment)
+    described, _ = catalogue.load(experiment, "ssh")
     changed = {"engine": "ssh", "engine_options": {"lab": str(file)}}
     scenario: dict[str, Any] = expand(rebuilt(described.content(), changed)[0])[0].scenario
     return scenario

@@ -98,7 +98,7 @@ def run(
     options = words.engine_options(engine_option or [], lab)
 
     def planned(name: str) -> Plan:
-        described, source = catalogue.load(name)
+        described, source = catalogue.load(name, engine, load)
         own = options or described.engine_options
         asked = (
             {**changed, "engine_options": words.with_strict(own, strict)} if options or strict else changed

@@ -61,7 +61,7 @@ def plans(chosen: Chosen) -> list[Plan]:
     made = []
     for name in chosen.experiments:
         for one in catalogue.members(name) or [name]:
-            experiment, source = catalogue.load(one)
+            experiment, source = catalogue.load(one, chosen.pair, chosen.load or None)
             planned = plan(_changed(experiment, chosen), source)
             runs = [
                 run

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dragstrip.errors import BadInputError, nearest
+from dragstrip.experiment import outside
 from dragstrip.experiment.types import Experiment
 from dragstrip.io.untrusted import parsed_toml
 
@@ -88,7 +90,13 @@ def locate(name: str) -> Path:
     raise BadInputError("EXPERIMENT", name, expected, "command line")
 
 
-def load(name: str) -> tuple[Experiment, str]:
-    """An experiment and the file it came from."""
+def load(
+    name: str, engine: str | None = None, programs: Sequence[str] | None = None
+) -> tuple[Experiment, str]:
+    """An experiment and the file it came from.
+
+    `engine` and `programs` (`--load`) are those of the command line, which has the say (`outside.bound`).
+    """
     file = locate(name)
-    return Experiment.read(file), str(file)
+    read = Experiment.read(file, lambda content: outside.bound(content, str(file), engine, programs))
+    return read, str(file)

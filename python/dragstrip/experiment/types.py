@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Self, TypeAlias
@@ -63,9 +63,16 @@ class Experiment(ExperimentFields):
         return engines.options_of(engine, {**self.engine_options, "load": self.load})
 
     @classmethod
-    def read(cls, file: FilePath) -> Experiment:
-        """The experiment in a TOML file. Raises `BadInputError`, which names file, line and field."""
-        content = parsed_toml(file)
+    def read(
+        cls,
+        file: FilePath,
+        bound: Callable[[dict[str, Any]], dict[str, Any]] = lambda content: content,
+    ) -> Experiment:
+        """The experiment in a TOML file. Raises `BadInputError`, which names file, line and field.
+
+        `bound` takes out of the file's content what its file may not decide.
+        """
+        content = bound(parsed_toml(file))
         content.setdefault("name", printable(f"{file.resolve().parent.name}/{file.stem}"))
         _beside(content, file.parent)
         try:

@@ -11,4 +11,13 @@ def cache() -> Path:
     own = os.environ.get("DRAGSTRIP_CACHE")
     if own:
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragstrip"
+    return (base_folder("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragstrip"
+
+
+def base_folder(variable: str) -> Path | None:
+    """Return the folder that a variable of the XDG Base Directory Specification names, or None.
+
+    A relative path is ignored, as the specification has it.
+    """
+    folder = Path(os.environ.get(variable) or "")
+    return folder if folder.is_absolute() else None

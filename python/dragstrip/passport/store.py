@@ -61,12 +61,12 @@ class Store:
         except BadInputError:
             return None
         made = Shown(entry["summary"], entry["sha256"])
-        return made if entry["check"] == _check(made) else None
+        return made if entry["check"] == _check(file.stem, made) else None
 
     def keep(self, simulated: str, made: Shown) -> None:
         """Keep what a run showed; a cache that cannot be written keeps nothing."""
-        entry = {"sha256": made.sha256, "summary": made.summary, "check": _check(made)}
         file = self._file(simulated)
+        entry = {"sha256": made.sha256, "summary": made.summary, "check": _check(file.stem, made)}
         with contextlib.suppress(NotWrittenError):
             make_folder(file.parent)
             write_text(file, json.dumps(entry, allow_nan=False) + "\n")
@@ -90,5 +90,7 @@ def _shipped(build: str) -> Mapping[str, Shown]:
 _RUNS = Plain("an object", lambda it: isinstance(it, dict))
 
 
-def _check(made: Shown) -> str:
-    return hashlib.sha256(json.dumps([made.sha256, made.summary], sort_keys=True).encode()).hexdigest()
+def _check(key: str, made: Shown) -> str:
+    """Return a hash of an entry and of its key, so that an entry in another's place counts as damaged."""
+    text = json.dumps([key, made.sha256, made.summary], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

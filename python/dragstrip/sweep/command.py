@@ -72,7 +72,7 @@ def describe(name: str, **options: Any) -> Sweep:
     """
     from dragstrip.experiment import catalogue
 
-    experiment, source = catalogue.load(name)
+    experiment, source = catalogue.load(name, options.get("engine"))
     return plan.describe(experiment, source, **options)
 
 

@@ -23,6 +23,7 @@ from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.media import as_they_are, measured, real
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import DragstripError
+from dragstrip.io.cache import base_folder
 from dragstrip.io.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
 from dragstrip.recording import Recording
 
@@ -166,8 +167,8 @@ def _lab(lab: Lab, scenario: Json | None) -> Json:
 
 def _control() -> Path:
     """A private folder for ssh's sockets, whose paths may have about 100 bytes."""
-    own = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(own) / "dragstrip-ssh" if own else Path(f"/tmp/dragstrip-ssh-{os.geteuid()}")  # noqa: S108 - checked
+    own = base_folder("XDG_RUNTIME_DIR")
+    folder = own / "dragstrip-ssh" if own else Path(f"/tmp/dragstrip-ssh-{os.geteuid()}")  # noqa: S108 - checked
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
