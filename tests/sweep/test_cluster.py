@@ -178,6 +178,29 @@ def test_no_scheduler_is_told(sweep: Command) -> None:
     assert "dask://HOST:PORT" in sweep(*WORDS, "--on", "spark://a:1", "--out", "out", status=2).stderr
 
 
+def test_a_scheduler_that_dies_is_one_line_with_how_to_go_on(
+    cluster: Cluster, experiment: Path, tmp_path: Path
+) -> None:
+    address = cluster(["--no-nanny"])
+    words = [str(experiment), *WORDS, "--repeat", "500", "--no-report", "--on", address, "--out", "out"]
+    process = subprocess.Popen(
+        words_of(*words), cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 120
+    while not list((tmp_path / "out" / "store").glob("*.parquet")):
+        assert time.monotonic() < until
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    cluster.started[0].kill()  # type: ignore[attr-defined]
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "distributed." not in err
+    assert "Traceback" not in err
+    last = err.splitlines()[-1]
+    assert last.startswith(f"error: --on {address}: the scheduler ")
+    assert f". To resume: dragstrip sweep {experiment} --vary path.rate" in last
+
+
 def test_what_cannot_be_made_on_a_cluster_is_recorded(
     cluster: Cluster, sweep: Command, tmp_path: Path
 ) -> None:

@@ -40,6 +40,10 @@ class Event:
     output: str = ""
 
 
+class LostPlaceError(DragstripError):
+    """The place where runs are made is gone; finished runs are kept."""
+
+
 class Place(Protocol):
     """Where runs are made."""
 

@@ -13,6 +13,7 @@ How to protect the ports: docs/how-to/sweeps.md.
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import select
 import socket
@@ -24,7 +25,7 @@ from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io.untrusted import MIB, expect_file, one_line, printable
 from dragstrip.pool.answer import checked, host_of, parsed, refused
-from dragstrip.pool.local import Event, death, too_long
+from dragstrip.pool.local import Event, LostPlaceError, death, too_long
 from dragstrip.pool.process import START_S, Limits, Process
 from dragstrip.pool.work import FAILED, OUTPUT_CHARACTERS, TIME_LIMIT, Answer, Order
 from dragstrip.sweep.build import version as build_version
@@ -101,7 +102,10 @@ class Cluster:
         """Return the free places: a few runs per thread, none while there is no worker."""
         if time.monotonic() - self.counted > CENSUS_S:
             self._reachable()
-            self.threads = sum(self.client.ncores().values())
+            try:
+                self.threads = sum(self.client.ncores().values())
+            except (OSError, TimeoutError):
+                raise self._gone() from None
             self.counted = time.monotonic()
         return AHEAD * self.threads - len(self.flying)
 
@@ -194,7 +198,8 @@ class Cluster:
 
     def _failure(self, future: Any) -> Answer:
         if future.status != "error":
-            raise DragstripError(f"--on {self.address}: the scheduler dropped a run ({future.status})")
+            self._reachable()
+            raise LostPlaceError(f"--on {self.address}: the scheduler dropped a run ({future.status})")
         try:
             error = future.exception(timeout=FETCH_S)
         except Exception as other:  # noqa: BLE001 - what cannot be unpacked here
@@ -242,7 +247,10 @@ class Cluster:
 
     def _reachable(self) -> None:
         if self.client.status != "running":
-            raise DragstripError(f"--on {self.address}: the scheduler is gone; finished runs are kept")
+            raise self._gone()
+
+    def _gone(self) -> LostPlaceError:
+        return LostPlaceError(f"--on {self.address}: the scheduler is gone; no finished run is lost")
 
     def _versions(self, engine: str) -> dict[str, str]:
         """Return each worker's version."""
@@ -284,6 +292,10 @@ def _distributed() -> Any:
         ) from None
     import distributed.scheduler
 
+    # Its client tells of a lost scheduler in lines of its own; we tell in ours.
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return distributed
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.engines import named
+from dragstrip.errors import DragstripError
 from dragstrip.io import files
-from dragstrip.pool.local import Place
+from dragstrip.pool.local import LostPlaceError, Place
 from dragstrip.pool.work import OK
 from dragstrip.recording import core_build
 from dragstrip.sweep import dataset
@@ -38,9 +39,11 @@ def make(
             for note in core_build.notes():
                 progress.note(note)
             named(sweep.engine).prepare(sweep.options, progress.note)
-            Coordinator(sweep, index, store, place, progress, recordings, options.capture).work(
-                numbers, tally
-            )
+            coordinator = Coordinator(sweep, index, store, place, progress, recordings, options.capture)
+            try:
+                coordinator.work(numbers, tally)
+            except LostPlaceError as error:
+                raise DragstripError(f"{error}. To resume: {options.command}") from error
         store.compact()
         if tally.interrupted:
             return _summary(sweep, out, tally, None, options)

@@ -35,5 +35,4 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = column.cast(pa.string())
     if not pa.types.is_string(column.type):
         return column
-    formulas = pc.match_substring_regex(column, f"^{FORMULA.pattern}")
-    return pc.if_else(formulas, pc.binary_join_element_wise("'", column, ""), column)
+    return pc.replace_substring_regex(column, pattern=f"^({FORMULA.pattern})", replacement=r"'\1")
