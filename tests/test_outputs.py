@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -147,6 +148,35 @@ def test_how_far_long_runs_have_come_is_told_without_exponents() -> None:
     lines.messages.close()
     lines.advanced(0, 1_440_000_000_000)
     assert lines._running() == "[0/1] 1\u2009440 of 6\u2009480 simulated seconds ..."
+
+
+def limited() -> None:
+    """4 GiB of address space, as clusters set it."""
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+
+def test_pictures_that_cannot_be_drawn_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    """The picture library aborted the process in native code, behind the runs."""
+    status, err = ended([*RUN, "--figures", "svg,csv"], tmp_path, preexec_fn=limited)
+    assert status == 2
+    assert err == (
+        "error: command line: --figures: got 'svg', expected csv alone, or more address space: the library that draws "
+        "pictures does not start within `ulimit -v 4194304`\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+    status, err = ended([*RUN, "--figures", "csv"], tmp_path, preexec_fn=limited)
+    assert status == 0, err
+
+
+def roomy() -> None:
+    """A limit in which the library starts."""
+    resource.setrlimit(resource.RLIMIT_AS, (64 << 40, 64 << 40))
+
+
+def test_pictures_are_drawn_under_a_limit_that_has_room(tmp_path: Path) -> None:
+    status, err = ended([*RUN, "--figures", "svg"], tmp_path, preexec_fn=roomy)
+    assert status == 0, err
+    assert (tmp_path / "out" / "figures" / "rtt.svg").exists()
 
 
 KILLED = (

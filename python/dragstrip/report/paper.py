@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import resource
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,14 +38,34 @@ NO_FIGURES = Paper()
 
 
 def paper(endings: Sequence[str], width: str | None = None) -> Paper:
-    """Return the requested formats, each once; raises `BadInputError` for what cannot be made."""
+    """Return the requested formats, each once; raises `BadInputError` for what cannot be made.
+
+    That includes pictures under a limit of address space (`ulimit -v`) in which their library cannot start.
+    """
     for ending in endings:
         if ending not in ENDINGS:
             raise BadInputError("--figures", ending, f"one or several of {','.join(ENDINGS)}", "command line")
     asked = Paper(tuple(dict.fromkeys(endings)), None if width is None else _points(width))
     if width is not None and not asked.pictures:
         raise BadInputError("--width", None, "needs --figures with svg, png or pdf", "command line")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if asked.pictures and limit != resource.RLIM_INFINITY and not _draws():
+        expected = (
+            "csv alone, or more address space: the library that draws pictures does not start within "
+            f"`ulimit -v {limit >> 10}`"
+        )
+        raise BadInputError("--figures", ",".join(asked.pictures), expected, "command line")
     return asked
+
+
+def _draws() -> bool:
+    """Return whether the library of pictures starts under this process's limits, tried in another process.
+
+    It reserves far more address space than it uses, and ends its process where it gets none.
+    """
+    drawing = "import vl_convert; vl_convert.vegalite_to_svg({'mark': 'point'})"
+    tried = [sys.executable, "-P", "-c", drawing]
+    return subprocess.run(tried, capture_output=True, check=False).returncode == 0  # noqa: S603 - our interpreter
 
 
 def _points(width: str) -> float:
