@@ -15,8 +15,8 @@ from dragstrip.diagnosis.finding import (
     Finding,
     facts_of,
 )
-from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
 from dragstrip.diagnosis.loss_causes import AQM_MIN_MS, LOSS_SHARE, LOSSES_MIN, Fit, Losses, fits, losses_of
+from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
 from dragstrip.diagnosis.observations import SIMULATION, Fact, Flow, Inferred
 
 ALONE = 0.95
@@ -115,7 +115,7 @@ def _policer(evidence: Evidence, it: Losses) -> Finding:
         "policer",
         f"A policer drops what exceeds {rate}{burst} instead of letting it wait: {{lost}} segments "
         f"({{retransmitted_share}}) were retransmitted, lost as its token bucket emptied{tail}",
-        "certain",
+        "certain" if it.high_ms is None or it.high_ms <= AQM_MIN_MS else "likely",
         figures | lost,
         _known(evidence, it.flow, OF_LOSSES),
         "loss",
