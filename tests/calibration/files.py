@@ -232,7 +232,10 @@ def addresses(recording: Recording) -> dict[str, str]:
 
 
 def _measured(it: Situation, recording: Recording) -> list[Json]:
-    return list(recording["flows"].to_pylist()[: it.flows])
+    """Return the measured flows, with the hosts that send and receive the data."""
+    rows = recording["flows"].to_pylist()[: it.flows]
+    turned = [{**row, "sender": row["receiver"], "receiver": row["sender"]} for row in rows]
+    return turned if it.answers else rows
 
 
 def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
@@ -244,6 +247,8 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
     merged["intervals"] = merged["intervals"][:rows]
     for number, document in enumerate(written):
         socket = 5 + 2 * number
+        if it.answers:
+            _turn(document["start"]["connected"][0])
         peer = document["start"]["connected"][0]
         peer |= {
             "socket": socket,
@@ -333,15 +338,19 @@ def _no_rtt(it: Situation, recording: Recording, _: Path, how: str, dice: random
     return {"load.json": _json(without(document))}
 
 
+def _turn(peer: Json) -> None:
+    """Exchange the local and the remote end."""
+    for one, other in (("local_host", "remote_host"), ("local_port", "remote_port")):
+        peer[one], peer[other] = peer[other], peer[one]
+
+
 def _reverse(it: Situation, recording: Recording, _: Path, how: str, dice: random.Random) -> dict[str, bytes]:
     """Return what the receiving client writes: bytes alone, and at the end what the sender counted."""
     document = _iperf3_document(it, recording, "whole")
     document["start"]["test_start"]["reverse"] = 1
     for number, row in enumerate(_measured(it, recording)):
         peer = document["start"]["connected"][number]
-        names = ("local_host", "remote_host"), ("local_port", "remote_port")
-        for one, other in names:
-            peer[one], peer[other] = peer[other], peer[one]
+        _turn(peer)
         arrived = of_flow(recording, "received", row["flow"])
         steps = len(document["intervals"])
         sums = [0] * (steps + 1)
@@ -515,8 +524,9 @@ def _flent(it: Situation, recording: Recording, _: Path, how: str, dice: random.
     document = json.loads(gzip.decompress(content))
     known = addresses(recording)
     names = document["metadata"]
-    names["HOST"], names["LOCAL_HOST"] = known[names["HOST"]], known[names["LOCAL_HOST"]]
-    names["HOSTS"] = [known[host] for host in names["HOSTS"]]
+    flow = _measured(it, recording)[0]
+    names["HOST"], names["LOCAL_HOST"] = known[flow["receiver"]], known[flow["sender"]]
+    names["HOSTS"] = [names["HOST"]]
     if how == "cut":
         _trim(document, 0, EPOCH_S + IDLE_S + _seconds(it) / 2)
     if how == "late":

@@ -95,6 +95,8 @@ class Situation:
     """Flows of the measurement; others are cross traffic."""
     hot: str = "r-d"
     """The link where packets wait or are lost."""
+    answers: bool = False
+    """Whether the flow's receiver, which answers requests, has the data."""
     races: Json = field(default_factory=dict)
     """Options of the command line."""
     iperf3_target_bps: int = 0
@@ -205,6 +207,7 @@ def _situation(seed: int, cause: str, plan: _Plan, made: Json) -> Situation:
         router=made.get("router") or Router("r-d", plan.path.get("queue", ""), None),
         flows=plan.flows,
         hot=made.get("hot", "r-d"),
+        answers="reverse" in plan.each,
         races=made["race"],
         iperf3_target_bps=made.get("target_bps", 0),
         held_back=is_held_back(seed),
@@ -447,6 +450,7 @@ def _answers(plan: _Plan, answer: int, think_ms: float) -> None:
         "response": f"{answer}b",
         "think": f"{think_ms:.0f}ms",
     }
+    plan.each |= {"reverse": True, "sender": "d", "receiver": "s1"}
 
 
 def _receiver_closed(plan: _Plan) -> Json:
@@ -454,7 +458,7 @@ def _receiver_closed(plan: _Plan) -> Json:
     plan.rtt = plan.dice.log(5, 150)
     plan.flows = 1
     plan.algorithm = plan.dice.one("cubic", "reno", "bbr")
-    router = _dumbbell(plan, plan.dice.one("fq_codel", _one_bdp(plan)))
+    router = _dumbbell(plan, plan.dice.one("pfifo limit 1000", "pfifo limit 1000", "fq_codel"))
     _answers(
         plan, round(plan.rate / 8 * plan.dice.between(0.3, 1.0)), plan.dice.between(900, 3000) + 3 * plan.rtt
     )
