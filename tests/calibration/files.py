@@ -175,11 +175,12 @@ _SHOWS: Mapping[str, Callable[[Situation, Truth, set[str], str], bool]] = {
         _shaped(it, kinds) and (bool(it.races) or (_delay(it, kinds, how) and _flow(kinds)))
     ),
     "shaper_below_line": lambda it, truth, kinds, how: _shaped(it, kinds),
-    "receive_window": lambda it, truth, kinds, how: bool(kinds & {SENDER, SS}),
+    # Without the handshake the window's scale is unknown.
+    "receive_window": lambda it, truth, kinds, how: SS in kinds or (SENDER in kinds and how != "late"),
     "send_buffer": lambda it, truth, kinds, how: bool(kinds & {SENDER, SS}),
     "small_queue_limit": lambda it, truth, kinds, how: SS in kinds,
     "application": lambda it, truth, kinds, how: (
-        bool(kinds & {SENDER, SS}) or (IPERF3 in kinds and it.iperf3_target_bps > 0)
+        bool(kinds & {SENDER, SS}) or (IPERF3 in kinds and it.paced)
     ),
     "receiver_closed": lambda it, truth, kinds, how: bool(kinds & {SENDER, RECEIVER}) and how == "whole",
     "no_answer": lambda it, truth, kinds, how: bool(kinds & {SENDER, IPERF3}),
@@ -255,7 +256,6 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
             "local_host": known[peer["local_host"]],
             "remote_host": known[peer["remote_host"]],
         }
-        peer["remote_port"] = 5201
         for at in range(rows):
             (stream,) = document["intervals"][at]["streams"][:1]
             stream["socket"] = socket
@@ -274,7 +274,7 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
             for key in ("bytes", "bits_per_second", "retransmits"):
                 if key in merged["end"][name]:
                     merged["end"][name][key] += document["end"][name][key]
-    merged["start"]["test_start"] |= {"num_streams": len(written), "target_bitrate": it.iperf3_target_bps}
+    merged["start"]["test_start"] |= {"num_streams": len(written), "target_bitrate": _target_bps(it, recording)}
     merged["start"]["connecting_to"] = {
         "host": written[0]["start"]["connected"][0]["remote_host"],
         "port": 5201,
@@ -289,6 +289,12 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
             for stream in interval["streams"]:
                 stream["omitted"] = True
     return merged
+
+
+def _target_bps(it: Situation, recording: Recording) -> int:
+    """Return what `-b` was told, which is what a stream reached: three digits of it, or 0 for no limit."""
+    rate = _measured(it, recording)[0]["bytes_received"] * 8 / _seconds(it)
+    return round(float(f"{rate:.3g}")) if it.paced else 0
 
 
 NO_SERVER: Json = {

@@ -63,7 +63,8 @@ LOSS_BASED = (
 )
 OTHERS = ("bbr", "bbr3", "vegas", "cdg", "yeah", "nv", "hybla", "veno")
 AQMS = ("fq_codel", "codel", "pie", "cake", "fq_pie")
-HUGE = "4096 67108864 67108864"
+WMEM, RMEM = "4096 16384 67108864", "4096 131072 67108864"
+"""Linux's own first sizes, which the kernel tunes up to a size that limits no path here."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class Situation:
     """Whether the flow's receiver, which answers requests, has the data."""
     races: Json = field(default_factory=dict)
     """Options of the command line."""
-    iperf3_target_bps: int = 0
+    paced: bool = False
+    """Whether the application is an iperf3 that was told a bit rate (`-b`)."""
     held_back: bool = False
 
 
@@ -193,7 +195,7 @@ def _situation(seed: int, cause: str, plan: _Plan, made: Json) -> Situation:
         **({"path": plan.path} if plan.path else {}),
         **plan.graph,
     }
-    hosts = {"*": {"sysctl": {"net.ipv4.tcp_rmem": HUGE, "net.ipv4.tcp_wmem": HUGE}}} | plan.hosts
+    hosts = {"*": {"sysctl": {"net.ipv4.tcp_rmem": RMEM, "net.ipv4.tcp_wmem": WMEM}}} | plan.hosts
     content["hosts"] = hosts
     if plan.changes:
         content["changes"] = plan.changes
@@ -209,7 +211,7 @@ def _situation(seed: int, cause: str, plan: _Plan, made: Json) -> Situation:
         hot=made.get("hot", "r-d"),
         answers="reverse" in plan.each,
         races=made["race"],
-        iperf3_target_bps=made.get("target_bps", 0),
+        paced=made.get("paced", False),
         held_back=is_held_back(seed),
     )
 
@@ -395,7 +397,7 @@ def _receive_window(plan: _Plan) -> Json:
     window = _window(plan)
     size = max(16_384, round(window * 2))
     router = _dumbbell(plan, plan.dice.one("fq_codel", _one_bdp(plan), "pfifo limit 1000"), **_jitter(plan))
-    plan.hosts["d"] = {"sysctl": {"net.ipv4.tcp_rmem": f"4096 {size} {size}", "net.ipv4.tcp_wmem": HUGE}}
+    plan.hosts["d"] = {"sysctl": {"net.ipv4.tcp_rmem": f"4096 {size} {size}", "net.ipv4.tcp_wmem": WMEM}}
     return {"router": router}
 
 
@@ -403,7 +405,7 @@ def _send_buffer(plan: _Plan) -> Json:
     window = _window(plan)
     size = max(16_384, round(window * 2))
     router = _dumbbell(plan, plan.dice.one("fq_codel", _one_bdp(plan), "pfifo limit 1000"), **_jitter(plan))
-    plan.hosts["s1"] = {"sysctl": {"net.ipv4.tcp_wmem": f"4096 {size} {size}", "net.ipv4.tcp_rmem": HUGE}}
+    plan.hosts["s1"] = {"sysctl": {"net.ipv4.tcp_wmem": f"4096 {size} {size}", "net.ipv4.tcp_rmem": RMEM}}
     return {"router": router}
 
 
@@ -438,8 +440,7 @@ def _application(plan: _Plan) -> Json:
     answer = max(20_000, round(min(400_000, plan.bdp * plan.dice.between(0.2, 1.0))))
     think = plan.dice.between(30, 400)
     _answers(plan, answer, think)
-    period = (think + plan.rtt + answer * 8e3 / plan.rate) / 1e3
-    return {"router": router, "target_bps": round(answer * 8 / period) if plan.dice.chance(0.5) else 0}
+    return {"router": router, "paced": plan.dice.chance(0.5)}
 
 
 def _answers(plan: _Plan, answer: int, think_ms: float) -> None:
