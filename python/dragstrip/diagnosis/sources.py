@@ -175,17 +175,27 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     rtts = per_flow.grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
     largest = max((flow["bytes"] for flow in document["flows"]), default=0)
     between = {row["flow"]: _between(row) for row in reversed(document["between"])}
+    nearest = _nearest(files, [inspected[0] for inspected in each])
     flows = []
-    for flow in document["flows"]:
-        if flow["bytes"] < SMALL_SHARE * largest and not flow.get("closed_s"):
+    for joint in document["flows"]:
+        if joint["bytes"] < SMALL_SHARE * largest and not joint.get("closed_s"):
             continue
-        key = (files[flow["file"]], flow["label"])
+        key, flow = nearest.get(joint["label"], (files[joint["file"]], joint))
+        recorded = key == files[joint["file"]]
+        number = joint["flow"]
         flows.append(
             replace(
-                _captured(flow, str(key[0]), samples.get(flow["flow"], {}), rtts.get(flow["flow"], {})),
-                between=between.get(flow["flow"]),
-                inferred=inferred.get(key),
-                lost=lost.get(key) if flow["place"] == "sender" and key not in behind else None,
+                _captured(
+                    flow,
+                    str(key),
+                    samples.get(number, {}) if recorded else {},
+                    rtts.get(number, {}) if recorded else {},
+                ),
+                between=between.get(number),
+                inferred=inferred.get((key, flow["label"])),
+                lost=lost.get((key, flow["label"]))
+                if flow["place"] == "sender" and (key, flow["label"]) not in behind
+                else None,
             )
         )
     notes = list(document["notes"])
@@ -218,6 +228,19 @@ def _lost_segments(flow: series.Flow, path: PathEstimate) -> LostSegments:
         flight_rank=float(ranks.mean()) if len(ranks) else 1.0,
         sent_at_s=flow.sent.time_s,
     )
+
+
+def _nearest(
+    files: Sequence[Path], documents: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Path, Mapping[str, Any]]]:
+    """Return each flow as the capture nearest to its sender shows it: there round trips are longest."""
+    made: dict[str, tuple[Path, Mapping[str, Any]]] = {}
+    for file, document in zip(files, documents, strict=True):
+        for flow in document["flows"]:
+            known = made.get(flow["label"])
+            if known is None or (flow["rtt_ms"]["p50"] or 0.0) > (known[1]["rtt_ms"]["p50"] or 0.0):
+                made[flow["label"]] = (file, flow)
+    return made
 
 
 def _is_spread(flow: series.Flow) -> bool:
