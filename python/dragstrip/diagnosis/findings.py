@@ -33,6 +33,8 @@ FIFO_MS = 30.0
 ALIKE_MS, ALIKE = 15.0, 0.3
 """Queueing delay, or its share of the idle RTT if that is more, up to which idle and loaded RTT are alike:
 the target of PIE (RFC 8033)."""
+WHERE_ELSE = ("other_bottleneck", "bufferbloat_up", "ack_path")
+"""Where a queue may be that an AQM does not hold: at another link, or in the other direction."""
 MOST = 0.6
 """Share of the queueing delay (95 %) from which on it is that of one direction."""
 SLOW_SHAPER = 0.75
@@ -280,6 +282,7 @@ def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
         of_queue,
         "delay",
         LISTING,
+        causes=("other_bottleneck",) if _is_forward(evidence) else WHERE_ELSE,
     )
 
 

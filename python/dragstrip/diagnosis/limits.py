@@ -32,8 +32,8 @@ UNUSED = 0.8
 """Bytes in flight over the congestion window below which it does not limit the flow."""
 FLAT = 0.12
 """Deviation of the rate from its mean, as a share, up to which it is flat; blocks of files make steps."""
-TRIPS_FLAT = 1.15
-"""Largest over least RTT up to which no queue builds up."""
+TRIPS_FLAT = 1.2
+"""Long (95 %) over short (5 %) RTT up to which no queue builds up."""
 IDLE = 0.1
 """Share of the time without anything in flight from which on an application has nothing to send: a flow that
 its send buffer limits always has something in flight."""
@@ -68,10 +68,10 @@ OF_WINDOWS = frozenset(
 
 
 def limits(evidence: Evidence) -> Iterator[Finding]:
-    """Yield what limits the largest flow of each pair of hosts, if that is not the network."""
-    largest: dict[frozenset[str], Flow] = {}
+    """Yield what limits the largest flow of each pair of hosts in each file, if that is not the network."""
+    largest: dict[tuple[frozenset[str], str], Flow] = {}
     for flow in sorted(evidence.observed.flows, key=lambda it: (-it.bytes, it.source, it.label)):
-        largest.setdefault(flow.hosts, flow)
+        largest.setdefault((flow.hosts, flow.source), flow)
     most = max((flow.bytes for flow in largest.values()), default=0)
     named: set[tuple[str, ...]] = set()
     for flow in largest.values():
@@ -210,7 +210,8 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     lost = np.nan_to_num(series.retransmitted[first:]).sum()
     if lost or len(trips) < 3 or lengths.min() <= 0 or (flow.cc or "").startswith(PACED):
         return
-    if float(trips.max()) > max(TRIPS_FLAT * float(trips.min()), float(trips.min()) + 1.0):
+    short, long = map(float, np.percentile(trips, (5, 95)))
+    if long > max(TRIPS_FLAT * short, short + 1.0):
         return
     trip = float(np.median(trips))
     flight = _flight(series, first, trip)

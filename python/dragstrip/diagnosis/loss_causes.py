@@ -163,11 +163,8 @@ def _course(
     early = begin_s is None and begins <= room and end_s[last] <= 2 * room + lengths[last]
     settled = int(np.searchsorted(end_s, min(room, end_s[-1] / 2), "right"))
     behind = slice(last + 1 if early else settled + 1, None)
-    if (
-        begin_s is None
-        and len(losses[behind]) >= EVENTS_MIN
-        and losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum())
-    ):
+    enough = losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum())
+    if begin_s is None and len(losses[behind]) >= EVENTS_MIN and enough:
         rest = _course(losses[behind], sent[behind], end_s[behind], trip_s, float(end_s[behind.start - 1]))
     return Course(
         losses=int(total),
@@ -242,7 +239,7 @@ class Losses:
 
 
 def _supposed_ms(flow: Flow, middle: float | None, high: float | None) -> float | None:
-    """Return the queueing delay at losses where only that of the flow is known; None if it varies too much."""
+    """Return the queueing delay at losses where only that of the flow is known; None if it varies."""
     least = max(QUEUE_MS, QUEUE_OF_RTT * (flow.rtt_min_ms or 0.0))
     if middle is not None and middle >= least:
         return middle
