@@ -175,11 +175,12 @@ _SHOWS: Mapping[str, Callable[[Situation, Truth, set[str], str], bool]] = {
         _shaped(it, kinds) and (bool(it.races) or (_delay(it, kinds, how) and _flow(kinds)))
     ),
     "shaper_below_line": lambda it, truth, kinds, how: _shaped(it, kinds),
-    "receive_window": lambda it, truth, kinds, how: bool(kinds & {SENDER, SS}),
+    # Without the handshake the window's scale is unknown.
+    "receive_window": lambda it, truth, kinds, how: SS in kinds or (SENDER in kinds and how != "late"),
     "send_buffer": lambda it, truth, kinds, how: bool(kinds & {SENDER, SS}),
     "small_queue_limit": lambda it, truth, kinds, how: SS in kinds,
     "application": lambda it, truth, kinds, how: (
-        bool(kinds & {SENDER, SS}) or (IPERF3 in kinds and it.iperf3_target_bps > 0)
+        bool(kinds & {SENDER, SS}) or (IPERF3 in kinds and it.paced)
     ),
     "receiver_closed": lambda it, truth, kinds, how: bool(kinds & {SENDER, RECEIVER}) and how == "whole",
     "no_answer": lambda it, truth, kinds, how: bool(kinds & {SENDER, IPERF3}),
@@ -232,7 +233,10 @@ def addresses(recording: Recording) -> dict[str, str]:
 
 
 def _measured(it: Situation, recording: Recording) -> list[Json]:
-    return list(recording["flows"].to_pylist()[: it.flows])
+    """Return the measured flows, with the hosts that send and receive the data."""
+    rows = recording["flows"].to_pylist()[: it.flows]
+    turned = [{**row, "sender": row["receiver"], "receiver": row["sender"]} for row in rows]
+    return turned if it.answers else rows
 
 
 def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
@@ -244,13 +248,14 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
     merged["intervals"] = merged["intervals"][:rows]
     for number, document in enumerate(written):
         socket = 5 + 2 * number
+        if it.answers:
+            _turn(document["start"]["connected"][0])
         peer = document["start"]["connected"][0]
         peer |= {
             "socket": socket,
             "local_host": known[peer["local_host"]],
             "remote_host": known[peer["remote_host"]],
         }
-        peer["remote_port"] = 5201
         for at in range(rows):
             (stream,) = document["intervals"][at]["streams"][:1]
             stream["socket"] = socket
@@ -269,7 +274,7 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
             for key in ("bytes", "bits_per_second", "retransmits"):
                 if key in merged["end"][name]:
                     merged["end"][name][key] += document["end"][name][key]
-    merged["start"]["test_start"] |= {"num_streams": len(written), "target_bitrate": it.iperf3_target_bps}
+    merged["start"]["test_start"] |= {"num_streams": len(written), "target_bitrate": _target_bps(it, recording)}
     merged["start"]["connecting_to"] = {
         "host": written[0]["start"]["connected"][0]["remote_host"],
         "port": 5201,
@@ -284,6 +289,12 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
             for stream in interval["streams"]:
                 stream["omitted"] = True
     return merged
+
+
+def _target_bps(it: Situation, recording: Recording) -> int:
+    """Return what `-b` was told, which is what a stream reached: three digits of it, or 0 for no limit."""
+    rate = _measured(it, recording)[0]["bytes_received"] * 8 / _seconds(it)
+    return round(float(f"{rate:.3g}")) if it.paced else 0
 
 
 NO_SERVER: Json = {
@@ -333,15 +344,19 @@ def _no_rtt(it: Situation, recording: Recording, _: Path, how: str, dice: random
     return {"load.json": _json(without(document))}
 
 
+def _turn(peer: Json) -> None:
+    """Exchange the local and the remote end."""
+    for one, other in (("local_host", "remote_host"), ("local_port", "remote_port")):
+        peer[one], peer[other] = peer[other], peer[one]
+
+
 def _reverse(it: Situation, recording: Recording, _: Path, how: str, dice: random.Random) -> dict[str, bytes]:
     """Return what the receiving client writes: bytes alone, and at the end what the sender counted."""
     document = _iperf3_document(it, recording, "whole")
     document["start"]["test_start"]["reverse"] = 1
     for number, row in enumerate(_measured(it, recording)):
         peer = document["start"]["connected"][number]
-        names = ("local_host", "remote_host"), ("local_port", "remote_port")
-        for one, other in names:
-            peer[one], peer[other] = peer[other], peer[one]
+        _turn(peer)
         arrived = of_flow(recording, "received", row["flow"])
         steps = len(document["intervals"])
         sums = [0] * (steps + 1)
@@ -515,8 +530,9 @@ def _flent(it: Situation, recording: Recording, _: Path, how: str, dice: random.
     document = json.loads(gzip.decompress(content))
     known = addresses(recording)
     names = document["metadata"]
-    names["HOST"], names["LOCAL_HOST"] = known[names["HOST"]], known[names["LOCAL_HOST"]]
-    names["HOSTS"] = [known[host] for host in names["HOSTS"]]
+    flow = _measured(it, recording)[0]
+    names["HOST"], names["LOCAL_HOST"] = known[flow["receiver"]], known[flow["sender"]]
+    names["HOSTS"] = [names["HOST"]]
     if how == "cut":
         _trim(document, 0, EPOCH_S + IDLE_S + _seconds(it) / 2)
     if how == "late":

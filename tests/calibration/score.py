@@ -137,10 +137,16 @@ def chosen_sets(
     possible = [(kinds, how) for kinds in files.sets_of(it, true) for how in _ways(it, kinds)]
     telling = [pair for pair in possible if files.can_show(it, true, *pair)]
     whole = [pair for pair in telling if pair[1] == "whole"]
-    first = dice.choice(whole if whole and dice.random() < 0.7 else telling or possible)
+    first = _one(whole if whole and dice.random() < 0.7 else telling or possible, dice)
     usual = [pair for pair in possible if pair[1] == "whole"]
-    second = dice.choice(usual if dice.random() < 0.6 else possible)
+    second = _one(usual if dice.random() < 0.6 else possible, dice)
     return list(dict.fromkeys((first, second)))
+
+
+def _one(pairs: Sequence[tuple[tuple[str, ...], str]], dice: random.Random) -> tuple[tuple[str, ...], str]:
+    """Return one of some sets; a set with captures, which fewer people have, half as often as another."""
+    weights = [1 if set(kinds) & set(files.CAPTURES) else 2 for kinds, _ in pairs]
+    return dice.choices(pairs, weights)[0]
 
 
 def _ways(it: situations.Situation, kinds: Sequence[str]) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def _result(it: situations.Situation, true: truth.Truth, given: files.FileSet) -
         for finding in document["findings"]:
             causes = tuple(finding.get("causes") or ())
             if finding["certainty"] in ("certain", "likely") and causes:
-                right = bool(set(causes) & true.right)
+                right = bool(set(causes) & true.right_in(given.how))
                 claims.append(Claim(finding["name"], finding["certainty"], causes, right))
     except BadInputError as error:
         refused = str(error).replace(str(given.files[0].parent), "")
@@ -193,7 +199,7 @@ def _result(it: situations.Situation, true: truth.Truth, given: files.FileSet) -
     return Result(
         seed=it.seed,
         cause=it.cause,
-        right=tuple(sorted(true.right)),
+        right=tuple(sorted(true.right_in(given.how))),
         files=given.name,
         how=given.how,
         shows=given.shows,

@@ -63,7 +63,8 @@ LOSS_BASED = (
 )
 OTHERS = ("bbr", "bbr3", "vegas", "cdg", "yeah", "nv", "hybla", "veno")
 AQMS = ("fq_codel", "codel", "pie", "cake", "fq_pie")
-HUGE = "4096 67108864 67108864"
+WMEM, RMEM = "4096 16384 67108864", "4096 131072 67108864"
+"""Linux's own first sizes, which the kernel tunes up to a size that limits no path here."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,12 @@ class Situation:
     """Flows of the measurement; others are cross traffic."""
     hot: str = "r-d"
     """The link where packets wait or are lost."""
+    answers: bool = False
+    """Whether the flow's receiver, which answers requests, has the data."""
     races: Json = field(default_factory=dict)
     """Options of the command line."""
-    iperf3_target_bps: int = 0
+    paced: bool = False
+    """Whether the application is an iperf3 that was told a bit rate (`-b`)."""
     held_back: bool = False
 
 
@@ -191,7 +195,7 @@ def _situation(seed: int, cause: str, plan: _Plan, made: Json) -> Situation:
         **({"path": plan.path} if plan.path else {}),
         **plan.graph,
     }
-    hosts = {"*": {"sysctl": {"net.ipv4.tcp_rmem": HUGE, "net.ipv4.tcp_wmem": HUGE}}} | plan.hosts
+    hosts = {"*": {"sysctl": {"net.ipv4.tcp_rmem": RMEM, "net.ipv4.tcp_wmem": WMEM}}} | plan.hosts
     content["hosts"] = hosts
     if plan.changes:
         content["changes"] = plan.changes
@@ -205,8 +209,9 @@ def _situation(seed: int, cause: str, plan: _Plan, made: Json) -> Situation:
         router=made.get("router") or Router("r-d", plan.path.get("queue", ""), None),
         flows=plan.flows,
         hot=made.get("hot", "r-d"),
+        answers="reverse" in plan.each,
         races=made["race"],
-        iperf3_target_bps=made.get("target_bps", 0),
+        paced=made.get("paced", False),
         held_back=is_held_back(seed),
     )
 
@@ -392,7 +397,7 @@ def _receive_window(plan: _Plan) -> Json:
     window = _window(plan)
     size = max(16_384, round(window * 2))
     router = _dumbbell(plan, plan.dice.one("fq_codel", _one_bdp(plan), "pfifo limit 1000"), **_jitter(plan))
-    plan.hosts["d"] = {"sysctl": {"net.ipv4.tcp_rmem": f"4096 {size} {size}", "net.ipv4.tcp_wmem": HUGE}}
+    plan.hosts["d"] = {"sysctl": {"net.ipv4.tcp_rmem": f"4096 {size} {size}", "net.ipv4.tcp_wmem": WMEM}}
     return {"router": router}
 
 
@@ -400,7 +405,7 @@ def _send_buffer(plan: _Plan) -> Json:
     window = _window(plan)
     size = max(16_384, round(window * 2))
     router = _dumbbell(plan, plan.dice.one("fq_codel", _one_bdp(plan), "pfifo limit 1000"), **_jitter(plan))
-    plan.hosts["s1"] = {"sysctl": {"net.ipv4.tcp_wmem": f"4096 {size} {size}", "net.ipv4.tcp_rmem": HUGE}}
+    plan.hosts["s1"] = {"sysctl": {"net.ipv4.tcp_wmem": f"4096 {size} {size}", "net.ipv4.tcp_rmem": RMEM}}
     return {"router": router}
 
 
@@ -435,8 +440,7 @@ def _application(plan: _Plan) -> Json:
     answer = max(20_000, round(min(400_000, plan.bdp * plan.dice.between(0.2, 1.0))))
     think = plan.dice.between(30, 400)
     _answers(plan, answer, think)
-    period = (think + plan.rtt + answer * 8e3 / plan.rate) / 1e3
-    return {"router": router, "target_bps": round(answer * 8 / period) if plan.dice.chance(0.5) else 0}
+    return {"router": router, "paced": plan.dice.chance(0.5)}
 
 
 def _answers(plan: _Plan, answer: int, think_ms: float) -> None:
@@ -447,6 +451,7 @@ def _answers(plan: _Plan, answer: int, think_ms: float) -> None:
         "response": f"{answer}b",
         "think": f"{think_ms:.0f}ms",
     }
+    plan.each |= {"reverse": True, "sender": "d", "receiver": "s1"}
 
 
 def _receiver_closed(plan: _Plan) -> Json:
@@ -454,7 +459,7 @@ def _receiver_closed(plan: _Plan) -> Json:
     plan.rtt = plan.dice.log(5, 150)
     plan.flows = 1
     plan.algorithm = plan.dice.one("cubic", "reno", "bbr")
-    router = _dumbbell(plan, plan.dice.one("fq_codel", _one_bdp(plan)))
+    router = _dumbbell(plan, plan.dice.one("pfifo limit 1000", "pfifo limit 1000", "fq_codel"))
     _answers(
         plan, round(plan.rate / 8 * plan.dice.between(0.3, 1.0)), plan.dice.between(900, 3000) + 3 * plan.rtt
     )

@@ -48,6 +48,14 @@ class Truth:
         """Causes that a finding may name."""
         return self.also | {self.cause}
 
+    def right_in(self, how: str) -> frozenset[str]:
+        """Return the causes that a finding may name of files that are whole, cut or begun late.
+
+        Files that begin behind slow start's overshoot are of a path on which nothing is wrong any more.
+        """
+        over = self.cause == "slow_start_overshoot" and "bufferbloat" not in self.also
+        return self.right | ({"nothing"} if over and how == "late" else frozenset())
+
 
 @dataclass(frozen=True)
 class _Facts:
@@ -57,6 +65,8 @@ class _Facts:
     idle_ms: float
     p50_ms: float
     p95_ms: float
+    own_ms: float
+    """Queueing delay by the measured flows' own smoothed RTT, median."""
     marked_ms: float
     """Queueing delay of the second series of pings, median."""
     goodput_bps: float
@@ -126,6 +136,8 @@ def _facts(it: Situation, recording: Recording) -> _Facts:
     again = _column(recording, "samples", "retransmits")
     flight = _column(recording, "samples", "bytes_in_flight")
     cwnd = _column(recording, "samples", "cwnd_bytes")
+    smoothed = _column(recording, "samples", "srtt_ns")
+    trips = smoothed[(flow < it.flows) & (time > begin + 1e9) & np.isfinite(smoothed)]
     early = total = 0.0
     shares: list[Counter[str]] = []
     ratios = []
@@ -159,6 +171,7 @@ def _facts(it: Situation, recording: Recording) -> _Facts:
         idle_ms=float(idle),
         p50_ms=float(np.median(loaded)) if loaded else np.nan,
         p95_ms=float(np.percentile(loaded, 95)) if loaded else np.nan,
+        own_ms=float(np.median(trips)) / 1e6 - float(idle) if len(trips) else 0.0,
         marked_ms=float(np.median(marked[1]) - min(marked[0])) if all(marked) else 0.0,
         goodput_bps=sum(row["bytes_received"] for row in shown) * 8 / seconds,
         segments=sum(row["segments_sent"] for row in shown),
@@ -253,7 +266,7 @@ _HOLDS: Mapping[str, Callable[[_Facts], bool]] = {
     "application": lambda f: (
         f.least_limits.get("app", 0.0) >= LIMITED and not _filled(f, 0.75) and f.excess_ms < CALM_MS
     ),
-    "receiver_closed": lambda f: f.least_limits.get("app", 0.0) >= 0.5 and f.share < FEW,
+    "receiver_closed": lambda f: f.least_limits.get("app", 0.0) >= 0.5 and f.share < 5 * FEW,
     "no_answer": lambda f: not f.established,
     "ack_path": lambda f: (
         f.used("d-r", _up_bps(f)) >= 0.85
@@ -283,7 +296,7 @@ def _also(facts: _Facts) -> frozenset[str]:
     """Return everything that is there, whatever the situation was made for."""
     it = facts.situation
     calm = facts.excess_ms < SOME_MS
-    bloated = facts.excess_ms >= SOME_MS or facts.p95_ms - facts.idle_ms >= BLOAT_MS
+    bloated = max(facts.excess_ms, facts.own_ms) >= SOME_MS or facts.p95_ms - facts.idle_ms >= BLOAT_MS
     marks = "ecn" in it.router.discipline.split() or it.router.discipline.startswith(("cake", "fq_codel"))
     fifos = [link for link in facts.backlog if facts.queue_of(link) in FIFOS]
     queued = max(facts.backlog, key=lambda link: facts.backlog[link], default="")
@@ -295,7 +308,8 @@ def _also(facts: _Facts) -> frozenset[str]:
         "random_loss": _random(facts) >= 3,
         "aqm": _by_aqm(facts) >= 1,
         "policer": it.cause == "policer",
-        "receive_window": _limit(facts, "rwnd") >= SOME_LIMITED,
+        # A window that closes limits before it is closed.
+        "receive_window": _limit(facts, "rwnd") >= SOME_LIMITED or it.cause == "receiver_closed",
         "send_buffer": _limit(facts, "sndbuf") >= SOME_LIMITED,
         "small_queue_limit": it.hot.startswith("s1-") or _limit(facts, "small_queue") >= SOME_LIMITED,
         # The files of a stopped reader are made of a run whose sender waits for requests.
@@ -306,9 +320,9 @@ def _also(facts: _Facts) -> frozenset[str]:
         "shaper_above_line": it.cause == "shaper_above_line",
         # Behind a shaper set above the line, and behind an AQM that is fast, another link is the bottleneck.
         "other_bottleneck": it.cause in ("shaper_above_line", "other_bottleneck"),
-        # A healthy AQM, a FIFO, and a queue that could mark harm nobody by themselves.
+        # A healthy AQM, a FIFO, a queue that could mark, and small queues on a busy line harm nobody by themselves.
         "nothing": (
-            it.cause in ("aqm", "no_ecn", "fifo", "nothing", "shaper_below_line")
+            it.cause in ("aqm", "no_ecn", "fifo", "nothing", "shaper_below_line", "small_queue_limit")
             and calm
             and not _random(facts)
             and facts.goodput_bps * 1.05 >= 0.7 * it.rate_bps

@@ -33,6 +33,10 @@ FIFO_MS = 30.0
 ALIKE_MS, ALIKE = 15.0, 0.3
 """Queueing delay, or its share of the idle RTT if that is more, up to which idle and loaded RTT are alike:
 the target of PIE (RFC 8033)."""
+WHERE_ELSE = ("other_bottleneck", "bufferbloat_up", "ack_path")
+"""Where a queue may be that an AQM does not hold: at another link, or in the other direction."""
+MOST = 0.6
+"""Share of the queueing delay (95 %) from which on it is that of one direction."""
 SLOW_SHAPER = 0.75
 """A shaper's rate over the line's below which the shaper is what makes the path slow."""
 
@@ -64,10 +68,28 @@ def _as_likely(finding: Finding, assumed: bool) -> Finding:
 
 
 def direction(evidence: Evidence) -> str:
-    """Return where captures at two points show the queue of the largest flow: there, back or nothing."""
-    flows = [flow for flow in evidence.observed.flows if flow.between is not None]
-    flow = max(flows, key=lambda flow: flow.bytes, default=None)
-    return flow.between.direction if flow is not None and flow.between is not None else ""
+    """Return where captures at two points show the queue of the longest delay: there, back or nothing.
+
+    What neither way between the captures explains waited behind the second, at the receiver's own interface:
+    that is the way of the acknowledgements.
+    """
+    flow = evidence.delay.flow if evidence.delay is not None else None
+    if flow is None or flow.between is None or evidence.delay is None:
+        return ""
+    there, back = flow.between.there_p95_ms or 0.0, flow.between.back_p95_ms or 0.0
+    high = evidence.delay.high_ms
+    if there >= MOST * high:
+        return "there"
+    return "back" if there <= (1 - MOST) * high or back >= MOST * high else ""
+
+
+def _is_forward(evidence: Evidence) -> bool:
+    """Return whether the queue is known to be in the data's direction."""
+    delay = evidence.delay
+    if evidence.simulated or direction(evidence) == "there":
+        return True
+    inferred = delay.flow.inferred if delay is not None and delay.flow is not None else None
+    return inferred is not None and inferred.queue in ("tail drop", "shaper")
 
 
 def buffer_bytes(evidence: Evidence) -> float | None:
@@ -117,6 +139,12 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
         template += f". The captures at two points show the queue {where}"
         name = "ack_path" if way == "back" else name
+    causes: tuple[str, ...] = (name,)
+    if name == "ack_path":
+        causes = ("ack_path", "bufferbloat_up")
+    elif not _is_forward(evidence):
+        causes = ("bufferbloat", "bufferbloat_up", "ack_path")
+        template += ". In which direction the queue is, one point of measurement does not show"
     certainty: Certainty = "certain" if delay.certain else "likely"
     yield Finding(
         name,
@@ -126,6 +154,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         tuple(used),
         "delay",
         "" if delay.certain else LOADED_PING,
+        causes=causes,
     )
 
 
@@ -250,6 +279,7 @@ def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
         of_queue,
         "delay",
         LISTING,
+        causes=("other_bottleneck",) if _is_forward(evidence) else WHERE_ELSE,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
-from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding
+from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Finding
 from dragstrip.diagnosis.observations import BUSY_BYTES, Fact, Flow, Series
 
 WINDOW_SHARE = 0.3
@@ -32,13 +32,24 @@ UNUSED = 0.8
 """Bytes in flight over the congestion window below which it does not limit the flow."""
 FLAT = 0.12
 """Deviation of the rate from its mean, as a share, up to which it is flat; blocks of files make steps."""
-TRIPS_FLAT = 1.15
-"""Largest over least RTT up to which no queue builds up."""
+TRIPS_FLAT = 1.2
+"""Long (95 %) over short (5 %) RTT up to which no queue builds up."""
 IDLE = 0.1
 """Share of the time without anything in flight from which on an application has nothing to send: a flow that
 its send buffer limits always has something in flight."""
 ON_TARGET = 0.03
 """Distance of the goodput from the rate that an application was told to keep to, as a share."""
+LARGE = 0.2
+"""Share of the largest flow's bytes from which on a flow is looked at."""
+LEVEL = 0.93
+"""Least over median, and median over largest, of the bytes in flight from which on they are flat."""
+WORDS = {
+    "receive_window": "the receive window (tcp_rmem)",
+    "send_buffer": "the send buffer (tcp_wmem)",
+    "application": "the application",
+    "small_queue_limit": "TCP's small-queue limit at the sender's own interface",
+}
+"""What limits a flow, in the words of a sentence."""
 PACED = ("bbr", "copa", "ledbat", "vegas")
 """Beginnings of algorithms whose congestion window need not be full."""
 OF_WINDOWS = frozenset(
@@ -57,12 +68,15 @@ OF_WINDOWS = frozenset(
 
 
 def limits(evidence: Evidence) -> Iterator[Finding]:
-    """Yield what limits the largest flow of each pair of hosts, if that is not the network."""
-    largest: dict[frozenset[str], Flow] = {}
+    """Yield what limits the largest flow of each pair of hosts in each file, if that is not the network."""
+    largest: dict[tuple[frozenset[str], str], Flow] = {}
     for flow in sorted(evidence.observed.flows, key=lambda it: (-it.bytes, it.source, it.label)):
-        largest.setdefault(flow.hosts, flow)
+        largest.setdefault((flow.hosts, flow.source), flow)
+    most = max((flow.bytes for flow in largest.values()), default=0)
     named: set[tuple[str, ...]] = set()
     for flow in largest.values():
+        if flow.bytes < LARGE * most and not flow.closed_s:
+            continue
         for finding in _of_flow(evidence, flow):
             if finding.causes not in named:
                 named.add(finding.causes)
@@ -103,11 +117,11 @@ def _of_flow(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
             causes=("application",),
         )
         return
-    if is_full(evidence, flow):
-        return
-    if flow.limited is not None:
-        yield from _counted(evidence, flow)
-    elif flow.series is not None:
+    if flow.vantage in ("receiver", "between"):
+        return  # what limits a sender is not seen from there
+    counted = [] if is_full(evidence, flow) or flow.limited is None else list(_counted(evidence, flow))
+    yield from counted
+    if not counted and flow.series is not None:
         yield from _standing(evidence, flow, flow.series)
 
 
@@ -145,7 +159,7 @@ def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
         template, figures = _needed(evidence, template, figures)
         yield Finding("send_buffer", template, "certain", figures, known, "goodput")
         return
-    if waiting < WINDOW_SHARE:
+    if waiting < WINDOW_SHARE or _is_queued(flow):
         return
     figures = {"application_share": waiting}
     if flow.steady_bytes is not None:
@@ -188,43 +202,69 @@ def _idle_share(flow: Flow) -> float:
 
 
 def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Finding]:
-    """Yield that a window of either host limits a flow whose flight is flat below a standing window."""
+    """Yield that a window, not the network, limits a flow whose flight is flat though nothing is lost."""
     first = int(len(series) * SETTLED)
     lengths = series.length_s[first:]
-    cwnd, trips = series.cwnd_bytes[first:], series.rtt_ms[first:]
+    trips = series.rtt_ms[first:]
+    trips = trips[np.isfinite(trips)]
     lost = np.nan_to_num(series.retransmitted[first:]).sum()
-    if lost or not np.isfinite(cwnd).all() or not np.isfinite(trips).all() or lengths.min() <= 0:
+    if lost or len(trips) < 3 or lengths.min() <= 0 or (flow.cc or "").startswith(PACED):
         return
-    if flow.cc is not None and flow.cc.startswith(PACED):
+    short, long = map(float, np.percentile(trips, (5, 95)))
+    if long > max(TRIPS_FLAT * short, short + 1.0):
         return
-    rates = series.bytes[first:] / lengths
-    rate = float(series.bytes[first:].sum() / lengths.sum())
-    flight = rate * float(np.median(trips)) / 1e3
-    flat = len(rates) >= 3 and float(rates.std()) <= FLAT * rate
-    still = float(cwnd.max()) <= STANDING * float(cwnd.min())
-    quiet = float(trips.max()) <= max(TRIPS_FLAT * float(trips.min()), float(trips.min()) + 1.0)
-    if not (flat and still and quiet) or flight >= UNUSED * float(np.median(cwnd)):
+    trip = float(np.median(trips))
+    flight = _flight(series, first, trip)
+    cwnd = series.cwnd_bytes[first:]
+    figures: dict[str, float | str] = {"goodput_bps": flow.goodput_bps, "rtt_p50_ms": trip}
+    if flight is None:
         return
-    figures: dict[str, float | str] = {
-        "goodput_bps": rate * 8,
-        "rtt_p50_ms": float(np.median(trips)),
-        "flight_bytes": flight,
-        "cwnd_bytes": float(np.median(cwnd)),
-    }
-    template = (
-        "Neither the congestion window nor a loss limits the flow: {goodput_bps} at an RTT of {rtt_p50_ms} "
-        "are {flight_bytes} in flight, all the time, below a congestion window of {cwnd_bytes} that stands "
-        "still. A window of either host does (tcp_rmem at the receiver, tcp_wmem at the sender), or the "
-        "application"
-    )
-    causes = ["receive_window", "send_buffer", "application"]
-    certainty: Certainty = "likely"
-    if evidence.rate is None:
-        template += ", or the sender's own interface with TCP's small-queue limit"
-        causes.append("small_queue_limit")
-    template, figures = _needed(evidence, template, figures)
+    figures["flight_bytes"] = flight
+    template = "{goodput_bps} at an RTT of {rtt_p50_ms} are {flight_bytes} in flight, all the time, "
+    if np.isfinite(cwnd).all():
+        if float(cwnd.max()) > STANDING * float(cwnd.min()) or flight >= UNUSED * float(np.median(cwnd)):
+            return
+        figures["cwnd_bytes"] = float(np.median(cwnd))
+        template += "below a congestion window of {cwnd_bytes} that stands still"
+    elif flow.vantage == "sender":
+        template += "although nothing is lost and a congestion window would grow"
+    else:
+        return
     facts = _known(evidence, flow)
-    yield Finding(AMBIGUOUS, template, certainty, figures, facts, "", CAPTURE, causes=tuple(causes))
+    if is_full(evidence, flow):
+        template += ", and that fills the path: TCP's small-queue limit keeps the sender's own queue short"
+        causes: tuple[str, ...] = ("small_queue_limit",)
+        yield Finding("small_queue_limit", template, "likely", figures, facts, "", SS, causes=causes)
+        return
+    causes = _windows_of(evidence, flow)
+    named = [WORDS[cause] for cause in causes]
+    template += f": {', '.join(named[:-1])} or {named[-1]} limits the flow"
+    template, figures = _needed(evidence, template, figures)
+    yield Finding(AMBIGUOUS, template, "likely", figures, facts, "", CAPTURE, causes=causes)
+
+
+def _flight(series: Series, first: int, trip_ms: float) -> float | None:
+    """Return the bytes in flight if they are flat: as sampled, or as the rate makes them."""
+    sampled = series.flight_bytes[first:]
+    sampled = sampled[np.isfinite(sampled)]
+    if len(sampled) >= 3:
+        low, middle, high = np.percentile(sampled, (10, 50, 90))
+        return float(middle) if middle > 0 and low >= LEVEL * middle and middle >= LEVEL * high else None
+    rates = series.bytes[first:] / series.length_s[first:]
+    if not np.isfinite(rates).all() or float(rates.std()) > FLAT * float(rates.mean()):
+        return None
+    rate = float(series.bytes[first:].sum() / series.length_s[first:].sum())
+    return rate * trip_ms / 1e3 if rate > 0 else None
+
+
+def _windows_of(evidence: Evidence, flow: Flow) -> tuple[str, ...]:
+    """Return what may limit a flow with a flat flight, less what counters and offered windows exclude."""
+    causes = ["receive_window", "send_buffer", "application"]
+    if evidence.rate is None:
+        causes.append("small_queue_limit")
+    if flow.limited is not None and not flow.vantage:
+        return "application", "small_queue_limit"  # the kernel counts the time of either window
+    return tuple(causes)
 
 
 def _known(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:

@@ -37,6 +37,8 @@ SHORT = 0.5
 AQM_MIN_MS = 4.0
 """Queueing delay, of a flow (95 %) or at its losses (median), below which no active queue management drops:
 the shortest target of those that are known is CoDel's of 5 ms (RFC 8289)."""
+ALL_AT_ONCE = 0.8
+"""Share of the bytes in one interval from which on a file does not show when they left."""
 LONG_MS = 100.0
 """Queueing delay at losses from which on a long buffer is full."""
 TOP = 0.6
@@ -110,6 +112,9 @@ def course(flow: Flow) -> Course | None:
     if series is None or not np.isfinite(series.retransmitted).any():
         return None
     segments = np.nan_to_num(series.bytes) / PAYLOAD_BYTES
+    if len(segments) >= 5 and segments.max() > ALL_AT_ONCE * segments.sum():
+        # A socket's buffer took all at once: of what left when, only the mean is known.
+        segments = flow.bytes / PAYLOAD_BYTES * series.length_s / series.end_s[-1]
     return _course(np.nan_to_num(series.retransmitted), segments, series.end_s, trip_s)
 
 
@@ -156,9 +161,11 @@ def _course(
     free = _longest(losses, sent, last + 1)
     rest = None
     early = begin_s is None and begins <= room and end_s[last] <= 2 * room + lengths[last]
-    behind = slice(last + 1, None)
-    if early and losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum()):
-        rest = _course(losses[behind], sent[behind], end_s[behind], trip_s, float(end_s[last]))
+    settled = int(np.searchsorted(end_s, min(room, end_s[-1] / 2), "right"))
+    behind = slice(last + 1 if early else settled + 1, None)
+    enough = losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum())
+    if begin_s is None and len(losses[behind]) >= EVENTS_MIN and enough:
+        rest = _course(losses[behind], sent[behind], end_s[behind], trip_s, float(end_s[behind.start - 1]))
     return Course(
         losses=int(total),
         first_share=first / total,
@@ -231,6 +238,14 @@ class Losses:
         return self.delay_ms is not None and self.delay_ms >= least
 
 
+def _supposed_ms(flow: Flow, middle: float | None, high: float | None) -> float | None:
+    """Return the queueing delay at losses where only that of the flow is known; None if it varies."""
+    least = max(QUEUE_MS, QUEUE_OF_RTT * (flow.rtt_min_ms or 0.0))
+    if middle is not None and middle >= least:
+        return middle
+    return high if high is not None and high < least else None
+
+
 def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
     """Return what is known of a flow's losses, or None if they are few."""
     share = flow.retransmitted_share
@@ -245,7 +260,9 @@ def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
             high = None if own and delay.high_ms < QUEUE_MS else delay.high_ms
             middle = delay.excess_ms
     exact = flow.lost is not None and len(flow.lost.wait_ms) > 0
-    at_losses = float(np.median(flow.lost.wait_ms)) if exact and flow.lost is not None else high
+    at_losses = _supposed_ms(flow, middle, high)
+    if exact and flow.lost is not None:
+        at_losses = float(np.median(flow.lost.wait_ms))
     return Losses(
         flow,
         course(flow),
@@ -313,7 +330,8 @@ def policer(it: Losses) -> Fit:
     """A policer drops what exceeds its rate, without a queue, and with much under way."""
     flow = it.flow
     if flow.inferred is not None and flow.inferred.polices:
-        return "shown"
+        # Seen from behind the sender, what waited before the capture looks as if nothing had.
+        return "shown" if flow.lost is not None else "possible"
     once = it.exact and it.course is not None and it.course.intervals < EVENTS_MIN
     if it.queued and not once:
         return "excluded"  # what the bucket lets pass at once may wait behind it, but not again and again

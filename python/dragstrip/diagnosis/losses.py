@@ -19,6 +19,8 @@ from dragstrip.diagnosis.loss_causes import AQM_MIN_MS, LOSS_SHARE, LOSSES_MIN, 
 from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
 from dragstrip.diagnosis.observations import SIMULATION, Fact, Flow, Inferred
 
+BARELY_MS = 2.5
+"""Queueing delay (95 %) up to which a policer alone explains losses; above CoDel's target an AQM may, too."""
 ALONE = 0.95
 """Share of the losses in the first burst from which on slow start alone explains them."""
 UNEXPLAINED = 2.0
@@ -83,7 +85,9 @@ def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
         if fitting["slow_start_overshoot"] == "possible" and it.course is not None:
             yield _overshoot(evidence, it, fitting)
         return  # a full buffer explains them, and its delay is told by another rule
-    if "policer" in displayed:
+    if "policer" in displayed and it.high_ms is not None and it.high_ms > AQM_MIN_MS:
+        yield _ambiguous(evidence, it, ("policer", "aqm"))
+    elif "policer" in displayed:
         yield _policer(evidence, it)
     elif "slow_start_overshoot" in displayed and it.course is not None:
         yield _overshoot(evidence, it, fitting)
@@ -115,7 +119,7 @@ def _policer(evidence: Evidence, it: Losses) -> Finding:
         "policer",
         f"A policer drops what exceeds {rate}{burst} instead of letting it wait: {{lost}} segments "
         f"({{retransmitted_share}}) were retransmitted, lost as its token bucket emptied{tail}",
-        "certain",
+        "certain" if it.high_ms is None or it.high_ms <= BARELY_MS else "likely",
         figures | lost,
         _known(evidence, it.flow, OF_LOSSES),
         "loss",

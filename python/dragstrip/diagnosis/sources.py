@@ -43,6 +43,12 @@ SMALL_SHARE = 0.01
 STEADY = 0.95
 """Ratio of median to 95th percentile of the bytes in flight from which on they hardly change."""
 FILES_MAX = 100
+UNTOLD = "cannot tell"
+"""The queue of an inferred path of which the capture does not show it."""
+WINDOW = 8
+"""Segments over which a rate is taken."""
+SPREAD = 1.1
+"""Rate of nearly all windows (99 %) over their median up to which segments come evenly spread."""
 INTERVALS_MIN = 3
 """Intervals from which on a flow has a course over time."""
 LOADED_SHARE = 0.8
@@ -152,6 +158,7 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     assert recording is not None
     inferred: dict[tuple[Path, str], Inferred] = {}
     lost: dict[tuple[Path, str], LostSegments] = {}
+    behind: set[tuple[Path, str]] = set()
     for file, inspected in zip(files, each, strict=True):
         paths = {path.flow: path for path in of_segments(file, inspected)}
         inferred |= {(file, label): _inferred(path) for label, path in paths.items()}
@@ -159,22 +166,36 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
         for flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
             if flow["label"] in paths:
                 segments = series.of(flow, rows, steps)
-                lost[file, flow["label"]] = _lost_segments(segments, paths[flow["label"]])
+                key = (file, flow["label"])
+                lost[key] = _lost_segments(segments, paths[flow["label"]])
+                if _is_spread(segments):
+                    behind.add(key)
+                    inferred[key] = replace(inferred[key], queue=UNTOLD, random_loss_share=None)
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
     rtts = per_flow.grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
     largest = max((flow["bytes"] for flow in document["flows"]), default=0)
     between = {row["flow"]: _between(row) for row in reversed(document["between"])}
+    nearest = _nearest(files, [inspected[0] for inspected in each])
     flows = []
-    for flow in document["flows"]:
-        if flow["bytes"] < SMALL_SHARE * largest and not flow.get("closed_s"):
+    for joint in document["flows"]:
+        if joint["bytes"] < SMALL_SHARE * largest and not joint.get("closed_s"):
             continue
-        key = (files[flow["file"]], flow["label"])
+        key, flow = nearest.get(joint["label"], (files[joint["file"]], joint))
+        recorded = key == files[joint["file"]]
+        number = joint["flow"]
         flows.append(
             replace(
-                _captured(flow, str(key[0]), samples.get(flow["flow"], {}), rtts.get(flow["flow"], {})),
-                between=between.get(flow["flow"]),
-                inferred=inferred.get(key),
-                lost=lost.get(key) if flow["place"] == "sender" else None,
+                _captured(
+                    flow,
+                    str(key),
+                    samples.get(number, {}) if recorded else {},
+                    rtts.get(number, {}) if recorded else {},
+                ),
+                between=between.get(number),
+                inferred=inferred.get((key, flow["label"])),
+                lost=lost.get((key, flow["label"]))
+                if flow["place"] == "sender" and (key, flow["label"]) not in behind
+                else None,
             )
         )
     notes = list(document["notes"])
@@ -207,6 +228,34 @@ def _lost_segments(flow: series.Flow, path: PathEstimate) -> LostSegments:
         flight_rank=float(ranks.mean()) if len(ranks) else 1.0,
         sent_at_s=flow.sent.time_s,
     )
+
+
+def _nearest(
+    files: Sequence[Path], documents: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Path, Mapping[str, Any]]]:
+    """Return each flow as the capture nearest to its sender shows it: there round trips are longest."""
+    made: dict[str, tuple[Path, Mapping[str, Any]]] = {}
+    for file, document in zip(files, documents, strict=True):
+        for flow in document["flows"]:
+            known = made.get(flow["label"])
+            if known is None or (flow["rtt_ms"]["p50"] or 0.0) > (known[1]["rtt_ms"]["p50"] or 0.0):
+                made[flow["label"]] = (file, flow)
+    return made
+
+
+def _is_spread(flow: series.Flow) -> bool:
+    """Return whether segments come evenly spread, as behind a bottleneck, and never in a burst.
+
+    A capture behind the bottleneck's queue shows neither what waited in it nor which losses it explains.
+    """
+    times, sizes = flow.sent.time_s, flow.sent.bytes
+    if len(times) <= 4 * WINDOW:
+        return False
+    spans = times[WINDOW:] - times[:-WINDOW]
+    sums = np.cumsum(sizes)
+    rates = (sums[WINDOW:] - sums[:-WINDOW]) / np.maximum(spans, 1e-9)
+    middle, high = np.percentile(rates, (50, 99))
+    return bool(high <= SPREAD * middle)
 
 
 def _captured(
