@@ -19,7 +19,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import captures
-from dragstrip.inference import console, policer
+from dragstrip.inference import console, policer, rate
 from dragstrip.inference import path as paths
 from dragstrip.inference.estimate import Estimate
 from dragstrip.inference.path import PathEstimate, infer
@@ -175,13 +175,16 @@ def test_flows_behind_one_policer_are_compared(found: dict[str, tuple[Path, Path
     assert paths._compared(flow, [flow, other], {0: mine, 1: mine}) == mine
 
 
-def test_the_burst_is_not_told_where_two_flows_take_from_it(tmp_path: Path) -> None:
-    options = {"rate": "50mbit", "rtt": "40ms", "queue": "police rate 5mbit burst 60kb", "flows": 2}
-    planned = plan(compare(["cubic"], duration="12s", **options))  # type: ignore[arg-type]
-    execute(captured(planned, Asked(("r",))), tmp_path / "run", report=False, workers=1)
-    for path in infer(next((tmp_path / "run").rglob("r.pcapng"))):
-        burst = path.policer_burst_bytes
-        assert burst.value is None or (burst.low or 0) <= 60_000 * IP <= (burst.high or np.inf)
+def test_the_burst_is_not_told_where_another_flow_takes_from_it(
+    found: dict[str, tuple[Path, PathEstimate]],
+) -> None:
+    (flow,) = paths._flows(*captures.segments(found["policed"][0], quiet=True))
+    other = replace(flow, number=1)
+    path = paths._before_bottleneck("x", flow, [other], rate.trips(flow), [], paths.Buckets())
+    assert path.queue == "policer"
+    assert near(path.policer_rate_bps.value, 5e6 * IP, 0.05)
+    assert path.policer_burst_bytes.value is None
+    assert "same bucket" in path.policer_burst_bytes.reason
 
 
 def test_a_flow_that_never_filled_the_path_tells_no_rate(found: dict[str, tuple[Path, PathEstimate]]) -> None:
