@@ -116,9 +116,8 @@ impl Tree<'_> {
             ));
             self.notes.push(format!(
                 "netem (line {}) stands in front of the queue and holds at most {limit} packets, which the delay may fill: \
-                 it is the path's netem, behind the bottleneck (before Linux 6.13 its limit counts the packets of {} too)",
-                netem.kind.line,
-                child.kind.text
+                 it is the path's netem, behind the bottleneck",
+                netem.kind.line
             ));
             return Ok(inner);
         }
@@ -165,15 +164,7 @@ const FRAME: u64 = 1514;
 /// Whether a netem's limit is never reached: the delay and the queue behind it hold fewer full frames at the shaper's rate.
 /// netem drops what arrives while it holds `limit` packets (`netem_enqueue`, net/sched/sch_netem.c).
 fn holds(limit_packets: u32, delay_ns: u64, inner: &QdiscSpec) -> bool {
-    let rate_bps = match inner {
-        QdiscSpec::Tbf(tbf) => tbf.rate_bps,
-        QdiscSpec::Htb(htb) => htb.ceil_bps.unwrap_or(htb.rate_bps).max(htb.rate_bps),
-        QdiscSpec::Cake(cake) => match cake.bandwidth_bps {
-            Some(rate_bps) => rate_bps,
-            None => return false,
-        },
-        _ => return false,
-    };
+    let Some(rate_bps) = inner.facts().rate_bps else { return false };
     let bits = u128::from(rate_bps) * u128::from(delay_ns) / 1_000_000_000;
     bits.div_ceil(u128::from(FRAME * 8)) < u128::from(limit_packets)
 }
