@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +30,7 @@ def write(recording: Recording, stem: str) -> dict[str, bytes]:
     return made
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     """Return a column of a table for people."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(pa.string())
