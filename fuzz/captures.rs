@@ -29,9 +29,8 @@ pub fn inspect(file: &[u8]) {
             assert!(flow.duration_s >= 0.0 && flow.goodput_bps.is_finite());
             assert!(flow.closed_s >= 0.0, "a window closed for {} s", flow.closed_s);
             let packets = said.files[flow.file].packets;
-            let repeated = flow.syn_retransmissions
-                + flow.syn_ack_retransmissions
-                + flow.fin_retransmissions;
+            let repeated =
+                flow.syn_retransmissions + flow.syn_ack_retransmissions + flow.fin_retransmissions;
             assert!(repeated <= packets, "{repeated} of {packets} packets open or close again");
         }
         let rows = said.unanswered.iter().chain(&said.refused);
@@ -42,6 +41,6 @@ pub fn inspect(file: &[u8]) {
             assert!(row.packets_to_server <= row.packets && row.duration_s >= 0.0);
         }
         let other: u64 = said.other.iter().map(|row| row.packets).sum();
-        assert!(other <= said.files.iter().map(|file| file.packets).sum());
+        assert!(other <= said.files.iter().map(|file| file.packets).sum::<u64>());
     }
 }
