@@ -38,6 +38,8 @@ UNTOLD = "cannot tell"
 BLOAT_MS = 30.0
 """Queueing delay, median under load, from which on it is bufferbloat: twice the target of PIE
 (15 ms, RFC 8033), and more than voice and games take unnoticed."""
+BLOAT_PACKETS = 3
+"""Full packets whose time on the line is no bufferbloat, however slow the line is."""
 BELOW_SHAPER = 0.9
 """Goodput over what a shaper's rate carries below which another link is the bottleneck, under a queue."""
 SAME_RATE = 0.05
@@ -88,9 +90,15 @@ class Evidence:
         return None if self.delay is None else self.delay.excess_ms
 
     @property
+    def bloat_ms(self) -> float:
+        """The queueing delay from which on it is bufferbloat: on a slow line three packets are none."""
+        line = self.carried_bps if self.rate is None else float(self.rate.value)
+        return BLOAT_MS if not line else max(BLOAT_MS, BLOAT_PACKETS * FRAME_BYTES * 8e3 / line)
+
+    @property
     def bloated(self) -> bool:
         """Whether the queueing delay under load is bufferbloat."""
-        return self.excess_ms is not None and self.excess_ms >= BLOAT_MS
+        return self.excess_ms is not None and self.excess_ms >= self.bloat_ms
 
     @property
     def slower_line(self) -> bool:

@@ -105,7 +105,7 @@ def buffer_bytes(evidence: Evidence) -> float | None:
 def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     """The RTT under load is far above the idle RTT of the same hosts and class."""
     delay = evidence.delay
-    if delay is None or delay.excess_ms < BLOAT_MS:
+    if delay is None or not evidence.bloated:
         return
     idle, loaded = delay.idle, delay.p50
     figures: dict[str, float | str] = {
@@ -145,7 +145,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     elif not _is_forward(evidence):
         causes = ("bufferbloat", "bufferbloat_up", "ack_path")
         template += ". In which direction the queue is, one point of measurement does not show"
-    certainty: Certainty = "certain" if delay.certain else "likely"
+    certainty: Certainty = "certain" if delay.certain and name != "ack_path" else "likely"
     yield Finding(
         name,
         template,

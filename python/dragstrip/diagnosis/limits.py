@@ -43,6 +43,8 @@ LARGE = 0.2
 """Share of the largest flow's bytes from which on a flow is looked at."""
 LEVEL = 0.93
 """Least over median, and median over largest, of the bytes in flight from which on they are flat."""
+NEAR_BYTES = 3_000
+"""Two segments, by which a flat flight varies between an acknowledgement and what it lets go."""
 WORDS = {
     "receive_window": "the receive window (tcp_rmem)",
     "send_buffer": "the send buffer (tcp_wmem)",
@@ -207,6 +209,8 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     lengths = series.length_s[first:]
     trips = series.rtt_ms[first:]
     trips = trips[np.isfinite(trips)]
+    if not len(trips) and flow.rtt_min_ms and flow.rtt_p50_ms and flow.rtt_p95_ms:
+        trips = np.array([flow.rtt_min_ms, flow.rtt_p50_ms, flow.rtt_p95_ms])
     lost = np.nan_to_num(series.retransmitted[first:]).sum()
     if lost or len(trips) < 3 or lengths.min() <= 0 or (flow.cc or "").startswith(PACED):
         return
@@ -249,7 +253,9 @@ def _flight(series: Series, first: int, trip_ms: float) -> float | None:
     sampled = sampled[np.isfinite(sampled)]
     if len(sampled) >= 3:
         low, middle, high = np.percentile(sampled, (10, 50, 90))
-        return float(middle) if middle > 0 and low >= LEVEL * middle and middle >= LEVEL * high else None
+        near = max(middle / LEVEL, middle + NEAR_BYTES)
+        if middle > 0 and low >= min(LEVEL * middle, middle - NEAR_BYTES) and high <= near:
+            return float(middle)
     rates = series.bytes[first:] / series.length_s[first:]
     if not np.isfinite(rates).all() or float(rates.std()) > FLAT * float(rates.mean()):
         return None

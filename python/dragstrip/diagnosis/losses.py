@@ -85,7 +85,11 @@ def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
         if fitting["slow_start_overshoot"] == "possible" and it.course is not None:
             yield _overshoot(evidence, it, fitting)
         return  # a full buffer explains them, and its delay is told by another rule
-    if "policer" in displayed and it.high_ms is not None and it.high_ms > AQM_MIN_MS:
+    managed = any(queue.is_aqm for queue in evidence.observed.queues)
+    delayed = it.high_ms is not None and it.high_ms > AQM_MIN_MS
+    if "policer" in displayed and _is_counted(it):
+        yield _aqm(evidence, it)
+    elif "policer" in displayed and (managed or delayed):
         yield _ambiguous(evidence, it, ("policer", "aqm"))
     elif "policer" in displayed:
         yield _policer(evidence, it)
