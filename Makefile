@@ -38,8 +38,8 @@ bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path 
 fidelity: python  ## How far the simulator is from Linux (docs/reference/fidelity.md), from stored recordings.
 	@$(UV) run --no-sync dragstrip validate --write-docs docs/reference/fidelity.md
 
-diagnosis: python  ## How often diagnose is right (docs/reference/diagnosis.md), on 3,000 situations with known causes; 15 minutes of a core.
-	@$(UV) run --no-sync python -m tests.calibration.page docs/reference/diagnosis.md
+diagnosis: python  ## How often diagnose is right (docs/reference/diagnosis.md), on 3,000 situations with known causes; 15 minutes of a core. DIAGNOSIS="-n 500": fewer.
+	@$(UV) run --no-sync python -m tests.calibration.page docs/reference/diagnosis.md $(DIAGNOSIS)
 
 catalogue: python  ## Every published figure beside ours (docs/reference/catalogue.md and experiments/*/README.md); minutes.
 	@$(UV) run --no-sync dragstrip run all --write-docs docs/reference/catalogue.md

@@ -179,9 +179,7 @@ _SHOWS: Mapping[str, Callable[[Situation, Truth, set[str], str], bool]] = {
     "receive_window": lambda it, truth, kinds, how: SS in kinds or (SENDER in kinds and how != "late"),
     "send_buffer": lambda it, truth, kinds, how: bool(kinds & {SENDER, SS}),
     "small_queue_limit": lambda it, truth, kinds, how: SS in kinds,
-    "application": lambda it, truth, kinds, how: (
-        bool(kinds & {SENDER, SS}) or (IPERF3 in kinds and it.paced)
-    ),
+    "application": lambda it, truth, kinds, how: bool(kinds & {SENDER, SS}) or (IPERF3 in kinds and it.paced),
     "receiver_closed": lambda it, truth, kinds, how: bool(kinds & {SENDER, RECEIVER}) and how == "whole",
     "no_answer": lambda it, truth, kinds, how: bool(kinds & {SENDER, IPERF3}),
     "ack_path": lambda it, truth, kinds, how: {SENDER, RECEIVER} <= kinds and how == "whole",
@@ -274,7 +272,10 @@ def _iperf3_document(it: Situation, recording: Recording, how: str) -> Json:
             for key in ("bytes", "bits_per_second", "retransmits"):
                 if key in merged["end"][name]:
                     merged["end"][name][key] += document["end"][name][key]
-    merged["start"]["test_start"] |= {"num_streams": len(written), "target_bitrate": _target_bps(it, recording)}
+    merged["start"]["test_start"] |= {
+        "num_streams": len(written),
+        "target_bitrate": _target_bps(it, recording),
+    }
     merged["start"]["connecting_to"] = {
         "host": written[0]["start"]["connected"][0]["remote_host"],
         "port": 5201,

@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from dragstrip.io.files import write_text
@@ -167,7 +168,8 @@ def main() -> None:
             print(f"{seed + 1} of {words.n}", file=sys.stderr)
 
     results = diagnosed(range(words.n), words.workers, progress)
-    answers = [real.answer(of) for of in (*real.cases(), *real.captures())]
+    with ProcessPoolExecutor(words.workers) as pool:
+        answers = list(pool.map(real.answer, (*real.cases(), *real.captures())))
     write_text(words.page, page(results, answers, words.n))
 
 
