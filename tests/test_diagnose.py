@@ -219,7 +219,8 @@ RULES = [
     ("pfifo_fast.txt", "fifo", "certain"),
     ("sqm.sh", "fifo", None),
     ("cake.txt", "fifo", None),
-    ("managed --rate 8mbit", "aqm", "likely"),
+    ("managed --rate 8mbit", "ambiguous", "likely"),
+    ("managed --rate 8mbit", "random_loss", None),
     ("idle.txt clean.json --rate 9.5mbit", "nothing", "certain"),
     ("idle.txt clean.json --rate 20mbit", "nothing", None),
     ("idle.txt clean.json", "nothing", None),
@@ -459,10 +460,11 @@ def test_pings_within_flent_are_idle_before_and_loaded_during_the_flow(tmp_path:
 
 def test_captures_at_both_ends_tell_where_packets_were_lost_and_waited(diagnosed: Any) -> None:
     document = diagnosed("both-lossy-s1 both-lossy-d")
-    (loss,) = (finding for finding in document["findings"] if finding["name"] == "random_loss")
+    (loss,) = (finding for finding in document["findings"] if "random_loss" in finding["causes"])
     assert loss["figures"]["lost_between"] == loss["figures"]["lost"] > 5
     assert "packets were lost between the captures" in loss["sentence"]
     (bloat,) = diagnosed("both-bloat-s1 both-bloat-d")["findings"]
+    assert bloat["causes"] == ["bufferbloat"], "not the other direction"
     assert bloat["sentence"].endswith("The captures at two points show the queue in the data's direction")
 
 

@@ -238,9 +238,13 @@ def _nearest(
     for file, document in zip(files, documents, strict=True):
         for flow in document["flows"]:
             known = made.get(flow["label"])
-            if known is None or (flow["rtt_ms"]["p50"] or 0.0) > (known[1]["rtt_ms"]["p50"] or 0.0):
+            if known is None or _nearness(flow) > _nearness(known[1]):
                 made[flow["label"]] = (file, flow)
     return made
+
+
+def _nearness(flow: Mapping[str, Any]) -> tuple[bool, float]:
+    return flow["place"] == "sender", flow["rtt_ms"]["p50"] or 0.0
 
 
 def _is_spread(flow: series.Flow) -> bool:
