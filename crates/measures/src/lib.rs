@@ -9,6 +9,7 @@
 
 mod alone;
 pub mod arithmetic;
+mod hops;
 mod limits;
 mod measured;
 mod queueing;
@@ -19,9 +20,9 @@ mod transfers;
 mod video;
 mod why;
 
+pub use hops::{Hop, Queueing};
 pub use limits::LIMITS;
 pub use measured::{Flow, Measured, MissingColumn, Window};
-pub use queueing::{Hop, Queueing};
 pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find};
 pub use series::THROUGHPUT_NS;
 pub use summary::{Summary, summarise};

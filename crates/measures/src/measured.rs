@@ -1,7 +1,7 @@
 //! A recording with what the measures need of it at hand.
 
 use crate::alone;
-use crate::queueing::Queueing;
+use crate::hops::Queueing;
 use dragstrip_recording::{ColumnDef, Data, Recording, TCPSTAT_NS, column};
 use dragstrip_scenario::{NodeSpec, PathFacts, QdiscSpec, Scenario};
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Where each flow queues and where it loses, by the recorded queues of the links on its path.
 
+use crate::hops::{Hop, Queueing};
 use crate::measured::{Measured, MissingColumn, Of, Window};
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{FULL_FRAME_BYTES, FlowSpec, PathFacts};
@@ -7,39 +8,6 @@ use std::collections::BTreeMap;
 
 /// A mean wait below this part of the idle round trip is no queueing.
 const WAIT_PART_MIN: f64 = 0.01;
-
-/// A queue on a flow's path.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hop {
-    /// The link.
-    pub link: String,
-    /// Mean wait in its queue, ms, weighted by what of the flow arrived meanwhile.
-    pub wait_ms: f64,
-    /// Packets of the flow that it dropped, estimated: the flow's retransmissions by the drops that they follow; without these, of each
-    /// interval's drops the flow's part in what the link sent.
-    pub lost: f64,
-}
-
-/// Where a flow queues and where it loses.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Queueing {
-    /// The queues on its path, in the order in which its data pass them.
-    pub hops: Vec<Hop>,
-    /// The link where it waits longest; where it waits nowhere, the one that drops most of its packets; where nothing
-    /// is dropped either, the slowest link of its path.
-    pub bottleneck: Option<String>,
-    /// The link whose queue drops most of its packets; none where the recording does not tell.
-    pub loss_link: Option<String>,
-}
-
-impl Queueing {
-    /// The mean wait at the bottleneck, ms.
-    #[must_use]
-    pub fn wait_ms(&self) -> Option<f64> {
-        let name = self.bottleneck.as_ref()?;
-        self.hops.iter().find(|hop| hop.link == *name).map(|hop| hop.wait_ms)
-    }
-}
 
 /// Fewer losses than this, or a smaller part of them at one link, name none.
 const LOST_MIN: f64 = 1.0;

@@ -1,8 +1,8 @@
 //! What the rules look at: a run's measures beside the facts of its paths.
 
 use crate::arithmetic::percentiles;
+use crate::hops::Hop;
 use crate::measured::{Measured, MissingColumn, Window};
-use crate::queueing::Hop;
 use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};

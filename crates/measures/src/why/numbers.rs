@@ -1,5 +1,8 @@
 //! Numbers in sentences: three significant digits and a unit.
 
+/// √(3/2): the square-root law's constant with an ACK per segment (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997).
+pub const MATHIS: f64 = 1.224_744_871_391_589;
+
 /// Three significant digits.
 pub fn digits(value: f64) -> String {
     let magnitude = value.abs();

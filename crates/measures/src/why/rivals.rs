@@ -2,9 +2,8 @@
 //! of both, with its words and figures.
 
 use super::facts::{Facts, Flow};
-use super::numbers::{count, digits, ms, packets, percent, seconds, times};
-use super::rules::MATHIS;
-use crate::queueing::Hop;
+use super::numbers::{MATHIS, count, digits, ms, packets, percent, seconds, times};
+use crate::hops::Hop;
 use dragstrip_cc::Signal;
 use std::collections::BTreeMap;
 

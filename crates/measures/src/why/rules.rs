@@ -3,6 +3,7 @@
 //! A threshold says from where on a cause is worth a sentence; the figures of what is said are measures.
 
 use super::facts::{Facts, Flow, Link};
+use super::numbers::MATHIS;
 use super::rivals::mechanism;
 use super::words::{Buffer, Cause};
 
@@ -54,8 +55,6 @@ const QUEUEING_PART_MIN: f64 = 0.25;
 const ELSEWHERE_MS_MIN: f64 = 1.0;
 /// An active queue management that lets more than so many targets stand does not hold.
 const AQM_TARGETS_MAX: f64 = 4.0;
-/// √(3/2): the square-root law's constant with an ACK per segment (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997).
-pub const MATHIS: f64 = 1.224_744_871_391_589;
 /// Within this factor the law holds.
 const LAW_FACTOR: f64 = 2.0;
 
