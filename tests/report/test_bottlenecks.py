@@ -21,7 +21,7 @@ from dragstrip.results.standings.setups import Setup, setups_of
 
 from .test_why import page_text
 
-CASES = Path(__file__).parent.parent / "cases" / "two-bottlenecks"
+CASES = Path(__file__).parent / "two-bottlenecks"
 
 
 def _finding(rule: str, sentence: str, flows: list[str] | None = None, **figures: float) -> dict[str, Any]:
