@@ -115,7 +115,7 @@ impl Kernel {
         let mut netlink = Socket::new()?;
         let other = sys::interface_index("w1")?;
         up(&mut netlink, other)?;
-        sys::ethtool("w1", 0x2c, 0)?; // gro
+        sys::interface::ethtool("w1", 0x2c, 0)?; // gro
         let wire = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         sys::set_option(&wire, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32, "time stamps")?;
         sys::bind_packets(&wire, other)?;
@@ -309,7 +309,7 @@ fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<(), Fault> {
     let interface = sys::interface_index("w0")?;
     for offload in [0x1f, 0x24, 0x2c, 0x17] {
         // tso, gso, gro, tx checksums: what is seen is what a wire would carry
-        sys::ethtool("w0", offload, 0)?;
+        sys::interface::ethtool("w0", offload, 0)?;
     }
     up(&mut netlink, 1)?;
     up(&mut netlink, interface)?;

@@ -145,7 +145,7 @@ impl Network {
             let name = interface_name(hop);
             let interface = sys::interface_index(&name)?;
             for (_, set, _) in OFFLOADS {
-                sys::ethtool(&name, set, 0)?;
+                sys::interface::ethtool(&name, set, 0)?;
             }
             up(&mut place.netlink, interface)?;
             self.interfaces[hop] = interface;
@@ -236,11 +236,11 @@ impl Network {
             place.enter()?;
             let route = format!("{} to {}", plan.nodes[hop.from].name, plan.nodes[hop.to].name);
             for (what, _, ask) in OFFLOADS {
-                if sys::ethtool(&name, ask, 0)? != 0 {
+                if sys::interface::ethtool(&name, ask, 0)? != 0 {
                     return fault(format!("{route}: {what} is on"));
                 }
             }
-            let mtu = sys::mtu(&name)?;
+            let mtu = sys::interface::mtu(&name)?;
             if mtu != hop.mtu_bytes {
                 return fault(format!("{route}: the MTU is {mtu}, not {}", hop.mtu_bytes));
             }

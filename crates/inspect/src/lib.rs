@@ -31,6 +31,7 @@ mod session;
 mod state;
 mod table;
 mod tcptrace;
+mod text;
 mod twins;
 mod verdicts;
 mod wireshark;

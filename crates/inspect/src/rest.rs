@@ -4,9 +4,9 @@ use crate::connection::{Connection, Syns};
 use crate::lone::Lone;
 use crate::quantiles::Quantiles;
 use crate::quic::{Quic, version_name};
-use crate::result::{counted, end_text, seconds};
 use crate::state::File;
 use crate::table::Key;
+use crate::text::{counted, end_text, seconds};
 use dragstrip_capture::read::Protocol;
 use serde::Serialize;
 

@@ -10,12 +10,11 @@ use crate::rest::{self, Attempts, OtherRow, QuicRow, Unopened};
 use crate::rows;
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
+use crate::text::{counted, end_text, seconds};
 use crate::twins::twins;
 use crate::verdicts::{Judged, Tally};
-use dragstrip_capture::read::Address;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 
 /// The version of the document.
 const VERSION: u32 = 1;
@@ -317,10 +316,6 @@ impl Said<'_> {
     }
 }
 
-pub(crate) fn counted(count: u64, what: &str) -> Option<String> {
-    (count > 0).then(|| format!("{count} {what}"))
-}
-
 fn file_notes(file: &File) -> Vec<Option<String>> {
     let counts = file.counts();
     vec![
@@ -465,10 +460,6 @@ fn limited(own: &Direction, place: Place, duration_s: f64) -> Limited {
     Limited { unknown, ..known }
 }
 
-pub(crate) fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
-}
-
 fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: usize) -> Shown {
     let own = &point.sides[side];
     Shown {
@@ -487,17 +478,4 @@ fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: us
 /// `10.0.0.1:5001 → 10.0.0.2:80`.
 fn label(key: &Key, side: usize) -> String {
     format!("{} → {}", end_text(key, side), end_text(key, 1 - side))
-}
-
-/// `10.0.0.1:5001`.
-pub(crate) fn end_text(key: &Key, index: usize) -> String {
-    match address(&key.addresses[index]) {
-        IpAddr::V4(address) => format!("{address}:{}", key.ports[index]),
-        IpAddr::V6(address) => format!("[{address}]:{}", key.ports[index]),
-    }
-}
-
-fn address(bytes: &Address) -> IpAddr {
-    let whole = Ipv6Addr::from(*bytes);
-    whole.to_ipv4_mapped().map_or(IpAddr::V6(whole), IpAddr::V4)
 }

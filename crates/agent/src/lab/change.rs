@@ -51,7 +51,7 @@ impl Change {
             Self::Offload { interface, what, old } => {
                 let known = OFFLOADS.iter().find(|(known, ..)| known == what);
                 let (Some((_, set, _)), Some(_)) = (known, index(interface)) else { return Ok(()) };
-                sys::ethtool(interface, *set, *old).map(drop)
+                sys::interface::ethtool(interface, *set, *old).map(drop)
             }
             Self::GsoSegments { interface, old } => {
                 index(interface).map_or(Ok(()), |index| set_gso_segments(netlink, index, *old))

@@ -184,7 +184,7 @@ fn prepare(
     offloads: bool,
 ) -> Result<(), Fault> {
     let Ready { name, gso_segments, mtu_bytes } = ready;
-    let mtu = sys::mtu(name)?;
+    let mtu = sys::interface::mtu(name)?;
     if mtu != *mtu_bytes {
         let expected = format!(
             "{mtu_bytes}, which the scenario has: `ip link set {name} mtu {mtu_bytes}`, or hosts.*.mtu in the experiment"
@@ -192,15 +192,15 @@ fn prepare(
         return refusal(format!("{name}: mtu"), mtu.to_string(), expected);
     }
     for (what, set, ask) in OFFLOADS {
-        let old = sys::ethtool(name, ask, 0)?;
+        let old = sys::interface::ethtool(name, ask, 0)?;
         if old != 0 && !offloads {
             let expected = "off, or [allow] offloads = true so that it can be turned off";
             return refusal(format!("{name}: {what}"), "on", expected);
         }
         if old != 0 {
             let change = Change::Offload { interface: name.clone(), what: what.to_owned(), old };
-            journal.make(&change, || sys::ethtool(name, set, 0))?;
-            if sys::ethtool(name, ask, 0)? != 0 {
+            journal.make(&change, || sys::interface::ethtool(name, set, 0))?;
+            if sys::interface::ethtool(name, ask, 0)? != 0 {
                 return fault(format!("{name}: {what} stays on"));
             }
         }

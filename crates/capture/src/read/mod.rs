@@ -4,15 +4,14 @@
 //! [`Fault`]; what it passes over is counted in [`Counts`].
 
 mod bytes;
-mod frame;
-mod ip;
+mod headers;
 mod layers;
 mod packet;
 mod pcap;
 mod pcapng;
 mod ports;
+mod scan;
 mod tcp;
-mod tunnel;
 mod udp;
 
 pub use layers::Layers;
@@ -227,7 +226,7 @@ fn recognised(start: &[u8]) -> Result<Option<Form>, String> {
 /// Reads a record's headers and hands the packet on.
 fn take(counts: &mut Counts, record: &Record<'_>, sink: &mut impl Sink) {
     counts.packets += 1;
-    match frame::content(record) {
+    match headers::content(record) {
         Content::Tcp(packet) => {
             counts.tcp += 1;
             counts.cut_options += u64::from(packet.options_cut);

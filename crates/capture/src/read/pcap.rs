@@ -1,7 +1,7 @@
 //! pcap files (pcap-savefile(5)): stamps in microseconds or nanoseconds, in either byte order.
 
 use super::bytes::Order;
-use super::{RECORD_MAX, Record, Step, frame};
+use super::{RECORD_MAX, Record, Step, headers};
 
 /// The file's header, bytes.
 pub const HEADER: usize = 24;
@@ -53,7 +53,7 @@ impl Pcap {
             ));
         }
         let link = order.u32(header, 20) & 0xffff;
-        frame::expect_known(link)?;
+        headers::expect_known(link)?;
         Ok(Self { order, unit_ns, record, link, old: version.1 < 4 })
     }
 

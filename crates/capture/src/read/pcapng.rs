@@ -1,7 +1,7 @@
 //! pcapng files (draft-ietf-opsawg-pcapng): sections in either byte order, several interfaces, blocks passed over by their length.
 
 use super::bytes::Order;
-use super::{Counts, RECORD_MAX, Record, Step, frame};
+use super::{Counts, RECORD_MAX, Record, Step, headers};
 
 /// Type and both lengths.
 const FRAME: usize = 12;
@@ -169,7 +169,7 @@ impl Pcapng {
             }
         }
         if self.interfaces.is_empty() {
-            frame::expect_known(interface.link)?;
+            headers::expect_known(interface.link)?;
         }
         self.interfaces.push(interface);
         Ok(())

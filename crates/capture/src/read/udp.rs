@@ -1,10 +1,9 @@
 //! UDP (RFC 768): which service a datagram belongs to, and how its payload begins.
 
 use super::bytes::be16;
-use super::frame::Scan;
-use super::ip::Header;
 use super::packet::{Content, Datagram, Other, Protocol};
 use super::ports;
+use super::scan::{Header, Scan};
 
 /// UDP's number in IP.
 pub const PROTOCOL: u8 = 17;
