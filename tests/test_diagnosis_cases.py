@@ -16,6 +16,7 @@ import pytest
 from dragstrip.diagnosis import loss_causes, observations, walk
 from dragstrip.diagnosis.finding import CAUSES
 from dragstrip.diagnosis.observations import COMMAND_LINE
+from readers.test_reports import CLOUDFLARE, OOKLA
 
 CASES = Path(__file__).parent / "diagnosis"
 
@@ -289,3 +290,17 @@ def test_a_shaper_above_the_line_gets_a_rate_below_it(tmp_path: Path) -> None:
 def test_a_diagnosis_without_trials_has_the_same_findings() -> None:
     whole = json.dumps(diagnosed("router-advice/router.sh", trials=True, rtt="20ms")["findings"])
     assert whole == json.dumps(diagnosed("router-advice/router.sh", rtt="20ms")["findings"])
+
+
+@pytest.mark.parametrize(("document", "excess_ms"), [(OOKLA, 85.6), (CLOUDFLARE, 44.0)])
+def test_a_speed_test_says_during_which_phase_it_waits(
+    document: Any, excess_ms: float, tmp_path: Path
+) -> None:
+    """Before: no file has one of a busy path."""
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(document))
+    (finding,) = walk.diagnose([file], {}, quiet=True, trials=False)["findings"]
+    assert finding["causes"] == ["bufferbloat", "bufferbloat_up", "ack_path"]
+    assert "It was measured during upload" in finding["sentence"]
+    assert "buffer of" not in finding["sentence"]
+    assert finding["figures"]["excess_p50_ms"] == pytest.approx(excess_ms, abs=0.1)

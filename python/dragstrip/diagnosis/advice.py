@@ -109,6 +109,10 @@ def proposed(
             continue
         if finding.complaint == "delay" and "delay" in done and finding.name != "bufferbloat_up":
             continue
+        phase = evidence.delay.phase if evidence.delay is not None and finding.complaint == "delay" else ""
+        if phase:
+            refused.append(f"{finding.name}: measured {phase}: no rate is known of that direction alone")
+            continue
         path = _found_path(evidence, finding, findings, race, algorithm)
         if isinstance(path, str):
             refused.append(f"{finding.name}: {path}")

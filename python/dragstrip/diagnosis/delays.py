@@ -19,7 +19,10 @@ from dragstrip.diagnosis.observations import (
     Probe,
     of_one_path,
 )
+from dragstrip.formats.readers.found import BOTH_WAYS, DOWNLOADING, UPLOADING
 
+PHASES = (DOWNLOADING, UPLOADING, BOTH_WAYS)
+"""The parts of a speed test that load the path."""
 LOADED_PINGS_MIN = 10
 """Answered pings from which on their percentiles are used."""
 NEAR, NEAR_MS = 1.1, 1.0
@@ -60,6 +63,11 @@ class Delay:
         return float(self.p50.value) - float(self.idle.value)
 
     @property
+    def phase(self) -> str:
+        """The part of a speed test that loaded the path, such as `during upload`; else empty."""
+        return next((name for name in PHASES if self.p50.place.startswith(name)), "")
+
+    @property
     def high_ms(self) -> float:
         """The 95th percentile of the queueing delay."""
         return float(self.p95.value) - float(self.idle.value)
@@ -74,7 +82,8 @@ def of_flow(flow: Flow) -> tuple[Fact, Fact] | None:
 
 def of_probe(probe: Probe) -> tuple[Fact, Fact] | None:
     """Return the median and the 95th percentile of pings that may have met load."""
-    enough = probe.sent - probe.lost >= LOADED_PINGS_MIN or probe.source == SIMULATION
+    answers = probe.sent - probe.lost
+    enough = answers >= LOADED_PINGS_MIN or probe.summed_up or probe.source == SIMULATION
     if probe.loaded is False or probe.rtt_p50_ms is None or not enough:
         return None
     return _pair(probe.source, probe.place, probe.rtt_p50_ms, probe.rtt_p95_ms)

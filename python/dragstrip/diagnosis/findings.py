@@ -125,6 +125,9 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         )
     used = [idle, loaded, delay.p95]
     size, line = buffer_bytes(evidence), evidence.line_bps
+    if delay.phase:  # the rate may be that of the other direction
+        size = None
+        template += f". It was measured {delay.phase}"
     if size is not None and line is not None:
         figures |= {"buffer_bytes": size, "rate_bps": line}
         if evidence.rate is not None and not evidence.slower_line:

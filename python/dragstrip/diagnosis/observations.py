@@ -279,6 +279,8 @@ class Probe:
     hosts: frozenset[str] = frozenset()
     clock_s: tuple[float, float] | None = None
     """When the first and the last was sent, in seconds since 1970."""
+    summed_up: bool = False
+    """Whether the file has a summary of the pings instead of each."""
 
     @property
     def place(self) -> str:

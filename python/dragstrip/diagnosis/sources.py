@@ -29,6 +29,7 @@ from dragstrip.diagnosis.observations import (
 )
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures, guess, readers, scripts
+from dragstrip.formats.readers.found import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
 from dragstrip.inference import queue, rate, series
 from dragstrip.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text
@@ -442,7 +443,11 @@ def _steps(counter: Floats) -> Floats:
 
 
 def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: float | None) -> list[Probe]:
-    """Return the pings; where the file has flows too, those before and behind them are of an idle path."""
+    """Return the pings; where the file has flows too, those before and behind them are of an idle path.
+
+    A speed test's own words for the load take the place of times. Where a file sums up its pings, the central
+    value stands for the median.
+    """
     rows = recording["probes"].to_pylist()
     tables = ("samples", "received")
     ends: list[Any] = [pc.min_max(recording[table]["time_ns"]).as_py() for table in tables]
@@ -452,19 +457,32 @@ def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: flo
         begins = [row["start_ns"] for row in recording["flows"].to_pylist() if row["start_ns"] is not None]
         busy = min([*begins, *(end["min"] for end in ends)]), max(end["max"] for end in ends)
     known = frozenset().union(*(flow.hosts for flow in flows))
+    sums = {
+        (row["probe"], row["target"]): row["rtt_ms"]
+        for row in per_flow.probes(recording)
+        if row["rtt_ms"]["method"] == "summary"
+    }
     made = []
     for name, target in dict.fromkeys((row["probe"], row["target"]) for row in rows):
         mine = [row for row in rows if (row["probe"], row["target"]) == (name, target)]
-        parts: list[tuple[list[dict[str, Any]], bool | None]] = [(mine, None)]
-        if busy is not None:
+        parts: list[tuple[list[dict[str, Any]], bool | None]] = [(mine, LOADED.get(name))]
+        if busy is not None and name not in LOADED:
             inside = [row for row in mine if busy[0] <= row["time_ns"] <= busy[1]]
             outside = [row for row in mine if not busy[0] <= row["time_ns"] <= busy[1]]
             parts = [(outside, False), (inside, True)]
         for part, loaded in parts:
             if part:
                 probe = _probe(file, name, target, part, loaded, began_s)
+                if (trips := sums.get((name, target))) is not None:
+                    middle = trips["mean"]
+                    probe = replace(probe, rtt_min_ms=trips["min"], rtt_p50_ms=middle, rtt_p95_ms=None)
+                    probe = replace(probe, summed_up=True)
                 made.append(replace(probe, hosts=hosts(target) or known))
     return made
+
+
+LOADED = {IDLE: False, DOWNLOADING: True, UPLOADING: True, BOTH_WAYS: True}
+"""What the readers of speed tests call their pings, and whether the path was loaded meanwhile."""
 
 
 def _probe(
