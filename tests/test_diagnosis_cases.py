@@ -16,6 +16,7 @@ import pytest
 from dragstrip.diagnosis import loss_causes, observations, walk
 from dragstrip.diagnosis.finding import CAUSES
 from dragstrip.diagnosis.observations import COMMAND_LINE
+from dragstrip.diagnosis.privacy import without_addresses
 from readers.test_reports import CLOUDFLARE, OOKLA
 
 CASES = Path(__file__).parent / "diagnosis"
@@ -304,3 +305,27 @@ def test_a_speed_test_says_during_which_phase_it_waits(
     assert "It was measured during upload" in finding["sentence"]
     assert "buffer of" not in finding["sentence"]
     assert finding["figures"]["excess_p50_ms"] == pytest.approx(excess_ms, abs=0.1)
+
+
+def test_what_is_written_has_no_addresses_and_folders(tmp_path: Path) -> None:
+    file = CASES.parent / "captures" / "cases" / "syn-unanswered.pcap"
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    document = walk.diagnose([file], {}, quiet=True, trials=False, out=out)
+    assert "10.0.0.9" in json.dumps(document)
+    written = (out / "diagnosis.json").read_text()
+    assert "10.0.0." not in written
+    assert str(file.parent) not in written
+    assert '"path": "syn-unanswered.pcap"' in written
+    assert "host 1" in written
+    walk.diagnose([file], {}, quiet=True, trials=False, out=whole, addresses=True)
+    assert "10.0.0.9" in (whole / "diagnosis.json").read_text()
+
+
+def test_hidden_addresses_keep_their_numbers() -> None:
+    text = "10.0.0.2:5201 → [2001:db8::1]:80, version 1.2.3, at 12:30:05, 10.0.0.2"
+    document = {"files": [{"path": "/home/me/a.pcap"}], "notes": [text, "/home/me/a.pcap: gw.example.net"]}
+    hidden = without_addresses(document, ["gw.example.net"])
+    assert hidden["notes"] == [
+        "host 1:5201 → [host 2]:80, version 1.2.3, at 12:30:05, host 1",
+        "a.pcap: host 3",
+    ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import completion
-from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.options import Addresses, JsonFlag
 from dragstrip.cli.output import print_json, say
 from dragstrip.cli.race import Race, takes_race
 
@@ -62,6 +62,7 @@ def diagnose(
             show_default=False,
         ),
     ] = None,
+    addresses: Addresses = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Say what is wrong on a path, how sure that is, and which change helps by how much.
@@ -75,7 +76,7 @@ def diagnose(
     """
     from dragstrip.diagnosis import console, walk
 
-    document = walk.diagnose(files or [], race, algorithm, out, quiet=as_json)
+    document = walk.diagnose(files or [], race, algorithm, out, quiet=as_json, addresses=addresses)
     if as_json:
         print_json(document)
         return

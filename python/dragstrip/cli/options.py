@@ -67,6 +67,9 @@ Program = Annotated[
         "or Rust (FILE.rs, docs/how-to/new-algorithm.md); repeatable.",
     ),
 ]
+Addresses = Annotated[
+    bool, typer.Option("--addresses", help="Show addresses and folders in what is written.")
+]
 TextProgram = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import completion
-from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.options import Addresses, JsonFlag
 from dragstrip.cli.output import print_json, say
 from dragstrip.cli.race import Race, takes_race
 
@@ -45,9 +45,6 @@ FlowName = Annotated[
         help="A part of the flow's name as `inspect` shows it, such as a port; default: the largest.",
         show_default=False,
     ),
-]
-Addresses = Annotated[
-    bool, typer.Option("--addresses", help="Show addresses and folders in what is written.")
 ]
 
 

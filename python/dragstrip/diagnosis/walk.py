@@ -12,6 +12,7 @@ from dragstrip.diagnosis import trials as simulator
 from dragstrip.diagnosis.evidence import Evidence, gathered
 from dragstrip.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.diagnosis.observations import Observations, fact_document
+from dragstrip.diagnosis.privacy import without_addresses
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import appearing, expect_folder, write_json
 from dragstrip.io.progress import progress
@@ -28,12 +29,14 @@ def diagnose(
     out: Path | None = None,
     quiet: bool = False,
     trials: bool = True,
+    addresses: bool = False,
 ) -> dict[str, Any]:
     """Return what is wrong on a path, how sure that is and what helps (docs/how-to/diagnose.md).
 
     `race` are options of `compare` that describe the path, `algorithm` is what its senders run. With `out`,
     the document, and the reports of the runs, are written into that folder. Without `trials` no change is
-    tried on the simulator, and there is no advice. Raises `BadInputError` for a file
+    tried on the simulator, and there is no advice. What is written has no addresses and folders, unless
+    `addresses`; the document that is returned has them. Raises `BadInputError` for a file
     or an option that cannot be right; nothing is written then.
     """
     if not files and not asked.is_whole(race):
@@ -59,12 +62,20 @@ def diagnose(
         document = _document(evidence, found, proposals, refused, setups, made)
         if out is not None:
             with appearing(out) as draft:
-                write_json(draft / DOCUMENT, document)
+                write_json(draft / DOCUMENT, _written(document, observed, addresses))
         return document
     made = simulator.run(setups, out / RUNS, quiet, report=True)
     document = _document(evidence, found, proposals, refused, setups, made)
-    write_json(out / DOCUMENT, document)
+    write_json(out / DOCUMENT, _written(document, observed, addresses))
     return document
+
+
+def _written(document: dict[str, Any], observed: Observations, addresses: bool) -> Any:
+    """Return the document as it is written into a folder."""
+    if addresses:
+        return document
+    flows = [name for flow in observed.flows for name in flow.hosts]
+    return without_addresses(document, {*flows, *(name for probe in observed.probes for name in probe.hosts)})
 
 
 def _simulated(
