@@ -46,9 +46,8 @@ def without_addresses(document: Any, hosts: Iterable[str] = ()) -> Any:
             value = value.replace(file, name)
         value = _ADDRESS.sub(address, value)
         for name in names:
-            value = re.sub(
-                rf"(?<![\w.-]){re.escape(name)}(?![\w-])", lambda _, name=name: numbered(name), value
-            )
+            if name in value:
+                value = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", numbered(name), value)
         return value
 
     return hidden(document)
