@@ -33,6 +33,9 @@ OURS = {
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
     ("sweep/make.py", "open"): "a method of the store",
     ("io/files.py", "os.open"): "drafts, for their locks",
+    ("io/files.py", "open"): "a draft of its own, copied into a device",
+    ("io/files.py", "fdopen"): "a device, to write",
+    ("io/files.py", "readlink"): "where a link leads, to write there",
 }
 
 

@@ -90,7 +90,7 @@ def test_a_trace_is_drawn_behind_the_throughput(tmp_path: Path) -> None:
     )
     dragstrip.run(race, tmp_path / "out")
     setup = the_setup(tmp_path / "out")
-    [stroke] = capacity(setup, RATES[0])
+    [stroke] = capacity(setup, setup.way(setup.contenders[0]), RATES[0])
     [curve] = stroke.curves
     mean = float(curve.y.mean())
     assert mean == pytest.approx(len(lines) * 12_000, rel=0.01)

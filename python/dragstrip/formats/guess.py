@@ -89,8 +89,8 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
     ),
     (
         re.compile(
-            r"(?:\++ |.{0,120}?SQM: cmd_wrapper: .{0,80}?)?"
-            r"(?:sudo )?(?:\S{0,40}/)?tc (?:-\S{1,10} )?(?:qdisc|class|filter) (?:add|replace|change|del)\b"
+            r"(?:\+{1,9} )?(?:sudo )?(?:\S{0,40}/)?tc (?:-\S{1,10} )?"
+            r"(?:qdisc|class|filter) (?:add|replace|change|del)\b"
         ),
         "a script for tc: dragstrip tc-import reads it",
     ),

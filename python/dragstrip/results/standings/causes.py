@@ -13,9 +13,13 @@ from typing import Any
 from dragstrip.results.standings.quantity import number
 from dragstrip.results.standings.setups import Json
 
-_NUMBER = re.compile(r"(?<![\w.\-])(\d+(?:\.\d+)?)(?: ([kMG]?bit/s|[kMG]?B|ms|s|%)(?![\w/]))?(?![\w.\-]*\w)")
+_NUMBER = re.compile(
+    r"(?<![\w.\-])(\d{1,18}(?:\.\d{1,9})?)(?: ([kMG]?bit/s|[kMG]?B|ms|s|%)(?![\w/]))?(?![\w.\-]{0,2}\w)"
+)
 """A number in a sentence with its unit; digits in a label such as `cubic-2` are none."""
-_GOODPUTS = re.compile(r"gets \S+ times the goodput of (.+?) \(\S+ [kMG]?bit/s and \S+ [kMG]?bit/s\)")
+_GETS, _TIMES = "gets ", " times the goodput of "
+_RATES = re.compile(r" \(\d[\d.]{0,9} [kMG]?bit/s and \d[\d.]{0,9} [kMG]?bit/s\)")
+"""What stands after the name of the flow that gets less."""
 _FACTORS = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -169,8 +173,10 @@ def _with_goodputs(sentence: str, runs: Sequence[Json], findings: Sequence[Json]
     ratio = most / least
     times = _digits(ratio) if ratio < 100 else "more than 100"
 
-    def written(match: re.Match[str]) -> str:
-        both = f"{_scaled(most, 'bit/s')} and {_scaled(least, 'bit/s')}"
-        return f"gets {times} times the goodput of {match[1]} ({both})"
-
-    return _GOODPUTS.sub(written, sentence, count=1)
+    head, times_of, tail = sentence.partition(_TIMES)
+    given = _RATES.search(tail)
+    before, gets, _ = head.rpartition(_GETS)
+    if not times_of or not gets or given is None:
+        return sentence
+    both = f" ({_scaled(most, 'bit/s')} and {_scaled(least, 'bit/s')})"
+    return f"{before}{gets}{times}{_TIMES}{tail[: given.start()]}{both}{tail[given.end() :]}"
