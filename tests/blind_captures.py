@@ -169,9 +169,9 @@ class Trial:
 def tried(situation: Situation, folder: Path) -> Trial:
     """Identify the algorithm of one situation from its capture alone."""
     file = capture(situation, folder)
-    began = time.process_time()
+    began = time.monotonic()
     flow, _, answer = walk.identify(file, None, quiet=True)
-    return Trial(situation, answer, flow.path, time.process_time() - began)
+    return Trial(situation, answer, flow.path, time.monotonic() - began)
 
 
 def recorded(trial: Trial) -> dict[str, Any]:

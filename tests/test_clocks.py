@@ -25,6 +25,8 @@ PATIENCE_S = 60
 MEASURED = {
     "tests/sweep/test_cluster.py",  # how often a worker is killed
     "tests/sweep/test_faults.py",  # when a process is killed
+    "tests/blind_captures.py",  # processor time of an answer, as shown
+    "tests/calibration/score.py",  # how long the score took, as shown
     "tests/torture/common.py",  # how long a trial took, as told; when no further one begins
     "tests/torture/everything.py",
     "tests/torture/kills.py",

@@ -21,6 +21,7 @@ NO_WORK = {
     "measure_of",
     "has_window",
     "hungry",
+    "is_algorithm_alone",
     "algorithm_names",
     "algorithm_table",
 }

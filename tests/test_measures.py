@@ -148,7 +148,7 @@ def test_flows_in_opposite_directions_compete_with_their_own_direction_alone(rec
         link["rate_bps"] = link["rate_bps"] or 10_000_000
     summary = summarise(recording)
     assert [flow["share"] for flow in summary["flows"]] == [1.0, 1.0]
-    alone = {"jain": 1.0, "from_s": None, "until_s": None}
+    alone = {"jain": 1.0, "max_min_bps": None, "from_s": None, "until_s": None}
     assert summary["competing"] == [{"flows": [0], **alone}, {"flows": [1], **alone}]
     assert summary["jain"] is None
     assert Measured(recording).figure("jain") is None

@@ -319,7 +319,7 @@ class TestCompiled:
         while "simulated seconds" not in said and (line := process.stderr.readline()):
             said += line
         process.send_signal(number)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=60)
         assert (process.returncode, err.splitlines()[-1]) == (status, "error: interrupted")
         assert not (tmp_path / "out").exists()
 

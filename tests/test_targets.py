@@ -143,7 +143,7 @@ def test_a_file_option_writes_into_a_fifo_and_to_standard_output(
     reader = Reader(fifo)
     done = ended(line_of(option, fifo, tmp_path, recorded), tmp_path)
     assert done.returncode == 0, done.stderr
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     assert stat.S_ISFIFO(fifo.lstat().st_mode)
     assert len(reader.content) > 100
     done = ended(line_of(option, Path("/dev/stdout"), tmp_path, recorded), tmp_path)
@@ -178,7 +178,7 @@ def test_the_page_of_the_playground_goes_into_a_fifo(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     reader = Reader(fifo)
     play.write(fifo, "page")
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     assert (reader.content, stat.S_ISFIFO(fifo.lstat().st_mode)) == (b"page", True)
 
 

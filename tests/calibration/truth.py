@@ -224,7 +224,7 @@ _HOLDS: Mapping[str, Callable[[_Facts], bool]] = {
     "bufferbloat": lambda f: f.excess_ms >= BLOAT_MS and _filled(f) and f.backlog.get("r-d", 0) > 0,
     "bufferbloat_up": lambda f: (
         f.excess_ms >= BLOAT_MS
-        and f.backlog.get("d-r", 0) * 8e3 / _up_bps(f) >= 0.7 * f.excess_ms
+        and f.backlog.get("w-r", 0) * 8e3 / _up_bps(f) >= 0.7 * f.excess_ms
         and f.backlog.get("r-d", 0) * 8e3 / f.situation.rate_bps < 0.3 * f.excess_ms
     ),
     "slow_start_overshoot": lambda f: (
@@ -269,8 +269,8 @@ _HOLDS: Mapping[str, Callable[[_Facts], bool]] = {
     "receiver_closed": lambda f: f.least_limits.get("app", 0.0) >= 0.5 and f.share < 5 * FEW,
     "no_answer": lambda f: not f.established,
     "ack_path": lambda f: (
-        f.used("d-r", _up_bps(f)) >= 0.85
-        and (f.dropped["d-r"] >= 20 or f.excess_ms >= SOME_MS)
+        f.used("w-r", _up_bps(f)) >= 0.85
+        and (f.dropped["w-r"] >= 20 or f.excess_ms >= SOME_MS)
         and not _filled(f, 0.85)
     ),
     "marked_class": lambda f: f.marked_ms >= BLOAT_MS and f.excess_ms < CALM_MS,

@@ -298,7 +298,8 @@ def trial(number: int, folder: Path) -> str:
         first = ran(text, number)
         assert ran(text, number) == first, f"a second run is another: {text}"
         stopped = first.startswith("programs.")
-        outcome, ending = ("arithmetic", f"{first.split()[0]}: ") if stopped else ("ran", "")
+        place = first.split()[0].replace(f"programs.{NAME}:", f"{NAME}.cc:")
+        outcome, ending = ("arithmetic", f"{place}: ") if stopped else ("ran", "")
     if number % 8 == 0:
         on_command_line(folder, text, number, ending)
     return f"{kind} {outcome}"

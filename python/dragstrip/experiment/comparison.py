@@ -11,7 +11,6 @@ five times a second; the ping's answer passes the bottleneck. The options and wh
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
@@ -94,18 +93,13 @@ def _expect_texts(name: str, value: Any, source: str) -> None:
             expect_text(_option(name, source), word, source)
 
 
-_VARIED_ALGORITHM = re.compile(r' \(where vary sets flows\.cc = "[^"]*"\)$')
-"""A remark for experiment files: on a command line, nobody typed `vary`."""
-
-
 def reworded(build: Callable[[], T], source: str = "") -> T:
     """Calls `build`; an error about a field of the experiment names the option that it comes from."""
     try:
         return build()
     except BadInputError as error:
         value = Raw(error.value) if error.value else None
-        expected = _VARIED_ALGORITHM.sub("", error.expected)
-        raise BadInputError(_option(error.field, source), value, expected, source) from None
+        raise BadInputError(_option(error.field, source), value, error.expected, source) from None
 
 
 def _option(field: str, source: str) -> str:

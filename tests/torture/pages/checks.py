@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -88,7 +89,7 @@ def _columns(link: str) -> dict[str, tuple[Figure, bool | None]]:
     """Of each column of the comparison its figure, and whether the most is best; none where nothing is."""
 
     def queue(name: str, part: str = "") -> Figure:
-        return lambda row: row.over(row.queue(_watched(row.runs[0]) if link else "", name, part))
+        return lambda row: row.over(row.queue(_watched(row) if link else "", name, part))
 
     return {
         "Goodput": (lambda row: row.over(row.goodput), True),
@@ -266,14 +267,16 @@ def _check_link(setup: Section, run: Run) -> None:
     _is(setup.link, expected, f"{setup.title}: the queue that is looked at")
 
 
-def _watched(run: Run) -> str:
-    """The name of the link whose queue is looked at: the slowest, or the first if none has a rate."""
-    there = run.ways[0][0]
-    rates = {link["name"]: rate_of(link) for link in there}
-    known = [rate for rate in rates.values() if rate]
-    return (
-        next((name for name, rate in rates.items() if rate == min(known)), "") if known else there[0]["name"]
-    )
+def _watched(row: Row) -> str:
+    """The link whose queue a row shows: where its flows wait, else the slowest of their way.
+
+    Where a flow waits is the recording's, which crates/measures/tests/queueing.rs holds against an observer.
+    """
+    numbers = sorted(row.group.numbers)
+    links = [run.summary["flows"][number]["bottleneck"] for run in row.runs for number in numbers]
+    there = row.runs[0].ways[numbers[0]][0]
+    slowest = min((link for link in there if rate_of(link)), key=rate_of, default=there[0])
+    return str(next(filter(None, links), slowest["name"]))
 
 
 def _judged(setup: Section, head: str) -> tuple[Judged | None, list[Statistic | None]]:
@@ -458,7 +461,7 @@ def _check_limits(setup: Section, node: Node) -> None:
             assert says(values[place].text, figure.middle if figure else None), (
                 f"{field}: {_text(cells)}, {figure}"
             )
-        idle = row.over(lambda run: _idle(_watched(run), run))
+        idle = row.over(partial(_idle, _watched(row)))
         if len(values) > 5:
             assert says(values[5].text, idle.middle if idle else None), (
                 f"{setup.title}: {_text(cells)}: idle {idle}"

@@ -385,7 +385,9 @@ def check_document(run: Run) -> None:
         same("throughput_bps_p50", median(bps) if bps else None)
     for entry, numbers in zip(run.summary["competing"], run.competing, strict=True):
         assert set(entry["flows"]) == numbers, f"{name}: {entry['flows']} compete, expected {sorted(numbers)}"
-        own = list(compared_by(numbers, rates).values())
+        compared = compared_by(numbers, rates)
+        fair = dict(zip(entry["flows"], entry["max_min_bps"] or [], strict=False))
+        own = [rate / fair.get(number, 1.0) for number, rate in compared.items()]
         squares = sum(rate * rate for rate in own)
         ours = sum(own) ** 2 / (len(own) * squares) if squares else None
         assert close(ours, entry["jain"]), f"{name}: Jain {entry['jain']}, expected {ours}"
