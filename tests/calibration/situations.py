@@ -484,7 +484,7 @@ def _ack_path(plan: _Plan) -> Json:
         up_rate=f"{round(up)}bit",
         up_queue=plan.dice.one("pfifo limit 20", "pfifo limit 50", "bfifo limit 4000b"),
     )
-    return {"router": router, "hot": "w-r"}
+    return {"router": router, "hot": "d-r"}
 
 
 def _marked_class(plan: _Plan) -> Json:

@@ -269,8 +269,8 @@ _HOLDS: Mapping[str, Callable[[_Facts], bool]] = {
     "receiver_closed": lambda f: f.least_limits.get("app", 0.0) >= 0.5 and f.share < 5 * FEW,
     "no_answer": lambda f: not f.established,
     "ack_path": lambda f: (
-        f.used("w-r", _up_bps(f)) >= 0.85
-        and (f.dropped["w-r"] >= 20 or f.excess_ms >= SOME_MS)
+        f.used("d-r", _up_bps(f)) >= 0.85
+        and (f.dropped["d-r"] >= 20 or f.excess_ms >= SOME_MS)
         and not _filled(f, 0.85)
     ),
     "marked_class": lambda f: f.marked_ms >= BLOAT_MS and f.excess_ms < CALM_MS,
