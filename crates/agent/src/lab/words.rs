@@ -76,7 +76,7 @@ pub struct Ready {
     pub name: String,
     /// Most segments that TCP hands down at once; none: as it is.
     pub gso_segments: Option<u32>,
-    /// What its MTU must be, bytes.
+    /// Required MTU, bytes.
     pub mtu_bytes: u32,
 }
 

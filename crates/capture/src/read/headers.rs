@@ -66,7 +66,7 @@ fn ethernet(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     ether_type(scan, be16(rest.data, 12)?, rest.after(14)?)
 }
 
-/// What an EtherType announces: past VLAN tags, PPPoE and MPLS.
+/// Dispatches on an EtherType: VLAN tags, PPPoE and MPLS are passed, IP is read.
 fn ether_type(mut scan: Scan, mut kind: u16, mut rest: Rest<'_>) -> Option<Content> {
     let mut tagged = false;
     loop {
@@ -205,7 +205,7 @@ fn version_6(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     next(scan, &header, protocol, data.get(at..)?, total.checked_sub(at))
 }
 
-/// What IP carries; `whole`: its bytes on the line, if the header does not contradict itself.
+/// Dispatches on the IP protocol; `whole`: its bytes on the line, if the header does not contradict itself.
 fn next(
     scan: Scan,
     header: &Header,

@@ -1,4 +1,4 @@
-//! What a segment's IP packet was carried in: tags of the link, tunnels.
+//! The layers around a segment's IP packet: link tags and tunnels.
 
 /// A kind of encapsulation, by its bit in [`Layers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,7 +57,7 @@ pub struct Packet {
     pub mptcp: Option<u8>,
     /// The Fast Open option (RFC 7413 §4.1.1): bytes of its cookie, 0 for a request.
     pub fast_open: Option<u8>,
-    /// What the IP packet was carried in.
+    /// The layers around the IP packet.
     pub layers: Layers,
 }
 
@@ -71,7 +71,7 @@ impl Packet {
     }
 }
 
-/// What a packet is that is not TCP.
+/// Protocol of a packet that is not TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
     /// A protocol of IP with ports, and the port of the service.
