@@ -323,7 +323,10 @@ def test_what_is_written_has_no_addresses_and_folders(tmp_path: Path) -> None:
 
 def test_hidden_addresses_keep_their_numbers() -> None:
     text = "10.0.0.2:5201 → [2001:db8::1]:80, version 1.2.3, at 12:30:05, 10.0.0.2"
-    document = {"files": [{"path": "/home/me/a.pcap"}], "notes": [text, "/home/me/a.pcap: gw.example.net"]}
+    document = {
+        "files": [{"path": "/srv/captures/a.pcap"}],
+        "notes": [text, "/srv/captures/a.pcap: gw.example.net"],
+    }
     hidden = without_addresses(document, ["gw.example.net"])
     assert hidden["notes"] == [
         "host 1:5201 → [host 2]:80, version 1.2.3, at 12:30:05, host 1",
