@@ -51,8 +51,8 @@ agreement: python  ## The simulator beside a kernel on published experiments (do
 
 # What comes before pytest, two stages at a time. A stage prints its output when it ends, with its time.
 STAGE := .ci/stage
-.PHONY: before-pytest tools lint-rust unit-tests generated wasm fuzz page instructions kernel lint-python advisories pytest capture-tools
-before-pytest: lint-rust tools core unit-tests kernel fuzz page generated wasm instructions lint-python advisories
+.PHONY: before-pytest tools lint-rust unit-tests generated wasm fuzz page instructions kernel lint-python advisories site-builds pytest capture-tools
+before-pytest: lint-rust tools core unit-tests kernel fuzz page generated wasm instructions lint-python advisories site-builds
 
 tools: check-rust $(UV)
 	@.ci/tools
@@ -105,6 +105,10 @@ lint-python: core
 	@$(STAGE) "ruff format" $(UV) run --no-sync ruff format --check .
 	@$(STAGE) mypy $(UV) run --no-sync mypy
 
+# Warnings end the build: a page in no navigation, a link that leads nowhere.
+site-builds: core
+	@$(STAGE) "the documentation as a site" $(MAKE) --no-print-directory site
+
 advisories: core
 	@UV=$(UV) $(STAGE) advisories .ci/advisories
 
@@ -143,7 +147,7 @@ pictures: python play  ## The pictures of README and docs, docs/images/*.png, fr
 site: $(UV)  ## The documentation as a site, in dist/site; it needs no network to be read.
 	@UV_PROJECT_ENVIRONMENT=.tools/site $(UV) sync --quiet --locked --only-group site
 	@.tools/site/bin/python .ci/site.py dist/site-source $(RELEASED)
-	@NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --strict
 	@echo dist/site/index.html
 
 # What passports begin with: the runs of CUBIC and Reno, which the wheel has.

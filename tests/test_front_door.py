@@ -34,9 +34,18 @@ def test_every_link_of_the_site_leads_somewhere(builder: ModuleType) -> None:
     pages = {name for name in site.made if name.endswith(".md")}
     assert len(pages) > 40
     named = set(re.findall(r"[\w/.-]+\.md\b", (ROOT / "mkdocs.yml").read_text()))
-    assert named <= pages, "the navigation names pages that there are"
+    assert named == pages, "the navigation has each page, and no other"
     others = re.findall(r"^ +- .*: ([\w/.-]+)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert {name for name in others if "/" in name and not name.endswith(".md")} == {builder.PLAYED}
+
+
+def test_the_navigation_titles_a_decision_as_its_page_does() -> None:
+    entries = re.findall(
+        r'^ +- "(\d+\. .*)": (decisions/\S+)$', (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
+    assert len(entries) == len(list((ROOT / "docs/decisions").glob("*.md")))
+    for title, page in entries:
+        assert (ROOT / "docs" / page).read_text().splitlines()[0] == f"# {title}"
 
 
 def test_a_broken_link_would_be_found(builder: ModuleType, tmp_path: Path) -> None:
