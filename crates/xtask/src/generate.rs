@@ -1,7 +1,7 @@
 //! `generate`: everything that is written from the Rust types, or compared with what is there.
 
 use crate::output::Output;
-use crate::{Failure, experiment, measures, names, pages, python, race, recording, schema};
+use crate::{Failure, experiment, measures, names, pages, race, recording, schema};
 use dragstrip_scenario::Scenario;
 use std::path::Path;
 
@@ -11,10 +11,8 @@ fn outputs(root: &Path) -> Result<Vec<Output>, Failure> {
     let model = schema::Model::read(&json);
     let schema = serde_json::to_string_pretty(&json)
         .map_err(|error| Failure::Usage(format!("the schema cannot be written: {error}")))?;
-    let mut outputs = vec![
-        Output { path: "docs/reference/scenario.schema.json", text: schema + "\n" },
-        Output { path: "python/dragstrip/scenario/types.py", text: python::module(&model) },
-    ];
+    let mut outputs =
+        vec![Output { path: "docs/reference/scenario.schema.json", text: schema + "\n" }];
     outputs.extend(pages::all(root, &model)?);
     outputs.extend(recording::all());
     outputs.push(measures::page());

@@ -24,9 +24,9 @@ fn scenario(model: &Model) -> String {
     let mut text = format!(
         "{MARK}# The scenario\n\n\
          One concrete run, as an engine takes it: JSON, every quantity in base units and named by its\n\
-         suffix (`_ns`, `_bps`, `_bytes`). `docs/reference/scenario.schema.json` is its JSON Schema,\n\
-         `dragstrip.scenario.types` its Python classes. Unknown fields are errors. Experiments (TOML, with\n\
-         units) are expanded to scenarios; `dragstrip run` keeps each run's `scenario.json`.\n"
+         suffix (`_ns`, `_bps`, `_bytes`). `docs/reference/scenario.schema.json` is its JSON Schema.\n\
+         Unknown fields are errors. Experiments (TOML, with units) are expanded to scenarios; `dragstrip run`\n\
+         keeps each run's `scenario.json`.\n"
     );
     for kind in model.types.iter().rev() {
         let _ = write!(text, "\n## {}\n\n{}\n", kind.name, sentence(&kind.description));
@@ -79,8 +79,8 @@ pub fn holds(kind: &Kind) -> String {
         Kind::Bool => "`true` or `false`".to_owned(),
         Kind::Text => "text".to_owned(),
         Kind::Number => "number".to_owned(),
-        Kind::Integer { signed: false, .. } => "whole number".to_owned(),
-        Kind::Integer { signed: true, .. } => "whole number, may be negative".to_owned(),
+        Kind::Integer { signed: false } => "whole number".to_owned(),
+        Kind::Integer { signed: true } => "whole number, may be negative".to_owned(),
         Kind::List(inner) => format!("list of {}", holds(inner)),
         Kind::Map(inner) => format!("object: name to {}", holds(inner)),
         Kind::Named(name) => format!("[{name}](#{})", name.to_lowercase()),

@@ -51,9 +51,8 @@ pub enum Kind {
     Bool,
     Text,
     Number,
-    /// Bits, and whether there is a sign.
+    /// A whole number, which may be negative if signed.
     Integer {
-        bits: u8,
         signed: bool,
     },
     List(Box<Kind>),
@@ -213,9 +212,7 @@ fn read_named(name: &str, property: &Value) -> Kind {
         "number" => Kind::Number,
         "integer" => {
             let format = property["format"].as_str().unwrap_or("int64");
-            let bits = format.trim_start_matches("uint").trim_start_matches("int");
-            let bits = bits.parse().expect("a format such as uint64");
-            Kind::Integer { bits, signed: !format.starts_with('u') }
+            Kind::Integer { signed: !format.starts_with('u') }
         }
         "array" => Kind::List(Box::new(read_kind(&property["items"]).0)),
         "object" => Kind::Map(Box::new(read_kind(&property["additionalProperties"]).0)),
