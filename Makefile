@@ -171,7 +171,7 @@ guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and 
 	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/how-to/which-queue.md
 
 passports: python  ## A passport of every built-in algorithm, docs/reference/passports.md and passport-rows.md; five minutes of two cores.
-	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.algorithms())'); do \
+	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.ALGORITHMS)'); do \
 	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
 	$(UV) run --no-sync python -m dragstrip.passport.across runs/passports docs/reference/passports.md
 
@@ -180,7 +180,7 @@ python: check-rust $(UV)  ## The environment in .venv, with the extension compil
 	@$(UV) sync --quiet --locked --compile-bytecode
 
 # An empty environment: the bindings ask its interpreter what to compile against.
-.venv/bin/python: $(UV)
+.venv/bin/python: | $(UV)
 	@$(UV) venv --quiet --clear
 
 # The same for tests, in a profile that is built in a third of the time, unless a current one is there. As after `make quick`, the next

@@ -67,7 +67,7 @@ def captured(scenario: str, points: list[str], folder: Path) -> tuple[float, flo
     runs, alone, sizes, piece = [], [], [], bytes(PIECE)
     for _ in range(TIMES):
         clear()
-        runs.append(cost_s(lambda: _core.run(scenario, None, (files, SNAPLEN, "bench"))))
+        runs.append(cost_s(lambda: _core.Scenario(scenario).run(None, (files, SNAPLEN, "bench"))))
     sizes = [Path(file).stat().st_size for _, file in files]
     for _ in range(TIMES):
         clear()
@@ -85,7 +85,7 @@ def rows(folder: Path) -> list[str]:
     for number, (name, options) in enumerate(CASES.items()):
         scenario = scenario_of(options, folder / str(number))
         points = usual_points(json.loads(scenario))
-        without = min(cost_s(lambda text=scenario: _core.run(text, None, None)) for _ in range(TIMES))
+        without = min(cost_s(lambda text=scenario: _core.Scenario(text).run()) for _ in range(TIMES))
         cells = [name, f"{without:.3f} s"]
         for some in (points[:1], points):
             run, alone, size = captured(scenario, some, folder)

@@ -66,9 +66,9 @@ def scenarios(folder: Path) -> Iterator[Count]:
         file.write_text(run.text)
         return Count(name, ("scenario", str(file)))
 
-    for name in _core.algorithms():
+    for name in _core.ALGORITHMS:
         yield stored(f"algorithm {name}", [name])
-    for row in json.loads(_core.names())["queues"]:
+    for row in _core.names()["queues"]:
         name, example = row["name"], row["example"]
         options: dict[str, object] = {"queue": example, "flows": 4}
         if name in RATED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -175,12 +174,12 @@ def test_an_algorithm_has_options_count_and_rtt_of_its_own() -> None:
         "bbr@100ms-2",
         "reno@20ms",
     ]
-    text = json.dumps(run)
-    facts = _core.path_facts(text, [(f"s{at}", "d") for at in (1, 2, 3, 4)])
-    rtts = [fact["idle_rtt_ns"] for fact in json.loads(facts)]
+    core = _core.Scenario(run)
+    facts = core.path_facts([(f"s{at}", "d") for at in (1, 2, 3, 4)])
+    rtts = [fact["idle_rtt_ns"] for fact in facts]
     assert rtts == [40_000_000, 100_000_000, 100_000_000, 20_000_000]
-    # All facts from one reading are those from one reading each.
-    assert _core.facts(text, 98) == (_core.link_facts(text), facts, _core.draws(text))
+    assert core.flow_facts(98) == facts
+    assert _core.Scenario(core.to_json()).document() == core.document() == run
 
 
 def test_each_word_is_a_run_of_its_own() -> None:
@@ -218,7 +217,7 @@ def test_flows_go_both_ways_and_start_one_after_the_other() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [path["name"] for path in json.loads(_core.names())["paths"]])
+@pytest.mark.parametrize("name", [path["name"] for path in _core.names()["paths"]])
 def test_every_named_path_runs_with_no_other_option(name: str) -> None:
     for workload in ("bulk", "rrul", "web"):
         assert len(expand(compare(["cubic", "bbr"], path=name, workload=workload, duration="1s"))) == 2
@@ -265,8 +264,8 @@ def test_an_algorithm_that_cannot_be_read_is_refused(word: str) -> None:
 
 
 def test_the_core_accepts_every_comparison() -> None:
-    for scenario in scenarios(*_core.algorithms(), loss="0.1%", up_rate="1mbit", link="wire"):
-        assert _core.validate(json.dumps(scenario)) == []
+    for scenario in scenarios(*_core.ALGORITHMS, loss="0.1%", up_rate="1mbit", link="wire"):
+        assert _core.problems_of(scenario) == []
 
 
 def test_the_bottleneck_changes_during_the_run(tmp_path: Path) -> None:

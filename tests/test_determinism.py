@@ -36,7 +36,7 @@ def test_the_extension_gives_the_golden_recording_twice_in_a_row(
     scenario: dict[str, Any], golden: str
 ) -> None:
     text = json.dumps(scenario)
-    assert [_core.run(text)["sha256"] for _ in range(2)] == [golden, golden]
+    assert [_core.Scenario(text).run()["sha256"] for _ in range(2)] == [golden, golden]
 
 
 def test_progress_reports_change_nothing(scenario: dict[str, Any], golden: str) -> None:
@@ -58,7 +58,7 @@ def test_workers_give_the_golden_recording(
 
 
 def test_another_seed_gives_another_recording(scenario: dict[str, Any], golden: str) -> None:
-    assert _core.run(json.dumps({**scenario, "seed": 1}))["sha256"] != golden
+    assert _core.Scenario({**scenario, "seed": 1}).run()["sha256"] != golden
 
 
 SUBSCRIBERS = [f"s{number}" for number in range(20)]
@@ -90,23 +90,23 @@ def crowd() -> str:
 
 
 def test_cores_change_nothing(crowd: str) -> None:
-    hashes = [_core.run(crowd, None, None, cores)["sha256"] for cores in (1, 2, 3, 4)]
+    hashes = [_core.Scenario(crowd).run(None, None, cores)["sha256"] for cores in (1, 2, 3, 4)]
     assert hashes == hashes[:1] * 4
 
 
 def test_a_run_in_parts_reports_progress_and_can_be_ended(crowd: str) -> None:
     heard: list[int] = []
-    whole = _core.run(crowd, heard.append, None, 2)
+    whole = _core.Scenario(crowd).run(heard.append, None, 2)
     assert heard
     assert heard == sorted(heard)
-    ended = _core.run(crowd, lambda _: False, None, 2)
+    ended = _core.Scenario(crowd).run(lambda _: False, None, 2)
     assert ended["sha256"] != whole["sha256"]
 
 
 def test_all_parts_of_a_run_stop_at_the_same_instant(crowd: str) -> None:
     def ended() -> str:
         answers = iter((True, True, False))
-        sha256: str = _core.run(crowd, lambda _: next(answers), None, 2)["sha256"]
+        sha256: str = _core.Scenario(crowd).run(lambda _: next(answers), None, 2)["sha256"]
         return sha256
 
     assert len({ended() for _ in range(20)}) == 1

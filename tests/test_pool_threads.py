@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import threading
@@ -53,15 +52,14 @@ def test_many_or_long_runs_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_fault_of_the_core_fails_its_run_alone_and_names_scenario_and_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = _core.run
+    real = _core.Scenario
 
-    def run(text: str, *others: Any) -> dict[str, Any]:
-        if '"cc": "cubic"' in text:
-            scenario = json.loads(text)
-            raise _core.PanicError(f"a fault of the core at {scenario['name']}, seed {scenario['seed']}")
-        return real(text, *others)
+    def faulty(document: dict[str, Any]) -> _core.Scenario:
+        if any(flow["transport"]["cc"] == "cubic" for flow in document["flows"]):
+            raise _core.PanicError(f"a fault of the core at {document['name']}, seed {document['seed']}")
+        return real(document)
 
-    monkeypatch.setattr(_core, "run", run)
+    monkeypatch.setattr(_core, "Scenario", faulty)
     reno, cubic, bbr = run_all(races(tmp_path, "reno", "cubic", "bbr"))
     assert reno.summary
     assert bbr.summary

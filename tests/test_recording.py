@@ -121,7 +121,7 @@ def test_the_hash_is_the_one_that_the_reference_page_describes(scenario: dict[st
     """Lengths and parts of all columns; the kernel's agent hashes with the same code."""
     scenario["record"] |= {"interval_ns": 100_000_000, "cc_state": True, "captures": True}
     scenario["duration_ns"] = 2_000_000_000
-    outcome = _core.run(json.dumps(scenario))
+    outcome = _core.Scenario(scenario).run()
     assert not outcome["tables"]["video"]["time_ns"][1]
     assert outcome["sha256"] == digest(
         {name: columns for name, columns in outcome["tables"].items() if name not in LATER}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from dragstrip.recording import read
 from dragstrip.results import per_flow
 
 FILES = Path(__file__).parent / "uploads"
-NAMES = json.loads(_core.names())
+NAMES = _core.names()
 PATHS = [path["name"] for path in NAMES["paths"]]
 """Those of `--path`."""
 LOADS = {

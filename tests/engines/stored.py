@@ -20,7 +20,7 @@ class Stored(Engine):
     in_process = True
 
     def algorithms(self, options: Options) -> list[str]:
-        return _core.algorithms()
+        return list(_core.ALGORITHMS)
 
     def refusals(self, scenario: dict, options: Options) -> list[Refusal]:
         if _folder(scenario, options) is None:

@@ -97,11 +97,11 @@ def native() -> list[tuple[str, dict[str, object], list[str]]]:
     ]
     for name, form in forms.items():
         runs = expand(compare(**form))
-        asked.append((name, {"form": form}, [_core.run(json.dumps(run.scenario))["sha256"] for run in runs]))
+        asked.append((name, {"form": form}, [run.core.run()["sha256"] for run in runs]))
     for number, runs in enumerate(itertools.islice(valid(), COUNT)):
         for run in runs:
             text = json.dumps(run.scenario)
-            asked.append((f"random {number}", {"scenario": text}, [_core.run(text)["sha256"]]))
+            asked.append((f"random {number}", {"scenario": text}, [_core.Scenario(text).run()["sha256"]]))
     return asked
 
 

@@ -148,7 +148,7 @@ def from_python(race: dict[str, Any]) -> list[PlannedRun]:
 def as_file(race: dict[str, Any], folder: Path) -> Path | None:
     """A file that says what the race says; none where the race is none yet: without a path, say."""
     try:
-        content = json.loads(_core.compare(json.dumps(race)))
+        content = _core.compare(race)
     except _core.InputError:
         return None
     file = folder / "race.toml"

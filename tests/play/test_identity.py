@@ -115,7 +115,7 @@ def test_a_form_of_compare(name: str, tmp_path: Path) -> None:
     assert "refused" not in said, said
     native = [run.scenario for run in expand(compare(**form))]
     assert [json.loads(run["scenario"]) for run in said["runs"]] == native
-    hashes = [_core.run(run["scenario"])["sha256"] for run in said["runs"]]
+    hashes = [_core.Scenario(run["scenario"]).run()["sha256"] for run in said["runs"]]
     assert [run["sha256"] for run in said["runs"]] == hashes
     assert len(set(hashes)) == len(hashes), "no run stands for another"
 
@@ -137,7 +137,7 @@ def test_random_experiments(tmp_path: Path) -> None:
         (said["runs"][0]["sha256"], text) for said, text in zip(answers, asked, strict=True) if "runs" in said
     ]
     assert len(ran) >= COUNT
-    assert [found for found, _ in ran] == [_core.run(text)["sha256"] for _, text in ran]
+    assert [found for found, _ in ran] == [_core.Scenario(text).run()["sha256"] for _, text in ran]
 
 
 def test_a_wrong_form_is_refused_by_field(tmp_path: Path) -> None:

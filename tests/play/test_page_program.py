@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import pytest
 
-from dragstrip import _core
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from play.test_page import HASH, PAGE, settled
@@ -65,7 +64,7 @@ def native(text: str) -> str:
         programs={"mine": text},
     )
     (run,) = expand(described)
-    sha: str = _core.run(run.text)["sha256"]
+    sha: str = run.core.run()["sha256"]
     return sha
 
 

@@ -41,7 +41,7 @@ RESTATED = ("differ in", "although nothing")
 def drawn(number: int) -> list[Mapping[str, Any]]:
     """The findings of a random race's first run; empty where the draw is refused."""
     dice = random.Random(number)  # noqa: S311
-    names = dice.sample(_core.algorithms(), dice.choice([1, 2, 2, 2, 3]))
+    names = dice.sample(_core.ALGORITHMS, dice.choice([1, 2, 2, 2, 3]))
     words = [name + dice.choice(["", "", "", "@120ms", "+3s"]) for name in names]
     given: dict[str, Any] = {
         "rate": dice.choice(["2mbit", "10mbit", "20mbit"]),

@@ -87,7 +87,7 @@ def test_what_varies_wrongly_is_named_with_its_value() -> None:
 
 def profiles_of(engine: str) -> set[str]:
     described, source = catalogue.load("bu-cs655-2022/to-router")
-    scenario = describe(described, source, engine=engine, vary=["flows.cc=reno,cubic"]).scenario(0)
+    scenario = describe(described, source, engine=engine, vary=["flows.cc=reno,cubic"]).scenario(0).document()
     return {node["profile"] for node in scenario["nodes"] if node["kind"] == "host"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from functools import cache
 
@@ -66,9 +65,7 @@ ODD = (
 @cache
 def disciplines() -> dict[str, tuple[list[str], str]]:
     """Each discipline's words and its example."""
-    return {
-        queue["name"]: (queue["words"], queue["example"]) for queue in json.loads(_core.names())["queues"]
-    }
+    return {queue["name"]: (queue["words"], queue["example"]) for queue in _core.names()["queues"]}
 
 
 def accepted(text: str) -> bool:

@@ -89,9 +89,7 @@ SYSCTLS: Content = {
 @cache
 def algorithms() -> dict[str, list[str]]:
     """Each algorithm with the parameters that are whole numbers or switches."""
-    return {
-        row["name"]: [it["name"] for it in row["parameters"]] for row in json.loads(_core.algorithm_table())
-    }
+    return {row["name"]: [it["name"] for it in row["parameters"]] for row in _core.algorithm_table()}
 
 
 def experiment(dice: random.Random) -> Content:

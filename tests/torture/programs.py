@@ -7,7 +7,6 @@ command line too. A program that follows the grammar and the words' table is ref
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import shlex
@@ -267,7 +266,7 @@ def ran(text: str, seed: int) -> str:
     """The hash of its run, or the fault of its arithmetic."""
     scenario = {**race(), "programs": {NAME: text}, "seed": seed}
     try:
-        return str(_core.run(json.dumps(scenario))["sha256"])
+        return str(_core.Scenario(scenario).run()["sha256"])
     except _core.InputError as error:
         said = error.args
     field, _, message = said

@@ -489,6 +489,6 @@ def test_a_place_that_cannot_be_written_is_told_before_any_work(
 
 
 def test_what_draws_random_numbers_is_known() -> None:
-    rows = json.loads(_core.algorithm_table())
+    rows = _core.algorithm_table()
     drawing = {row["name"] for row in rows if row["needs"]["dice"] and row["models"].startswith("Linux")}
     assert drawing == set(RANDOMIZED)

@@ -100,7 +100,7 @@ def test_what_is_too_large_is_refused_before_anything_boots(flows: int, field: s
             for n in range(flows)
         ],
     }
-    refusals = named("vm").refusals(json.loads(_core.complete(json.dumps(scenario))), {})
+    refusals = named("vm").refusals(_core.Scenario(scenario).document(), {})
     assert [(found.field, found.value) for found in refusals] == [
         (field, str(flows if field == "flows" else flows + 2))
     ]

@@ -1,7 +1,7 @@
 //! Setting the field at a dotted path of an experiment's content, such as `flows.0.cc`.
 
 use crate::problem;
-use dragstrip_scenario::{Problem, json_problem};
+use dragstrip_scenario::Problem;
 use serde_json::{Map, Value};
 
 /// A dotted path in its parts; what stands in double quotes is one part:
@@ -62,20 +62,6 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
         })?;
     }
     Ok(())
-}
-
-/// Content given as JSON with the fields set of a JSON list of `[path, value]`, as JSON.
-///
-/// # Errors
-/// Those of [`assign`], and text that is no such JSON.
-pub fn assign_json(content: &str, assignments: &str) -> Result<String, Problem> {
-    let broken = |error: serde_json::Error| json_problem(String::new(), &error);
-    let mut content: Value = serde_json::from_str(content).map_err(broken)?;
-    let assignments: Vec<(String, Value)> = serde_json::from_str(assignments).map_err(broken)?;
-    for (path, value) in &assignments {
-        assign(&mut content, path, value)?;
-    }
-    Ok(content.to_string())
 }
 
 /// Where a part of a path leads.

@@ -417,8 +417,7 @@ mod tests {
     fn a_start_of_its_own_is_not_staggered_but_its_further_flows_are() {
         let content =
             form(&json!({"algorithms": ["cubic*2+3s", "bbr"], "together": true, "stagger": "5s"}));
-        let text = content.to_string();
-        let variant = crate::Variants::from_json(&text).unwrap().get(0).unwrap();
+        let variant = crate::Variants::new(content.clone()).unwrap().get(0).unwrap();
         let one = crate::Experiment::from_json(&variant.content.to_string()).unwrap();
         let made = crate::build_run(&one, &variant.settings, 0, 1).unwrap();
         let starts: Vec<_> = made.flows.iter().map(|flow| flow.start_ns / 1_000_000_000).collect();

@@ -61,27 +61,66 @@ fn alike(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The scenario of one run: of a `repeat`, counted from 0 of `repeats`, of content in which `settings` were chosen.
-/// If it is to be `judged`, it is validated too, which repeats after the first need not be: they differ in the seed
-/// alone.
+/// An experiment in which everything that varies has been chosen, checked.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    experiment: Experiment,
+    settings: Map<String, Value>,
+    algorithms: &'a [String],
+}
+
+impl<'a> Plan<'a> {
+    /// Reads content in which `settings` were chosen; its flows may name these `algorithms`.
+    ///
+    /// # Errors
+    /// The first field that is wrong, with the settings that set it.
+    pub fn new(
+        content: Value,
+        settings: Map<String, Value>,
+        algorithms: &'a [String],
+    ) -> Result<Self, Problem> {
+        match read(content, algorithms) {
+            Ok((_, experiment)) => Ok(Self { experiment, settings, algorithms }),
+            Err(problem) => Err(where_varied(problem, &settings)),
+        }
+    }
+
+    /// The dotted paths that vary, with the values chosen.
+    #[must_use]
+    pub const fn settings(&self) -> &Map<String, Value> {
+        &self.settings
+    }
+
+    /// Builds the scenario of a repeat, counted from 0 of `repeats`, without validating it.
+    ///
+    /// # Errors
+    /// The first field that is wrong, with the settings that set it.
+    pub fn run(&self, repeat: u64, repeats: u64) -> Result<Scenario, Problem> {
+        build_run(&self.experiment, &self.settings, repeat, repeats)
+            .map_err(|problem| where_varied(problem, &self.settings))
+    }
+
+    /// Validates a scenario of this plan. Repeats differ in the seed alone, so one of them suffices.
+    ///
+    /// # Errors
+    /// The first field that is wrong, with the settings that set it.
+    pub fn judge(&self, scenario: &Scenario) -> Result<(), Problem> {
+        judge(scenario, &self.experiment, self.algorithms)
+            .map_err(|problem| where_varied(problem, &self.settings))
+    }
+}
+
+/// Builds the scenario of the only run of content in which nothing varies; it is validated if it is to be `judged`.
 ///
 /// # Errors
-/// The first field that is wrong, with the settings that set it.
-pub fn planned(
-    content: Value,
-    settings: &Map<String, Value>,
-    (repeat, repeats): (u64, u64),
-    algorithms: &[String],
-    judged: bool,
-) -> Result<Scenario, Problem> {
-    let made = read(content, algorithms).and_then(|(_, experiment)| {
-        let scenario = build_run(&experiment, settings, repeat, repeats)?;
-        if judged {
-            judge(&scenario, &experiment, algorithms)?;
-        }
-        Ok(scenario)
-    });
-    made.map_err(|problem| where_varied(problem, settings))
+/// The first field that is wrong.
+pub fn planned(content: Value, algorithms: &[String], judged: bool) -> Result<Scenario, Problem> {
+    let plan = Plan::new(content, Map::new(), algorithms)?;
+    let scenario = plan.run(0, 1)?;
+    if judged {
+        plan.judge(&scenario)?;
+    }
+    Ok(scenario)
 }
 
 /// What is wrong with the scenario of an experiment, in the experiment's fields.

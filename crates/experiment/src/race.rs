@@ -430,9 +430,15 @@ impl RaceForm {
     /// # Errors
     /// A name that no option has, and a value of a kind that the option does not take.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
-        let read = serde_json::from_str(text);
-        let mut values: Map<String, Value> =
-            read.map_err(|error| dragstrip_scenario::json_problem(String::new(), &error))?;
+        let broken = |error| dragstrip_scenario::json_problem(String::new(), &error);
+        Self::new(serde_json::from_str(text).map_err(broken)?)
+    }
+
+    /// The form with these options; `null` is as good as nothing.
+    ///
+    /// # Errors
+    /// A name that no option has, and a value of a kind that the option does not take.
+    pub fn new(mut values: Map<String, Value>) -> Result<Self, Problem> {
         let algorithms = texts("ALGORITHM", values.shift_remove(ALGORITHMS.name))?;
         values.retain(|_, value| !value.is_null());
         for (name, value) in &values {

@@ -299,7 +299,7 @@ impl Rules<'_> {
 mod tests {
     use crate::plan::{algorithms, checked, planned};
     use dragstrip_scenario::Problem;
-    use serde_json::{Map, Value, json};
+    use serde_json::{Value, json};
 
     fn told(changes: &Value) -> String {
         let mut content = json!({
@@ -312,7 +312,7 @@ mod tests {
             table.retain(|_, value| !value.is_null());
         }
         let made = checked(content, &algorithms())
-            .and_then(|content| planned(content, &Map::new(), (0, 1), &algorithms(), true));
+            .and_then(|content| planned(content, &algorithms(), true));
         match made {
             Ok(_) => "right".to_owned(),
             Err(Problem { field, value, expected }) => format!("{field}|{value}|{expected}"),

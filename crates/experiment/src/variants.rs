@@ -37,17 +37,16 @@ pub struct Variant {
 }
 
 impl Variants {
-    /// Those of an experiment in JSON. Alternatives come first, then the paths of `vary` in their order.
+    /// The variants of an experiment. Alternatives come first, then the paths of `vary` in their order.
     ///
     /// # Errors
-    /// What is no JSON, alternatives without name or settings, a varied path without a list of values (the
+    /// Content that is no table, alternatives without name or settings, a varied path without a list of values (the
     /// problem's value is JSON), and more combinations than can be counted in 32 bits.
-    pub fn from_json(text: &str) -> Result<Self, Problem> {
-        let base: Map<String, Value> =
-            serde_json::from_str(text).map_err(|error| json_problem(String::new(), &error))?;
-        let mut whole = Value::Object(base);
-        spell_names(&mut whole)?;
-        let Value::Object(mut base) = whole else { unreachable!("it was one") };
+    pub fn new(mut content: Value) -> Result<Self, Problem> {
+        spell_names(&mut content)?;
+        let Value::Object(mut base) = content else {
+            return Err(problem("", "", "is no experiment: a table of fields is expected"));
+        };
         let [vary, alternatives, ..] =
             APART.map(|part| base.shift_remove(part).unwrap_or_default());
         let mut axes = Vec::new();
@@ -150,7 +149,7 @@ mod tests {
     use serde_json::json;
 
     fn variants(content: &Value) -> Result<Variants, Problem> {
-        Variants::from_json(&content.to_string())
+        Variants::new(content.clone())
     }
 
     #[test]
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!((&path(1)["medium"], &path(1)["queue"]), (&json!("dsl-down"), &json!("1bdp")));
         assert_eq!((&path(2)["rate"], &path(2)["queue"]), (&json!("30mbit"), &json!("fq_codel")));
         let content = json!({"path": {"rtt": "9ms"}, "vary": {"path.medium": ["adsl2", "wifi-n"]}});
-        let variant = Variants::from_json(&content.to_string()).unwrap().get(0).unwrap();
+        let variant = Variants::new(content.clone()).unwrap().get(0).unwrap();
         assert_eq!(variant.content["media"]["adsl2-up"]["rate"], "1mbit");
     }
 

@@ -2,8 +2,8 @@
 
 use crate::bounds::{self, RUNS_MAX};
 use crate::refused::{self, Refused};
-use dragstrip_experiment::{self as experiment, RaceForm, Variant, Variants};
-use dragstrip_scenario::Problem;
+use dragstrip_experiment::{self as experiment, Everything, RaceForm, Variants};
+use dragstrip_scenario::{Problem, Scenario};
 use dragstrip_units::{ByteCount, Duration, Rate, tc};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -20,7 +20,7 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
     let content = experiment::compare(&form).map_err(of_form)?;
     let algorithms = experiment::algorithms();
     let content = experiment::checked(content, &algorithms).map_err(of_form)?;
-    let variants = Variants::from_json(&content.to_string()).map_err(of_form)?;
+    let variants = Variants::new(content.clone()).map_err(of_form)?;
     let repeats = content["repeat"].as_u64().unwrap_or(1);
     let count = u64::from(variants.count()).saturating_mul(repeats);
     if count > RUNS_MAX as u64 {
@@ -28,16 +28,10 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
         return Err(refused::wrong("repeat", &format!("{count} runs"), &expected));
     }
     let mut runs = Vec::new();
-    for repeat in 0..repeats {
-        for number in 0..variants.count() {
-            let Variant { settings, content } = variants.get(number).map_err(of_form)?;
-            let run = (repeat, repeats);
-            let made = experiment::planned(content, &settings, run, &algorithms, repeat == 0);
-            let made = made.map_err(of_form)?;
-            let scenario = serde_json::to_string(&made).unwrap_or_default();
-            let cost = bounds::cost_of(&bounds::read(&scenario)?)?;
-            runs.push(json!({"name": made.name, "scenario": scenario, "cost": cost}));
-        }
+    for scenario in scenarios(&variants, repeats, repeats).map_err(of_form)? {
+        let text = serde_json::to_string(&scenario).unwrap_or_default();
+        let cost = bounds::cost_of(&bounds::read(&text)?)?;
+        runs.push(json!({"name": scenario.name, "scenario": text, "cost": cost}));
     }
     let title = &content["title"];
     let command = experiment::command_line(&form);
@@ -57,23 +51,23 @@ pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
     let algorithms = experiment::algorithms();
     let content = experiment::checked(content, &algorithms).map_err(refused::one)?;
     let repeats = content["repeat"].as_u64().unwrap_or(1);
-    let variants = Variants::from_json(&content.to_string()).map_err(refused::one)?;
+    let variants = Variants::new(content.clone()).map_err(refused::one)?;
     if variants.count() as usize > RUNS_MAX {
         let expected = format!("at most {RUNS_MAX} runs; more on the command line");
         return Err(refused::wrong("vary", &format!("{} runs", variants.count()), &expected));
     }
-    let mut names = Vec::new();
-    let mut picked = String::new();
-    for number in 0..variants.count() {
-        let Variant { settings, content } = variants.get(number).map_err(refused::one)?;
-        let made = experiment::planned(content, &settings, (0, repeats), &algorithms, true);
-        let made = made.map_err(refused::one)?;
-        if number == pick.min(variants.count() - 1) {
-            picked = serde_json::to_string(&made).unwrap_or_default();
-        }
-        names.push(made.name);
-    }
+    let runs = scenarios(&variants, 1, repeats).map_err(refused::one)?;
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    let picked = runs.get(pick.min(variants.count() - 1) as usize);
+    let picked = picked.map(|run| serde_json::to_string(run).unwrap_or_default());
     Ok(json!({"names": names, "scenario": picked}).to_string())
+}
+
+/// The scenarios of the first `made` of `repeats` repeats, all variants in turn, each validated.
+fn scenarios(variants: &Variants, made: u64, repeats: u64) -> Result<Vec<Scenario>, Problem> {
+    let algorithms = experiment::algorithms();
+    let runs = experiment::expand(variants, 0..made, repeats, &algorithms, &mut Everything)?;
+    Ok(runs.into_iter().map(|run| run.scenario).collect())
 }
 
 fn read(form: &str) -> Result<RaceForm, Refused> {

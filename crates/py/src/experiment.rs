@@ -1,63 +1,142 @@
-//! What an experiment means (`crates/experiment`), as JSON.
+//! Experiments (`crates/experiment`): checked, varied and expanded into runs.
 
-use crate::{panic, problem, to_json};
-use dragstrip_experiment::{self as core, FlowWord, RaceForm, Variants};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use crate::objects::{Document, to_python};
+use crate::scenario::PyScenario;
+use crate::{panic, problem};
+use dragstrip_experiment::{self as core, FlowWord, RaceForm, Selection, Variants};
+use dragstrip_scenario::{Problem, Scenario};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// All combinations of what varies in an experiment given as JSON. Each is made when it is asked for.
+/// All combinations of what varies in an experiment. Each is made when it is asked for.
 #[pyclass(frozen, name = "Variants", module = "dragstrip._core")]
 pub struct PyVariants(Variants);
 
 #[pymethods]
 impl PyVariants {
     #[new]
-    fn new(experiment_json: &str) -> PyResult<Self> {
-        panic::caught(experiment_json, || {
-            Variants::from_json(experiment_json).map(Self).map_err(problem)
-        })
+    fn new(content: Document) -> PyResult<Self> {
+        caught(content.0, |content| Variants::new(content).map(Self))
     }
 
     fn __len__(&self) -> usize {
         self.0.count() as usize
     }
 
-    /// The settings and the experiment of one of them, each as JSON.
-    fn __getitem__(&self, number: u32) -> PyResult<(String, String)> {
+    /// Returns the settings and the experiment's content of a combination, a dict each.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        number: u32,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         panic::caught(&number.to_string(), || {
             if number >= self.0.count() {
                 return Err(PyIndexError::new_err(number));
             }
             let variant = self.0.get(number).map_err(problem)?;
-            Ok((to_json(&variant.settings)?, to_json(&variant.content)?))
+            Ok((to_python(py, &variant.settings)?, to_python(py, &variant.content)?))
         })
+    }
+
+    /// Returns the runs of the first `made` of `repeats` repeats, all combinations in turn, then all again with the next seed: the
+    /// settings, the repeat's number and the scenario of each.
+    ///
+    /// Flows may name `algorithms` and the experiment's own programs. `load` returns a content with what the files hold that it
+    /// names. `keeps` (settings, repeat, scenario) is asked for each run, if given; one that is left out is not validated.
+    /// Raises `InputError` for the first field that is wrong.
+    #[pyo3(signature = (made, repeats, algorithms, load, keeps=None))]
+    fn expand<'py>(
+        &self,
+        py: Python<'py>,
+        made: u64,
+        repeats: u64,
+        algorithms: Vec<String>,
+        load: Bound<'py, PyAny>,
+        keeps: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, u64, PyScenario)>> {
+        let mut callbacks = Callbacks { py, load, keeps };
+        let expanded = panic::caught("an expansion", || {
+            core::expand(&self.0, 0..made, repeats, &algorithms, &mut callbacks).map_err(|it| it.0)
+        });
+        let run = |run: core::ExpandedRun| {
+            Ok((to_python(py, &run.settings)?, run.repeat, PyScenario::new(run.scenario)))
+        };
+        expanded?.into_iter().map(run).collect()
     }
 }
 
-/// Dotted path → list of values, of a table given as JSON; `field` is the table's own. An error's value is JSON.
-#[pyfunction]
-pub fn varied(table_json: &str, field: &str) -> PyResult<String> {
-    panic::caught(table_json, || {
-        let axes = core::varied(&value(table_json)?, field).map_err(problem)?;
-        to_json(
-            &axes.into_iter().map(|(path, values)| (path, values.into())).collect::<Map<_, _>>(),
-        )
-    })
+/// An error of Python that a problem of the experiment becomes too.
+struct Failure(PyErr);
+
+impl From<Problem> for Failure {
+    fn from(wrong: Problem) -> Self {
+        Self(problem(wrong))
+    }
 }
 
-/// Dotted path → what is no table, of a table given as JSON.
-#[pyfunction]
-pub fn flat(table_json: &str) -> PyResult<String> {
-    panic::caught(table_json, || to_json(&core::flat(&value(table_json)?)))
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
 }
 
-/// Content given as JSON with the fields set of a JSON list of `[path, value]`.
+/// Python's part in an expansion.
+struct Callbacks<'py> {
+    py: Python<'py>,
+    load: Bound<'py, PyAny>,
+    keeps: Option<Bound<'py, PyAny>>,
+}
+
+impl Selection for Callbacks<'_> {
+    type Error = Failure;
+
+    fn load(&mut self, content: Value) -> Result<Value, Failure> {
+        let loaded = self.load.call1((to_python(self.py, &content)?,))?;
+        Ok(loaded.extract::<Document>()?.0)
+    }
+
+    fn keeps(
+        &mut self,
+        settings: &Map<String, Value>,
+        repeat: u64,
+        scenario: &Scenario,
+    ) -> Result<bool, Failure> {
+        let Some(keeps) = &self.keeps else { return Ok(true) };
+        let settings = to_python(self.py, settings)?;
+        let answer = keeps.call1((settings, repeat, PyScenario::new(scenario.clone())))?;
+        Ok(answer.is_truthy()?)
+    }
+}
+
+/// Returns dotted path → list of values of a table; `field` is the table's own. Raises `InputError`, whose value is JSON.
 #[pyfunction]
-pub fn assign(content_json: &str, assignments_json: &str) -> PyResult<String> {
-    panic::caught(content_json, || {
-        core::assign_json(content_json, assignments_json).map_err(problem)
-    })
+pub fn varied<'py>(py: Python<'py>, table: Document, field: &str) -> PyResult<Bound<'py, PyAny>> {
+    let axes = caught(table.0, |table| core::varied(&table, field))?;
+    let axes = axes.into_iter().map(|(path, values)| (path, values.into()));
+    to_python(py, &axes.collect::<Map<_, _>>())
+}
+
+/// Returns dotted path → leaf value of a table.
+#[pyfunction]
+pub fn flat(py: Python<'_>, table: Document) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &caught(table.0, |table| Ok(core::flat(&table)))?)
+}
+
+/// Returns content with the fields of a list of (dotted path, value) set. Raises `InputError` for a path that leads nowhere.
+#[pyfunction]
+pub fn assign(
+    py: Python<'_>,
+    content: Document,
+    assignments: Vec<(String, Document)>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let changed = caught(content.0, |mut content| {
+        for (path, value) in &assignments {
+            core::assign(&mut content, path, &value.0)?;
+        }
+        Ok(content)
+    });
+    to_python(py, &changed?)
 }
 
 /// A dotted path in its parts.
@@ -66,39 +145,28 @@ pub fn path_parts(path: &str) -> PyResult<Vec<&str>> {
     panic::caught(path, || Ok(core::path_parts(path)))
 }
 
-/// The content of an experiment given as JSON, checked and with its names written out. Flows may name `algorithms`
-/// and the experiment's own programs.
+/// Returns the content of an experiment, checked and with its names written out. Flows may name `algorithms` and the
+/// experiment's own programs. Raises `InputError` for the first field that is wrong.
 #[pyfunction]
-pub fn checked(experiment_json: &str, algorithms: Vec<String>) -> PyResult<String> {
-    panic::caught(experiment_json, || {
-        to_json(&core::checked(value(experiment_json)?, &algorithms).map_err(problem)?)
-    })
-}
-
-/// The scenario, as JSON with every default written out, of a repeat of an experiment given as JSON in which these
-/// settings, a JSON table, were chosen; if `judged`, it is validated.
-#[pyfunction]
-pub fn planned(
-    experiment_json: &str,
-    settings_json: &str,
-    repeat: u64,
-    repeats: u64,
+pub fn checked(
+    py: Python<'_>,
+    content: Document,
     algorithms: Vec<String>,
-    judged: bool,
-) -> PyResult<String> {
-    panic::caught(experiment_json, || {
-        let settings = value(settings_json)?;
-        let settings = settings.as_object().cloned().unwrap_or_default();
-        let content = value(experiment_json)?;
-        let runs = (repeat, repeats);
-        to_json(&core::planned(content, &settings, runs, &algorithms, judged).map_err(problem)?)
-    })
+) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &caught(content.0, |content| core::checked(content, &algorithms))?)
 }
 
-/// The instant in nanoseconds of a change given as JSON, whose values are checked.
+/// Returns the scenario of an experiment in which nothing varies and whose files have been read; it is validated if it is
+/// to be `judged`. Raises `InputError` for the first field that is wrong.
 #[pyfunction]
-pub fn change_at(change_json: &str) -> PyResult<u64> {
-    panic::caught(change_json, || core::change_at(&value(change_json)?).map_err(problem))
+pub fn planned(content: Document, algorithms: Vec<String>, judged: bool) -> PyResult<PyScenario> {
+    caught(content.0, |content| core::planned(content, &algorithms, judged).map(PyScenario::new))
+}
+
+/// Returns the instant in nanoseconds of a link's change, whose values are checked.
+#[pyfunction]
+pub fn change_at(change: Document) -> PyResult<u64> {
+    caught(change.0, |change| core::change_at(&change))
 }
 
 /// Refuses a text that is no distribution of sizes: a name, one size, or the lines of a file.
@@ -113,13 +181,17 @@ pub fn race_option(field: &str) -> PyResult<Option<(&'static str, String)>> {
     panic::caught(field, || Ok(core::option_of(field).map(|option| (option.name, option.word()))))
 }
 
-/// The experiment, as JSON, that the options of a comparison mean, given as JSON too.
+/// Returns the content of the experiment that the options of a comparison describe; flows may name `algorithms`. It is
+/// checked if `algorithms` are given. Raises `InputError` for the first option that is wrong.
 #[pyfunction]
-pub fn compare(form_json: &str) -> PyResult<String> {
-    panic::caught(form_json, || {
-        let form = RaceForm::from_json(form_json).map_err(problem)?;
-        to_json(&core::compare(&form).map_err(problem)?)
-    })
+pub fn compare(py: Python<'_>, options: Document) -> PyResult<Bound<'_, PyAny>> {
+    to_python(
+        py,
+        &caught(Value::Object(options.into_table()), |options| {
+            let Value::Object(options) = options else { return Ok(Value::Null) };
+            core::compare(&RaceForm::new(options)?)
+        })?,
+    )
 }
 
 /// The parts of a flow's `cc`, such as `bbr:probe_rtt_win_sec=5*4@20ms+1s`.
@@ -168,9 +240,9 @@ pub fn flow_word(word: &str) -> PyResult<PyFlowWord> {
     })
 }
 
-/// All named paths, media, workloads and queue disciplines, as a JSON table of lists.
+/// Returns all named paths, media, workloads and queue disciplines: lists of dicts in a dict.
 #[pyfunction]
-pub fn names() -> PyResult<String> {
+pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     panic::caught("names", || {
         let queues: Vec<Value> = dragstrip_qdisc::KINDS
             .iter()
@@ -179,9 +251,10 @@ pub fn names() -> PyResult<String> {
                 serde_json::json!({"name": kind.name, "words": words, "example": kind.least})
             })
             .collect();
-        to_json(&serde_json::json!({
+        let names = serde_json::json!({
             "paths": core::PATHS, "media": core::MEDIA, "workloads": core::WORKLOADS, "queues": queues,
-        }))
+        });
+        to_python(py, &names)
     })
 }
 
@@ -193,6 +266,8 @@ pub fn queue_modules() -> PyResult<Vec<&'static str>> {
     })
 }
 
-fn value(json: &str) -> PyResult<Value> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+/// Calls `work` on a document; a panic is raised as an error that names the document.
+fn caught<T>(document: Value, work: impl FnOnce(Value) -> Result<T, Problem>) -> PyResult<T> {
+    let subject = format!("experiment {}", document["name"]);
+    panic::caught_at(|| subject, || work(document).map_err(problem))
 }

@@ -1,6 +1,7 @@
 //! Captures that Python reads piece by piece.
 
-use crate::{InputError, panic, tables, to_json};
+use crate::objects::to_python;
+use crate::{InputError, panic, tables};
 use dragstrip_capture::read::Fault;
 use dragstrip_capture::write::Anonymous;
 use dragstrip_inspect::{FlowSeries, Session};
@@ -49,7 +50,7 @@ impl PyInspection {
         })
     }
 
-    /// What the captures say, as JSON, the tables of a recording (`tables.rs`) or none, and of each flow its segments in columns of 64-bit
+    /// Returns the inspection as a dict, the tables of a recording (`tables.rs`) or none, and of each flow its segments in columns of 64-bit
     /// little-endian integers, if they are wanted; nothing can be fed after it.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Finished<'py>> {
         let session = self.session.take().ok_or_else(finished)?;
@@ -57,7 +58,7 @@ impl PyInspection {
             panic::caught("a capture", || Ok(py.detach(|| session.finish())))?;
         let tables = recording.map(|recording| tables::to_python(py, recording)).transpose()?;
         let series = series.into_iter().map(|flow| segments(py, flow)).collect::<PyResult<_>>()?;
-        Ok((to_json(&said)?, tables, series))
+        Ok((to_python(py, &said)?, tables, series))
     }
 }
 
@@ -89,8 +90,8 @@ impl PyAnonymous {
     }
 }
 
-/// JSON, tables, and each flow's segments.
-type Finished<'py> = (String, Option<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>);
+/// The inspection, tables, and each flow's segments.
+type Finished<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>);
 
 fn segments(py: Python<'_>, flow: FlowSeries) -> PyResult<Bound<'_, PyDict>> {
     let FlowSeries { flow, full, opening_ns, columns, left_out } = flow;

@@ -8,17 +8,20 @@ mod capture;
 mod experiment;
 mod inspect;
 mod measures;
+mod objects;
 mod panic;
 mod parts;
+mod scenario;
 mod tables;
 
-use dragstrip_scenario::{FlowSpec, Problem, Scenario};
+use crate::objects::to_python;
+use dragstrip_scenario::Problem;
 use dragstrip_sim::SetupError;
 use dragstrip_units::{ByteCount, Duration, ParseError, Rate, tc};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::PyTuple;
 
 create_exception!(
     _core,
@@ -27,140 +30,14 @@ create_exception!(
     "An input that cannot be right; `args` are the field, the value and what would be right."
 );
 
-/// Runs a scenario given as JSON and answers with its tables (see `tables.rs` for their form).
-///
-/// `progress` is called with the simulated time in nanoseconds, about every simulated second and within some
-/// tenths of a real one; when it answers `False` the run ends early. The interpreter is free while the simulator works, and Ctrl-C
-/// ends the run. A panic is raised as `PanicError`. With `capture` packets are written to files meanwhile (see `capture.rs`). Otherwise a
-/// large network is simulated on at most `cores` processor cores (see `parts.rs`); the tables do not depend on that.
+/// Runs a conformance script on the simulator's endpoint and returns the outcome as a dict.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, progress=None, capture=None, cores=1))]
-fn run<'py>(
-    py: Python<'py>,
-    scenario_json: &str,
-    progress: Option<Py<PyAny>>,
-    capture: Option<capture::Asked>,
-    cores: usize,
-) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = panic::caught(scenario_json, || parse(scenario_json))?;
-    let mut interrupted: Option<PyErr> = None;
-    let mut advanced = |now_ns| {
-        let go_on = Python::attach(|py| report(py, progress.as_ref(), now_ns));
-        go_on.unwrap_or_else(|error| {
-            interrupted = Some(error);
-            false
-        })
-    };
-    let mut taps = capture.as_ref().map(|asked| capture::begin(&scenario, asked)).transpose()?;
-    let outcome = panic::caught(scenario_json, || {
-        Ok(py.detach(|| match &mut taps {
-            None => parts::run(&scenario, cores, &mut advanced),
-            Some(taps) => dragstrip_sim::run_observed(&scenario, taps, &mut advanced),
-        }))
-    })?;
-    if let Some(error) = interrupted {
-        return Err(error);
-    }
-    let recording = outcome.map_err(setup_error)?;
-    if let (Some(taps), Some(asked)) = (taps, &capture) {
-        py.detach(|| capture::end(taps, &scenario, asked))?;
-    }
-    tables::to_python(py, recording)
-}
-
-/// Passes the simulated time on, after Python's signal handlers had their turn.
-fn report(py: Python<'_>, progress: Option<&Py<PyAny>>, now_ns: u64) -> PyResult<bool> {
-    py.check_signals()?;
-    let Some(callback) = progress else { return Ok(true) };
-    let answer = callback.call1(py, (now_ns,))?;
-    if answer.is_none(py) { Ok(true) } else { answer.is_truthy(py) }
-}
-
-fn parse(scenario_json: &str) -> PyResult<Scenario> {
-    Scenario::from_json(scenario_json).map_err(problem)
-}
-
-/// A scenario given as JSON, with every default written out.
-#[pyfunction]
-fn complete(scenario_json: &str) -> PyResult<String> {
-    panic::caught(scenario_json, || to_json(&parse(scenario_json)?))
-}
-
-/// Everything that is wrong with a scenario given as JSON: field, value, what would be right.
-#[pyfunction]
-fn validate(scenario_json: &str) -> PyResult<Vec<(String, String, String)>> {
-    panic::caught(scenario_json, || {
-        let problems = match Scenario::from_json(scenario_json) {
-            Ok(scenario) => scenario.validate().err().unwrap_or_default(),
-            Err(problem) => vec![problem],
-        };
-        Ok(problems.into_iter().map(|found| (found.field, found.value, found.expected)).collect())
-    })
-}
-
-/// About how many bytes the columns of a scenario's recording will take in memory.
-#[pyfunction]
-fn recording_bytes(scenario_json: &str) -> PyResult<u64> {
-    panic::caught(scenario_json, || Ok(parse(scenario_json)?.recording_bytes()))
-}
-
-/// The facts of the ways between pairs of nodes (`crates/scenario/src/path.rs`), as a JSON list: links there and
-/// back, bottleneck, rate, round trips, bandwidth-delay product, buffer. `base_rtt_ns` is that of a frame of
-/// `frame_bytes`.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, pairs, frame_bytes=98))]
-fn path_facts(
-    scenario_json: &str,
-    pairs: Vec<(String, String)>,
-    frame_bytes: u32,
-) -> PyResult<String> {
-    panic::caught(scenario_json, || {
-        let pairs = pairs.iter().map(|(near, far)| (near.as_str(), far.as_str()));
-        to_json(&parse(scenario_json)?.path_facts(pairs, frame_bytes).map_err(problem)?)
-    })
-}
-
-/// The facts of every link of a scenario, as a JSON list in their order: rates, delay, buffer.
-#[pyfunction]
-fn link_facts(scenario_json: &str) -> PyResult<String> {
-    panic::caught(scenario_json, || {
-        let scenario = parse(scenario_json)?;
-        let facts: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
-        to_json(&facts)
-    })
-}
-
-/// All facts of a scenario from one reading of it, for there may be a hundred thousand hosts: of every link as
-/// `link_facts` has them, of the way of every flow's data as `path_facts` has them, and whether anything is random.
-#[pyfunction]
-fn facts(scenario_json: &str, frame_bytes: u32) -> PyResult<(String, String, bool)> {
-    panic::caught(scenario_json, || {
-        let scenario = parse(scenario_json)?;
-        let links: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
-        let pairs = scenario.flows.iter().map(FlowSpec::data_ends);
-        let ways = scenario.path_facts(pairs, frame_bytes).map_err(problem)?;
-        Ok((to_json(&links)?, to_json(&ways)?, scenario.draws()))
-    })
-}
-
-/// Whether anything in a scenario draws random numbers; if not, every seed gives the same recording.
-#[pyfunction]
-fn draws(scenario_json: &str) -> PyResult<bool> {
-    panic::caught(scenario_json, || Ok(parse(scenario_json)?.draws()))
-}
-
-fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-/// Plays a conformance script on the simulator's endpoint; answers with the outcome as JSON.
-#[pyfunction]
-fn conform(name: &str, text: &str) -> PyResult<String> {
+fn conform<'py>(py: Python<'py>, name: &str, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let wrong = |expected: String| InputError::new_err((name.to_owned(), "", expected));
     panic::caught(name, || {
         let script = dragstrip_conformance::Script::parse(text);
         let script = script.map_err(|fault| wrong(fault.to_string()))?;
-        to_json(&dragstrip_conformance::play_on_simulator(&script).map_err(wrong)?)
+        to_python(py, &dragstrip_conformance::play_on_simulator(&script).map_err(wrong)?)
     })
 }
 
@@ -188,31 +65,25 @@ fn check_program(text: &str) -> PyResult<()> {
     })
 }
 
-/// The names of all congestion controls, in the order of the reference page.
-#[pyfunction(name = "algorithms")]
-fn algorithm_names() -> Vec<&'static str> {
-    dragstrip_cc::names().to_vec()
+/// Returns all congestion controls, a dict each: name, source file, model, parameters, variables, needs.
+#[pyfunction]
+fn algorithm_table(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &algorithms::table())
 }
 
-/// All of them as a JSON list: name, source file, what it models, parameters, variables, needs.
+/// Returns a queue discipline in the words of tc(8) as a scenario has it. Raises `InputError` for words that tc would refuse.
 #[pyfunction]
-fn algorithm_table() -> PyResult<String> {
-    to_json(&algorithms::table())
-}
-
-/// A queue discipline in the words of tc(8), as the scenario's JSON.
-#[pyfunction]
-fn parse_qdisc(text: &str) -> PyResult<String> {
+fn parse_qdisc<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     panic::caught(text, || {
         let qdisc = dragstrip_scenario::QdiscSpec::parse(text).map_err(problem)?;
-        to_json(&qdisc)
+        to_python(py, &qdisc)
     })
 }
 
-/// A script of tc's commands as a JSON object: `queues`, of each what it is of, its lines, its words, the fields of a path,
-/// notes; `skipped`, the commands of other programs. An error's field is the line, such as `line 3`.
+/// Returns the content of a script of tc's commands: `queues`, a dict each with its device, lines, words, the fields of a
+/// path and notes; `skipped`, the commands of other programs. Raises `InputError`, whose field is the line, such as `line 3`.
 #[pyfunction]
-fn import_tc(script: &str) -> PyResult<String> {
+fn import_tc<'py>(py: Python<'py>, script: &str) -> PyResult<Bound<'py, PyAny>> {
     panic::caught(script, || {
         let found = dragstrip_qdisc::import::import(script).map_err(|wrong| {
             problem(Problem { field: format!("line {}", wrong.line), ..wrong.problem })
@@ -233,10 +104,11 @@ fn import_tc(script: &str) -> PyResult<String> {
             .skipped
             .iter()
             .map(|one| serde_json::json!({ "line": one.line, "command": one.command }));
-        to_json(&serde_json::json!({
+        let content = serde_json::json!({
             "queues": queues.collect::<Vec<_>>(),
             "skipped": skipped.collect::<Vec<_>>(),
-        }))
+        });
+        to_python(py, &content)
     })
 }
 
@@ -274,7 +146,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panic::install_hook();
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("PanicError", module.py().get_type::<panic::PanicError>())?;
-    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_class::<scenario::PyScenario>()?;
+    module.add_function(wrap_pyfunction!(scenario::problems_of, module)?)?;
     module.add_class::<experiment::PyFlowWord>()?;
     module.add_class::<experiment::PyVariants>()?;
     module.add_function(wrap_pyfunction!(experiment::varied, module)?)?;
@@ -291,15 +164,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::nearest, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::queue_modules, module)?)?;
-    module.add_function(wrap_pyfunction!(complete, module)?)?;
-    module.add_function(wrap_pyfunction!(validate, module)?)?;
-    module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(path_facts, module)?)?;
-    module.add_function(wrap_pyfunction!(link_facts, module)?)?;
-    module.add_function(wrap_pyfunction!(facts, module)?)?;
-    module.add_function(wrap_pyfunction!(draws, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
-    module.add_function(wrap_pyfunction!(algorithm_names, module)?)?;
+    module.add("ALGORITHMS", PyTuple::new(module.py(), dragstrip_cc::names())?)?;
     module.add_function(wrap_pyfunction!(check_program, module)?)?;
     module.add("PROGRAM_MAX", dragstrip_cc::program::TEXT_MAX)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
@@ -313,7 +179,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<inspect::PyInspection>()?;
     module.add("CAPTURES_MAX", dragstrip_inspect::FILES_MAX)?;
     module.add_class::<measures::PyMeasured>()?;
-    module.add_function(wrap_pyfunction!(measures::measures, module)?)?;
+    module.add("MEASURES", measures::table(module.py())?)?;
     module.add_function(wrap_pyfunction!(measures::has_window, module)?)?;
     module.add_function(wrap_pyfunction!(measures::measure_of, module)?)?;
     module.add_function(wrap_pyfunction!(measures::rates_bps, module)?)?;

@@ -4,16 +4,18 @@
 //! place of bytes. Columns that no format defines are left out, columns that are not there are missed when a
 //! measure needs them.
 
-use crate::{InputError, panic, parse};
+use crate::objects::to_python;
+use crate::{InputError, panic};
 use dragstrip_measures::{
     Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Window, arithmetic, find,
     summarise,
 };
 use dragstrip_recording::{Column, ColumnDef, Data, Kind, Recording, TABLES, Table};
+use dragstrip_scenario::Scenario;
 use pyo3::buffer::{Element, PyBuffer};
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 /// A flow as `dragstrip.results.measures.Flow` has it.
 #[derive(IntoPyObject)]
@@ -79,14 +81,6 @@ pub struct PyMeasured(Measured);
 
 #[pymethods]
 impl PyMeasured {
-    #[new]
-    fn new(scenario_json: &str, tables: &Bound<'_, PyDict>) -> PyResult<Self> {
-        panic::caught(scenario_json, || {
-            let measured = Measured::new(parse(scenario_json)?, recording(tables)?);
-            Ok(Self(measured.map_err(missing)?))
-        })
-    }
-
     /// The fields of `dragstrip.results.measures.Flow` of every flow, in the order of the table `flows`.
     fn flows(&self) -> Vec<FlowRow<'_>> {
         self.0.flows().iter().map(FlowRow::from).collect()
@@ -156,17 +150,18 @@ impl PyMeasured {
         })
     }
 
-    /// The summary of the run as JSON.
-    fn summary(&self) -> PyResult<String> {
-        panic::caught("summary", || {
-            let summary = summarise(&self.0).map_err(missing)?;
-            serde_json::to_string(&summary)
-                .map_err(|error| PyValueError::new_err(error.to_string()))
-        })
+    /// Returns the summary of the run as a dict.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        panic::caught("summary", || to_python(py, &summarise(&self.0).map_err(missing)?))
     }
 }
 
 impl PyMeasured {
+    /// Raises `InputError` for a column that the measures need and that the tables don't have.
+    pub fn new(scenario: Scenario, tables: &Bound<'_, PyDict>) -> PyResult<Self> {
+        Measured::new(scenario, recording(tables)?).map(Self).map_err(missing)
+    }
+
     fn place(&self, flow: i64) -> PyResult<usize> {
         let flows = self.0.flows();
         let same = usize::try_from(flow).ok();
@@ -237,12 +232,11 @@ fn values<T: Element>(value: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
 }
 
 /// Name, level, unit, meaning and whether it is a series, of every measure.
-#[pyfunction]
-pub fn measures() -> Vec<(&'static str, &'static str, &'static str, &'static str, bool)> {
+pub fn table(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let row = |m: &dragstrip_measures::Measure| {
         (m.name, m.level.name(), m.unit, m.meaning, m.is_series())
     };
-    MEASURES.iter().map(row).collect()
+    PyTuple::new(py, MEASURES.iter().map(row))
 }
 
 /// Whether the measure that a claim calls `name` is taken of a part of a flow's life if one is named.

@@ -31,17 +31,24 @@ pub fn install_hook() {
     }));
 }
 
-/// What `work` gives, or its panic as an error that names `subject`: a document in JSON by its name and seed, any
+/// Returns what `work` returns, or its panic as an error that names `subject`: a document in JSON by its name and seed, any
 /// other text by itself.
-///
-/// Nothing that it was working on is used afterwards, so that what it left half done is not seen.
 pub fn caught<T>(subject: &str, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    caught_at(|| named(subject), work)
+}
+
+/// Returns what `work` returns, or its panic as an error that names its subject.
+///
+/// Nothing that it was working on is used afterwards, so that a half-changed state is not seen.
+pub fn caught_at<T>(
+    subject: impl FnOnce() -> String,
+    work: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let (message, place) = (message(&*payload), PLACE.take());
-        let subject = named(subject);
-        let said =
-            format!("a fault of the core in {place}: {message} ({subject}); please report it");
-        Err(PanicError::new_err(said))
+        let (message, place, subject) = (message(&*payload), PLACE.take(), subject());
+        Err(PanicError::new_err(format!(
+            "a fault of the core in {place}: {message} ({subject}); please report it"
+        )))
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::types::{NodeSpec, Scenario};
 use dragstrip_units::Problem;
 use dragstrip_units::suggest;
+use serde::Deserializer;
 
 impl Scenario {
     /// The scenario that a JSON document describes, with the ticks of each host's profile where it says nothing of
@@ -13,13 +14,27 @@ impl Scenario {
     /// field, a wrong type.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let mut scenario: Self =
-            serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-                let path = error.path().to_string();
-                let path = if path == "." { String::new() } else { path };
-                json_problem(path, &error.into_inner())
-            })?;
+        let scenario = Self::read(&mut reader)?;
         reader.end().map_err(|error| json_problem(String::new(), &error))?;
+        Ok(scenario)
+    }
+
+    /// The scenario that a JSON value describes, as [`Scenario::from_json`] reads it.
+    ///
+    /// # Errors
+    /// The first field that is unknown or missing, or of a wrong type.
+    pub fn from_value(document: serde_json::Value) -> Result<Self, Problem> {
+        Self::read(document)
+    }
+
+    fn read<'de>(
+        document: impl Deserializer<'de, Error = serde_json::Error>,
+    ) -> Result<Self, Problem> {
+        let mut scenario: Self = serde_path_to_error::deserialize(document).map_err(|error| {
+            let path = error.path().to_string();
+            let path = if path == "." { String::new() } else { path };
+            json_problem(path, &error.into_inner())
+        })?;
         for node in &mut scenario.nodes {
             if let NodeSpec::Host(host) = node {
                 host.tick_hz = Some(host.ticks_per_second());

@@ -142,7 +142,7 @@ def _known(option: str, word: str, known: Sequence[str]) -> str:
 
 def _plain(algorithm: str, programs: Mapping[str, str]) -> str:
     """Return the algorithm with its options; raises `BadInputError` for a count, a round trip or a start."""
-    known = [*_core.algorithms(), *programs]
+    known = [*_core.ALGORITHMS, *programs]
     try:
         word = _core.flow_word(algorithm)
     except _core.InputError as error:

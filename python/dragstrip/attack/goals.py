@@ -9,7 +9,6 @@ attack: 1 is harmless, 0 is total.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -119,15 +118,15 @@ class _Run:
     """One simulated run and the figures that are asked of it."""
 
     def __init__(self, scene: Scene) -> None:
-        text = planned(scene)
+        scenario = planned(scene)
         try:
-            outcome = _core.run(text)
+            outcome = scenario.run()
         except _core.InputError as error:
             raise refused(error) from None
         except _core.PanicError as error:
             raise blamed(str(error)) or FaultError(f"{error} (an attack's scenario)") from None
         self._columns = core_columns(outcome["tables"])
-        self._measured = _core.Measured(text, self._columns)
+        self._measured = scenario.measured(self._columns)
 
     def goodput(self, flow: int, after_ms: float) -> float:
         """Return a flow's goodput in Mbit/s, without the first `after_ms` of its life."""
@@ -162,15 +161,15 @@ class _Run:
         return float(table["wire_bytes"][1][hit].sum()) * 8e3 / (until_ms - after_ms)
 
 
-def planned(scene: Scene) -> str:
-    """Return the scenario of an experiment that Dragstrip itself wrote, as JSON."""
+def planned(scene: Scene) -> _core.Scenario:
+    """Return the scenario of an experiment that Dragstrip itself wrote."""
     content = scene.content()
     times = scene.traces()
     for medium in content.get("media", {}).values():
         medium["opportunities_ms"] = times[medium["file"]]
-    known = [*_core.algorithms(), *scene.programs]
+    known = [*_core.ALGORITHMS, *scene.programs]
     try:
-        return _core.planned(json.dumps(content), "{}", 0, 1, known, True)
+        return _core.planned(content, known, True)
     except _core.InputError as error:
         raise refused(error) from None
 

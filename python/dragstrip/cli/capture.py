@@ -28,7 +28,7 @@ def _is_algorithm(word: str) -> bool:
     from dragstrip import _core
 
     try:
-        return _core.flow_word(word).name in _core.algorithms()
+        return _core.flow_word(word).name in _core.ALGORITHMS
     except _core.InputError:
         return False
 

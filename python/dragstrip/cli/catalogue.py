@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -74,7 +73,7 @@ def _experiments() -> list[Row]:
 
 
 def _algorithms() -> list[Row]:
-    rows: list[Row] = json.loads(_core.algorithm_table())
+    rows: list[Row] = _core.algorithm_table()
     return rows
 
 
@@ -95,13 +94,13 @@ def _measures() -> list[Row]:
             "unit": unit,
             "meaning": _plain(meaning),
         }
-        for name, level, unit, meaning, series in _core.measures()
+        for name, level, unit, meaning, series in _core.MEASURES
     ]
 
 
 def _named(kind: str) -> Callable[[], list[Row]]:
     def rows() -> list[Row]:
-        found: list[Row] = json.loads(_core.names())[kind]
+        found: list[Row] = _core.names()[kind]
         return found
 
     return rows

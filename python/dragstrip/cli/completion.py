@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from dragstrip import _core
 
 
 def algorithms(typed: str) -> list[str]:
     """Complete a congestion control."""
-    return [name for name in _core.algorithms() if name.startswith(typed)]
+    return [name for name in _core.ALGORITHMS if name.startswith(typed)]
 
 
 def paths(typed: str) -> list[str]:
@@ -35,5 +33,5 @@ def experiments(typed: str) -> list[str]:
 
 
 def _named(kind: str, typed: str) -> list[str]:
-    names = [entry["name"] for entry in json.loads(_core.names())[kind]]
+    names = [entry["name"] for entry in _core.names()[kind]]
     return [name for name in names if name.lower().startswith(typed.lower())]

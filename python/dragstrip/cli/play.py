@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -113,7 +114,11 @@ def _recorded(folder: Path) -> Shown:
     bundle = load(folder)
     recordings = [recording_of(run) for run in bundle.runs]
     runs = [
-        (str(one.scenario.get("name")), bare(one.scenario), one.provenance.get("recording_sha256"))
+        (
+            str(one.scenario.get("name")),
+            json.dumps(bare(one.scenario)),
+            one.provenance.get("recording_sha256"),
+        )
         for one in recordings
         if one.provenance.get("engine", "sim") == "sim"
     ]

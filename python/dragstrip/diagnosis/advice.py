@@ -242,7 +242,7 @@ def _found_path(
     chosen = algorithm
     if chosen is None:
         named = next((str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None)
-        chosen = named if named in _core.algorithms() else "cubic"
+        chosen = named if named in _core.ALGORITHMS else "cubic"
         if named is None:
             assumed.append("the senders run cubic, Linux's default")
         elif chosen != named:

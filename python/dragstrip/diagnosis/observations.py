@@ -374,7 +374,15 @@ def marks(words: str) -> bool:
         model = _core.parse_qdisc(words)
     except _core.InputError:
         return "ecn" in words.split()
-    return '"ecn":true' in model or any(f'"kind":"{kind}"' in model for kind in ALWAYS_MARK)
+    return _marks(model)
+
+
+def _marks(model: Any) -> bool:
+    if isinstance(model, dict):
+        return (
+            model.get("ecn") is True or model.get("kind") in ALWAYS_MARK or any(map(_marks, model.values()))
+        )
+    return isinstance(model, list) and any(map(_marks, model))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ What must not be here, nor anywhere above this package: the name of a particular
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -165,15 +164,15 @@ class Engine(ABC):
 
 
 def invalid(scenario: Json | str, algorithms: Collection[str] = ()) -> list[Refusal]:
-    """What is wrong with a scenario on any engine: it may name these congestion controls and the core's.
+    """Return what is wrong with a scenario, a dict or its JSON text, on any engine.
 
-    The scenario may be its JSON text.
+    It may name these congestion controls and the core's.
     """
-    beyond = {alike(name) for name in set(algorithms) - set(_core.algorithms())}
+    beyond = {alike(name) for name in set(algorithms) - set(_core.ALGORITHMS)}
     return [
-        Refusal(*found)
-        for found in _core.validate(scenario if isinstance(scenario, str) else json.dumps(scenario))
-        if not (found[0].endswith(".transport.cc") and alike(json.loads(found[1])) in beyond)
+        Refusal(field, value, expected)
+        for field, value, expected in _core.problems_of(scenario)
+        if not (field.endswith(".transport.cc") and alike(value.strip('"')) in beyond)
     ]
 
 

@@ -29,7 +29,7 @@ def examine(say: Say = quietly) -> list[dict[str, Any]]:
         _finding("machine", f"{platform.system()} {platform.machine()}", True),
         _finding("workers", str(worker_count(None, 1_000_000)), True),
         _finding("memory", f"{memory_bytes() / 2**30:.1f} GiB", memory_bytes() > 2**29),
-        _finding("congestion controls", ", ".join(_core.algorithms()), True),
+        _finding("congestion controls", ", ".join(_core.ALGORITHMS), True),
         _finding("engine sim", _simulator(), _simulator() == "ready"),
         _extra("engine vm", _emulator),
         _extra("engine netns", lambda: _namespaces(say)),

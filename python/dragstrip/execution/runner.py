@@ -10,7 +10,6 @@ import contextlib
 import errno
 import hashlib
 import itertools
-import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -283,7 +282,7 @@ def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:
     """
     groups: dict[str, list[Task]] = {}
     for task in tasks:
-        groups.setdefault(json.dumps([task.engine, dict(task.options)]), []).append(task)
+        groups.setdefault(repr((task.engine, dict(task.options))), []).append(task)
     for members in groups.values():
         engine, options = engines.named(members[0].engine), members[0].options
         reasons = []

@@ -10,7 +10,6 @@ five times a second; the ping's answer passes the bottleneck. The options and wh
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
@@ -52,7 +51,7 @@ def compare(
 
     def described() -> Experiment:
         try:
-            content = json.loads(_core.compare(json.dumps(form, default=list)))
+            content = _core.compare({name: _plain(value) for name, value in form.items()})
         except _core.InputError as error:
             field, value, expected = error.args
             raise BadInputError(field, Raw(value) if value else None, expected) from None
@@ -60,6 +59,11 @@ def compare(
         return Experiment.build(content)
 
     return reworded(described, source)
+
+
+def _plain(value: Any) -> Any:
+    """Return a set or another collection of texts as a list."""
+    return value if isinstance(value, str | int | float | Mapping | None) else list(value)
 
 
 def command(algorithms: Sequence[str], options: Mapping[str, Any], engine: Sequence[str] = ()) -> str:
@@ -89,7 +93,7 @@ def _expect_texts(name: str, value: Any, source: str) -> None:
     parts = [*value, *value.values()] if isinstance(value, Mapping) else value
     words = [parts] if isinstance(parts, str) else parts if isinstance(parts, Sequence) else []
     for word in words:
-        if isinstance(word, str):
+        if isinstance(word, str) and not word.isascii():
             expect_text(_option(name, source), word, source)
 
 

@@ -7,9 +7,8 @@ names in the experiment's own fields.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Any, TypeAlias
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import files
-from dragstrip.experiment.files import as_json
 from dragstrip.experiment.types import Experiment, refused
 from dragstrip.scenario.memory import refuse_if_too_large
 from dragstrip.scenario.paths import Known, known
@@ -37,13 +35,22 @@ class PlannedRun:
     """Which alternative this is: dotted path → value, and `alternative` → name."""
     repeat: int = 0
     engine: str = engines.DEFAULT
-    text: str = field(default="", repr=False, compare=False)
-    """The scenario as the core wrote it, where it did."""
+    parsed: _core.Scenario | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def core(self) -> _core.Scenario:
+        """The scenario as the core holds it."""
+        return self.parsed or _core.Scenario(self.scenario)
+
+    @property
+    def text(self) -> str:
+        """The scenario as JSON, with every default written out."""
+        return self.core.to_json()
 
     @cached_property
     def known(self) -> Known:
-        """The scenario with its facts, for all who ask: a hundred thousand flows take a second."""
-        return known(self.scenario, self.text)
+        """The scenario with its facts; a hundred thousand flows take a second."""
+        return known(self.scenario, self.core)
 
     @property
     def slug(self) -> str:
@@ -67,83 +74,77 @@ def expand(
     Raises `BadInputError` for the first scenario that is wanted and that the core would refuse.
     """
     repeats_of_all = sum(experiment.repeat + (number > 0) for number in range(len(experiment.engines)))
-    variants = list(_variants(experiment, source, repeats_of_all))
-    known = experiment.algorithms()
+    variants = _variants(experiment, source, repeats_of_all)
+    algorithms = experiment.algorithms()
     runs: list[PlannedRun] = []
     for number, engine in enumerate(experiment.engines):
         repeats = experiment.repeat + (number > 0)
-        for repeat in range(repeats):
-            for settings, content in variants:
-                first = repeat == 0  # repeats differ in the seed alone
-                made = (content, settings, (repeat, repeats), known, source)
-                text = planned(*made, judged=first and wanted is None)
-                scenario = json.loads(text)
-                run = PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine, text)
-                if wanted is not None and not wanted(run):
-                    continue
-                if first:
-                    if wanted is not None:
-                        planned(*made, judged=True)
-                    refuse_if_too_large(text, scenario["duration_ns"], source)
-                runs.append(run)
+
+        def run(settings: Json, repeat: int, core: _core.Scenario, engine: str = engine) -> PlannedRun:
+            scenario = core.document()
+            return PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine, core)
+
+        def keeps(settings: Json, repeat: int, core: _core.Scenario) -> bool:
+            return wanted is None or wanted(run(settings, repeat, core))
+
+        try:
+            rows = variants.expand(
+                repeats,
+                repeats,
+                algorithms,
+                lambda content: loaded(content, source),
+                None if wanted is None else keeps,
+            )
+        except _core.InputError as error:
+            raise refused(error, source) from None
+        for settings, repeat, core in rows:
+            runs.append(run(settings, repeat, core))
+            if repeat == 0:  # repeats differ in the seed alone
+                refuse_if_too_large(core, runs[-1].scenario["duration_ns"], source)
     return runs
 
 
-def planned(
-    content: str,
-    settings: Mapping[str, Any],
-    repeats: tuple[int, int],
-    known: list[str],
-    source: str,
-    *,
-    judged: bool,
-) -> str:
-    """The scenario, as JSON, of one repeat (number from 0, and of how many) of content without alternatives.
+def planned(content: Json, algorithms: list[str], source: str, *, judged: bool) -> _core.Scenario:
+    """Return the scenario of an experiment in which nothing varies.
 
     Raises `BadInputError` for what the core would refuse, if it is `judged`.
     """
     try:
-        return _core.planned(content, json.dumps(settings), *repeats, known, judged)
+        return _core.planned(content, algorithms, judged)
     except _core.InputError as error:
         raise refused(error, source) from None
 
 
 def draws(run: PlannedRun) -> bool:
-    """Whether another seed may give another recording: a kernel has randomness of its own."""
-    return run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
+    """Return whether another seed may give another recording: a kernel has randomness of its own."""
+    return run.engine != engines.DEFAULT or run.core.draws
 
 
 def complete(scenario: Json) -> Json:
-    """The scenario with every default written out."""
-    filled: Json = json.loads(_core.complete(json.dumps(scenario)))
-    return filled
+    """Return the scenario with every default written out."""
+    return _core.Scenario(scenario).document()
 
 
 # --- alternatives -----------------------------------------------------------------------------
 
 
-def _variants(experiment: Experiment, source: str, repeats: int) -> Iterator[tuple[Json, str]]:
-    """Each combination: what was chosen, and the content, as JSON, with what its files hold."""
+def _variants(experiment: Experiment, source: str, repeats: int) -> _core.Variants:
+    """Return all combinations of what varies; raises `BadInputError` if they are too many."""
     try:
-        variants = _core.Variants(as_json(experiment.content()))
+        variants = _core.Variants(experiment.content())
     except _core.InputError as error:
         raise refused(error, source) from None
     if (count := len(variants) * repeats) > RUNS_MAX:
         what = f"{len(variants)} combinations, {repeats} times each, are {count}"
         field = "repeat" if repeats > len(variants) else "vary"
         raise BadInputError(field, Raw(f"{count} runs"), f"at most {RUNS_MAX} ({what})", source)
-    for number in range(len(variants)):
-        try:
-            settings, content = map(json.loads, variants[number])
-        except _core.InputError as error:
-            raise refused(error, source) from None
-        yield settings, given(content, source)
+    return variants
 
 
-def given(content: Json, source: str) -> str:
-    """Content as the core takes it: JSON, with what the files hold that it names. Raises `BadInputError`."""
+def loaded(content: Json, source: str) -> Json:
+    """Return content with what the files hold that it names. Raises `BadInputError`."""
     try:
-        return as_json(files.read_in(files.located(content, Path(source).parent)))
+        return files.read_in(files.located(content, Path(source).parent))
     except BadInputError as error:
         raise error.at(source) from None
 
@@ -151,16 +152,14 @@ def given(content: Json, source: str) -> str:
 def varied(table: Mapping[str, Any], field: str, source: str) -> dict[str, list[Any]]:
     """Dotted path → its values; raises `BadInputError` where there is no list of them."""
     try:
-        found: dict[str, list[Any]] = json.loads(_core.varied(as_json(table), field))
+        return _core.varied(dict(table), field)
     except _core.InputError as error:
         raise refused(error, source) from None
-    return found
 
 
 def flat(table: Mapping[str, Any]) -> Json:
     """Dotted path → what is no table: TOML makes tables of `flows.cc = [...]`."""
-    found: Json = json.loads(_core.flat(as_json(table)))
-    return found
+    return _core.flat(dict(table))
 
 
 path_parts = _core.path_parts
@@ -172,7 +171,6 @@ def assign(content: Mapping[str, Any], assignments: Iterable[tuple[str, Any]], s
     A list without an index means each of its entries. Raises `BadInputError`.
     """
     try:
-        changed: Json = json.loads(_core.assign(as_json(content), as_json(list(assignments))))
+        return _core.assign(dict(content), list(assignments))
     except _core.InputError as error:
         raise refused(error, source) from None
-    return changed

@@ -121,7 +121,7 @@ def _rows(change: Mapping[str, Any], field: str, duration: str) -> list[Json]:
     rows = []
     for number, row in traces.changes(change["file"], f"{field}.file"):
         try:
-            at = first + _core.change_at(as_json({**link, **row}))
+            at = first + _core.change_at({**link, **row})
         except _core.InputError as error:
             inner, value, expected = error.args
             told = f"{Path(change['file']).name}, line {number}: {value}"

@@ -60,6 +60,8 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> None:
     """Raises `BadInputError` for a program that none of these words of a command line names."""
+    if not programs:
+        return
     named = []
     for word in algorithms:
         try:

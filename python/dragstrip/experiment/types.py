@@ -8,7 +8,6 @@ engines what they have.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -90,7 +89,7 @@ class Experiment(ExperimentFields):
             known = algorithms(content)
             located = files.located(content, FilePath(source).parent)
             try:
-                checked = json.loads(_core.checked(files.as_json(located), known))
+                checked = _core.checked(located, known)
             except _core.InputError as error:
                 raise _advised(refused(error), known, content) from None
         except BadInputError as error:
@@ -117,7 +116,7 @@ def refused(error: _core.InputError, source: str = "") -> BadInputError:
 def _advised(error: BadInputError, known: Sequence[str], content: Mapping[str, Any]) -> BadInputError:
     """The same with the engine's advice, where it is about an algorithm that only this engine has not."""
     name = str(error.value).strip('"')
-    if name in known or name not in _core.algorithms():
+    if name in known or name not in _core.ALGORITHMS:
         return error
     engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
     return BadInputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,8 +99,7 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
 
 
 def _finished(session: _core.Inspection, paths: Sequence[Path]) -> Finished:
-    text, tables, rows = session.finish()
-    said: dict[str, Any] = json.loads(text)
+    said, tables, rows = session.finish()
     for file, path in zip(said["files"], paths, strict=True):
         file["path"] = str(path)
     return said, tables, rows

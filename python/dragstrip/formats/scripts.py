@@ -7,7 +7,6 @@ belong here: listings that tc prints, which `readers.tc` reads.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -84,7 +83,7 @@ def imported(script: str, source: str) -> dict[str, list[dict[str, Any]]]:
     """
     commands, failures = _commands(script)
     try:
-        queues: dict[str, list[dict[str, Any]]] = json.loads(_core.import_tc(commands))
+        queues: dict[str, list[dict[str, Any]]] = _core.import_tc(commands)
     except _core.InputError as error:
         line, value, expected = error.args
         raise BadInputError(line, Raw(value), expected, source) from None

@@ -176,14 +176,18 @@ READABLE_MAX = 1 << 20
 """Characters of the longest JSON document written with line breaks, which take ten times as long to write."""
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2)
+
+
 def json_text(content: object) -> str:
     """Return `content` as JSON with a final newline; raises `ValueError` for NaN.
 
     It is indented by two spaces if its compact form has at most `READABLE_MAX` characters.
     """
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    text = _COMPACT.encode(content)
     if len(text) <= READABLE_MAX:
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        text = _READABLE.encode(content)
     return text + "\n"
 
 

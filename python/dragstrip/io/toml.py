@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,9 @@ def _value(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, str):  # JSON's escapes are TOML's, but for this one
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool | int):
-        return json.dumps(value)
+        return encode_basestring(value).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return repr(value)  # a float: nan and inf are TOML's words too
 
 

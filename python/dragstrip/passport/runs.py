@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dragstrip import _core, engines
+from dragstrip import engines
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.execution.runner import Job
 from dragstrip.experiment.expand import PlannedRun, expand
@@ -54,7 +54,7 @@ def planned(scenario: Scenario, subject: Subject) -> Planned:
 
 def _seeds(run: PlannedRun) -> int:
     """How many seeds the row of a run gets."""
-    if not _core.draws(run.text):
+    if not run.core.draws:
         return 1
     return SEEDS if engines.named(run.engine).model else SLOW_SEEDS
 

@@ -77,7 +77,7 @@ _KINDS: Any = {"int": "<i8", "float": "<f8", "bool": "u1"}
 
 
 def core_columns(tables: Any) -> dict[str, dict[str, tuple[str, Any]]]:
-    """Return what `_core.run` gave as `tables` in the form of `to_core`, without making a recording of it."""
+    """Return the tables of `_core.Scenario.run` in the form of `to_core`, without a recording."""
     return {
         name: {
             column: (

@@ -37,7 +37,7 @@ def algorithm_files() -> dict[str, str]:
 
 def own_algorithms() -> list[str]:
     """Return the names of the core's algorithms without those of Rust files."""
-    return [name for name in _core.algorithms() if name not in algorithm_files()]
+    return [name for name in _core.ALGORITHMS if name not in algorithm_files()]
 
 
 def built_of() -> str:

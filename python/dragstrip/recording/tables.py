@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dragstrip import _core
 from dragstrip.recording.definition import SCHEMA, Column
 
 TABLES = tuple(SCHEMA)
@@ -31,6 +32,8 @@ class Recording:
     scenario: dict[str, Any]
     tables: Mapping[str, pa.Table]
     provenance: dict[str, Any] = field(default_factory=dict)
+    core: _core.Scenario | None = field(default=None, repr=False, compare=False)
+    """The scenario as the core holds it, if it has been read already."""
 
     def __getitem__(self, table: str) -> pa.Table:
         """Return a table by name; a defined table that the recording lacks is empty."""

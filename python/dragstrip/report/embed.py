@@ -42,6 +42,9 @@ QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 STRETCHES = 20
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def script(figure: Figure) -> str:
     """Return the description as JSON that may stand inside a script element."""
     content = {
@@ -50,8 +53,7 @@ def script(figure: Figure) -> str:
         "words": figure.description,
         **_content(figure.content),
     }
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.replace("<", "\\u003c")
+    return _ENCODER.encode(content).replace("<", "\\u003c")
 
 
 def _content(content: Content) -> Json:

@@ -322,6 +322,9 @@ def _rank(key: str) -> int:
     return COMMON_FIRST.index(first) if first in COMMON_FIRST else len(COMMON_FIRST)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 def _flat(document: Json, prefix: str = "") -> dict[str, str]:
     facts: dict[str, str] = {}
     for key, value in document.items():
@@ -330,5 +333,5 @@ def _flat(document: Json, prefix: str = "") -> dict[str, str]:
         elif isinstance(value, list) and all(isinstance(item, str) for item in value):
             facts[prefix + key] = " ".join(value)
         else:
-            facts[prefix + key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            facts[prefix + key] = value if isinstance(value, str) else _ENCODER.encode(value)
     return facts

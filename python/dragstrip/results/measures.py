@@ -5,7 +5,6 @@ The core computes them (crates/measures); this module calls it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -77,8 +76,8 @@ class Measured:
                 "says what it holds"
             )
             raise BadInputError("scenario", None, expected)
-        scenario = json.dumps(self.recording.scenario)
-        measured: _core.Measured = _asked(_core.Measured, scenario, to_core(self.recording))
+        core = self.recording.core or _asked(_core.Scenario, self.recording.scenario)
+        measured: _core.Measured = _asked(core.measured, to_core(self.recording))
         return measured
 
     @cached_property
@@ -127,7 +126,7 @@ class Measured:
 
     def summary(self) -> dict[str, Any]:
         """Return the run's entry of the result document (docs/reference/result-json.md)."""
-        summary: dict[str, Any] = json.loads(_asked(self._run.summary))
+        summary: dict[str, Any] = _asked(self._run.summary)
         return summary
 
 
@@ -198,7 +197,7 @@ def _measures(series: bool) -> Mapping[str, Measure]:
     ask = Measured.series if series else Measured.figure
     return {
         name: Measure(level, unit, about, partial(_ask, ask, name))
-        for name, level, unit, about, is_series in _core.measures()
+        for name, level, unit, about, is_series in _core.MEASURES
         if is_series == series
     }
 

@@ -24,9 +24,9 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def refuse_if_too_large(scenario_json: str, duration_ns: int, source: str = "") -> None:
+def refuse_if_too_large(scenario: _core.Scenario, duration_ns: int, source: str = "") -> None:
     """Raise `BadInputError` about the duration if the scenario's recording would not fit into memory."""
-    needed, available = COPIES * _core.recording_bytes(scenario_json), memory_bytes()
+    needed, available = COPIES * scenario.recording_bytes, memory_bytes()
     if needed > available:
         seconds = duration_ns / 1e9
         raise BadInputError(

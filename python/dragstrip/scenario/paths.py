@@ -5,7 +5,6 @@ Routes, round trips and rates are computed nowhere else, neither in reports nor 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -61,13 +60,13 @@ def path_of(scenario: Json, near: str, far: str) -> PathFacts:
 def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts]:
     """Return the paths of several pairs of nodes, in their order; raises `BadInputError` if one has none."""
     try:
-        found = json.loads(_core.path_facts(bare(scenario), list(pairs), PING_FRAME_BYTES))
+        facts = core_of(scenario).path_facts(list(pairs), PING_FRAME_BYTES)
     except _core.InputError as error:
         raise _refused(error) from None
-    return _paths(scenario, found)
+    return _paths(scenario, facts)
 
 
-def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
+def _paths(scenario: Json, rows: list[dict[str, Any]]) -> list[PathFacts]:
     links = {link["name"]: link for link in scenario["links"]}
     changes = scenario.get("changes") or []
     return [
@@ -81,20 +80,19 @@ def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
             bdp_bytes=facts["bdp_bytes"],
             changes=changes and [c for c in changes if c["link"] in (*facts["forward"], *facts["back"])],
         )
-        for facts in found
+        for facts in rows
     ]
 
 
-def link_facts(scenario: Json) -> list[Json]:
+def link_facts(scenario: Json) -> list[dict[str, Any]]:
     """Return `rate_bps`, `fastest_bps`, `delay_ns` and `buffer` of each link of a scenario, in order.
 
     Raises `BadInputError`.
     """
     try:
-        found: list[Json] = json.loads(_core.link_facts(bare(scenario)))
+        return core_of(scenario).link_facts()
     except _core.InputError as error:
         raise _refused(error) from None
-    return found
 
 
 def packets(scenario: Json) -> float:
@@ -124,14 +122,14 @@ class Known:
     """Whether the run draws random numbers; if not, every seed gives the same recording."""
 
 
-def known(scenario: Json, text: str = "") -> Known:
+def known(scenario: Json, core: _core.Scenario | None = None) -> Known:
     """Return all facts of a scenario; raises `BadInputError`.
 
-    `text` is the scenario as JSON, if the caller has it already.
+    `core` is the same scenario as the core holds it, if the caller has it already.
     """
     if all("facts" in link for link in scenario.get("links") or []):
         return add_facts(scenario)
-    return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]}, text)
+    return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]}, core)
 
 
 def with_facts(scenario: Json) -> Json:
@@ -139,21 +137,22 @@ def with_facts(scenario: Json) -> Json:
     return known(scenario).scenario
 
 
-def add_facts(scenario: Json, text: str = "") -> Known:
+def add_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
     """Add facts to the scenario's own links in place and return all facts; raises `BadInputError`.
 
-    `text` is the scenario as JSON, if the caller has it already.
+    `core` is the same scenario as the core holds it, if the caller has it already.
     """
     try:
-        links, ways, draws = _core.facts(text or bare(scenario), PING_FRAME_BYTES)
+        core = core or core_of(scenario)
+        paths = core.flow_facts(PING_FRAME_BYTES)
     except _core.InputError as error:
         raise _refused(error) from None
     if not all("facts" in link for link in scenario.get("links") or []):
-        _add(scenario, json.loads(links))
-    return Known(scenario, _paths(scenario, json.loads(ways)), draws)
+        _add(scenario, core.link_facts())
+    return Known(scenario, _paths(scenario, paths), core.draws)
 
 
-def _add(scenario: Json, facts: list[Json]) -> None:
+def _add(scenario: Json, facts: list[dict[str, Any]]) -> None:
     known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
     for link, found in zip(scenario.get("links") or [], facts, strict=True):
         name = link.get("medium")
@@ -162,12 +161,17 @@ def _add(scenario: Json, facts: list[Json]) -> None:
         link.update(medium=(scenario.get("media") or {}).get(name), facts=shared)
 
 
-def bare(scenario: Json) -> str:
-    """Return the scenario as JSON for the core, without any added facts."""
+def bare(scenario: Json) -> dict[str, Any]:
+    """Return the scenario without any added facts."""
     links = scenario.get("links") or []
     if any("facts" in link for link in links):
-        return json.dumps({**scenario, "links": [_plain(link) for link in links]})
-    return json.dumps(scenario)
+        return {**scenario, "links": [_plain(link) for link in links]}
+    return dict(scenario)
+
+
+def core_of(scenario: Json) -> _core.Scenario:
+    """Return the scenario as the core holds it; raises `_core.InputError` for a field of a wrong form."""
+    return _core.Scenario(bare(scenario))
 
 
 def _plain(link: Json) -> Json:

@@ -104,7 +104,7 @@ def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> di
     engine = named(sweep.engine)
     if engine.real_time:
         engine.prepare(sweep.options, progress.note)
-        engine.expect([sweep.scenario(point) for point in range(sweep.points)], sweep.options)
+        engine.expect([sweep.scenario(point).document() for point in range(sweep.points)], sweep.options)
     with contextlib.closing(_place(options, sweep)) as place:
         # Its processes load their libraries while this one loads its own.
         from dragstrip.sweep.make import make

@@ -17,9 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from dragstrip import _core
 from dragstrip.engines import DEFAULT, options_of
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment.expand import assign, complete, given, planned
+from dragstrip.experiment.expand import assign, loaded, planned
 from dragstrip.experiment.types import Experiment, algorithms, rebuilt
 from dragstrip.io.shape import SWEEP, expect
 from dragstrip.scenario.memory import refuse_if_too_large
@@ -123,9 +124,9 @@ class Sweep:
         Raises `BadInputError` for a combination that the core refuses, unless it was `checked` before.
         """
         scenario = self.scenario(point, checked)
+        filled = scenario.document()
         if not checked:
-            refuse_if_too_large(json.dumps(scenario), scenario["duration_ns"], self.source)
-        filled = complete(scenario)
+            refuse_if_too_large(scenario, filled["duration_ns"], self.source)
         weight = packets(filled)
         filled["name"] = ""
         made = []
@@ -146,8 +147,8 @@ class Sweep:
         """The congestion controls that flows may name. Raises `BadInputError`."""
         return algorithms({**self.base, "engine": self.engine})
 
-    def scenario(self, point: int, checked: bool = False) -> Json:
-        """The scenario of a combination, with the first seed.
+    def scenario(self, point: int, checked: bool = False) -> _core.Scenario:
+        """Return the scenario of a combination, with the first seed.
 
         Raises `BadInputError` for one that the core would refuse, unless it was `checked` before.
         """
@@ -161,17 +162,12 @@ class Sweep:
             content["flows"] = [*content["flows"], {"cc": rival, "label": COMPETITOR}]
         content["seed"] = self.seed
         try:
-            text = planned(
-                given(content, self.source), {}, (0, 1), self.algorithms, self.source, judged=not checked
-            )
+            return planned(loaded(content, self.source), self.algorithms, self.source, judged=not checked)
         except BadInputError as error:
             varied = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
             raise BadInputError(
                 error.field, Raw(error.value), f"{error.expected} (where {varied})", self.source
             ) from None
-        scenario: Json = json.loads(text)
-        scenario["name"] = ""
-        return scenario
 
     def document(self) -> Json:
         """Return the content of sweep.json, which suffices to make every run again."""

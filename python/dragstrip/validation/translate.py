@@ -9,7 +9,6 @@ cold, and no metrics of earlier connections are used.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 
@@ -131,9 +130,9 @@ def _bottleneck(spec: Json) -> Json:
     bottleneck = spec["bottleneck"]
     overhead = f" overhead {bottleneck['overhead']}" if bottleneck.get("overhead") else ""
     words = f"htb rate {bottleneck['rate_kbit']}kbit{overhead} leaf {bottleneck['qdisc']}"
-    link: Json = {"name": "r-d", "from": "r", "to": "d", "qdisc": json.loads(_core.parse_qdisc(words))}
+    link: Json = {"name": "r-d", "from": "r", "to": "d", "qdisc": _core.parse_qdisc(words)}
     if spec.get("fwd_netem"):
-        netem = json.loads(_core.parse_qdisc(f"netem {spec['fwd_netem']}"))
+        netem = _core.parse_qdisc(f"netem {spec['fwd_netem']}")
         netem.pop("kind")
         link["netem"] = netem
     return link

@@ -175,7 +175,7 @@ def explaining(flow: Flow, paths: Sequence[Known], algorithm: str, duration_s: f
 
 def check_algorithm(option: str, word: str) -> None:
     """Raise `BadInputError` for what is no congestion control of the simulator, or has wrong options."""
-    known = _core.algorithms()
+    known = _core.ALGORITHMS
     try:
         parts = _core.flow_word(word)
     except _core.InputError as error:

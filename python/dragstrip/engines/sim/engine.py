@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +30,7 @@ class Simulator(Engine):
 
     def algorithms(self, options: Options) -> list[str]:
         """Those of `crates/cc`."""
-        return _core.algorithms()
+        return list(_core.ALGORITHMS)
 
     def build(self, options: Options) -> str:
         """A fingerprint of what it does."""
@@ -59,7 +58,7 @@ class Simulator(Engine):
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them on the simulator's endpoint."""
         try:
-            return [{"name": name, **json.loads(_core.conform(name, text))} for name, text in scripts.items()]
+            return [{"name": name, **_core.conform(name, text)} for name, text in scripts.items()]
         except _core.InputError as error:
             script, _, fault = error.args
             raise BadInputError("", None, fault, script) from None
@@ -73,15 +72,16 @@ def simulate(
     """Runs one scenario in this process.
 
     `progress` gets the simulated nanoseconds about once a simulated second; if it answers `False` the
-    run ends there. `capture` is what `_core.run` takes. Other threads go on meanwhile. A scenario of a
-    thousand flows and more runs on at most `cores` processor cores; the recording does not depend on it.
+    run ends there. `capture` is what `_core.Scenario.run` takes. Other threads go on meanwhile. A scenario of
+    a thousand flows and more runs on at most `cores` processor cores; the recording does not depend on it.
 
     Raises `BadInputError` for a scenario that cannot run, and
     `FaultError` with scenario and seed for a fault of the core.
     """
     started = datetime.now(UTC)
     try:
-        outcome = _core.run(json.dumps(scenario), progress, capture, cores)
+        core = _core.Scenario(scenario)
+        outcome = core.run(progress, capture, cores)
     except _core.InputError as error:
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None
@@ -98,7 +98,7 @@ def simulate(
         "started": started.isoformat(timespec="seconds"),
         "recording_sha256": outcome["sha256"],
     }
-    return Recording(scenario, from_core(outcome["tables"]), provenance)
+    return Recording(scenario, from_core(outcome["tables"]), provenance, core)
 
 
 ENGINE = Simulator()

@@ -9,7 +9,6 @@ elsewhere keeps it.
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import cache
 from typing import Any
 
@@ -62,7 +61,7 @@ def fingerprint() -> str:
     found = hashlib.sha256()
     for path in PATHS:
         for name in own_algorithms():
-            found.update(_core.run(json.dumps(_scenario(path, name)))["sha256"].encode())
+            found.update(_core.Scenario(_scenario(path, name)).run()["sha256"].encode())
     return found.hexdigest()
 
 

@@ -42,7 +42,7 @@ class Hosts(KernelEngine):
         if sources and not _lab(options).programs:
             expected = f"nothing, or a line programs = true in [allow] of {options[LAB]}"
             raise BadInputError("--load", sources[0], expected)
-        return _core.algorithms()
+        return list(_core.ALGORITHMS)
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what no kernel has, nodes that no host plays, and changes of a real medium."""

@@ -304,7 +304,7 @@ class _Group:
 
     @property
     def key(self) -> str:
-        return json.dumps([self.label, self.algorithm, self.alike])
+        return "\x00".join([self.label, self.algorithm, self.alike])
 
 
 def _groups(run: Run) -> list[_Group]:
