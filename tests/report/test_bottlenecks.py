@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
 import dragstrip
+from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import timeline
 from dragstrip.report.collect import curves_of
 from dragstrip.report.console import show_result
 from dragstrip.report.load import load as load_result
+from dragstrip.results.standings import quantity
 from dragstrip.results.standings.causes import causes
 from dragstrip.results.standings.setups import Setup, setups_of
 
@@ -124,3 +127,32 @@ def test_a_fixed_window_is_not_called_reduced(tmp_path: Path) -> None:
     (run,) = document["runs"]
     assert run["flows"][0]["reductions"] == 0
     assert "reduction" not in json.dumps(run["why"])
+
+
+def test_a_counterfactual_has_the_medians_of_the_repeats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sentence took its figures from the first repeat alone."""
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "loss": "0.1%", "duration": "5s"}
+    experiment = dragstrip.compare(["cubic", "vegas"], together=True, **path)
+    planned = plan(experiment.changed(repeat=5))
+    document = execute(planned, tmp_path / "out", workers=1, counterfactuals=True)
+    capsys.readouterr()
+    show_result(document, planned.runs)
+    terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
+    page = page_text((tmp_path / "out" / "report.html").read_text())
+    (finding,) = [finding for run in document["runs"] for finding in run["why"] if "without" in finding]
+    without = finding["without"]
+    assert (finding["rule"], without["repeats"], without["confirms"]) == ("unfair_share", 5, True)
+    goodputs = [run["flows"][1]["goodput_bps"] for run in document["runs"]]
+    assert len(set(goodputs)) == 5
+    again = execute(plan(Experiment.read(tmp_path / "out" / without["experiment"])), tmp_path / "again")
+    after = median(run["flows"][0]["goodput_bps"] for run in again["runs"])
+    assert without["figures"]["goodput_bps"] == after
+    sentence = (
+        f"vegas gets {quantity.rate(after)} instead of {quantity.rate(median(goodputs))} "
+        "(medians of 5 runs of their own"
+    )
+    assert quantity.rate(goodputs[0]) != quantity.rate(median(goodputs))
+    assert sentence in terminal
+    assert sentence in page
