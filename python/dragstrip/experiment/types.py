@@ -74,9 +74,9 @@ class Experiment(ExperimentFields):
         """Read the experiment in a TOML file.
 
         As on the command line, a file decides neither on which engine it runs nor what is loaded into a
-        running kernel: it runs on the simulator unless `engine` names another engine, such as `vm`, and `load` names
-        the files that engine may load. `bound` replaces that rule: it returns the content without what the
-        file may not decide. Raises `BadInputError`, which names file, line and field.
+        running kernel: it runs on the simulator unless `engine` names another engine, such as `vm`, and
+        `load` names the files that engine may load. `bound` replaces that rule: it returns the content
+        without what the file may not decide. Raises `BadInputError`, which names file, line and field.
         """
         content = parsed_toml(file)
         content = outside.bound(content, str(file), engine, load) if bound is None else bound(content)
