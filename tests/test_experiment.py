@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, Note
 from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import complete, expand, path_parts
@@ -344,3 +344,18 @@ def test_an_old_stack_ticks_as_its_distribution_did_unless_told_otherwise() -> N
     assert ticks(profile="linux-2.2") == {100}
     assert ticks(profile="freebsd-9") == {1000}
     assert ticks(profile="freebsd-9", tick_hz=100) == {100}
+
+
+def test_a_file_does_not_choose_its_engine_in_python_either(tmp_path: Path) -> None:
+    """`dragstrip run FILE` ran it on the simulator, `dragstrip.run(Experiment.read(FILE))` on the file's engine."""
+    file = tmp_path / "foreign.toml"
+    text = 'engine = "netns"\nload = ["mine.bpf.c"]\nduration = "1s"\n'
+    text += 'path = {rate = "1mbit"}\nflows = [{cc = "reno"}]\n'
+    file.write_text(text)
+    with pytest.warns(Note, match=r"asks for engine netns; it runs on the simulator without"):
+        experiment = Experiment.read(file)
+    assert (experiment.engines, experiment.load) == (("sim",), [])
+    with pytest.raises(BadInputError, match=r"load: got .*, expected --load FILE"):
+        Experiment.read(file, engine="netns")
+    file.write_text(text.replace('load = ["mine.bpf.c"]\n', ""))
+    assert Experiment.read(file, engine="netns").engines == ("netns",)

@@ -324,6 +324,20 @@ def test_a_label_that_no_file_can_be_named_after_is_named_itself(recording: Reco
         iperf3.write(changed, "run")
 
 
+def test_labels_that_are_alike_in_ascii_have_a_file_each(recording: Recording) -> None:
+    """`ü` and `ö` are both `-` in a file's name: the second flow took the first one's place."""
+    flows = recording["flows"]
+    at = flows.column_names.index("label")
+    named = flows.set_column(at, "label", pa.array(["ü", "ö"]))
+    changed = replace(recording, tables={**recording.tables, "flows": named})
+    files = iperf3.write(changed, "run")
+    assert list(files) == ["run.-.iperf3.json", "run.--1.iperf3.json"]
+    sent = [json.loads(text)["end"]["sum_sent"]["bytes"] for text in files.values()]
+    known = [json.loads(text)["end"]["sum_sent"]["bytes"] for text in iperf3.write(recording, "run").values()]
+    assert sent == known
+    assert sent[0] != sent[1]
+
+
 def test_nothing_is_overwritten_and_what_is_none_is_refused(made: Path, tmp_path: Path) -> None:
     exported(made, "qlog", tmp_path)
     with pytest.raises(BadInputError, match=r"--out: got .*qlog.*, expected a file that does not exist yet"):

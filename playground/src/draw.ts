@@ -2,8 +2,9 @@
 import { greatestOf, valueAtPixel } from "../../python/dragstrip/report/viewer/columns.js";
 import { frame } from "../../python/dragstrip/report/viewer/frame.js";
 import { mark } from "../../python/dragstrip/report/viewer/marks.js";
-import { THRESHOLD, axisOf, looksOf, momentsOf, named, numbered } from "./look";
+import { THRESHOLD, axisOf, dashOf, looksOf, momentsOf, named, numbered } from "./look";
 import type { Line, Picture } from "./protocol";
+import { ratesOf, titleOf } from "./queues";
 
 /** Room for the labels of the y axes. */
 export const LEFT = 44;
@@ -35,14 +36,18 @@ export function figureOf(it: Picture, pinned: Picture | null, words: string, dar
   };
   const { lines, view } = it;
   const thresholds = lines.ssthresh.map((columns, at) => ({ columns, ...looks[at]!, dash: THRESHOLD, opacity: 0.8, label: "", main: false }));
-  // As in the report: a queue that several share has nobody's colour.
-  const own = it.flows.length === 1 ? looks[0]!.colour : grey;
-  const queue: Stroke[] = lines.queue ? [{ columns: lines.queue, colour: own, dash: [1, 0], opacity: 1, label: "", main: true }] : [];
+  const labels = it.flows.map((flow) => flow.label);
+  const queues = it.queues.map((queue, number): Stroke => {
+    // As in the report: a queue that several share has nobody's colour.
+    const alone = it.flows.length === 1 ? 0 : it.queues.length > 1 && queue.flows.length === 1 ? queue.flows[0]! : null;
+    const look = alone === null ? { colour: grey, dash: dashOf(number) } : looks[alone]!;
+    return { columns: queue.backlog, ...look, opacity: 1, label: it.queues.length > 1 ? titleOf(queue, labels) : "", main: true };
+  });
   const panels = [
     panel("cwnd", [...ghosts(pinned?.lines.cwnd ?? []), ...thresholds, ...curves(lines.cwnd)], 1, thresholds.length ? { note: "dashed: ssthresh" } : {}),
     panel("rtt", [...ghosts(pinned?.lines.rtt ?? []), ...curves(lines.rtt)], 1e6),
     panel("goodput", [...ghosts(pinned?.lines.goodput ?? []), ...curves(lines.goodput)], 1, { note: "over 10 RTTs" }),
-    panel("queue", [...ghosts([pinned?.lines.queue ?? null]), ...queue], 1, { note: "marks: drops", ticks: timesOf(it) }),
+    panel("queue", [...ghosts(pinned?.queues.map((queue) => queue.backlog) ?? []), ...queues], 1, { note: "marks: drops", ticks: timesOf(it) }),
     panel("share", curves(sharesOf(lines.goodput)), 1),
     { y: { title: "Phase and limit of each flow", unit: "", low: 0, high: 1 }, strokes: [] as Stroke[], rows: rowsOf(it, dark) },
   ];
@@ -51,10 +56,10 @@ export function figureOf(it: Picture, pinned: Picture | null, words: string, dar
 }
 
 /** When there were drops, in seconds. */
-function timesOf({ lines, view }: Picture): number[] {
-  const drops = lines.drops ?? new Float64Array();
-  const width = (view.to - view.from) / (drops.length / 4) / 1e9;
-  return Array.from({ length: drops.length / 4 }, (_, x) => x).filter((x) => drops[4 * x + 2]! > 0).map((x) => view.from / 1e9 + (x + 0.5) * width);
+function timesOf({ queues, view }: Picture): number[] {
+  const count = (queues[0]?.drops.length ?? 0) / 4;
+  const width = (view.to - view.from) / count / 1e9;
+  return Array.from({ length: count }, (_, x) => x).filter((x) => queues.some(({ drops }) => drops[4 * x + 2]! > 0)).map((x) => view.from / 1e9 + (x + 0.5) * width);
 }
 
 function rowsOf({ strips, flows }: Picture, dark: boolean) {
@@ -91,8 +96,9 @@ export function sharesOf(goodput: readonly Line[]): Line[] {
 /** The Chiu–Jain plane: the goodput of two flows against each other. */
 export function drawPlane(host: HTMLElement, side: number, it: Picture, words: string, dark: boolean) {
   const [a, b] = it.lines.goodput as [Line, Line];
-  const rate = it.link?.rate_bps ?? 0;
-  const { divisor, axis } = axisOf("goodput", Math.max(greatestOf([a, b]), rate));
+  const rates = ratesOf(it.queues);
+  const limits = "shared" in rates ? [rates.shared ?? 0] : rates.each.map((rate) => rate ?? 0);
+  const { divisor, axis } = axisOf("goodput", Math.max(greatestOf([a, b]), ...limits));
   const of = (flow: number) => ({ ...axis, title: `${axis.title} of ${it.flows[flow]!.label}` });
   host.replaceChildren();
   const plot = frame({ title: "One goodput against the other", words }, host, side, side, of(0), of(1));
@@ -100,7 +106,14 @@ export function drawPlane(host: HTMLElement, side: number, it: Picture, words: s
   const place = (x: number, y: number) => `${plot.x.at(x).toFixed(1)} ${plot.y.at(y).toFixed(1)}`;
   const line = (from: string, to: string) => mark("path", { class: "rule", d: `M${from}L${to}` }, plot.svg);
   line(place(0, 0), place(axis.high, axis.high));
-  if (rate) line(place(0, rate / divisor), place(rate / divisor, 0));
+  const [first, second] = limits.map((rate) => rate / divisor) as [number, number?];
+  if (second === undefined) {
+    if (first) line(place(0, first), place(first, 0));
+  } else {
+    // Two bottlenecks: each flow may fill its own.
+    if (first) line(place(first, 0), place(first, axis.high));
+    if (second) line(place(0, second), place(axis.high, second));
+  }
   const points = Array.from({ length: a.length / 4 }, (_, x) => [valueAtPixel(a, x) / divisor, valueAtPixel(b, x) / divisor] as const);
   const d = points.filter(([x, y]) => !Number.isNaN(x + y)).map(([x, y]) => `M${place(x, y)}h.1`).join("");
   mark("path", { class: "curve", d, stroke: numbered(1, dark), "stroke-width": 2.5, "stroke-linecap": "round" }, plot.svg);

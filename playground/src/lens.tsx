@@ -5,6 +5,7 @@ import { greatestOf } from "../../python/dragstrip/report/viewer/columns.js";
 import { digits } from "../../python/dragstrip/report/viewer/data.js";
 import { looksOf, named } from "./look";
 import type { Packets, Picture, ToWorker } from "./protocol";
+import { titleOf } from "./queues";
 
 const COLUMNS = 10;
 /** Round trips a second of a person's time. */
@@ -53,10 +54,12 @@ export const rttOf = (it: Picture): number => (it.measures.flows[0]?.rtt_ms?.p50
 /** Where the lens stands: the cursor, or shortly before the first drop. */
 function instant({ picture, cursor }: LensProps): number {
   if (cursor.value !== null) return cursor.value;
-  const { drops } = picture.lines;
   const { from, to } = picture.view;
-  if (drops) for (let x = 0; 4 * x < drops.length; x++) if (drops[4 * x + 2]! > 0) return from + (x * 4 * (to - from)) / drops.length;
-  return (from + to) / 2;
+  const firsts = picture.queues.flatMap(({ drops }) => {
+    for (let x = 0; 4 * x < drops.length; x++) if (drops[4 * x + 2]! > 0) return [from + (x * 4 * (to - from)) / drops.length];
+    return [];
+  });
+  return firsts.length ? Math.min(...firsts) : (from + to) / 2;
 }
 
 /** Asks for the packets around an instant where they are not there yet. */
@@ -79,8 +82,10 @@ function want(props: LensProps, t: number) {
 interface Seen {
   flow: number;
   back: boolean;
-  /** Before the bottleneck's queue, in it, or behind it; on the way back always behind. */
+  /** Before its flow's bottleneck, in a queue that is shown, or behind the bottleneck; on the way back always behind. */
   part: "before" | "queue" | "behind";
+  /** Which of the picture's queues it is in; of a packet under way, its flow's. */
+  queue: number;
   /** From the beginning of its part, 0, to its end, 1; in the queue the place, from its head on. */
   place: number;
   kind: number;
@@ -93,17 +98,20 @@ interface Ways {
   ways: Map<number, Map<number, Stretch>>;
   /** Links with a netem, whose line is the first tenth of their length. */
   delayed: Set<number>;
-  /** A comparison's bottleneck; where the scenario is another one, the slowest link that data take. */
-  narrow: Set<number>;
+  /** The links' numbers of the picture's queues. */
+  shown: number[];
 }
 
-const made = new WeakMap<Packets, Ways>();
+const memo = new WeakMap<Packets, { queues: string; ways: Ways }>();
+/** The queue of each flow among the picture's; -1 where it waits nowhere. */
+const queueOf = (picture: Picture, flow: number) => picture.queues.findIndex(({ flows }) => flows.includes(flow));
 const wayOf = (flow: number, back: number) => 2 * flow + back;
 
 /** The links of each flow and direction in the order in which packets take them, as long as their delay is. */
-function waysOf(told: Packets): Ways {
-  const known = made.get(told);
-  if (known) return known;
+function waysOf(told: Packets, picture: Picture): Ways {
+  const key = JSON.stringify(picture.queues.map(({ link, flows }) => [link, flows]));
+  const before = memo.get(told);
+  if (before?.queues === key) return before.ways;
   const { rows, links } = told;
   const found = new Map<number, Set<number>>();
   const delayed = new Set<number>();
@@ -113,12 +121,7 @@ function waysOf(told: Packets): Ways {
     found.get(way)!.add(rows[at + 2]!);
     if (rows[at + 3] === 1) delayed.add(rows[at + 2]!);
   }
-  const narrow = new Set(links.flatMap((link, at) => (link.bottleneck ? [at] : [])));
-  if (!narrow.size) {
-    const ahead = [...found].flatMap(([way, its]) => (way >= 0 && way % 2 === 0 ? [...its] : [])).filter((it) => links[it]!.rate_bps !== null);
-    ahead.sort((a, b) => links[a]!.rate_bps! - links[b]!.rate_bps! || a - b);
-    if (ahead.length) narrow.add(ahead[0]!);
-  }
+  const shown = picture.queues.map((queue) => links.findIndex(({ link }) => link === queue.link));
   const ways = new Map<number, Map<number, Stretch>>();
   for (const [way, its] of found) {
     // A link comes after the one that leads to its beginning.
@@ -131,7 +134,8 @@ function waysOf(told: Packets): Ways {
       order.push(link);
       node = links[link]!.to;
     }
-    const first = way % 2 ? -1 : order.findIndex((it) => narrow.has(it));
+    const bottleneck = way < 0 ? -1 : queueOf(picture, way / 2);
+    const first = way % 2 ? -1 : order.findIndex((it) => (bottleneck < 0 ? shown.includes(it) : it === shown[bottleneck]));
     const stretches = new Map<number, Stretch>();
     const put = (part: Seen["part"], list: number[]) => {
       const lengths = list.map((it) => Math.max(links[it]!.delay_ns, 1));
@@ -150,17 +154,16 @@ function waysOf(told: Packets): Ways {
     put("behind", order.slice(Math.max(0, first)));
     ways.set(way, stretches);
   }
-  const both = { ways, delayed, narrow };
-  made.set(told, both);
-  return both;
+  memo.set(told, { queues: key, ways: { ways, delayed, shown } });
+  return { ways, delayed, shown };
 }
 
 /** Where each packet is at an instant. What is lost stays for a quarter of a round trip. */
-export function at(told: Packets, t: number, rtt: number): Seen[] {
+export function at(told: Packets, picture: Picture, t: number, rtt: number): Seen[] {
   const { rows, links } = told;
-  const { ways, delayed, narrow: slow } = waysOf(told);
+  const { ways, delayed, shown } = waysOf(told, picture);
   const found: Seen[] = [];
-  const queue: { seen: Seen; leaves: number; begun: number }[] = [];
+  const waiting = shown.map((): { seen: Seen; leaves: number; begun: number }[] => []);
   for (let row = 0; row < rows.length; row += COLUMNS) {
     const begun = rows[row + 4]!, line = rows[row + 5]!, out = rows[row + 6]!;
     const lost = rows[row + 7] === 1 && out <= t;
@@ -168,14 +171,14 @@ export function at(told: Packets, t: number, rtt: number): Seen[] {
     const link = rows[row + 2]!, netem = rows[row + 3] === 1;
     const { part, from, to } = ways.get(wayOf(rows[row]!, rows[row + 1]!))!.get(link)!;
     const back = rows[row + 1] === 1;
-    const seen: Seen = { flow: rows[row]!, back, part, place: from, kind: rows[row + 8]!, lost };
-    const narrow = slow.has(link) && !netem && !back;
+    const queue = netem || back ? -1 : shown.indexOf(link);
+    const seen: Seen = { flow: rows[row]!, back, part, queue: queue < 0 ? queueOf(picture, rows[row]!) : queue, place: from, kind: rows[row + 8]!, lost };
     if (lost) {
-      if (narrow) seen.part = "queue";
+      if (queue >= 0) seen.part = "queue";
     } else if (!netem && !(line <= t)) {
-      if (narrow) {
+      if (queue >= 0) {
         seen.part = "queue";
-        queue.push({ seen, leaves: Number.isNaN(line) ? Number.MAX_VALUE : line, begun });
+        waiting[queue]!.push({ seen, leaves: Number.isNaN(line) ? Number.MAX_VALUE : line, begun });
       }
     } else {
       const [begins, ends] = netem ? [begun, out] : [line, out];
@@ -187,7 +190,7 @@ export function at(told: Packets, t: number, rtt: number): Seen[] {
     found.push(seen);
   }
   // Rows come in the order of their ends, and of those still under way in none: who came first leaves first.
-  queue.sort((a, b) => a.leaves - b.leaves || a.begun - b.begun).forEach((it, place) => (it.seen.place = place));
+  for (const queue of waiting) queue.sort((a, b) => a.leaves - b.leaves || a.begun - b.begun).forEach((it, place) => (it.seen.place = place));
   return found;
 }
 
@@ -198,7 +201,8 @@ export function inWords(seen: readonly Seen[], picture: Picture, t: number): str
     return `${list.length}${each.length > 1 ? ` (${each.slice(0, 8).map(([label, count]) => `${label} ${count}`).join(", ")})` : ""}`;
   };
   const data = seen.filter((it) => !it.back && !it.lost && it.flow >= 0);
-  const queued = data.filter((it) => it.part === "queue");
+  const inQueue = (number: number) => of(data.filter((it) => it.part === "queue" && it.queue === number));
+  const queued = picture.queues.length > 1 ? picture.queues.map(({ link }, number) => `in the queue of ${link} ${inQueue(number)}`) : [`in the queue ${inQueue(0)}`];
   const moving = data.filter((it) => it.part !== "queue");
   const acks = seen.filter((it) => it.back && !it.lost && it.flow >= 0);
   const lost = seen.filter((it) => it.lost);
@@ -209,12 +213,12 @@ export function inWords(seen: readonly Seen[], picture: Picture, t: number): str
     again.length ? `${of(again)} sent again` : "",
     marked.length ? `${of(marked)} marked` : "",
   ].filter(Boolean);
-  return `t = ${(t / 1e9).toFixed(3)} s: in the queue ${of(queued)}, on the way ${of(moving)}, coming back ${of(acks)}${more.length ? `; ${more.join(", ")}` : ""}.`;
+  return `t = ${(t / 1e9).toFixed(3)} s: ${queued.join(", ")}, on the way ${of(moving)}, coming back ${of(acks)}${more.length ? `; ${more.join(", ")}` : ""}.`;
 }
 
 /** The propagation delay of the first flow's way back, in words. */
-function delayBack(told: Packets | null): string {
-  const its = told && waysOf(told).ways.get(wayOf(0, 1));
+function delayBack(told: Packets | null, picture: Picture): string {
+  const its = told && waysOf(told, picture).ways.get(wayOf(0, 1));
   if (!its) return "";
   const sum = [...its.keys()].reduce((so, link) => so + told.links[link]!.delay_ns, 0);
   return sum ? `: ${digits(sum / 1e6)} ms of delay` : "";
@@ -223,38 +227,53 @@ function delayBack(told: Packets | null): string {
 function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, seen: readonly Seen[], picture: Picture, dark: boolean) {
   const [ink, faint, ghost] = [named("ink", dark), named("grid", dark), named("grey", dark)];
   const ratio = devicePixelRatio || 1;
-  const [wide, high] = [Math.round(width * ratio), Math.round(HEIGHT * ratio)];
+  const rooms = Math.max(1, picture.queues.length);
+  const roomHeight = rooms === 1 ? 86 : Math.max(24, 60 - 4 * rooms);
+  const roomStep = roomHeight + 20;
+  const extra = (rooms - 1) * roomStep + roomHeight - 86;
+  const height = HEIGHT + extra;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.width = wide;
     canvas.height = high;
-    canvas.style.height = `${HEIGHT}px`;
+    canvas.style.height = `${height}px`;
   }
   const to = canvas.getContext("2d")!;
   to.setTransform(ratio, 0, 0, ratio, 0, 0);
-  to.clearRect(0, 0, width, HEIGHT);
+  to.clearRect(0, 0, width, height);
   to.font = "12px system-ui, sans-serif";
   to.textBaseline = "middle";
   const narrow = width < 500;
   const [left, right] = [8, width - 8];
-  const room = { from: left + (right - left) * 0.16, to: left + (right - left) * (narrow ? 0.5 : 0.42), top: 24, bottom: 110 };
-  const [road, home] = [67, 158];
+  const room = { from: left + (right - left) * 0.16, to: left + (right - left) * (narrow ? 0.5 : 0.42) };
+  const topOf = (queue: number) => 24 + Math.max(0, queue) * roomStep;
+  const roadOf = (queue: number) => topOf(queue) + roomHeight / 2;
+  const home = 158 + extra;
+  const labels = picture.flows.map((flow) => flow.label);
+  for (let queue = 0; queue < rooms; queue++) {
+    const beneath = roadOf(queue) + 14;
+    to.fillStyle = faint;
+    to.fillRect(left, beneath, room.from - left, 1);
+    to.fillRect(room.to, beneath, right - room.to, 1);
+    to.strokeStyle = ghost;
+    to.strokeRect(room.from + 0.5, topOf(queue) + 0.5, room.to - room.from - 1, roomHeight - 1);
+    const count = seen.filter((it) => it.part === "queue" && it.queue === queue && !it.lost).length;
+    to.fillStyle = ink;
+    to.textAlign = "left";
+    to.fillText(rooms > 1 ? `${titleOf(picture.queues[queue]!, labels)}: ${count}` : `queue: ${count}`, room.from, topOf(queue) - 11);
+  }
   to.fillStyle = faint;
-  to.fillRect(left, road + 14, room.from - left, 1);
-  to.fillRect(room.to, road + 14, right - room.to, 1);
   to.fillRect(left, home + 8, right - left, 1);
-  to.strokeStyle = ghost;
-  to.strokeRect(room.from + 0.5, room.top + 0.5, room.to - room.from - 1, room.bottom - room.top - 1);
   to.fillStyle = ink;
   to.textAlign = "left";
   if (!narrow) to.fillText("senders", left, 12);
-  to.fillText(`queue: ${seen.filter((it) => it.part === "queue" && !it.lost).length}`, room.from, 12);
-  to.fillText(`← ACKs${delayBack(told)}`, left, home - 20);
+  to.fillText(`← ACKs${delayBack(told, picture)}`, left, home - 20);
   to.textAlign = "right";
   to.fillText("receivers", right, 12);
 
   // As large as the longest queue of the race allows.
-  const inside = { wide: room.to - room.from - 8, high: room.bottom - room.top - 8 };
-  const longest = picture.lines.queue ? greatestOf([picture.lines.queue]) / 1500 : 0;
+  const inside = { wide: room.to - room.from - 8, high: roomHeight - 8 };
+  const longest = greatestOf(picture.queues.map(({ backlog }) => backlog)) / 1500;
   const most = seen.reduce((so, it) => Math.max(so, it.part === "queue" ? it.place + 1 : 0), longest);
   let cell = 12;
   while (cell > 1 && Math.floor(inside.wide / cell) * Math.floor(inside.high / cell) < most) cell -= 1;
@@ -265,17 +284,18 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
   for (const it of seen) {
     to.fillStyle = it.flow >= 0 ? looks[it.flow]!.colour : ghost;
     const lane = it.flow >= 0 ? (it.flow % lanes) - (lanes - 1) / 2 : 0;
+    const [road, bottom] = [roadOf(it.queue), topOf(it.queue) + roomHeight];
     let size = 7;
     let x: number;
     let y: number;
     if (it.part === "queue" && it.lost) {
       x = room.from + 4 + (((it.flow + 1) * 14) % Math.max(1, inside.wide - 12));
-      y = room.bottom + 4;
+      y = bottom + 4;
     } else if (it.part === "queue") {
       // Its head is at the right.
       size = Math.max(1, cell - 1);
       x = room.to - 4 - cell * (1 + Math.floor(it.place / rowsOf));
-      y = room.bottom - 4 - cell * (1 + (it.place % rowsOf));
+      y = bottom - 4 - cell * (1 + (it.place % rowsOf));
       if (x < room.from + 2) continue;
     } else if (it.back) {
       x = right - 2 - (right - left) * it.place;
@@ -315,7 +335,7 @@ export function Lens(props: LensProps) {
     const there = told && told.from <= t && t <= told.to ? told : null;
     // While the next stretch is on its way the last picture stays.
     if (!there && (told ? asked : now.picture.packets <= QUICK_PACKETS)) return;
-    const seen = there ? at(there, t, rttOf(now.picture)) : [];
+    const seen = there ? at(there, now.picture, t, rttOf(now.picture)) : [];
     draw(canvas, now.width, there, seen, now.picture, now.dark);
     if (!playing.value) {
       const words = there ? `${inWords(seen, now.picture, t)}${there.full ? " There are more than are shown." : ""}` : "";

@@ -43,4 +43,7 @@ export function momentsOf(why: readonly { flows: string[]; figures: Record<strin
   });
 }
 
+/** The dash pattern of a number. */
+export const dashOf = (number: number): number[] => look.dashes[number % look.dashes.length]!;
+
 export const THRESHOLD = look.threshold;

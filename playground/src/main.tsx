@@ -428,7 +428,7 @@ function Charts() {
         <button type="button" onClick={() => (pinned.value = pinned.value ? null : it)}>{pinned.value ? "Unpin" : "Pin"}</button>
       </div>
       <div class="charts chart" ref={ref} />
-      {it && it.flows.length === 2 && <><h2>One goodput against the other (diagonal: fair; falling line: the link is full)</h2><Plane it={it} /></>}
+      {it && it.flows.length === 2 && <><h2>{`One goodput against the other (diagonal: fair; ${it.queues.length > 1 ? "upright and level: the rate of each flow's bottleneck" : "falling line: the link is full"})`}</h2><Plane it={it} /></>}
     </>
   );
 }

@@ -1,5 +1,6 @@
 // What page and worker tell each other.
 import type { Problem } from "./form";
+import type { QueueLink } from "./queues";
 
 export interface Wanted {
   kind: "run";
@@ -42,7 +43,6 @@ export interface LinkFacts {
   to: string;
   rate_bps: number | null;
   delay_ns: number;
-  bottleneck: boolean;
 }
 
 /** Ten numbers a passage, as crates/play/src/trace.rs says. */
@@ -71,6 +71,8 @@ export interface FlowSummary {
   rtt_ms: { p50: number | null; p95: number | null } | null;
   retransmits: number | null;
   timeouts: number | null;
+  /** The link where it waited longest. */
+  bottleneck: string | null;
 }
 
 export interface Summary {
@@ -107,8 +109,9 @@ export interface Picture extends Told {
   packets: number;
   view: { from: number; to: number; pixels: number };
   flows: FlowFacts[];
-  link: { link: string; rate_bps: number | null } | null;
-  lines: { cwnd: Line[]; ssthresh: Line[]; rtt: Line[]; goodput: Line[]; queue: Line | null; drops: Line | null };
+  /** The links where the flows wait longest, each with its recorded queue. */
+  queues: (QueueLink & { backlog: Line; drops: Line })[];
+  lines: { cwnd: Line[]; ssthresh: Line[]; rtt: Line[]; goodput: Line[] };
   strips: { limit: Line[]; state: Line[]; limitWords: string[]; stateWords: string[] };
   names: string[];
   command: string;

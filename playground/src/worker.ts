@@ -2,6 +2,7 @@
 import { type Core, type Lens, type Run, core } from "dragstrip-core";
 import type { Problem } from "./form";
 import type { FlowFacts, FromWorker, Line, LinkFacts, Look, Picture, Told, ToWorker, View, Wanted } from "./protocol";
+import { queuesOf } from "./queues";
 import { bytesOf, unpack } from "./unpack";
 
 const EVENTS = 4_000;
@@ -196,8 +197,7 @@ function looked(it: Current, look: Look) {
 function picture(it: Current) {
   const { run, wanted } = it;
   const flows: FlowFacts[] = JSON.parse(run.flows());
-  const links: { link: string; rate_bps: number | null; bottleneck: boolean }[] = JSON.parse(run.links());
-  const found = Math.max(0, links.findIndex((link) => link.bottleneck));
+  const links: { link: string; rate_bps: number | null }[] = JSON.parse(run.links());
   const view: View = { ...wanted.view };
   if (view.to <= view.from) (view.from = 0), (view.to = run.duration_ns);
   const { from, to, pixels } = view;
@@ -210,9 +210,12 @@ function picture(it: Current) {
     ssthresh: flows.length <= 4 ? each("ssthresh") : [],
     rtt: each("rtt"),
     goodput: each("goodput"),
-    queue: links.length ? run.lines("backlog_bytes", found, from, to, pixels, 0) : null,
-    drops: links.length ? run.lines("dropped", found, from, to, pixels, 0) : null,
   };
+  const queues = queuesOf(measures.flows, links).map((queue) => {
+    const number = links.findIndex(({ link }) => link === queue.link);
+    const line = (series: string): Line => run.lines(series, number, from, to, pixels, 0);
+    return { ...queue, backlog: line("backlog_bytes"), drops: line("dropped") };
+  });
   const strip = (series: string) => flows.slice(0, 8).map((flow) => run.strip(series, flow.flow, from, to));
   const strips = {
     limit: strip("limit"),
@@ -229,7 +232,7 @@ function picture(it: Current) {
     packets: it.packets,
     view,
     flows,
-    link: links[found] ?? null,
+    queues,
     lines,
     strips,
     measures,

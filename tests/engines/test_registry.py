@@ -81,7 +81,7 @@ def test_an_option_is_from_the_experiments_folder_and_a_wrong_one_is_named(
     file = tmp_path / "race.toml"
     text = 'engine = "stored"\nduration = "2s"\nflows = [{cc = "reno"}]\npath = {rate = "1mbit"}\n'
     file.write_text(text + '[engine_options]\nrecordings = "before/runs"\n')
-    assert Experiment.read(file).options_of("stored") == {"recordings": str(stored)}
+    assert Experiment.read(file, engine="stored").options_of("stored") == {"recordings": str(stored)}
     for wrong, told in (
         (
             "recording = 'x'",
@@ -92,7 +92,7 @@ def test_an_option_is_from_the_experiments_folder_and_a_wrong_one_is_named(
     ):
         file.write_text(f"{text}[engine_options]\n{wrong}\n")
         with pytest.raises(BadInputError) as found:
-            Experiment.read(file)
+            Experiment.read(file, engine="stored")
         assert f"race.toml:6: engine_options.{told}" in str(found.value)
 
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
 import dragstrip
+from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.report import timeline
+from dragstrip.report import picture, timeline
 from dragstrip.report.collect import curves_of
 from dragstrip.report.console import show_result
 from dragstrip.report.load import load as load_result
+from dragstrip.results.standings import quantity
 from dragstrip.results.standings.causes import causes
 from dragstrip.results.standings.setups import Setup, setups_of
+from dragstrip.scenario.paths import with_facts
 
 from .test_why import page_text
 
@@ -124,3 +128,74 @@ def test_a_fixed_window_is_not_called_reduced(tmp_path: Path) -> None:
     (run,) = document["runs"]
     assert run["flows"][0]["reductions"] == 0
     assert "reduction" not in json.dumps(run["why"])
+
+
+def test_a_counterfactual_has_the_medians_of_the_repeats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sentence took its figures from the first repeat alone."""
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "loss": "0.1%", "duration": "5s"}
+    experiment = dragstrip.compare(["cubic", "vegas"], together=True, **path)
+    planned = plan(experiment.changed(repeat=5))
+    document = execute(planned, tmp_path / "out", workers=1, counterfactuals=True)
+    capsys.readouterr()
+    show_result(document, planned.runs)
+    terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
+    page = page_text((tmp_path / "out" / "report.html").read_text())
+    (finding,) = [finding for run in document["runs"] for finding in run["why"] if "without" in finding]
+    without = finding["without"]
+    assert (finding["rule"], without["repeats"], without["confirms"]) == ("unfair_share", 5, True)
+    goodputs = [run["flows"][1]["goodput_bps"] for run in document["runs"]]
+    assert len(set(goodputs)) == 5
+    again = execute(plan(Experiment.read(tmp_path / "out" / without["experiment"])), tmp_path / "again")
+    after = median(run["flows"][0]["goodput_bps"] for run in again["runs"])
+    assert without["figures"]["goodput_bps"] == after
+    sentence = (
+        f"vegas gets {quantity.rate(after)} instead of {quantity.rate(median(goodputs))} "
+        "(medians of 5 runs of their own"
+    )
+    assert quantity.rate(goodputs[0]) != quantity.rate(median(goodputs))
+    assert sentence in terminal
+    assert sentence in page
+
+
+def _boxes(svg: str) -> dict[str, float]:
+    """Return the horizontal place of each node of a drawing."""
+    names = re.findall(r'<text x="([\d.]+)"[^>]*font-weight="bold">(\w+)</text>', svg)
+    return {name: float(place) for place, name in names}
+
+
+def test_routers_in_series_stand_one_after_the_other() -> None:
+    """A sender at each of two routers put both routers into one column."""
+    experiment = Experiment.read(CASES / "late-bbr.toml")
+    svg, _ = picture.draw([with_facts(expand(experiment)[0].scenario)], {})
+    places = _boxes(svg)
+    assert places["a"] == places["b"] < places["r1"] < places["r2"] < places["r3"] < places["x"]
+    assert places["c"] == places["r1"]
+    assert places["y"] == places["r3"]
+
+
+def test_the_picture_marks_the_link_where_each_flow_waits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, setup, _, page = _made("apart.toml", tmp_path / "apart", capsys)
+    assert setup.bottlenecks == {"r1-r2": ["near · cubic"], "r2-x": ["far · reno"]}
+    assert "queue of near · cubic" in page
+    assert "queue of far · reno" in page
+    # The slowest link is not the one where they wait.
+    _, setup, _, page = _made("park.toml", tmp_path / "park", capsys)
+    assert list(setup.bottlenecks) == ["r1-r2"]
+    marks = re.findall(r"queue of [^<\n]*", (tmp_path / "park" / "report.html").read_text())
+    assert len(marks) == 2
+    assert len(set(marks)) == 1
+
+
+def test_marks_of_crowded_links_stand_below_the_picture() -> None:
+    experiment = Experiment.read(CASES / "late-bbr.toml")
+    scenario = with_facts(expand(experiment)[0].scenario)
+    for svg in picture.draw([scenario], {}, {"r1-r2": ["long", "short1"], "r2-r3": ["late"]}):
+        places = dict(re.findall(r'<text x="8.0" y="([\d.]+)"[^>]*>([^<]*)</text>', svg))
+        assert list(places.values()) == ["r1 → r2: queue of long, short1", "r2 → r3: queue of late"]
+        height = float(re.search(r'height="(\d+)"', svg)[1])  # type: ignore[index]
+        assert all(float(place) < height for place in places)
+        assert svg.count('stroke-width="2.8"') == 2

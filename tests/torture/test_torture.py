@@ -76,6 +76,15 @@ def test_a_page_that_takes_other_algorithms_for_repeats_is_found(
         true_pages.trial(8, tmp_path / "blind")
 
 
+def test_a_page_that_shows_another_queue_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slowest link's queue where flows wait at several."""
+    monkeypatch.setenv("COLUMNS", "400")
+    assert true_pages.trial(4, tmp_path / "as it is") == "repeats"
+    monkeypatch.setattr(setups.Setup, "way", lambda setup, contender: setup.path)
+    with pytest.raises(AssertionError):
+        true_pages.trial(4, tmp_path / "blind")
+
+
 def test_kinds_are_asked_for_by_name() -> None:
     found = kinds(6)
     assert [kind.name for kind in only(found, "")] == [kind.name for kind in found]

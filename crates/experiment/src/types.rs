@@ -50,6 +50,7 @@ pub struct Experiment {
     #[serde(default)]
     pub idle: TimeText,
     /// The engine, `sim`, `vm`, `netns` or `ssh`; or two that are compared with each other, such as `sim,vm`.
+    /// In a file it is a suggestion: without `--engine` the experiment runs on the simulator, with a note.
     #[serde(default = "simulator")]
     pub engine: String,
     /// Options of the engine, by name. `kernel` (vm) is one of `dragstrip kernel list`; `strict = "yes"` (netns, ssh)

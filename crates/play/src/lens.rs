@@ -37,8 +37,8 @@ impl Lens {
         self.run.advance(until_ns as u64, events_max) < events_max
     }
 
-    /// Where each link, by its number in [`Lens::packets`], leads, as JSON: `link`, `from`, `to`, `rate_bps`,
-    /// `delay_ns` and, of a comparison's bottleneck, `bottleneck`.
+    /// Where each link, by its number in [`Lens::packets`], leads, as JSON: `link`, `from`, `to`, `rate_bps`
+    /// and `delay_ns`.
     #[must_use]
     pub fn links(&self) -> String {
         let scenario = self.run.scenario();
@@ -50,7 +50,6 @@ impl Lens {
                 "to": link.to,
                 "rate_bps": facts.fastest_bps,
                 "delay_ns": facts.delay_ns,
-                "bottleneck": matches!(link.name.as_str(), "r-d" | "r-w"),
             })
         });
         rows.collect::<serde_json::Value>().to_string()

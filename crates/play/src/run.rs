@@ -137,7 +137,7 @@ impl Run {
         flows.map(row).collect::<Value>().to_string()
     }
 
-    /// The links whose queues are recorded, as JSON. `bottleneck` says whether it is a comparison's.
+    /// The links whose queues are recorded, as JSON.
     #[must_use]
     pub fn links(&self) -> String {
         let scenario = self.run.scenario();
@@ -153,7 +153,6 @@ impl Run {
                 "rate_bps": facts.as_ref().and_then(|facts| facts.fastest_bps),
                 "delay_ns": facts.as_ref().map(|facts| facts.delay_ns),
                 "buffer": facts.as_ref().map(|facts| facts.buffer),
-                "bottleneck": matches!(name.as_str(), "r-d" | "r-w"),
             })
         };
         names.iter().map(row).collect::<Value>().to_string()

@@ -1,9 +1,10 @@
 """Runs without the cause that explains a run, such as one without the flow that takes more.
 
 Each is an experiment of its own, written beside the result, so that `dragstrip run` repeats it. It is run on
-the simulator alone, also where the experiment names a second engine, with the seed of the run that it
-explains, and no recording of it is kept. Its sentence says whether the run confirms the cause: whether what
-the cause explains changes by a tenth, in the direction that the cause says.
+the simulator alone, also where the experiment names a second engine, with the seeds of the repeats that it
+explains, and no recording of it is kept. Its sentence compares the medians over the repeats and says whether
+the runs confirm the cause: whether what the cause explains changes by a tenth, in the direction that the
+cause says. A verdict that most repeats do not share is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeAlias
 
 from dragstrip.engines import DEFAULT
@@ -33,7 +35,9 @@ FOLDER = "counterfactuals"
 SEGMENTS_MAX = 250_000
 """Segments that the explained run sent, and that the other can send, at most: the simulator takes 0.1 s."""
 RUNS_MAX = 4
-"""Counterfactual runs of an experiment, at most."""
+"""Counterfactuals of an experiment, at most; each is run once per repeat."""
+REPEATS_SEGMENTS_MAX = 4_000_000
+"""Segments that all repeats of a counterfactual's explained run sent, at most."""
 ENTRIES_MAX = 16
 """Entries of `flows` among which one is looked for, at most: each is expanded once."""
 SMALLER = 1.25
@@ -63,19 +67,23 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Without:
-    """An experiment without the cause, and what its summary says; None if that has nothing to do with it."""
+    """An experiment without the cause, and how its summary compares with the flows of the explained run.
+
+    `told` returns None if the run has nothing to do with the cause.
+    """
 
     experiment: Experiment
-    told: Callable[[Json], _Told | None]
+    told: Callable[[Sequence[Json], Json], _Told | None]
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """A run without the cause, and the finding that it belongs to."""
+    """Runs without the cause, one per repeat, with the repeats' lines of the result and their finding."""
 
     finding: dict[str, Any]
     without: _Without
-    run: PlannedRun
+    lines: Sequence[Json]
+    runs: Sequence[PlannedRun]
 
 
 @dataclass(frozen=True)
@@ -153,29 +161,32 @@ def add(
     workers: int | None,
     limits: Limits,
 ) -> list[str]:
-    """Add to the first explanation of each run what happens without its cause; return the files written.
+    """Add to the explanation that leads what happens without its cause; return the files written.
 
-    Only runs of the simulator that cost little are made again, at most `RUNS_MAX` of them.
+    Of repeats it is added to the first that has the explanation. Only runs of the simulator that cost little
+    are made again, for at most `RUNS_MAX` explanations.
     """
     known = {f"runs/{run.slug}": run for run in runs}
-    explained = ((line, known[line["recording"]]) for line in document["runs"] if line["why"])
     trials = [
         trial
-        for line, run in explained
-        if run.engine == DEFAULT and run.repeat == 0 and _segments(line) <= SEGMENTS_MAX
-        for trial in _trials(experiment, line, run, _leading(line, run, document["runs"], known))
+        for lines in _repeats(document["runs"], known)
+        if all(_segments(line) <= SEGMENTS_MAX for line in lines)
+        and sum(map(_segments, lines)) <= REPEATS_SEGMENTS_MAX
+        for trial in _trials(experiment, lines, known)
     ][:RUNS_MAX]
     if not trials:
         return []
+    planned = [run for trial in trials for run in trial.runs]
     with scratch("counterfactual") as folder:
         tasks = [
-            Task(trial.run.scenario, folder / str(at), {}, DEFAULT, experiment.options_of(DEFAULT))
-            for at, trial in enumerate(trials)
+            Task(run.scenario, folder / str(at), {}, DEFAULT, experiment.options_of(DEFAULT))
+            for at, run in enumerate(planned)
         ]
-        outcomes = run_all(tasks, workers, limits=limits)
+        outcomes = iter(run_all(tasks, workers, limits=limits))
     files = []
-    for at, (trial, outcome) in enumerate(zip(trials, outcomes, strict=True)):
-        told = None if outcome.summary is None else trial.without.told(outcome.summary)
+    for at, trial in enumerate(trials):
+        summaries = [next(outcomes).summary for _ in trial.runs]
+        told = _compare(trial, [summary for summary in summaries if summary is not None])
         if told is None:
             continue
         name = f"{FOLDER}/{at:02d}.toml"
@@ -187,29 +198,39 @@ def add(
             "figures": told.figures,
             "confirms": told.confirms,
             "experiment": name,
+            "repeats": len(trial.runs),
         }
     return files
+
+
+def _repeats(lines: Sequence[Json], known: Mapping[str, PlannedRun]) -> list[list[Json]]:
+    """Return the simulator's lines of the result, those that differ in the seed alone together."""
+    groups: list[tuple[Mapping[str, Any], list[Json]]] = []
+    for line in lines:
+        run = known[line["recording"]]
+        if run.engine != DEFAULT:
+            continue
+        members = next((members for settings, members in groups if settings == run.settings), None)
+        if members is None:
+            groups.append((run.settings, [line]))
+        else:
+            members.append(line)
+    return [members for _, members in groups]
 
 
 def _segments(line: Json) -> int:
     return sum(flow["segments_sent"] or 0 for flow in line["flows"])
 
 
-def _leading(
-    line: Json, run: PlannedRun, lines: Sequence[Json], known: Mapping[str, PlannedRun]
-) -> dict[str, Any] | None:
-    """Return the run's finding that leads the explanation of it and its repeats, if it has that."""
-    alike = [
-        other
-        for other in lines
-        if other["engine"] == line["engine"] and known[other["recording"]].settings == run.settings
-    ]
-    first = next(iter(causes(alike)), None)
+def _leading(lines: Sequence[Json]) -> tuple[Json, dict[str, Any]] | None:
+    """Return the finding that leads the explanation of repeats, with the first line that has it."""
+    first = next(iter(causes(lines)), None)
     if first is None or not first.leads:
         return None
     return next(
         (
-            finding
+            (line, finding)
+            for line in lines
             for finding in line["why"]
             if finding["rule"] == first.rule
             and (first.rule != "unfair_share" or tuple(finding["flows"]) == first.flows)
@@ -219,30 +240,88 @@ def _leading(
 
 
 def _trials(
-    experiment: Experiment, line: Json, run: PlannedRun, finding: dict[str, Any] | None
+    experiment: Experiment, lines: Sequence[Json], known: Mapping[str, PlannedRun]
 ) -> Iterator[_Trial]:
-    """Yield the counterfactual of what explains a run, if there is one and it can be run."""
-    if finding is None or experiment.alternatives or {"flows", "hosts"} & run.settings.keys():
+    """Yield the counterfactual of what explains repeats, if there is one and it can be run."""
+    leading = _leading(lines)
+    if leading is None or experiment.alternatives:
+        return
+    line, finding = leading
+    run = known[line["recording"]]
+    if {"flows", "hosts"} & run.settings.keys():
         return
     alone = {name: [value] for name, value in run.settings.items()}
+    seed = run.scenario["seed"] if len(lines) == 1 else experiment.seed
     try:
         simulated = experiment.changed(engine=DEFAULT, engine_options={}, load=[])
-        bare = simulated.changed(
-            claims=[], ablations=[], flow_tables=[], repeat=1, seed=run.scenario["seed"], vary=alone
-        )
+        bare = simulated.changed(claims=[], ablations=[], flow_tables=[], repeat=1, seed=seed, vary=alone)
         case = _Case(bare, finding, run, line)
         for how in _HOW.get(finding["rule"], ()):
             without = how(case)
             if without is None:
                 continue
-            (other,) = expand(without.experiment)
+            repeated = without.experiment.changed(repeat=len(lines))
+            others = {other.scenario["seed"]: other for other in expand(repeated)}
+            before = {known[each["recording"]].scenario["seed"]: each for each in lines}
+            if others.keys() != before.keys():
+                return
+            other = others[run.scenario["seed"]]
             # A preset, or a host's own setting, may stand above what was changed.
             differs = any(other.scenario[key] != run.scenario[key] for key in ("flows", "links", "nodes"))
             if differs and packets(other.scenario) <= SEGMENTS_MAX:
-                yield _Trial(finding, without, other)
+                yield _Trial(
+                    finding,
+                    replace(without, experiment=repeated),
+                    list(before.values()),
+                    [others[number] for number in before],
+                )
                 return
     except BadInputError:
         return  # what is left is no experiment, such as a workload without the flow that it loads
+
+
+def _compare(trial: _Trial, summaries: Sequence[Json]) -> _Told | None:
+    """Return what the medians of the runs say, or None if a run failed or most repeats say something else."""
+    if len(summaries) != len(trial.runs):
+        return None
+    told = trial.without.told
+    before, after = _medians([line["flows"] for line in trial.lines]), summaries[0]
+    if len(summaries) > 1:
+        lead = next(iter(causes(summaries)), None)
+        after = {
+            "flows": _medians([summary["flows"] for summary in summaries]),
+            "why": [{"rule": lead.rule, "flows": lead.flows}] if lead and lead.leads else [],
+            "queues": [queue for summary in summaries for queue in summary["queues"]],
+        }
+    whole = told(before, after)
+    if whole is None:
+        return None
+    each = [told(line["flows"], summary) for line, summary in zip(trial.lines, summaries, strict=True)]
+    holds = sum(one is not None and one.confirms == whole.confirms for one in each)
+    if 2 * holds <= len(each):
+        return None
+    extent = "" if holds == len(each) else f" (holds in {holds} of {len(each)} repeats)"
+    return replace(whole, sentence=whole.sentence + extent)
+
+
+def _medians(repeats: Sequence[Sequence[Json]]) -> list[dict[str, Any]]:
+    """Return the flows of repeats with the medians of the figures that counterfactuals compare."""
+
+    def middle(values: Sequence[float | None]) -> float | None:
+        present = [value for value in values if value is not None]
+        return median(present) if present else None
+
+    return [
+        {
+            **flows[0],
+            **{
+                name: middle([flow[name] for flow in flows])
+                for name in ("goodput_bps", "share", "retransmits")
+            },
+            "rtt_ms": {"p50": middle([flow["rtt_ms"]["p50"] for flow in flows])},
+        }
+        for flows in zip(*repeats, strict=True)
+    ]
 
 
 def _verdict(before: float, after: float, rises: bool) -> int:
@@ -272,20 +351,22 @@ def _compared(
     return (said, True) if moved > 0 else (f"{said}: {cause} does not explain it", False)
 
 
-def _goodput(case: _Case, place: int, when: str, cause: str) -> Callable[[Json], _Told | None]:
+def _goodput(
+    case: _Case, place: int, when: str, cause: str
+) -> Callable[[Sequence[Json], Json], _Told | None]:
     """Return what tells how a flow's goodput rises without the cause."""
-    flow = case.flows[place]
+    label = case.flows[place]["label"]
 
-    def told(summary: Json) -> _Told | None:
-        after = summary["flows"][place]["goodput_bps"]
-        compared = (flow["label"], "gets", flow["goodput_bps"], after, quantity.rate, cause, True)
+    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
+        before, after = flows[place]["goodput_bps"], summary["flows"][place]["goodput_bps"]
+        compared = (label, "gets", before, after, quantity.rate, cause, True)
         sentence, confirms = _compared(when, *compared)
         return _Told(sentence, {"goodput_bps": after}, confirms)
 
     return told
 
 
-def _share(case: _Case, when: str, cause: str) -> Callable[[Json], _Told | None]:
+def _share(case: _Case, when: str, cause: str) -> Callable[[Sequence[Json], Json], _Told | None]:
     """Return what tells how the share of the flow that gets less rises, of what both get while both live."""
     most, least = _rivals(case)
 
@@ -293,8 +374,8 @@ def _share(case: _Case, when: str, cause: str) -> Callable[[Json], _Told | None]
         more, less = flows[most]["share"], flows[least]["share"]
         return None if more is None or less is None or more + less <= 0 else less / (more + less)
 
-    def told(summary: Json) -> _Told | None:
-        before, after = share(case.flows), share(summary["flows"])
+    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
+        before, after = share(flows), share(summary["flows"])
         if before is None or after is None:
             return None
         subject = f"the share of {case.flows[least]['label']} in what both get"
@@ -307,13 +388,14 @@ def _share(case: _Case, when: str, cause: str) -> Callable[[Json], _Told | None]
     return told
 
 
-def _rtt(case: _Case, place: int, when: str, cause: str, rises: bool) -> Callable[[Json], _Told | None]:
+def _rtt(
+    case: _Case, place: int, when: str, cause: str, rises: bool
+) -> Callable[[Sequence[Json], Json], _Told | None]:
     """Return what tells how a flow's median RTT changes without the cause."""
-    before = case.flows[place]["rtt_ms"]["p50"]
     label = case.flows[place]["label"]
 
-    def told(summary: Json) -> _Told | None:
-        other = summary["flows"][place]
+    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
+        before, other = flows[place]["rtt_ms"]["p50"], summary["flows"][place]
         after = other["rtt_ms"]["p50"]
         if before is None or after is None:
             return None
@@ -328,15 +410,15 @@ def _rtt(case: _Case, place: int, when: str, cause: str, rises: bool) -> Callabl
 
 def _resent(
     places: Sequence[int], case: _Case, when: str, cause: str, rises: bool
-) -> Callable[[Json], _Told]:
+) -> Callable[[Sequence[Json], Json], _Told]:
     """Return what tells how many segments these flows send again without the cause."""
 
     def again(flows: Sequence[Json]) -> float:
         return float(sum(flows[place]["retransmits"] or 0 for place in places))
 
-    def told(summary: Json) -> _Told:
+    def told(flows: Sequence[Json], summary: Json) -> _Told:
         of = f" of {case.flows[places[0]]['label']}" if len(places) == 1 else ""
-        before, after = again(case.flows), again(summary["flows"])
+        before, after = again(flows), again(summary["flows"])
         compared = (f"the number of segments{of} sent again", "is", before, after, quantity.count)
         sentence, confirms = _compared(when, *compared, cause, rises)
         return _Told(sentence, {"retransmits": after}, confirms)
@@ -388,10 +470,10 @@ def _without_a_flow(case: _Case) -> _Without | None:
         else f"the {end - begin} flows of {case.flows[most]['cc']}"
     )
     place = least if least < begin else least - (end - begin)
-    label, before = case.flows[least]["label"], case.flows[least]["goodput_bps"]
+    label = case.flows[least]["label"]
 
-    def told(summary: Json) -> _Told:
-        flow = summary["flows"][place]
+    def told(flows: Sequence[Json], summary: Json) -> _Told:
+        flow, before = summary["flows"][place], flows[least]["goodput_bps"]
         after, when = flow["goodput_bps"], f"without {who} beside it"
         sentence, confirms = _compared(when, label, "gets", before, after, quantity.rate, who, True)
         first = summary["why"][0] if summary["why"] else {}
@@ -546,9 +628,9 @@ def _without_ecn(case: _Case) -> _Without | None:
     places = [at for at, flow in enumerate(case.flows) if flow["label"] in case.finding["flows"]]
     resent = _resent(places, case, "without ECN", "ECN", rises=True)
 
-    def told(summary: Json) -> _Told | None:
+    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
         marked = any(queue["marked"] for queue in summary["queues"])
-        return None if marked else resent(summary)  # DCTCP and Prague negotiate ECN all the same
+        return None if marked else resent(flows, summary)  # DCTCP and Prague negotiate ECN all the same
 
     return _Without(case.with_sysctls("no ECN", {"net.ipv4.tcp_ecn": "0"}), told)
 

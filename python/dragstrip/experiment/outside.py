@@ -34,7 +34,8 @@ def bound(
         }
     running = [name for name in engines.parse(engine) if engines.named(name).real_time]
     if kept.get("load") and load is None and running:
-        expected = f"--load FILE on the command line: engine {running[0]} puts it into a running kernel"
+        reason = f"engine {running[0]} puts it into a running kernel"
+        expected = f"--load FILE on the command line (`load` in Python): {reason}"
         raise BadInputError("load", str(kept["load"]), expected, source)
     return kept
 

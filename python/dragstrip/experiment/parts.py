@@ -826,6 +826,7 @@ class ExperimentFields(Part):
     """The pause between runs where the path is real. The simulator starts every run on an empty path."""
     engine: str = "sim"
     """The engine, `sim`, `vm`, `netns` or `ssh`; or two that are compared with each other, such as `sim,vm`.
+    In a file it is a suggestion: without `--engine` the experiment runs on the simulator, with a note.
     """
     engine_options: dict[str, TextOrTexts] = field(default_factory=dict)
     """Options of the engine, by name. `kernel` (vm) is one of `dragstrip kernel list`; `strict = "yes"`

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, Note, Raw
-from dragstrip.experiment import files, stacks
+from dragstrip.experiment import files, outside, stacks
 from dragstrip.experiment.part import Part
 from dragstrip.experiment.parts import (
     Ablation,
@@ -65,15 +65,26 @@ class Experiment(ExperimentFields):
     def read(
         cls,
         file: FilePath,
-        bound: Callable[[dict[str, Any]], dict[str, Any]] = lambda content: content,
+        bound: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        *,
+        engine: str | None = None,
+        load: Sequence[str] | None = None,
     ) -> Experiment:
-        """The experiment in a TOML file. Raises `BadInputError`, which names file, line and field.
+        """Read the experiment in a TOML file.
 
-        `bound` takes out of the file's content what its file may not decide.
+        As on the command line, a file decides neither on which engine it runs nor what is loaded into a
+        running kernel: it runs on the simulator unless `engine` names another engine, such as `vm`, and
+        `load` names the files that engine may load. `bound` replaces that rule: it returns the content
+        without what the file may not decide. Raises `BadInputError`, which names file, line and field.
         """
-        content = bound(parsed_toml(file))
+        content = parsed_toml(file)
+        content = outside.bound(content, str(file), engine, load) if bound is None else bound(content)
         content.setdefault("name", printable(f"{file.resolve().parent.name}/{file.stem}"))
         _beside(content, file.parent)
+        if engine is not None:
+            content["engine"] = engine
+        if load is not None:
+            content["load"] = list(load)
         try:
             return cls.build(content, str(file))
         except BadInputError as error:

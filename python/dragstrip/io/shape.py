@@ -100,9 +100,11 @@ TRANSFER = Plain(
 )
 
 WITHOUT = Plain(
-    "an object with the texts sentence and experiment",
+    "an object with the texts sentence and experiment, and repeats, if it has that, a whole number",
     lambda value: (
-        isinstance(value, dict) and all(_text(value.get(name)) for name in ("sentence", "experiment"))
+        isinstance(value, dict)
+        and all(_text(value.get(name)) for name in ("sentence", "experiment"))
+        and type(value.get("repeats", 1)) is int
     ),
 )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from dragstrip.report.colours import GREY, INK, MUTED
@@ -14,6 +16,10 @@ from dragstrip.results.standings import path as paths
 ALIKE_MAX = 4
 # More boxes than this in one column are drawn as one pile, alike or not.
 COLUMN_MAX = 12
+# Names of flows in the mark of a link; more are counted.
+MARKED_MAX = 2
+# Receivers to which routes are looked for; senders to others stand before their router.
+ROUTES_MAX = 200
 # Links that a screen reader reads out.
 DESCRIBED_MAX = 12
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
@@ -40,28 +46,42 @@ class _Lanes:
     far: _Box
     there: Json | None
     back: Json | None
+    there_mark: str = ""
+    back_mark: str = ""
 
 
-def draw(scenarios: list[Json], colours: dict[str, str]) -> tuple[str, str]:
+def draw(
+    scenarios: list[Json], colours: dict[str, str], queues: Mapping[str, Sequence[str]] | None = None
+) -> tuple[str, str]:
     """Draw the path that all scenarios share as two SVGs.
 
-    Left to right, and top to bottom for narrow screens. Both are empty if there are no nodes.
+    Left to right, and top to bottom for narrow screens. Both are empty if there are no nodes. `queues` has
+    the names of the flows that wait longest at a link, by the link's name; these links are marked.
     """
     scenario = scenarios[0]
     boxes = _boxes(scenarios, colours)
     if not boxes:
         return "", ""
-    lanes, description = _lanes(scenario, boxes), _description(scenario)
+    lanes, description = _lanes(scenario, boxes, queues or {}), _description(scenario, queues or {})
     return _Flat(boxes, lanes).svg(description), _Upright(boxes, lanes).svg(description)
 
 
-def _description(scenario: Json) -> str:
+def _description(scenario: Json, queues: Mapping[str, Sequence[str]]) -> str:
     links = scenario.get("links") or []
     parts = [
         f"{link['from']} to {link['to']}: {', '.join(paths.link_words(link)) or 'plain wire'}"
         for link in links[:DESCRIBED_MAX]
     ]
-    return "; ".join(parts) + ("; and more" if len(links) > DESCRIBED_MAX else "")
+    more = "; and more" if len(links) > DESCRIBED_MAX else ""
+    marks = [f"; at {link} {', '.join(names)} wait longest" for link, names in queues.items()]
+    return "; ".join(parts) + more + "".join(marks)
+
+
+def _mark(names: Sequence[str]) -> str:
+    """Return the line beside the link where these flows wait longest."""
+    if not names:
+        return ""
+    return "queue of " + (", ".join(names) if len(names) <= MARKED_MAX else f"{len(names)} flows")
 
 
 def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
@@ -108,23 +128,103 @@ def _algorithm(flow: Json) -> str:
 
 
 def _columns(scenario: Json) -> dict[str, int]:
-    """Return each node's distance from the senders in links."""
-    flows = scenario.get("flows") or []
+    """Return each node's column: every link that data take leads to a later one.
+
+    Nodes that no data pass stand beside a neighbour. Of flows in opposite directions the earlier ones count.
+    """
+    order = _order(scenario)
     nodes = [str(node["name"]) for node in scenario.get("nodes") or []]
-    first_receiver = flows[0]["receiver"] if flows else None
-    sources = [flow["sender"] for flow in flows if flow["sender"] != first_receiver] or nodes[:1]
-    columns = dict.fromkeys(sources, 0)
+    columns: dict[str, int] = {}
+    reached = {after for following in order.values() for after in following}
+    for node in _sorted(order):
+        columns.setdefault(node, 0)
+        for after in order.get(node, ()):
+            columns[after] = max(columns.get(after, 0), columns[node] + 1)
+    for node in order.keys() - reached:  # beside the router that it is connected to
+        columns[node] = min(columns[after] for after in order[node]) - 1
+    sources = {str(flow["sender"]) for flow in scenario.get("flows") or []}
     neighbours: dict[str, list[str]] = {}
     for link in scenario.get("links") or []:
         neighbours.setdefault(link["from"], []).append(link["to"])
+    if not columns:
+        columns = dict.fromkeys(nodes[:1], 0)
     waiting = deque(columns)
     while waiting:
         node = waiting.popleft()
         for neighbour in neighbours.get(node, []):
             if neighbour not in columns:
-                columns[neighbour] = columns[node] + 1
+                columns[neighbour] = columns[node] + (-1 if neighbour in sources else 1)
                 waiting.append(neighbour)
-    return columns
+    first = min(columns.values(), default=0)
+    return {node: column - first for node, column in columns.items()}
+
+
+def _order(scenario: Json) -> dict[str, list[str]]:
+    """Return the nodes that data reach next from each node, without a link that would lead back."""
+    into: dict[str, list[str]] = {}
+    for link in scenario.get("links") or []:
+        into.setdefault(link["to"], []).append(link["from"])
+    order: dict[str, list[str]] = {}
+    routes: dict[str, dict[str, str]] = {}
+    for sender, receiver in dict.fromkeys(
+        (str(flow["sender"]), str(flow["receiver"])) for flow in scenario.get("flows") or []
+    ):
+        if receiver not in routes:
+            if len(routes) == ROUTES_MAX:
+                continue
+            routes[receiver] = _reach(receiver, into)
+        following = routes[receiver]
+        if sender not in following:
+            continue
+        way = [sender]
+        while way[-1] != receiver:
+            way.append(following[way[-1]])
+        for near, far in pairwise(way):
+            if far not in order.setdefault(near, []) and not _leads(order, far, near):
+                order[near].append(far)
+    return {node: after for node, after in order.items() if after}
+
+
+def _reach(end: str, into: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return each node's next on the shortest way to `end`; `into` has the nodes before each node."""
+    following = {end: end}
+    waiting = deque([end])
+    while waiting:
+        node = waiting.popleft()
+        for neighbour in into.get(node, ()):
+            if neighbour not in following:
+                following[neighbour] = node
+                waiting.append(neighbour)
+    return following
+
+
+def _leads(order: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
+    """Return whether data already go from `start` to `end`."""
+    known = {start}
+    waiting = deque(known)
+    while waiting:
+        node = waiting.popleft()
+        if node == end:
+            return True
+        fresh = [after for after in order.get(node, ()) if after not in known]
+        known.update(fresh)
+        waiting.extend(fresh)
+    return False
+
+
+def _sorted(order: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the nodes so that each comes after those from which data reach it."""
+    left = Counter(after for following in order.values() for after in following)
+    waiting = deque(node for node in order if not left[node])
+    nodes = []
+    while waiting:
+        node = waiting.popleft()
+        nodes.append(node)
+        for after in order.get(node, ()):
+            left[after] -= 1
+            if not left[after]:
+                waiting.append(after)
+    return nodes
 
 
 def settings_text(link: Json) -> str:
@@ -165,16 +265,21 @@ class _Likeness:
         return repr([itself, self.columns.get(name), *around, roles])
 
 
-def _lanes(scenario: Json, boxes: list[_Box]) -> list[_Lanes]:
+def _lanes(scenario: Json, boxes: list[_Box], queues: Mapping[str, Sequence[str]]) -> list[_Lanes]:
     owner = {name: place for place, box in enumerate(boxes) for name in box.names}
     pairs: dict[tuple[int, int], tuple[Json | None, Json | None]] = {}
+    marks: dict[tuple[int, int], list[str]] = {}
     for link in scenario.get("links") or []:
         a, b = owner[link["from"]], owner[link["to"]]
         ahead = (boxes[a].column, a) < (boxes[b].column, b)
         key = (a, b) if ahead else (b, a)
         there, back = pairs.get(key, (None, None))
         pairs[key] = (there or link, back) if ahead else (there, back or link)
-    return [_Lanes(boxes[a], boxes[b], there, back) for (a, b), (there, back) in pairs.items()]
+        marks.setdefault((a, b), []).extend(queues.get(str(link.get("name")), ()))
+    return [
+        _Lanes(boxes[a], boxes[b], there, back, _mark(marks.get((a, b), [])), _mark(marks.get((b, a), [])))
+        for (a, b), (there, back) in pairs.items()
+    ]
 
 
 class _Flat:
@@ -192,14 +297,27 @@ class _Flat:
         for box in boxes:
             self.rows.setdefault(box.column, []).append(box)
         self._place()
+        # Beside crowded links there is no room for their marks.
+        self.marks = [
+            f"{near.names[0]} → {far.names[0]}: {mark}"
+            for lane in lanes
+            if self._crowded(lane)
+            for near, far, mark in (
+                (lane.near, lane.far, lane.there_mark),
+                (lane.far, lane.near, lane.back_mark),
+            )
+            if mark
+        ]
+        self.bottom = self.height
+        self.height += self.line_height * len(self.marks) + (6 if self.marks else 0)
 
     def _place(self) -> None:
         tallest = max(len(column) for column in self.rows.values())
         step = self.row_step
         half = step * (tallest - 1) / 2 + self.box_height / 2 + 10
         labels = [lane for lane in self.lanes if not self._crowded(lane)]
-        above = max((len(_lines(lane.there)) for lane in labels if lane.there), default=0)
-        below = max((len(_lines(lane.back)) for lane in labels if lane.back), default=0)
+        above = max((len(_lines(lane.there, lane.there_mark)) for lane in labels), default=0)
+        below = max((len(_lines(lane.back, lane.back_mark)) for lane in labels), default=0)
         top = max(half, 20 + self.line_height * above)
         self.height = top + max(half, 20 + self.line_height * below)
         self.width = 8 * 2 + self.column_step * max(self.rows) + self.box_width
@@ -211,7 +329,11 @@ class _Flat:
 
     def svg(self, description: str) -> str:
         """Return the picture as SVG, with `description` as its text for screen readers."""
-        body = "".join([*map(self._link, self.lanes), *map(self._box, self.boxes)])
+        marks = [
+            _text(8, self.bottom + self.line_height * (line + 1) - 2, mark, INK, 12, "start", bold=True)
+            for line, mark in enumerate(self.marks)
+        ]
+        body = "".join([*map(self._link, self.lanes), *map(self._box, self.boxes), *marks])
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} {self.height:.0f}" '
             f'width="{self.width:.0f}" height="{self.height:.0f}" font-family="{FONT}" role="img">'
@@ -249,10 +371,10 @@ class _Flat:
         x1, x2 = a.x + self.box_width / 2, b.x - self.box_width / 2
         parts = []
         if lanes.there is not None:
-            parts.append(_arrow(x1 + 2, a.y - self.lane, x2 - 2, b.y - self.lane))
+            parts.append(_arrow(x1 + 2, a.y - self.lane, x2 - 2, b.y - self.lane, lanes.there_mark))
             parts.append(_queue_glyph(x1 + 8, a.y - self.lane, lanes.there, 1))
         if lanes.back is not None:
-            parts.append(_arrow(x2 - 2, b.y + self.lane, x1 + 2, a.y + self.lane))
+            parts.append(_arrow(x2 - 2, b.y + self.lane, x1 + 2, a.y + self.lane, lanes.back_mark))
             parts.append(_queue_glyph(x2 - 8, b.y + self.lane, lanes.back, -1))
         middle_x, middle_y = (x1 + x2) / 2, (a.y + b.y) / 2
         if self._crowded(lanes):
@@ -261,14 +383,12 @@ class _Flat:
             y = a.y - 10 if b.y >= a.y else a.y + 19
             parts.append(_text(x1 + 8, y, ", ".join(words[:2]), MUTED, 11, "start"))
             return "".join(parts)
-        there = _lines(lanes.there) if lanes.there else []
-        for line, word in enumerate(reversed(there)):
-            parts.append(_text(middle_x, middle_y - 12 - self.line_height * line, word, INK, 12.5, "middle"))
-        back = _lines(lanes.back) if lanes.back else []
-        for line, word in enumerate(back):
-            parts.append(
-                _text(middle_x, middle_y + 21 + self.line_height * line, word, MUTED, 12.5, "middle")
-            )
+        for line, word in enumerate(reversed(_lines(lanes.there, lanes.there_mark))):
+            y = middle_y - 12 - self.line_height * line
+            parts.append(_label(middle_x, y, word, INK, 12.5, "middle", lanes.there_mark))
+        for line, word in enumerate(_lines(lanes.back, lanes.back_mark)):
+            y = middle_y + 21 + self.line_height * line
+            parts.append(_label(middle_x, y, word, MUTED, 12.5, "middle", lanes.back_mark))
         return "".join(parts)
 
     def _crowded(self, lanes: _Lanes) -> bool:
@@ -297,31 +417,47 @@ class _Upright(_Flat):
         y1, y2 = a.y + self.box_height / 2, b.y - self.box_height / 2
         parts = []
         if lanes.there is not None:
-            parts.append(_arrow(a.x + self.lane, y1 + 2, b.x + self.lane, y2 - 2))
+            parts.append(_arrow(a.x + self.lane, y1 + 2, b.x + self.lane, y2 - 2, lanes.there_mark))
         if lanes.back is not None:
-            parts.append(_arrow(b.x - self.lane, y2 - 2, a.x - self.lane, y1 + 2))
+            parts.append(_arrow(b.x - self.lane, y2 - 2, a.x - self.lane, y1 + 2, lanes.back_mark))
         if self._crowded(lanes):
             return "".join(parts)
         x, middle = (a.x + b.x) / 2, (y1 + y2) / 2
-        for link, anchor, dx, colour in ((lanes.there, "start", 14, INK), (lanes.back, "end", -14, MUTED)):
-            words = _lines(link) if link else []
+        for link, mark, anchor, dx, colour in (
+            (lanes.there, lanes.there_mark, "start", 14, INK),
+            (lanes.back, lanes.back_mark, "end", -14, MUTED),
+        ):
+            words = _lines(link, mark)
             top = middle + 4 - self.line_height * (len(words) - 1) / 2
             for line, word in enumerate(words):
-                parts.append(_text(x + dx, top + self.line_height * line, word, colour, 12, anchor))
+                y_of_line = top + self.line_height * line
+                parts.append(_label(x + dx, y_of_line, word, colour, 12, anchor, mark))
         return "".join(parts)
 
 
-def _lines(link: Json) -> list[str]:
-    """Return a link's settings, each short enough to stand beside it."""
-    return [
+def _lines(link: Json | None, mark: str = "") -> list[str]:
+    """Return a link's settings and its mark, each short enough to stand beside it; nothing without a link."""
+    if link is None:
+        return []
+    settings = [
         line
         for word in paths.link_words(link)
         for line in (word.split(", ", 1) if len(word) > 22 else [word])
     ]
+    return [*settings, *filter(None, [mark])]
 
 
-def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
-    """Draw a line with a head; it is drawn rather than referenced, because ids must be unique on a page."""
+def _label(x: float, y: float, text: str, colour: str, size: float, anchor: str, mark: str) -> str:
+    """Return a line beside a link; the mark is bold."""
+    is_mark = text == mark
+    return _text(x, y, text, INK if is_mark else colour, size, anchor, bold=is_mark)
+
+
+def _arrow(x1: float, y1: float, x2: float, y2: float, mark: str) -> str:
+    """Draw a line with a head, thicker with a mark.
+
+    The head is drawn rather than referenced, because ids must be unique on a page.
+    """
     length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1.0)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     bx, by = x2 - 7 * ux, y2 - 7 * uy
@@ -329,7 +465,8 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
         f"{x2:.1f},{y2:.1f} {bx - 3.2 * uy:.1f},{by + 3.2 * ux:.1f} {bx + 3.2 * uy:.1f},{by - 3.2 * ux:.1f}"
     )
     return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{MUTED}" stroke-width="1.4"/>'
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{MUTED}" '
+        f'stroke-width="{2.8 if mark else 1.4}"/>'
         f'<polygon points="{head}" fill="{MUTED}"/>'
     )
 

@@ -29,7 +29,7 @@ class Reason:
     runs: int = 1
     """Repeats that it is of."""
     without: Json | None = None
-    """What a run without the first sentence's cause shows, if one was made."""
+    """What runs without the first sentence's cause show, if they were made."""
 
 
 def reasons(setup: Setup) -> list[Reason]:
@@ -108,13 +108,17 @@ def _sentences(cause: Cause, extent: str) -> Iterator[str]:
 
 
 def counterfactual(other: Json, again: str, repeats: int = 1) -> str:
-    """Return the sentence of a run without the cause, marked as a run, with what repeats it.
+    """Return the sentence of runs without the cause, marked as runs, with what repeats them.
 
-    Of several repeats it stands beside the first, whose figures it has.
+    Of several repeats its figures are medians; results of earlier versions have the first repeat's.
     """
     sentence = str(other["sentence"])
-    beside = " beside the first repeat" if repeats > 1 else ""
-    return f"{sentence[:1].upper()}{sentence[1:]} (a run of its own{beside}: {again})"
+    number = int(other.get("repeats", 1))
+    if number > 1:
+        runs = f"medians of {number} runs of their own"
+    else:
+        runs = "a run of its own beside the first repeat" if repeats > 1 else "a run of its own"
+    return f"{sentence[:1].upper()}{sentence[1:]} ({runs}: {again})"
 
 
 def limits(setup: Setup) -> Table | None:

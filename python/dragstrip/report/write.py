@@ -104,7 +104,7 @@ def _file_name(text: str) -> str:
 def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Curves] | None) -> page.Section:
     rows = rows_of(setup)
     groups = {} if curves is None else charts.all_figures(setup, rows, curves, shares_of(setup))
-    wide, tall = picture.draw(setup.scenarios, colours)
+    wide, tall = picture.draw(setup.scenarios, colours, setup.bottlenecks)
     return page.Section(
         setup=setup,
         rows=rows,

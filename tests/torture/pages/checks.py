@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -167,8 +168,8 @@ def _link(table: Table, captions: str) -> str:
     for meaning in table.meanings.values():
         if found := re.fullmatch(r"Median backlog at (.+)", meaning):
             return found[1]
-    found = re.search(r"\bAt (the bottleneck|\S+ → \S+): ", captions)
-    return found[1] if found else ""
+    queue = re.search(r"\bAt (the bottleneck|\S+ → \S+|[\w-]+)(?: \(|: )", captions)
+    return queue[1] if queue else ""
 
 
 def _fits(cells: dict[str, Cell], row: Row, columns: Any, first: str) -> bool:
@@ -244,7 +245,7 @@ def _check_setup(setup: Section, node: Node, table: Table) -> None:
         f"{setup.title}: losses are random, and it says nothing"
     )
     if setup.link:
-        _check_link(setup, runs[0])
+        _check_link(setup)
     _check_marks(setup, table)
     _check_verdicts(setup, node)
     _check_headline(setup)
@@ -260,23 +261,57 @@ def _same_anyhow(runs: list[Run]) -> bool:
     return not re.search(r'"model": "random"|"jitter_ns": [1-9]|fq_codel|"sfq"|"cc": "(bbr|cdg)"', text)
 
 
-def _check_link(setup: Section, run: Run) -> None:
-    there = run.ways[0][0]
+def _check_link(setup: Section) -> None:
+    """What the columns call the link of the queues; a run that flows share names each link below its table."""
+    names = list(dict.fromkeys(_link_names(setup)))
+    if not setup.together:
+        expected = names[0] if len(names) == 1 else "the link where the flow queues"
+        _is(setup.link, expected, f"{setup.title}: the queue that is looked at")
+
+
+def _link_names(setup: Section) -> list[str]:
+    """The name of each row's link: its own where rows wait at several, or at another than the first flow's slowest."""
+    watched = [_watched(row) for row in setup.rows]
+    if any(name and name != _slowest(setup.rows[0].runs[0].ways[0][0]) for name in _bottlenecks(setup)):
+        return watched
+    there = setup.rows[0].runs[0].ways[0][0]
     rated = any(rate_of(link) for link in there)
-    expected = "the bottleneck" if rated else f"{there[0]['from']} → {there[0]['to']}"
-    _is(setup.link, expected, f"{setup.title}: the queue that is looked at")
+    return ["the bottleneck" if rated else f"{there[0]['from']} → {there[0]['to']}"] * len(watched)
+
+
+def _bottlenecks(setup: Section) -> list[str]:
+    """The links at which rows wait, or that are the slowest of their ways; empty for ways without a rate."""
+    return [_watched(row) if _named_link(row) or _slowest(_way(row)) else "" for row in setup.rows]
+
+
+def _slowest(there: Sequence[Any]) -> str:
+    """The slowest link of a way; empty if none has a rate."""
+    rated = [link for link in there if rate_of(link)]
+    return str(min(rated, key=lambda link: rate_of(link) or 0.0)["name"]) if rated else ""
+
+
+def _way(row: Row) -> list[Any]:
+    way: list[Any] = row.runs[0].ways[min(row.group.numbers)][0]
+    return way
+
+
+def _named_link(row: Row) -> str | None:
+    """The link that most of a row's flows and runs have as the one where they wait; the first of equals."""
+    names = Counter(
+        str(link)
+        for run in row.runs
+        for number in sorted(row.group.numbers)
+        if (link := run.summary["flows"][number]["bottleneck"])
+    )
+    return next((name for name, _ in names.most_common()), None)
 
 
 def _watched(row: Row) -> str:
-    """The link whose queue a row shows: where its flows wait, else the slowest of their way.
+    """The link whose queue a row shows: where its flows wait in most runs, else the slowest of their way.
 
     Where a flow waits is the recording's, which crates/measures/tests/queueing.rs holds against an observer.
     """
-    numbers = sorted(row.group.numbers)
-    links = [run.summary["flows"][number]["bottleneck"] for run in row.runs for number in numbers]
-    there = row.runs[0].ways[numbers[0]][0]
-    slowest = min((link for link in there if rate_of(link)), key=rate_of, default=there[0])
-    return str(next(filter(None, links), slowest["name"]))
+    return _named_link(row) or _slowest(_way(row)) or str(_way(row)[0]["name"])
 
 
 def _judged(setup: Section, head: str) -> tuple[Judged | None, list[Statistic | None]]:
@@ -426,23 +461,40 @@ def _check_shared(setup: Section, captions: str) -> None:
     """The queue, the drops and the fairness under a table of flows that share a run."""
     if not setup.together:
         return
-    row = setup.rows[0]
-    found = re.search(
-        rf"At {re.escape(setup.link)}: (?:queue (.*?) \(median\), (.*?) \(95th percentile\), )?(\S+) packets dropped",
-        captions,
-    )
     columns = _columns(setup.link)
-    if found:
-        for said, head in zip(found.groups(), ("Queue p50", "Queue p95", "Dropped"), strict=True):
-            figure = columns[head][0](row)
-            assert said is None or says(said, figure.middle if figure else None), (
-                f"{captions}: {head} is {figure}"
+    links = _link_names(setup)
+    several = links == [_watched(row) for row in setup.rows]
+    for link in dict.fromkeys(links) if setup.link else ():
+        here = [place for place, name in enumerate(links) if name == link]
+        names = [setup.names[place] for place in here]
+        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        head = f"At {link} ({listed}): " if several else f"At {link}: "
+        queue = re.search(
+            rf"{re.escape(head)}(?:queue (.*?) \(median\), (.*?) \(95th percentile\), )?(\S+(?:\s\d\d\d)*) packets dropped",
+            captions,
+        )
+        figures = [
+            columns[column][0](setup.rows[here[0]]) for column in ("Queue p50", "Queue p95", "Dropped")
+        ]
+        assert queue or not several or not any(figures), f"{captions}: expected {head}"
+        for text, figure in zip(queue.groups() if queue else (), figures, strict=False):
+            assert text is None or says(text, figure.middle if figure else None), (
+                f"{captions}: {link}: {figure}"
             )
+    idle = re.search(r"Idle time of (.*?) of the run\.", captions)
+    for name, text in (part.split(": ") for part in idle[1].split(", of ")) if idle else ():
+        assert name in links, f"{captions}: idle time of {name}, expected {links}"
+        row = setup.rows[links.index(name)]
+        time = row.over(partial(_idle, _watched(row)))
+        assert says(text, time.middle if time else None), f"{captions}: idle time of {name}: {time}"
     expected = {tuple(sorted(row.rivals(row.runs[0]) or ())): row.over(row.jain) for row in setup.rows}
     known = [figure.middle for figure in expected.values() if figure is not None]
     said = [
         float(number)
-        for number in re.findall(r"Jain’s index(?: of (?:(?!Jain).)*?)? ([01]\.\d{3})\.", captions)
+        for number in re.findall(
+            r"Jain’s index(?: of (?:(?!Jain).)*?)?(?: \(of the ratio to the max–min fair rates\))? ([01]\.\d{3})\.",
+            captions,
+        )
     ]
     assert len(said) == len(known), f"{captions}: Jain's index is {known}"
     assert all(abs(a - b) < 6e-4 for a, b in zip(said, known, strict=True)), f"{captions}: Jain is {known}"

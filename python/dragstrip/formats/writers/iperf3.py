@@ -8,7 +8,7 @@ a recording does not have (`rttvar`, the peer's window) is -1, as iperf3 writes 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dragstrip.errors import BadInputError
@@ -27,17 +27,28 @@ FILE_NAME_MAX = 255
 
 def write(recording: Recording, stem: str) -> dict[str, bytes]:
     """Return a file for each TCP flow that sent."""
-    made = {}
+    files: dict[str, bytes] = {}
     for flow in tcp_flows(recording):
         document = _document(recording, flow)
         if document is not None:
             text = json.dumps(document, indent="\t", allow_nan=False) + "\n"
-            name = f"{stem}.{word(flow['label'])}.iperf3.json"
+            name = _name(stem, flow, files)
             if len(name.encode()) > FILE_NAME_MAX:
                 expected = f"a label with which a file's name has at most {FILE_NAME_MAX} bytes"
                 raise BadInputError("flows.label", one_line(flow["label"]), expected, stem)
-            made[name] = text.encode()
-    return made
+            files[name] = text.encode()
+    return files
+
+
+def _name(stem: str, flow: Row, files: Mapping[str, bytes]) -> str:
+    """Return the name of a flow's file: its label, and the flow's number if that name is another file's."""
+    label = word(flow["label"])
+    name = f"{stem}.{label}.iperf3.json"
+    number = int(flow["flow"])
+    while name in files:
+        name = f"{stem}.{label}-{number}.iperf3.json"
+        number += 1
+    return name
 
 
 def _document(recording: Recording, flow: Row) -> Row | None:

@@ -33,7 +33,7 @@ class Cause:
     holds: int
     repeats: int
     without: Json | None
-    """What a run without the cause shows, if one was made beside the first repeat."""
+    """What runs without the cause show, if they were made."""
 
     @property
     def leads(self) -> bool:

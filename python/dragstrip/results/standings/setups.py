@@ -239,6 +239,15 @@ class Setup:
         links = [self.way(contender).bottleneck for contender in self.contenders]
         return any(link is not None and link["name"] != slowest for link in links)
 
+    @cached_property
+    def bottlenecks(self) -> dict[str, list[str]]:
+        """The links where contenders queue, each with their titles."""
+        links: dict[str, list[str]] = {}
+        for contender in self.contenders:
+            if (link := self.way(contender).bottleneck) is not None:
+                links.setdefault(str(link["name"]), []).append(contender.title)
+        return links
+
     def queue_name(self, contender: Contender) -> str:
         """Return what readers call that link: the bottleneck, its name, or, where none is known, its ends."""
         way = self.way(contender)
