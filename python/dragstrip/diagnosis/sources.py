@@ -174,13 +174,13 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
                 by_host.setdefault(hosts(label.split(" → ")[0]), []).append(segments)
         for host_flows in by_host.values():
             # A capture is at one point: away from the sender for one flow of a host, it is so for all.
-            away = any(flow.place == "between" for flow in host_flows)
+            away = any(segments.place == "between" for segments in host_flows)
             even = away or _are_spread(host_flows)
-            for flow in host_flows:
-                key = (file, flow.name)
+            for segments in host_flows:
+                key = (file, segments.name)
                 if away:
                     between_ends.add(key)
-                if even or _is_spread(flow):
+                if even or _is_spread(segments):
                     behind.add(key)
                     inferred[key] = replace(inferred[key], queue=UNTOLD, random_loss_share=None)
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
