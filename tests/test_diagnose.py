@@ -495,7 +495,7 @@ def test_real_captures_of_policers_shapers_and_random_loss() -> None:
         right = [it for it in wrong if set(it.document()["causes"]) & expected[make]]
         assert all(it in right for it in wrong if it.certainty == "certain"), file.name
         named += bool(right)
-    assert named >= len(files) - 1  # a shaper of 3 Mbit/s with a bucket of 8 kB shows nothing
+    assert named == len(files)
 
 
 def test_the_least_round_trip_of_ss_is_the_kernel_s_own(tmp_path: Path) -> None:

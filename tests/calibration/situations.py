@@ -293,7 +293,7 @@ def _bufferbloat_up(plan: _Plan) -> Json:
         up_rate=f"{round(up)}bit",
         up_queue=f"bfifo limit {max(6 * FRAME_BYTES, round(up / 8 * plan.dice.between(0.2, 1.0)))}b",
     )
-    return {"router": router, "hot": "w-r"}
+    return {"router": replace(router, link="r-w"), "hot": "w-r"}
 
 
 def _slow_start_overshoot(plan: _Plan) -> Json:

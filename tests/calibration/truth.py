@@ -101,7 +101,9 @@ class _Facts:
     def queue_of(self, link: str) -> str:
         path = self.situation.experiment.get("path")
         if path:
-            return str(path["queue"] if link == "r-d" else path.get("up_queue", "")).split(" ")[0]
+            words = {self.situation.router.link: path["queue"]}
+            words |= dict.fromkeys(("d-r", "w-r"), path.get("up_queue", ""))
+            return str(words.get(link, "")).split(" ")[0]
         links = self.situation.experiment["links"]
         found = next((it for it in links if f"{it['from']}-{it['to']}" == link), {})
         return str(found.get("queue", "")).split(" ")[0]
@@ -225,7 +227,7 @@ _HOLDS: Mapping[str, Callable[[_Facts], bool]] = {
     "bufferbloat_up": lambda f: (
         f.excess_ms >= BLOAT_MS
         and f.backlog.get("w-r", 0) * 8e3 / _up_bps(f) >= 0.7 * f.excess_ms
-        and f.backlog.get("r-d", 0) * 8e3 / f.situation.rate_bps < 0.3 * f.excess_ms
+        and f.backlog.get("r-w", 0) * 8e3 / f.situation.rate_bps < 0.3 * f.excess_ms
     ),
     "slow_start_overshoot": lambda f: (
         _by_fifo(f) >= 15

@@ -79,7 +79,19 @@ class Evidence:
     def delay(self) -> Delay | None:
         """The longest queueing delay of best-effort traffic, of a busy path if that is known of any."""
         plain = [delay for delay in self.delays if delay.traffic_class in BEST_EFFORT]
-        return next((delay for delay in plain if delay.certain), plain[0] if plain else None)
+        longest = next((delay for delay in plain if delay.certain), plain[0] if plain else None)
+        if longest is None or longest.flow is None or longest.flow.between is not None:
+            return longest
+        # A flow captured at both ends shows the direction of the queue; one that runs against it does not.
+        at_both_ends = (
+            delay
+            for delay in plain
+            if delay.flow is not None
+            and delay.flow.between is not None
+            and delay.flow.opposes(longest.flow)
+            and delay.excess_ms >= self.bloat_ms
+        )
+        return next(at_both_ends, longest)
 
     @property
     def idle(self) -> Fact | None:

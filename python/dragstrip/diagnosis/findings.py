@@ -24,7 +24,7 @@ from dragstrip.diagnosis.finding import (
 from dragstrip.diagnosis.limits import FILLED, limits
 from dragstrip.diagnosis.loss_causes import LOSS_SHARE
 from dragstrip.diagnosis.losses import losses
-from dragstrip.diagnosis.observations import BEST_EFFORT, COMMAND_LINE, SIMULATION
+from dragstrip.diagnosis.observations import BEST_EFFORT, BUSY_BYTES, COMMAND_LINE, SIMULATION, Flow
 
 HALF_FULL = 0.5
 """The share of a simulated path's rate below which nothing is said about its queue."""
@@ -92,6 +92,19 @@ def _is_forward(evidence: Evidence) -> bool:
     return inferred is not None and inferred.queue in ("tail drop", "shaper")
 
 
+def _opposite(evidence: Evidence) -> Flow | None:
+    """Returns a captured flow that runs against the flow with the longest delay, or None."""
+    delayed = evidence.delay.flow if evidence.delay is not None else None
+    if delayed is None or delayed.inferred is None:
+        return None
+    opposite = (
+        flow
+        for flow in evidence.observed.flows
+        if flow.bytes >= BUSY_BYTES and flow.source == delayed.source and flow.opposes(delayed)
+    )
+    return max(opposite, key=lambda flow: flow.bytes, default=None)
+
+
 def buffer_bytes(evidence: Evidence) -> float | None:
     """Return the buffer that a capture shows, or what queued at the 95th percentile of the RTT, if known."""
     busiest = evidence.busiest
@@ -125,9 +138,10 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         )
     used = [idle, loaded, delay.p95]
     size, line = buffer_bytes(evidence), evidence.line_bps
-    if delay.phase:  # the rate may be that of the other direction
+    name, way = "bufferbloat", direction(evidence)
+    if delay.phase or way == "back":  # the rate may be that of the other direction
         size = None
-        template += f". It was measured {delay.phase}"
+        template += f". It was measured {delay.phase}" if delay.phase else ""
     if size is not None and line is not None:
         figures |= {"buffer_bytes": size, "rate_bps": line}
         if evidence.rate is not None and not evidence.slower_line:
@@ -136,7 +150,6 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         elif evidence.floor is not None:
             used.append(evidence.floor)
             template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
-    name, way = "bufferbloat", direction(evidence)
     if way:
         used += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
         where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
@@ -148,6 +161,10 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     elif not _is_forward(evidence):
         causes = ("bufferbloat", "bufferbloat_up", "ack_path")
         template += ". In which direction the queue is, one point of measurement does not show"
+    elif not way and (opposite := _opposite(evidence)) is not None and delay.flow is not None:
+        causes = ("bufferbloat", "bufferbloat_up")
+        figures |= {"delayed_flow": delay.flow.label, "opposite_flow": opposite.label}
+        template += ". The queue is in the direction of {delayed_flow}, on the way back of {opposite_flow}"
     certainty: Certainty = "certain" if delay.certain and name != "ack_path" else "likely"
     yield Finding(
         name,
@@ -248,11 +265,18 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
     excess = evidence.excess_ms
     if evidence.floor is None or excess is None or not evidence.slower_line:
         return
-    yield Finding(
-        "shaper_above_line",
+    template = (
         "The shaper is set to {shaper_bps}, but only {goodput_bps} arrive, and {excess_p50_ms} of "
         "queueing delay are measured: the line is slower than the shaper, and the queue builds up in front "
-        "of the line",
+        "of the line"
+    )
+    causes: tuple[str, ...] = ("shaper_above_line",)
+    if not _is_forward(evidence):
+        template += ", or the queue is on the way back, which delays acknowledgements"
+        causes = ("shaper_above_line", "bufferbloat_up", "ack_path")
+    yield Finding(
+        "shaper_above_line",
+        template,
         "likely",
         {
             "shaper_bps": queue.shaped_bps,
@@ -262,6 +286,7 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
         (shaped, evidence.floor),
         "delay",
         THROUGHPUT,
+        causes=causes,
     )
 
 
@@ -306,8 +331,16 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
 
 
 def ecn(evidence: Evidence) -> Iterator[Finding]:
-    """The queue marks, but flows have not negotiated ECN."""
-    marking = [queue for queue in evidence.observed.queues if queue.marks]
+    """A queue on the flow's path marks, but the flow has not negotiated ECN.
+
+    A listing has the queues of every interface: one that dropped nothing counts only if it is the one that
+    matters.
+    """
+    marking = [
+        queue
+        for queue in evidence.observed.queues
+        if queue.marks and (queue is evidence.queue or queue.dropped)
+    ]
     flow = evidence.busiest
     if not marking or flow is None or flow.ecn is not False:
         return

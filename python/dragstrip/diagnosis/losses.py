@@ -84,7 +84,9 @@ def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
     if fitting["full_buffer"] == "shown" and not displayed:
         if fitting["slow_start_overshoot"] == "possible" and it.course is not None:
             yield _overshoot(evidence, it, fitting)
-        return  # a full buffer explains them, and its delay is told by another rule
+        elif it.exact and not evidence.bloated and evidence.queue is None:
+            yield _short_buffer(evidence, it)
+        return  # a full buffer explains them, and `bufferbloat` or `fifo` has its delay
     managed = any(queue.is_aqm for queue in evidence.observed.queues)
     delayed = it.high_ms is not None and it.high_ms > AQM_MIN_MS
     if "policer" in displayed and _is_counted(it):
@@ -158,6 +160,21 @@ def _overshoot(evidence: Evidence, it: Losses, fitting: Mapping[str, Fit]) -> Fi
         _known(evidence, it.flow, OF_LOSSES),
         measure="" if it.exact else CAPTURE,
         causes=tuple(causes),
+    )
+
+
+def _short_buffer(evidence: Evidence, it: Losses) -> Finding:
+    """Returns the finding of a FIFO whose losses found it full, and whose delay is no bufferbloat."""
+    tail, figures = _lost(it.flow)
+    return Finding(
+        "fifo",
+        "A short FIFO overflows: {lost} segments ({retransmitted_share}) were retransmitted, lost while the "
+        "queue added {rtt_before_loss_ms}, as much as it ever holds" + tail,
+        "likely",
+        figures | {"rtt_before_loss_ms": it.delay_ms or 0.0},
+        _known(evidence, it.flow, OF_LOSSES),
+        measure=LISTING,
+        causes=("fifo",),
     )
 
 

@@ -242,6 +242,10 @@ class Flow:
         """Names and addresses of both ends."""
         return hosts(self.sender, self.receiver)
 
+    def opposes(self, flow: Flow) -> bool:
+        """Reports whether another flow's sender is this flow's receiver, or the reverse."""
+        return bool(hosts(self.receiver) & hosts(flow.sender) or hosts(self.sender) & hosts(flow.receiver))
+
     @property
     def busy(self) -> bool:
         """Whether the flow loads its path."""

@@ -160,16 +160,27 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     inferred: dict[tuple[Path, str], Inferred] = {}
     lost: dict[tuple[Path, str], LostSegments] = {}
     behind: set[tuple[Path, str]] = set()
+    between_ends: set[tuple[Path, str]] = set()
     for file, inspected in zip(files, each, strict=True):
         paths = {path.flow: path for path in of_segments(file, inspected)}
         inferred |= {(file, label): _inferred(path) for label, path in paths.items()}
         steps = inspected[0]["files"][0]["clock_steps"]
-        for flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
-            if flow["label"] in paths:
-                segments = series.of(flow, rows, steps)
-                key = (file, flow["label"])
-                lost[key] = _lost_segments(segments, paths[flow["label"]])
-                if _is_spread(segments):
+        by_host: dict[frozenset[str], list[series.Flow]] = {}
+        for document_flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
+            label = document_flow["label"]
+            if label in paths:
+                segments = series.of(document_flow, rows, steps)
+                lost[(file, label)] = _lost_segments(segments, paths[label])
+                by_host.setdefault(hosts(label.split(" → ")[0]), []).append(segments)
+        for host_flows in by_host.values():
+            # A capture is at one point: away from the sender for one flow of a host, it is so for all.
+            away = any(segments.place == "between" for segments in host_flows)
+            even = away or _are_spread(host_flows)
+            for segments in host_flows:
+                key = (file, segments.name)
+                if away:
+                    between_ends.add(key)
+                if even or _is_spread(segments):
                     behind.add(key)
                     inferred[key] = replace(inferred[key], queue=UNTOLD, random_loss_share=None)
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
@@ -183,6 +194,8 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
             continue
         key, flow = nearest.get(joint["label"], (files[joint["file"]], joint))
         recorded = key == files[joint["file"]]
+        if (key, flow["label"]) in between_ends and flow["place"] == "sender":
+            flow = {**flow, "place": "between", "limited_s": {"unknown": flow["duration_s"]}}
         number = joint["flow"]
         flows.append(
             replace(
@@ -253,7 +266,19 @@ def _is_spread(flow: series.Flow) -> bool:
 
     A capture behind the bottleneck's queue shows neither what waited in it nor which losses it explains.
     """
-    times, sizes = flow.sent.time_s, flow.sent.bytes
+    return _is_even(flow.sent.time_s, flow.sent.bytes)
+
+
+def _are_spread(flows: Sequence[series.Flow]) -> bool:
+    """Reports whether the segments of several flows of one host together come evenly spread."""
+    first_ns = min(flow.origin_ns for flow in flows)
+    times = np.concatenate([flow.sent.time_s + (flow.origin_ns - first_ns) / 1e9 for flow in flows])
+    order = np.argsort(times, kind="stable")
+    return _is_even(times[order], np.concatenate([flow.sent.bytes for flow in flows])[order])
+
+
+def _is_even(times: Floats, sizes: series.Integers) -> bool:
+    """Reports whether the rate over `WINDOW` segments is hardly ever above its median; times in seconds."""
     if len(times) <= 4 * WINDOW:
         return False
     spans = times[WINDOW:] - times[:-WINDOW]
