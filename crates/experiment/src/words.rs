@@ -90,6 +90,24 @@ impl<'a> FlowWord<'a> {
         self.start.map(|it| it.0)
     }
 
+    /// Returns a word without the part that begins with `sign` (`*`, `@` or `+`), and that part's text.
+    #[must_use]
+    pub fn without(word: &str, sign: char) -> (String, Option<&str>) {
+        let (head, mut tail) = word.split_at(first_sign(word));
+        let (mut kept, mut removed) = (head.to_owned(), None);
+        while !tail.is_empty() {
+            let end = tail[1..].find(SIGNS).map_or(tail.len(), |at| at + 1);
+            let (part, after) = tail.split_at(end);
+            if part.starts_with(sign) {
+                removed = Some(&part[1..])
+            } else {
+                kept.push_str(part)
+            }
+            tail = after;
+        }
+        (kept, removed)
+    }
+
     /// Whether the word says more than a name.
     fn is_plain(word: &str) -> bool {
         !word.contains(':') && first_sign(word) == word.len()
@@ -262,6 +280,14 @@ pub(crate) fn time_text(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_without_one_of_its_parts() {
+        let word = "cubic:beta=8e+2*4@20ms+5s";
+        assert_eq!(FlowWord::without(word, '@'), ("cubic:beta=8e+2*4+5s".to_owned(), Some("20ms")));
+        assert_eq!(FlowWord::without(word, '+'), ("cubic:beta=8e+2*4@20ms".to_owned(), Some("5s")));
+        assert_eq!(FlowWord::without("bbr", '*'), ("bbr".to_owned(), None));
+    }
 
     #[test]
     fn a_word_has_options_count_rtt_and_start() {

@@ -226,6 +226,15 @@ pub fn nearest(word: &str, candidates: Vec<String>) -> PyResult<Option<String>> 
     })
 }
 
+/// Returns a flow's `cc` without its count (`*`), RTT (`@`) or start (`+`), and the text of that part or None.
+#[pyfunction]
+pub fn flow_word_without(word: &str, sign: char) -> PyResult<(String, Option<String>)> {
+    panic::caught(word, || {
+        let (rest, part) = FlowWord::without(word, sign);
+        Ok((rest, part.map(str::to_owned)))
+    })
+}
+
 /// Parses a flow's `cc`.
 #[pyfunction]
 pub fn flow_word(word: &str) -> PyResult<PyFlowWord> {
@@ -248,7 +257,14 @@ pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             .iter()
             .map(|kind| {
                 let words = (kind.words)();
-                serde_json::json!({"name": kind.name, "words": words, "example": kind.least})
+                serde_json::json!({
+                    "name": kind.name,
+                    "words": words,
+                    "example": kind.least,
+                    "fifo": kind.fifo,
+                    "aqm": kind.aqm,
+                    "since": kind.since,
+                })
             })
             .collect();
         let names = serde_json::json!({

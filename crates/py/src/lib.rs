@@ -80,6 +80,16 @@ fn parse_qdisc<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> 
     })
 }
 
+/// Returns whether a queue discipline in the words of tc(8) marks packets of ECN-capable flows. Raises `InputError` for words
+/// that tc would refuse.
+#[pyfunction]
+fn queue_marks(text: &str) -> PyResult<bool> {
+    panic::caught(text, || {
+        let qdisc = dragstrip_scenario::QdiscSpec::parse(text).map_err(problem)?;
+        Ok(qdisc.facts().marks)
+    })
+}
+
 /// Returns the content of a script of tc's commands: `queues`, a dict each with its device, lines, words, the fields of a
 /// path and notes; `skipped`, the commands of other programs. Raises `InputError`, whose field is the line, such as `line 3`.
 #[pyfunction]
@@ -161,6 +171,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::check_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::race_option, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::flow_word, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::flow_word_without, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::nearest, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::queue_modules, module)?)?;
@@ -170,6 +181,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROGRAM_MAX", dragstrip_cc::program::TEXT_MAX)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
+    module.add_function(wrap_pyfunction!(queue_marks, module)?)?;
     module.add_function(wrap_pyfunction!(import_tc, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;

@@ -18,7 +18,7 @@ from dragstrip.diagnosis.observations import (
     BEST_EFFORT,
     BUSY_S,
     COMMAND_LINE,
-    FIFOS,
+    QUEUES_IN_ORDER,
     SIMULATION,
     Basis,
     Fact,
@@ -182,7 +182,7 @@ def limit_bytes(queue: str) -> float | None:
     if "limit" not in words[:-1]:
         return None
     at = len(words) - 1 - words[::-1].index("limit")
-    kind = next((word for word in reversed(words[:at]) if word in FIFOS), "")
+    kind = next((word for word in reversed(words[:at]) if word in QUEUES_IN_ORDER), "")
     value = words[at + 1]
     if kind == "pfifo":
         return float(value) * FRAME_BYTES if value.isdigit() else None

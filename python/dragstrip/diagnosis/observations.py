@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip import _core
 from dragstrip.diagnosis.wording import shown
+from dragstrip.scenario.disciplines import AQMS, FIFOS, marks
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -32,12 +32,8 @@ BUSY_SHARE = 0.5
 ONE_WAY = 3.0
 ONE_WAY_MS = 1.0
 """A queueing delay is of one direction if it is this many times that of the other, or of a millisecond."""
-FIFOS = frozenset({"pfifo", "bfifo", "pfifo_fast", "tbf"})
+QUEUES_IN_ORDER = FIFOS | {"pfifo_fast"}
 """Disciplines that send in order of arrival and drop what does not fit; of a tbf, where it has no leaf."""
-AQMS = frozenset({"codel", "fq_codel", "cake", "pie", "fq_pie", "dualpi2", "red", "sfb", "choke"})
-"""Disciplines that drop or mark before the queue is full."""
-ALWAYS_MARK = frozenset({"cake", "dualpi2"})
-"""Disciplines that mark packets of flows with ECN and have no setting for it."""
 BACKGROUND = frozenset({"BK", "CS1", "LE"})
 """Classes that wait for all others (RFC 3662, RFC 8622), and 802.11's name for them."""
 _CLASS = re.compile(r"\b(BE|BK|VI|VO|EF|LE|CS[0-7]|AF[1-4][1-3])$")
@@ -347,7 +343,7 @@ class Queue:
     @property
     def is_fifo(self) -> bool:
         """Whether packets leave in order of arrival and are dropped only when there is no room."""
-        return self.kind in FIFOS
+        return self.kind in QUEUES_IN_ORDER
 
     @property
     def is_aqm(self) -> bool:
@@ -362,7 +358,7 @@ class Queue:
     @property
     def marks(self) -> bool:
         """Whether the discipline marks packets of flows with ECN."""
-        return self.kind in ALWAYS_MARK or marks(self.queue or self.words)
+        return marks(self.queue or self.words)
 
     @property
     def dropped_share(self) -> float | None:
@@ -370,23 +366,6 @@ class Queue:
         if self.dropped is None or not self.sent_packets:
             return None
         return self.dropped / (self.dropped + self.sent_packets)
-
-
-def marks(words: str) -> bool:
-    """Return whether the simulator's model of a discipline, in its words, marks flows with ECN."""
-    try:
-        model = _core.parse_qdisc(words)
-    except _core.InputError:
-        return "ecn" in words.split()
-    return _marks(model)
-
-
-def _marks(model: Any) -> bool:
-    if isinstance(model, dict):
-        return (
-            model.get("ecn") is True or model.get("kind") in ALWAYS_MARK or any(map(_marks, model.values()))
-        )
-    return isinstance(model, list) and any(map(_marks, model))
 
 
 @dataclass(frozen=True)

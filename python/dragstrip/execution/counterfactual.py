@@ -9,13 +9,13 @@ cause says. A verdict that most repeats do not share is left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
+from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.expand import PlannedRun, expand
@@ -28,6 +28,7 @@ from dragstrip.pool import Limits, Task, run_all
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.causes import causes
 from dragstrip.results.standings.path import limit_bytes, qdisc
+from dragstrip.scenario.disciplines import AQMS
 from dragstrip.scenario.paths import PathFacts, link_facts, packets, path_of
 
 FOLDER = "counterfactuals"
@@ -48,8 +49,6 @@ UNEQUAL_SHARE = 1 / 3
 """Where a flow has less than this of what two get, the other has twice as much: what a rule calls unequal."""
 ACK_PART = 1 / 30
 """A way back with less than this part of the rate holds ACKs up: one of 66 bytes for two frames of 1514."""
-AQMS = ("codel", "fq_codel", "cake")
-"""Active queue managements that a rule speaks of."""
 FIFO = "pfifo limit 1000"
 """What stands in the place of an active queue management: Linux's default."""
 
@@ -485,15 +484,10 @@ def _without_a_flow(case: _Case) -> _Without | None:
     return _Without(case.changed(f"without {who}", flows=rest), told)
 
 
-_PARTS = re.compile(r"(?<!\de)(?=[*@+])")
-"""Where a flow's word has its count, RTT and start: `cubic:beta=0.8*4@20ms+5s`. A number may be `1e+3`."""
-
-
 def _without_part(flow: Flow, sign: str) -> tuple[Flow, str | None]:
     """Return the flow without its word's part that begins with this sign, and that part."""
-    parts = _PARTS.split(flow.cc or "")
-    left = "".join(part for part in parts if part[:1] != sign)
-    return replace(flow, cc=left or None), next((part[1:] for part in parts if part[:1] == sign), None)
+    rest, part = _core.flow_word_without(flow.cc or "", sign)
+    return replace(flow, cc=rest or None), part
 
 
 def _with_equal_round_trips(case: _Case) -> _Without | None:

@@ -40,6 +40,12 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
     const KEEPS: bool = matches!(Self::LAYOUT, Layout::Attributes);
     /// Whether it takes single frames only: a burst that is one packet is cut in front of it.
     const CUTS_BURSTS: bool = false;
+    /// Serves packets in order of arrival and drops the arriving packet when it is full.
+    const FIFO: bool = false;
+    /// Drops or marks packets before it is full (active queue management, RFC 7567).
+    const AQM: bool = false;
+    /// First Linux release (major, minor) that has it, if a kernel in use today may be older.
+    const SINCE: Option<(u32, u32)> = None;
     /// The kernel's modules that it may be in.
     const MODULES: &'static [&'static str];
 
@@ -153,6 +159,8 @@ pub struct Facts {
     pub reorders: bool,
     /// Draws random numbers: it is given a stream and takes something from it.
     pub draws: bool,
+    /// Marks packets of ECN-capable flows with CE.
+    pub marks: bool,
     /// Settings in bytes that must hold a packet as a whole, by field.
     pub holds_packet: Vec<(String, u64)>,
     /// Rates at which a packet must be paid for in time, by field.

@@ -67,6 +67,12 @@ pub struct Kind {
     pub classful: bool,
     /// Whether `tc qdisc change` leaves alone what it does not name.
     pub keeps: bool,
+    /// Serves packets in order of arrival and drops the arriving packet when it is full.
+    pub fifo: bool,
+    /// Drops or marks packets before it is full (active queue management, RFC 7567).
+    pub aqm: bool,
+    /// First Linux release (major, minor) that has it, if a kernel in use today may be older.
+    pub since: Option<(u32, u32)>,
     /// The kernel's modules that it may be in.
     pub modules: &'static [&'static str],
 }
@@ -103,6 +109,9 @@ macro_rules! disciplines {
             extremes: <$spec>::EXTREMES,
             classful: <$spec>::CLASSFUL,
             keeps: <$spec>::KEEPS,
+            fifo: <$spec>::FIFO,
+            aqm: <$spec>::AQM,
+            since: <$spec>::SINCE,
             modules: <$spec>::MODULES,
         }),+];
 

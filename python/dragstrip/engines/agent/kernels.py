@@ -8,18 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 from dragstrip import _core
 from dragstrip.engines.contract import Json, Refusal, alike
+from dragstrip.scenario import disciplines
 
 ACCURATE_ECN = "accurate ecn"
 SINCE: Mapping[str, tuple[str, tuple[int, int]]] = {ACCURATE_ECN: ("accurate ECN (RFC 9768)", (7, 0))}
 """Features that scripts may need, by their name there: what they are called, the Linux that brought them."""
-QUEUES_SINCE: Mapping[str, tuple[int, int]] = {
-    "cake": (4, 19),
-    "skbprio": (4, 20),
-    "ets": (5, 6),
-    "fq_pie": (5, 6),
-    "dualpi2": (6, 17),
-}
-"""Queue disciplines that a kernel in use may be too old for: the Linux that brought each."""
 
 
 def lacks(release: str) -> dict[str, str]:
@@ -50,7 +43,7 @@ def _kinds(qdisc: Json) -> Iterator[str]:
 def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
     """The disciplines that a kernel of this release does not have yet."""
     for kind in dict.fromkeys(_kinds(qdisc)):
-        since = QUEUES_SINCE.get(kind)
+        since = disciplines.SINCE.get(kind)
         if since is not None and _version(release) < since:
             expected = (
                 f"another queue: Linux has {kind} since {since[0]}.{since[1]}, and this kernel is {release}; "

@@ -258,6 +258,8 @@ impl Configuration for CakeSpec {
     type Model = Box<Cake>;
 
     const KIND: &'static str = "cake";
+    const SINCE: Option<(u32, u32)> = Some((4, 19));
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_cake"];
     const EXAMPLES: &'static [&'static str] = &[
         "cake",
@@ -293,6 +295,7 @@ impl Configuration for CakeSpec {
             rate_bps: self.bandwidth_bps,
             shapes: self.bandwidth_bps.is_some(),
             draws: true,
+            marks: true,
             // A flow's packets with different DSCPs are in different tins.
             reorders: self.diffserv != Diffserv::Besteffort,
             ..Facts::queue(Buffer::packets(saturated(frames)))

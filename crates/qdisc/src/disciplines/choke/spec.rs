@@ -60,6 +60,7 @@ impl Configuration for ChokeSpec {
     type Model = Box<Choke>;
 
     const KIND: &'static str = "choke";
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_choke"];
     const EXAMPLES: &'static [&'static str] = &[
         "choke limit 1000 bandwidth 10mbit",
@@ -103,7 +104,7 @@ impl Configuration for ChokeSpec {
     }
 
     fn facts(&self) -> Facts {
-        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
+        Facts { draws: true, marks: self.ecn, ..Facts::queue(Buffer::packets(self.limit_packets)) }
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<Choke> {

@@ -51,13 +51,17 @@ impl Configuration for CodelSpec {
     type Model = Box<Codel>;
 
     const KIND: &'static str = "codel";
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_codel"];
     const EXAMPLES: &'static [&'static str] =
         &["codel", "codel limit 100 target 10ms interval 50ms ecn ce_threshold 1ms"];
     const EXTREMES: &'static [&'static str] = &["codel"];
 
     fn facts(&self) -> Facts {
-        Facts::queue(Buffer::packets(self.limit_packets))
+        Facts {
+            marks: self.ecn || self.ce_threshold_ns.is_some(),
+            ..Facts::queue(Buffer::packets(self.limit_packets))
+        }
     }
 
     fn build(&self, _streams: &Streams<'_>) -> Box<Codel> {

@@ -150,6 +150,8 @@ impl Configuration for DualPi2Spec {
     type Model = Box<DualPi2>;
 
     const KIND: &'static str = "dualpi2";
+    const SINCE: Option<(u32, u32)> = Some((6, 17));
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_dualpi2"];
     const EXAMPLES: &'static [&'static str] = &[
         "dualpi2",
@@ -174,7 +176,12 @@ impl Configuration for DualPi2Spec {
 
     /// Packets of a flow that differ in ECN are in two queues.
     fn facts(&self) -> Facts {
-        Facts { draws: true, reorders: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
+        Facts {
+            draws: true,
+            marks: true,
+            reorders: true,
+            ..Facts::queue(Buffer::packets(self.limit_packets))
+        }
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<DualPi2> {

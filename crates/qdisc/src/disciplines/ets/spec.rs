@@ -100,6 +100,7 @@ impl Configuration for EtsSpec {
     type Model = Box<Ets>;
 
     const KIND: &'static str = "ets";
+    const SINCE: Option<(u32, u32)> = Some((5, 6));
     const MODULES: &'static [&'static str] = &["sch_ets"];
     const EXAMPLES: &'static [&'static str] = &[
         "ets bands 3",

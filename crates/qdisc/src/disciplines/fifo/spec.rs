@@ -63,6 +63,7 @@ impl Configuration for BfifoSpec {
     type Model = Fifo;
 
     const KIND: &'static str = "bfifo";
+    const FIFO: bool = true;
     const MODULES: &'static [&'static str] = &[];
     const EXAMPLES: &'static [&'static str] = &["bfifo", "bfifo limit 100kb"];
     const EXTREMES: &'static [&'static str] = &["bfifo limit 65549b", "bfifo limit 1gb"];
@@ -92,6 +93,7 @@ impl Configuration for PfifoSpec {
     type Model = Fifo;
 
     const KIND: &'static str = "pfifo";
+    const FIFO: bool = true;
     const MODULES: &'static [&'static str] = &[];
     const EXAMPLES: &'static [&'static str] = &["pfifo", "pfifo limit 100"];
     const EXTREMES: &'static [&'static str] = &["pfifo limit 1", "pfifo limit 4294967295"];

@@ -72,6 +72,7 @@ impl Configuration for FqSpec {
     fn facts(&self) -> Facts {
         Facts {
             draws: true,
+            marks: self.ce_threshold_ns.is_some(),
             shapes: self.pacing && self.maxrate_bps.is_some(),
             ..Facts::queue(Buffer::packets(self.limit_packets))
         }

@@ -44,6 +44,7 @@ impl Configuration for FqCodelSpec {
     type Model = Box<FqCodel>;
 
     const KIND: &'static str = "fq_codel";
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_fq_codel"];
     const EXAMPLES: &'static [&'static str] = &[
         "fq_codel",
@@ -56,8 +57,12 @@ impl Configuration for FqCodelSpec {
 
     /// Memory is no limit of frames' bytes: it counts what the kernel allocates for them.
     fn facts(&self) -> Facts {
-        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
-            .holding("memory_limit_bytes", self.memory_limit_bytes)
+        Facts {
+            draws: true,
+            marks: self.ecn || self.ce_threshold_ns.is_some(),
+            ..Facts::queue(Buffer::packets(self.limit_packets))
+        }
+        .holding("memory_limit_bytes", self.memory_limit_bytes)
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<FqCodel> {

@@ -59,6 +59,8 @@ impl Configuration for FqPieSpec {
     type Model = Box<FqPie>;
 
     const KIND: &'static str = "fq_pie";
+    const SINCE: Option<(u32, u32)> = Some((5, 6));
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_fq_pie"];
     const EXAMPLES: &'static [&'static str] = &[
         "fq_pie",
@@ -71,7 +73,7 @@ impl Configuration for FqPieSpec {
     const FIXED: Option<u16> = Some(2);
 
     fn facts(&self) -> Facts {
-        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
+        Facts { draws: true, marks: self.ecn, ..Facts::queue(Buffer::packets(self.limit_packets)) }
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<FqPie> {

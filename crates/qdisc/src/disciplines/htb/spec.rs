@@ -137,8 +137,17 @@ impl Configuration for HtbSpec {
 
     /// Its leaf's, at the rate: without siblings to borrow from, the ceiling lets nothing more pass.
     fn facts(&self) -> Facts {
-        let Facts { rate_bps, delay_ns, buffer, shapes: _, reorders, draws, holds_packet, pays } =
-            self.leaf.facts();
+        let Facts {
+            rate_bps,
+            delay_ns,
+            buffer,
+            shapes: _,
+            reorders,
+            draws,
+            marks,
+            holds_packet,
+            pays,
+        } = self.leaf.facts();
         let rates = [Some(self.rate_bps), self.ceil_bps, rate_bps];
         Facts {
             rate_bps: rates.into_iter().flatten().min(),
@@ -147,6 +156,7 @@ impl Configuration for HtbSpec {
             shapes: true,
             reorders,
             draws,
+            marks,
             holds_packet: holds_packet
                 .into_iter()
                 .map(|(field, bytes)| (format!("leaf.{field}"), bytes))

@@ -300,6 +300,7 @@ impl Configuration for NetemSpec {
                 || self.slot().is_some_and(|slot| slot.max > slot.min)
                 || !matches!(self.loss, LossModel::None | LossModel::Every { .. })
                 || [self.duplicate, self.corrupt, self.reorder].iter().any(|chance| *chance > 0.0),
+            marks: self.ecn,
             ..Facts::queue(Buffer::packets(self.limit_packets))
         }
     }

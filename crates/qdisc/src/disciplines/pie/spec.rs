@@ -50,6 +50,7 @@ impl Configuration for PieSpec {
     type Model = Box<Pie>;
 
     const KIND: &'static str = "pie";
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_pie"];
     const EXAMPLES: &'static [&'static str] = &[
         "pie",
@@ -60,7 +61,7 @@ impl Configuration for PieSpec {
         &["pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32"];
 
     fn facts(&self) -> Facts {
-        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
+        Facts { draws: true, marks: self.ecn, ..Facts::queue(Buffer::packets(self.limit_packets)) }
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<Pie> {

@@ -114,6 +114,7 @@ impl Configuration for RedSpec {
     type Model = Box<Red>;
 
     const KIND: &'static str = "red";
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_red"];
     const EXAMPLES: &'static [&'static str] = &[
         "red limit 400000 avpkt 1000",
@@ -168,7 +169,8 @@ impl Configuration for RedSpec {
 
     fn facts(&self) -> Facts {
         let limit = u64::from(self.limit_bytes);
-        Facts { draws: true, ..Facts::queue(Buffer::bytes(limit)) }.holding("limit_bytes", limit)
+        Facts { draws: true, marks: self.ecn, ..Facts::queue(Buffer::bytes(limit)) }
+            .holding("limit_bytes", limit)
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<Red> {

@@ -98,6 +98,7 @@ impl Configuration for SfbSpec {
     type Model = Box<Sfb>;
 
     const KIND: &'static str = "sfb";
+    const AQM: bool = true;
     const MODULES: &'static [&'static str] = &["sch_sfb"];
     const EXAMPLES: &'static [&'static str] = &[
         "sfb",
@@ -130,7 +131,7 @@ impl Configuration for SfbSpec {
     }
 
     fn facts(&self) -> Facts {
-        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
+        Facts { draws: true, marks: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<Sfb> {

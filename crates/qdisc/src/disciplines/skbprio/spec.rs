@@ -19,6 +19,7 @@ impl Configuration for SkbprioSpec {
     type Model = Box<Skbprio>;
 
     const KIND: &'static str = "skbprio";
+    const SINCE: Option<(u32, u32)> = Some((4, 20));
     const MODULES: &'static [&'static str] = &["sch_skbprio"];
     const EXAMPLES: &'static [&'static str] = &["skbprio", "skbprio limit 100"];
     const EXTREMES: &'static [&'static str] = &["skbprio limit 1", "skbprio limit 4294967295"];

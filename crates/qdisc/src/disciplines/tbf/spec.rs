@@ -46,6 +46,7 @@ impl Configuration for TbfSpec {
     type Model = Box<Tbf>;
 
     const KIND: &'static str = "tbf";
+    const FIFO: bool = true;
     const MODULES: &'static [&'static str] = &["sch_tbf"];
     const EXAMPLES: &'static [&'static str] = &[
         "tbf rate 1mbit burst 1600 latency 50ms",
