@@ -1,6 +1,6 @@
-"""What an engine is: it takes a scenario and gives a recording, and says beforehand what it cannot run.
+"""Interface of an engine: it takes a scenario, returns a recording, and says beforehand what it cannot run.
 
-What must not be here, nor anywhere above this package: the name of a particular engine.
+Out of scope, here and anywhere above this package: the name of a particular engine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def quietly(_: str) -> None:
 
 @dataclass(frozen=True)
 class Option:
-    """What an engine takes beside the scenario."""
+    """An option of an engine, beside the scenario."""
 
     meaning: str
     file: bool = False
@@ -48,7 +48,7 @@ class Option:
 
 
 class Refusal(NamedTuple):
-    """What an engine cannot run: where it stands, what it is, what would be right."""
+    """An input that an engine cannot run: its place, its value, and what would be right."""
 
     field: str
     value: str
@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Capture:
-    """What is written of a run's packets beside its recording, a pcapng file for each vantage point."""
+    """Packet captures written beside a run's recording, a pcapng file for each vantage point."""
 
     points: Sequence[str]
     """Hosts and links of the scenario."""
@@ -90,7 +90,7 @@ class Engine(ABC):
     """It writes captures (`run_captured`)."""
 
     def lacks(self) -> Mapping[str, str]:
-        """What scripts may need (`needs NAME`) and it does not have: name and reason."""
+        """Features that scripts may need (`needs NAME`) and it does not have: name and reason."""
         return {}
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Engine(ABC):
         """
 
     def lacking(self, algorithm: str) -> str:
-        """What stands behind the list of those that a flow may name, where it names another that there is."""
+        """Advice behind the list of names that a flow may use, where it names another existing algorithm."""
         return ""
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
@@ -112,7 +112,7 @@ class Engine(ABC):
         """Makes what all runs share (compiles, boots); raises `DragstripError` where it cannot run."""
 
     def missing(self, scenarios: Sequence[Json], options: Options) -> list[Refusal | None]:
-        """What the machine lacks for each of these scenarios, asked once it is prepared."""
+        """Returns why the machine, once prepared, cannot run each of these scenarios, or None."""
         return [None] * len(scenarios)
 
     def expect(self, scenarios: Sequence[Json], options: Options) -> None:
@@ -153,7 +153,7 @@ class Engine(ABC):
         raise BadInputError("--capture", None, f"engine {self.name} writes no captures", "command line")
 
     def notes(self, recording: Recording) -> list[str]:
-        """What is to be known before a run's figures are believed, a line each."""
+        """Notes to read before a run's figures are believed, a line each."""
         return []
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
@@ -165,15 +165,15 @@ class Engine(ABC):
 
 
 def invalid(scenario: Json | str, algorithms: Collection[str] = ()) -> list[Refusal]:
-    """What is wrong with a scenario on any engine: it may name these congestion controls and the core's.
+    """Defects of a scenario on any engine: it may name these congestion controls and the core's.
 
     The scenario may be its JSON text.
     """
     beyond = {alike(name) for name in set(algorithms) - set(_core.algorithms())}
     return [
-        Refusal(*found)
-        for found in _core.validate(scenario if isinstance(scenario, str) else json.dumps(scenario))
-        if not (found[0].endswith(".transport.cc") and alike(json.loads(found[1])) in beyond)
+        Refusal(*defect)
+        for defect in _core.validate(scenario if isinstance(scenario, str) else json.dumps(scenario))
+        if not (defect[0].endswith(".transport.cc") and alike(json.loads(defect[1])) in beyond)
     ]
 
 

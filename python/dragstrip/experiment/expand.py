@@ -21,7 +21,7 @@ from dragstrip.experiment import files
 from dragstrip.experiment.files import as_json
 from dragstrip.experiment.types import Experiment, refused
 from dragstrip.scenario.memory import refuse_if_too_large
-from dragstrip.scenario.paths import Known, known
+from dragstrip.scenario.paths import Known, scenario_facts
 
 Json: TypeAlias = dict[str, Any]
 
@@ -34,16 +34,16 @@ class PlannedRun:
     name: str
     scenario: Json
     settings: Json = field(default_factory=dict)
-    """Which alternative this is: dotted path → value, and `alternative` → name."""
+    """Settings of this alternative: dotted path → value, and `alternative` → name."""
     repeat: int = 0
     engine: str = engines.DEFAULT
     text: str = field(default="", repr=False, compare=False)
     """The scenario as the core wrote it, where it did."""
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts, for all who ask: a hundred thousand flows take a second."""
-        return known(self.scenario, self.text)
+        return scenario_facts(self.scenario, self.text)
 
     @property
     def slug(self) -> str:
@@ -57,7 +57,7 @@ RUNS_MAX = 10_000
 
 
 def expand(
-    experiment: Experiment, source: str = "", wanted: Callable[[PlannedRun], bool] | None = None
+    experiment: Experiment, source: str = "", selects: Callable[[PlannedRun], bool] | None = None
 ) -> list[PlannedRun]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
@@ -68,22 +68,22 @@ def expand(
     """
     repeats_of_all = sum(experiment.repeat + (number > 0) for number in range(len(experiment.engines)))
     variants = list(_variants(experiment, source, repeats_of_all))
-    known = experiment.algorithms()
+    algorithms = experiment.algorithms()
     runs: list[PlannedRun] = []
     for number, engine in enumerate(experiment.engines):
         repeats = experiment.repeat + (number > 0)
         for repeat in range(repeats):
             for settings, content in variants:
                 first = repeat == 0  # repeats differ in the seed alone
-                made = (content, settings, (repeat, repeats), known, source)
-                text = planned(*made, judged=first and wanted is None)
+                arguments = (content, settings, (repeat, repeats), algorithms, source)
+                text = planned(*arguments, judged=first and selects is None)
                 scenario = json.loads(text)
                 run = PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine, text)
-                if wanted is not None and not wanted(run):
+                if selects is not None and not selects(run):
                     continue
                 if first:
-                    if wanted is not None:
-                        planned(*made, judged=True)
+                    if selects is not None:
+                        planned(*arguments, judged=True)
                     refuse_if_too_large(text, scenario["duration_ns"], source)
                 runs.append(run)
     return runs
@@ -93,7 +93,7 @@ def planned(
     content: str,
     settings: Mapping[str, Any],
     repeats: tuple[int, int],
-    known: list[str],
+    algorithms: list[str],
     source: str,
     *,
     judged: bool,
@@ -103,13 +103,13 @@ def planned(
     Raises `BadInputError` for what the core would refuse, if it is `judged`.
     """
     try:
-        return _core.planned(content, json.dumps(settings), *repeats, known, judged)
+        return _core.planned(content, json.dumps(settings), *repeats, algorithms, judged)
     except _core.InputError as error:
         raise refused(error, source) from None
 
 
 def draws(run: PlannedRun) -> bool:
-    """Whether another seed may give another recording: a kernel has randomness of its own."""
+    """True if another seed may give another recording: a kernel has randomness of its own."""
     return run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
 
 
@@ -129,18 +129,18 @@ def _variants(experiment: Experiment, source: str, repeats: int) -> Iterator[tup
     except _core.InputError as error:
         raise refused(error, source) from None
     if (count := len(variants) * repeats) > RUNS_MAX:
-        what = f"{len(variants)} combinations, {repeats} times each, are {count}"
+        combinations = f"{len(variants)} combinations, {repeats} times each, are {count}"
         field = "repeat" if repeats > len(variants) else "vary"
-        raise BadInputError(field, Raw(f"{count} runs"), f"at most {RUNS_MAX} ({what})", source)
+        raise BadInputError(field, Raw(f"{count} runs"), f"at most {RUNS_MAX} ({combinations})", source)
     for number in range(len(variants)):
         try:
             settings, content = map(json.loads, variants[number])
         except _core.InputError as error:
             raise refused(error, source) from None
-        yield settings, given(content, source)
+        yield settings, core_content(content, source)
 
 
-def given(content: Json, source: str) -> str:
+def core_content(content: Json, source: str) -> str:
     """Content as the core takes it: JSON, with what the files hold that it names. Raises `BadInputError`."""
     try:
         return as_json(files.read_in(files.located(content, Path(source).parent)))
@@ -151,16 +151,16 @@ def given(content: Json, source: str) -> str:
 def varied(table: Mapping[str, Any], field: str, source: str) -> dict[str, list[Any]]:
     """Dotted path → its values; raises `BadInputError` where there is no list of them."""
     try:
-        found: dict[str, list[Any]] = json.loads(_core.varied(as_json(table), field))
+        values: dict[str, list[Any]] = json.loads(_core.varied(as_json(table), field))
     except _core.InputError as error:
         raise refused(error, source) from None
-    return found
+    return values
 
 
 def flat(table: Mapping[str, Any]) -> Json:
-    """Dotted path → what is no table: TOML makes tables of `flows.cc = [...]`."""
-    found: Json = json.loads(_core.flat(as_json(table)))
-    return found
+    """Flattens tables to dotted path → leaf value: TOML makes tables of `flows.cc = [...]`."""
+    values: Json = json.loads(_core.flat(as_json(table)))
+    return values
 
 
 path_parts = _core.path_parts

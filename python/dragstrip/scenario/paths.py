@@ -20,7 +20,7 @@ FRAME_BYTES = 1514
 IP_BYTES = FRAME_BYTES - 14
 """Bytes of such a packet at the IP layer."""
 FRAME_OVER_IP = FRAME_BYTES / IP_BYTES
-"""What queues and links count of such a packet, for a byte at the IP layer."""
+"""Bytes that queues and links count of such a packet, per byte at the IP layer."""
 PAYLOAD_BYTES = 1448
 """Bytes of data in such a segment, with timestamps."""
 PING_FRAME_BYTES = 98
@@ -61,13 +61,13 @@ def path_of(scenario: Json, near: str, far: str) -> PathFacts:
 def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts]:
     """Return the paths of several pairs of nodes, in their order; raises `BadInputError` if one has none."""
     try:
-        found = json.loads(_core.path_facts(bare(scenario), list(pairs), PING_FRAME_BYTES))
+        facts_of_pairs = json.loads(_core.path_facts(bare(scenario), list(pairs), PING_FRAME_BYTES))
     except _core.InputError as error:
         raise _refused(error) from None
-    return _paths(scenario, found)
+    return _paths(scenario, facts_of_pairs)
 
 
-def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
+def _paths(scenario: Json, path_facts: list[Json]) -> list[PathFacts]:
     links = {link["name"]: link for link in scenario["links"]}
     changes = scenario.get("changes") or []
     return [
@@ -81,7 +81,7 @@ def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
             bdp_bytes=facts["bdp_bytes"],
             changes=changes and [c for c in changes if c["link"] in (*facts["forward"], *facts["back"])],
         )
-        for facts in found
+        for facts in path_facts
     ]
 
 
@@ -91,10 +91,10 @@ def link_facts(scenario: Json) -> list[Json]:
     Raises `BadInputError`.
     """
     try:
-        found: list[Json] = json.loads(_core.link_facts(bare(scenario)))
+        facts: list[Json] = json.loads(_core.link_facts(bare(scenario)))
     except _core.InputError as error:
         raise _refused(error) from None
-    return found
+    return facts
 
 
 def packets(scenario: Json) -> float:
@@ -121,10 +121,10 @@ class Known:
     ways: list[PathFacts]
     """The path of each flow, in the order of the flows."""
     draws: bool
-    """Whether the run draws random numbers; if not, every seed gives the same recording."""
+    """True if the run draws random numbers; otherwise every seed gives the same recording."""
 
 
-def known(scenario: Json, text: str = "") -> Known:
+def scenario_facts(scenario: Json, text: str = "") -> Known:
     """Return all facts of a scenario; raises `BadInputError`.
 
     `text` is the scenario as JSON, if the caller has it already.
@@ -136,7 +136,7 @@ def known(scenario: Json, text: str = "") -> Known:
 
 def with_facts(scenario: Json) -> Json:
     """Return the scenario with each link's facts added, and its medium instead of the medium's name."""
-    return known(scenario).scenario
+    return scenario_facts(scenario).scenario
 
 
 def add_facts(scenario: Json, text: str = "") -> Known:
@@ -154,11 +154,17 @@ def add_facts(scenario: Json, text: str = "") -> Known:
 
 
 def _add(scenario: Json, facts: list[Json]) -> None:
-    known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
-    for link, found in zip(scenario.get("links") or [], facts, strict=True):
+    shared_facts: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
+    for link, link_fact in zip(scenario.get("links") or [], facts, strict=True):
         name = link.get("medium")
-        key = (name, found["rate_bps"], found["fastest_bps"], found["delay_ns"], *found["buffer"].values())
-        shared = known.get(key) or known.setdefault(key, {**found, "medium": name})
+        key = (
+            name,
+            link_fact["rate_bps"],
+            link_fact["fastest_bps"],
+            link_fact["delay_ns"],
+            *link_fact["buffer"].values(),
+        )
+        shared = shared_facts.get(key) or shared_facts.setdefault(key, {**link_fact, "medium": name})
         link.update(medium=(scenario.get("media") or {}).get(name), facts=shared)
 
 
@@ -172,8 +178,8 @@ def bare(scenario: Json) -> str:
 
 def _plain(link: Json) -> Json:
     """Return a link as the scenario's file has it."""
-    own = {key: value for key, value in link.items() if key != "facts"}
-    return {**own, "medium": link["facts"]["medium"]}
+    bare_link = {key: value for key, value in link.items() if key != "facts"}
+    return {**bare_link, "medium": link["facts"]["medium"]}
 
 
 def _refused(error: _core.InputError) -> BadInputError:

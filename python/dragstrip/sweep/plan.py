@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from dragstrip.engines import DEFAULT, options_of
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment.expand import assign, complete, given, planned
+from dragstrip.experiment.expand import assign, complete, core_content, planned
 from dragstrip.experiment.types import Experiment, algorithms, rebuilt
 from dragstrip.io.shape import SWEEP, expect
 from dragstrip.scenario.memory import refuse_if_too_large
@@ -162,7 +162,12 @@ class Sweep:
         content["seed"] = self.seed
         try:
             text = planned(
-                given(content, self.source), {}, (0, 1), self.algorithms, self.source, judged=not checked
+                core_content(content, self.source),
+                {},
+                (0, 1),
+                self.algorithms,
+                self.source,
+                judged=not checked,
             )
         except BadInputError as error:
             varied = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
