@@ -42,7 +42,7 @@ class CaptureRequest:
             raise BadInputError("--engine", engine.name, expected, "command line")
 
     def of(self, scenario: Mapping[str, Any]) -> Capture:
-        """The same of one scenario; raises `BadInputError` for a name that it does not have."""
+        """The captures of one scenario; raises `BadInputError` for a name that it does not have."""
         available = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
         available += [link["name"] for link in scenario["links"]]
         for point in self.points:

@@ -20,7 +20,7 @@ side, the later one is the reference for the earlier one."""
 
 DEFAULT = next(iter(HOMES))
 SEPARATOR = ","
-"""Between the names of two engines."""
+"""Separator of the names of two engines."""
 PAIR = SEPARATOR.join(list(HOMES)[:2])
 """The two that are compared where none are named."""
 
@@ -44,7 +44,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def options_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of an experiment's engine options that this engine takes."""
+    """The subset of an experiment's engine options that this engine takes."""
     return {key: value for key, value in options.items() if value and key in named(name).options}
 
 

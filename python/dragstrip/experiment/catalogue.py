@@ -23,7 +23,7 @@ EVERYTHING = "all"
 """All publications under one name."""
 
 FORMER = {"seeds": EVERYTHING}
-"""Names of before, and what they are called now."""
+"""Former names of publications, and their current ones."""
 
 
 class Publication(BaseModel):
@@ -81,7 +81,7 @@ def locate(name: str) -> Path:
     if os.path.exists(name) and not os.path.isdir(name):  # noqa: PTH110, PTH112 - Path raises for odd names
         return Path(name)
     if name.endswith(".toml"):
-        raise BadInputError("", None, "is missing", name)
+        raise BadInputError("", None, "no such file", name)
     if members(name):
         raise BadInputError("EXPERIMENT", name, "one experiment, not a whole publication", "command line")
     publications = {experiment.split("/")[0] for experiment in paths}

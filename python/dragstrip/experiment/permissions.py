@@ -1,4 +1,4 @@
-"""Experiments in files: whoever runs one decides on which engine, and what goes into a running kernel."""
+"""Limits on experiment files: the command line alone chooses the engine and what a running kernel loads."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def inspect(
 
     With `rows`, return a recording too, in which everything that a capture does not show, such as the
     scenario, is empty. With `labels`, add the terms of Wireshark and tcptrace and every event. Raises
-    `BadInputError` for a file that is no capture.
+    `BadInputError` for a file that is not a capture.
     """
     session = _core.Inspection(_count(paths), rows, labels)
     return _document_and_recording(_inspected(paths, [session], quiet)[0])
@@ -53,7 +53,7 @@ def segments(path: Path, quiet: bool = False) -> Segments:
     """Return what one capture shows, and each flow's segments in columns of 64-bit integers, as bytes.
 
     The columns are described in crates/inspect/src/series.rs. Three million rows are kept; `left_out` counts
-    the others. Raises `BadInputError` for a file that is no capture.
+    the others. Raises `BadInputError` for a file that is not a capture.
     """
     ((document, _, rows),) = _inspected([path], [_core.Inspection(1, False, False, True)], quiet)
     return document, rows

@@ -226,7 +226,7 @@ def of_folder(path: Path) -> str:
 def _refusal(description: str, formats: str) -> str:
     """Return a guess as a message, with what is read if it has no remedy."""
     remedy = "" if _REMEDY.search(description) else f", expected {CAPTURES}, {formats}"
-    return f"is no capture but {description}{remedy}"
+    return f"is not a capture but {description}{remedy}"
 
 
 def _quoted(line: str) -> str:

@@ -31,7 +31,7 @@ def build(
 ) -> BuildResult:
     """Call `cargo build --locked` with these words in a workspace; `target` holds what it compiles.
 
-    `what` is named in progress messages. Raises `OSError` where there is no cargo.
+    `subject` is named in progress messages. Raises `OSError` where there is no cargo.
     """
     bar = {"PROGRESS_WHEN": "always", "PROGRESS_WIDTH": "100", "COLOR": "never"}
     settings = {f"CARGO_TERM_{name}": value for name, value in bar.items()}

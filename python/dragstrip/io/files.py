@@ -279,7 +279,7 @@ def _move_out(draft: Path, place: Path, replaced: bool) -> None:
 
 
 def move_in(source: Path, place: Path) -> None:
-    """Move the file or folder `made` to `place`; what was there ends up beside `made` or in its place.
+    """Move the file or folder `source` to `place`; what was there ends up beside `source` or in its place.
 
     If this fails, `place` is as it was.
     """
@@ -412,7 +412,7 @@ def claimed_folder(folder: Path) -> Iterator[bool]:
             return
         try:
             opened = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:  # removed as somebody's who was killed
+        except FileNotFoundError:  # removed as the draft of a killed process
             continue
         with _locked(opened):
             if _is_ours(opened, folder):
@@ -476,7 +476,7 @@ def _abandoned(draft: Path, pid: int) -> bool:
     try:
         opened = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return False  # it has just taken its name, or is somebody else's
+        return False  # it has just got its name, or belongs to another user
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return not _alive(pid) or time.time() - os.fstat(opened).st_mtime > ABANDONED_S
@@ -529,7 +529,7 @@ def make_folder(path: Path) -> None:
 def only_one(lock: Path, writer: str) -> Iterator[None]:
     """Hold an exclusive lock, which the kernel releases when this process ends for any reason.
 
-    Raises `DragstripError` if another process holds it; `who` names such a process in the message.
+    Raises `DragstripError` if another process holds it; `writer` names such a process in the message.
     """
     try:
         file = lock.open("a+")
@@ -537,7 +537,7 @@ def only_one(lock: Path, writer: str) -> Iterator[None]:
         raise NotWrittenError(lock, error) from error
     with file:
         # A file system without locks: parts have names of their own, nothing is overwritten. A file that was
-        # removed before it was locked: whoever removed it goes on there.
+        # removed before it was locked: its remover goes on there.
         if not (_try_lock(file, fcntl.LOCK_EX) and _is_still(file, lock)):
             raise DragstripError(f"{lock.parent}: another {writer} is writing here")
         yield

@@ -70,7 +70,7 @@ def size_text(count: int) -> str:
 def unreadable(path: Path | str, error: OSError) -> BadInputError:
     """Return an operating system's error as a `BadInputError` that names the path."""
     if isinstance(error, FileNotFoundError):
-        return BadInputError("", None, "is missing", str(path))
+        return BadInputError("", None, "no such file", str(path))
     return BadInputError("", None, f"cannot be read: {error.strerror or error}", str(path))
 
 
@@ -137,7 +137,7 @@ def text(path: Path | str, most: int, description: str, encoding: str = "utf-8")
         return content(path, most, description).decode(encoding)
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is {error.object[error.start]:#04x}"
-        expected = f"cannot be read: it is no {encoding.upper()} text, {byte}"
+        expected = f"cannot be read: it is not {encoding.upper()} text, {byte}"
         raise BadInputError("", None, expected, str(path)) from None
 
 
@@ -156,7 +156,7 @@ def text_or_input(path: Path | str, most: int, description: str) -> tuple[str, s
         return data.decode(), name
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is {error.object[error.start]:#04x}"
-        raise BadInputError("", None, f"cannot be read: it is no UTF-8 text, {byte}", name) from None
+        raise BadInputError("", None, f"cannot be read: it is not UTF-8 text, {byte}", name) from None
 
 
 # --- documents --------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class Task:
     """A `Capture` as a table, or None."""
 
     def order(self, number: int, in_thread: bool, cores: int) -> Order:
-        """Return the task as order `number`, for a thread of this process (`here`) or for a worker."""
+        """Return the task as order `number`, for a thread of this process (`in_thread`) or for a worker."""
         return Order(
             number,
             "" if in_thread else json.dumps(self.scenario),
@@ -204,7 +204,7 @@ def _whatever_happens(order: Order, advanced: Progress) -> Answer:
         return perform(order, advanced)
     except _Stopped:
         raise
-    except BaseException as error:  # noqa: BLE001 - else nobody would hear of this run again
+    except BaseException as error:  # noqa: BLE001 - else this run would never be reported
         return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
 
 

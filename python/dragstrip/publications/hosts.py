@@ -20,7 +20,7 @@ from dragstrip.results.claims import LIMITED
 
 ENGINES = ("netns", "ssh")
 FILE = "catalogue-hosts.json"
-"""Beside the catalogue's page."""
+"""File beside the catalogue's page."""
 RESULT_MAX = 64 << 20
 
 
@@ -64,7 +64,7 @@ def _claims(result: Json, folder: Path) -> Json:
 
 
 def cell(engine_claims: Json, claim: str, figure: str) -> str:
-    """Return a claim's cell in an engine's column; `shown` is its figure."""
+    """Return a claim's cell in an engine's column; `figure` is its text."""
     line = engine_claims["claims"].get(claim)
     if line is None:
         return "–"

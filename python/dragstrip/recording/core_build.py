@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[3]
 QUICK = "quick"
 """The cargo profile of `make quick`: `release` without optimisation across crates."""
 VARIABLE = "DRAGSTRIP_CORE"
-"""Names a core to load in place of the installed one."""
+"""Environment variable: a core to load in place of the installed one."""
 FILES = "algorithm-files.json"
-"""Beside a core with algorithms of Rust files: the hash of the checkout's own sources, and of each file."""
+"""File beside a core with algorithms of Rust files: hashes of the checkout's sources and of each file."""
 
 
 @once

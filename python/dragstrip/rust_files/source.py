@@ -24,7 +24,7 @@ class RustFile:
     """A congestion control that is not registered in the checkout."""
 
     file: str
-    """As the command line names it."""
+    """Name on the command line."""
     text: str
     called: Names
     sha256: str

@@ -30,7 +30,7 @@ def recording_of(
 ) -> Recording:
     """The recording with its provenance.
 
-    `kernel` is what the engine knows of it beside its release, `own` what only this engine has to say.
+    `kernel` is what the engine knows of it beside its release, `engine_facts` the engine's own entries.
     """
     head, raw = answer
     wall_s = time.monotonic() - start.clock_s
@@ -50,7 +50,7 @@ def recording_of(
 
 
 def with_limits(recording: Recording, limiter: str, *, strict: bool) -> Recording:
-    """The same with how `whose` time limited it. Raises `DragstripError` if it did and may not."""
+    """Adds the limits that the `limiter` set to a run. Raises `DragstripError` for any if `strict`."""
     run_report = recording.provenance["verified"]
     served = services(recording.scenario, recording.tables["queues"])
     causes = limits(served, run_report)

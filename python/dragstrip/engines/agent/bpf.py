@@ -144,7 +144,7 @@ def _zstd() -> list[str]:
 
 @once
 def _libbpf() -> bool:
-    """Its headers are here."""
+    """True if libbpf's headers are installed."""
     return _run("cc", "-E", "-include", "bpf/libbpf.h", "-x", "c", "/dev/null").returncode == 0
 
 

@@ -27,7 +27,7 @@ PROTOCOL = 3
 SILENCE_S = 60
 """A run that has not moved for so long hangs."""
 SILENCE_OF_HOSTS_S = 600
-"""The same for a lab's conductor: it brings the agent (23 MB) to each host, over whatever line there is."""
+"""The silence limit of a lab's conductor: it copies the agent (23 MB) to each host, over any line."""
 ANSWER_BYTES_MAX = 1 << 30
 HEAD = struct.Struct("<cQ")
 _RECORDED: dict[str, Shape] = {
@@ -49,7 +49,7 @@ _CHECK: dict[str, Shape] = {
 ANSWER: Shape = {**_RECORDED, "run": _RUN}
 """The line of JSON in the answer to a run, as far as it is used here."""
 CHECKED: Shape = {**_RECORDED, "run": {**_RUN, "checks": [_CHECK]}}
-"""The same of a run in real time, whose path was checked with streams of the agent's own."""
+"""The line of JSON of a run in real time, whose path was checked with streams of the agent's own."""
 
 
 @dataclass(frozen=True)

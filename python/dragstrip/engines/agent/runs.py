@@ -28,8 +28,8 @@ def run_by_agent(
     """The recording of one run, with `load` in the kernel meanwhile; `packets` are written too.
 
     `ask` hands the agent a request and the bytes behind it; `words` are what the request says beside the
-    scenario. `kernel` and `own` become part of the provenance (`recorded`). Raises what `ask` does; a
-    `BadInputError` about a loaded program names its source.
+    scenario. `kernel` and `engine_facts` become part of the provenance (`recording_of`). Raises what
+    `ask` does; a `BadInputError` about a loaded program names its source.
     """
     start = RunStart()
     captured = {} if packets is None else {"capture": packets.request()}

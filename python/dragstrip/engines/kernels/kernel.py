@@ -55,7 +55,7 @@ GUEST_MODULES = (
     # Modules of a host for engine ssh and for people: netem at a host's ingress, ss(8), tunnels.
     *("ifb", "cls_u32", "act_mirred", "tcp_diag", "udp_diag", "tun", "dummy"),
 )
-"""The same for a guest in real time (engines/vm/guest.py), which is a host like any other."""
+"""Modules for a guest in real time (engines/vm/guest.py), which is a host like any other."""
 
 
 NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._+-]+")
@@ -91,7 +91,7 @@ class Kernel:
 
     @property
     def guest_modules(self) -> list[Path]:
-        """The same for a guest in real time; raises `DragstripError` if they were not kept."""
+        """The modules for a guest in real time; raises `DragstripError` if they were not kept."""
         file = self.folder / "modules" / GUEST
         if not file.is_file():
             advice = "`dragstrip kernel fetch` or `use` imports the kernel again"
@@ -171,7 +171,7 @@ def fetch(
 
 
 def _take_in(of: Archive, package: str, folder: Path, speaker: ProgressMessages) -> None:
-    """Since 6.19 image and modules have packages of their own, and the image lies with the modules."""
+    """Unpacks a kernel; since 6.19 image and modules have a package each, the image among the modules."""
     name = package.removeprefix("linux-image-")
     parts = [f"linux-{part}-{name}" for part in ("binary", "modules")]
     packages = [needed for needed in of.needs(package) if needed in parts] or [package]

@@ -38,7 +38,7 @@ class Namespaces(KernelEngine):
     limiter = "the machine"
 
     def own_algorithms(self, options: Options) -> list[str]:
-        """Those that the machine's kernel has loaded."""
+        """The algorithms that the machine's kernel has loaded."""
         if not AVAILABLE.exists():
             expected = f"one that runs on {platform.system()}: this one needs Linux"
             raise BadInputError("--engine", self.name, expected)

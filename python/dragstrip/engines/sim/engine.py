@@ -30,7 +30,7 @@ class Simulator(Engine):
     captures = True
 
     def algorithms(self, options: Options) -> list[str]:
-        """Those of `crates/cc`."""
+        """The algorithms of `crates/cc`."""
         return _core.algorithms()
 
     def build(self, options: Options) -> str:

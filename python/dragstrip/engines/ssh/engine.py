@@ -37,7 +37,7 @@ class Hosts(KernelEngine):
     limiter = "the hosts"
 
     def own_algorithms(self, options: Options) -> list[str]:
-        """Those that there are: what a host's kernel has it says itself, before anything is changed."""
+        """All known algorithms: a host's kernel reports those that it has before anything is changed."""
         sources = options.get("load", ())
         if sources and not _lab(options).programs:
             expected = f"nothing, or a line programs = true in [allow] of {options[LAB]}"

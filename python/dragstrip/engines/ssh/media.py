@@ -48,7 +48,7 @@ def as_they_are(scenario: Json, lab: Lab) -> Json:
 
 
 def refusals(scenario: Json, lab: Lab) -> list[Refusal]:
-    """The changes of such links, which nobody can make."""
+    """Refusals of changes to the lab's real links, whose settings cannot be changed."""
     media = real(scenario, lab)
     return [
         Refusal(
@@ -62,7 +62,7 @@ def refusals(scenario: Json, lab: Lab) -> list[Refusal]:
 
 
 def measured(recording: Recording, lab: Lab) -> Json:
-    """By such link: the medium, the most that arrived over it in a second (bit/s), and both in words."""
+    """Figures by real link: medium, largest rate over one second (bit/s), and both in words."""
     import numpy as np
 
     from dragstrip.scenario.paths import paths_of

@@ -24,7 +24,7 @@ from dragstrip.io.files import sha256
 from dragstrip.recording import Recording
 
 LOOK_S = 0.005
-"""Between two looks at a run."""
+"""Interval between two polls of a run."""
 
 SILENCE = 12_000
 """Looks (a minute at least) after which a run that has not moved hangs; while we are stopped none counts."""

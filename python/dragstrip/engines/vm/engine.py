@@ -137,7 +137,7 @@ def _release(options: Options) -> str:
 
 
 def _too_many(scenario: Json) -> list[Refusal]:
-    """As the agent says it (crates/agent/src/plan.rs), before a machine is started."""
+    """Refusal of a scenario too large, in the agent's words (crates/agent/src/plan.rs), before a boot."""
     refusals = []
     for field, most in (("nodes", NODES_MAX), ("flows", FLOWS_MAX)):
         count = len(scenario[field])

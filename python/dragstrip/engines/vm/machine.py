@@ -105,7 +105,7 @@ class Machine:
             )
 
     def alive(self) -> bool:
-        """It still runs."""
+        """True while it runs."""
         return self._process.poll() is None
 
     def cpu_s(self) -> float:
@@ -127,7 +127,7 @@ class Machine:
         reasons = [line for line in lines[:-4] if "panic" in line or "dragstrip:" in line]
         status = self._process.poll()
         ended = "" if status is None else f" (exit status {status})"
-        return (" | ".join([*reasons[-2:], *lines[-4:]]) or "it said nothing") + ended
+        return (" | ".join([*reasons[-2:], *lines[-4:]]) or "no output") + ended
 
     def close(self) -> None:
         """Ends it, however it stands."""

@@ -36,7 +36,7 @@ def inspect(paths: Sequence[Path]) -> tuple[Row, dict[Path, Recording]]:
 def folders(paths: Sequence[Path], out: Path, reserved: Sequence[str] = ()) -> dict[Path, str]:
     """Return the name of each file's folder in `out`.
 
-    Raises `BadInputError` if one exists, or two files or one of `others` would have the same.
+    Raises `BadInputError` if one exists, or two files or one of `reserved` would have the same.
     """
     names = {path: path.name.split(".")[0] for path in paths}
     for name in names.values():

@@ -1,7 +1,7 @@
 """Reader of the output of `tc -s qdisc show` and `tc -s class show`, as text or with `-j` (iproute2's `tc`).
 
 A listing has the settings of each discipline and its counts since it was installed: rows of `queues` at one
-instant, and in `found.disciplines` what no table has.
+instant, and in `disciplines` the settings, which no table has.
 """
 
 from __future__ import annotations

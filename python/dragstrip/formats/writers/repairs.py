@@ -24,7 +24,7 @@ _SYN_FIN = 0x03
 
 @dataclass
 class Drop:
-    """A packet that was dropped, and when its first byte was sent again."""
+    """A dropped packet, and the time when its first byte was retransmitted."""
 
     where: str
     """The link, or the host at whose interface it was."""
@@ -34,7 +34,7 @@ class Drop:
     size: int
     """Bytes of the frame."""
     again_ns: int | None = None
-    """None if it carries no data, or was not sent again before the run ended."""
+    """None if it carries no data, or was not retransmitted before the run ended."""
 
 
 class _Segment(NamedTuple):
@@ -90,7 +90,7 @@ def _served(
 
 
 def _repair(drops: list[tuple[Drop, _Segment]], sent_packets: Iterable[Packet]) -> None:
-    """Set when each drop was sent again; drops and packets are in order of time."""
+    """Set when each drop was retransmitted; drops and packets are in order of time."""
     open_: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
     last: dict[tuple[int, bool], int] = {}
 
