@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.inference.path import Estimate, PathEstimate, infer
@@ -123,7 +123,7 @@ def capture(case: Case, folder: Path) -> Path:
     found = list(out.rglob("s1.pcapng"))
     if not found:
         planned = plan(compare([case.algorithm], engine=case.engine, **case.options()))  # type: ignore[arg-type]
-        execute(captured(planned, Asked(("s1",))), out, report=False, workers=1)
+        execute(captured(planned, CaptureRequest(("s1",))), out, report=False, workers=1)
         found = list(out.rglob("s1.pcapng"))
     return found[0]
 

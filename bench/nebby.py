@@ -134,7 +134,7 @@ def _table(runs: Sequence[Listed], folder: Path, told: Callable[[str], object]) 
         try:
             answer = walk.identify(file, None, quiet=True)[2]
         except BadInputError as error:
-            answer = identify.Answer(identify.IMPOSSIBLE, (), 0.0, error.said)
+            answer = identify.Answer(identify.IMPOSSIBLE, (), 0.0, error.explanation)
         kind = answer.kind
         if kind == identify.GIVEN:
             kind = "right" if run.algorithm in answer.names else "wrong"

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import nebby
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -95,7 +95,7 @@ def runs(
     if not place.exists():
         race: RaceOptions = {**options, "duration": DURATION[engine], "seed": SEED[engine]}  # type: ignore[typeddict-item]
         described = compare(algorithms, engine=engine, **race)
-        execute(captured(plan(described), Asked(points=("s1",))), place, report=False)
+        execute(captured(plan(described), CaptureRequest(points=("s1",))), place, report=False)
     result, found = read_json(place / "result.json"), []
     if result["failed"]:
         raise SystemExit(f"{name}: {result['failed'][0]['reason']}")
@@ -190,7 +190,7 @@ def predicted(every: Sequence[Captured]) -> list[str]:
             except BadInputError as error:
                 whole.refused += len(others)
                 lines.append(f"| {path} | {source.algorithm} | refused | – | – | – | – |")
-                notes.append(f"{source.algorithm} on {path}: {error.said}")
+                notes.append(f"{source.algorithm} on {path}: {error.explanation}")
                 told(lines[-1] + notes[-1])
                 continue
             if verdict.refused:
@@ -274,7 +274,7 @@ def real(folder: Path) -> Iterator[str]:
             verdict = walk.whatif(file, ["bbr"], own="cubic", name=None, changes={}, anyway=False, quiet=True)
         except BadInputError as error:
             grades["path not inferred"] += 1
-            told(f"{file.name}: {error.said}")
+            told(f"{file.name}: {error.explanation}")
             continue
         grades[verdict.fit.grade] += 1
         told(f"{file.name}: {verdict.fit.grade}: {'; '.join(verdict.reasons)}")

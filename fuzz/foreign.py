@@ -204,12 +204,12 @@ def late(*_: object) -> None:
 def read(said: bytes) -> str:
     """What becomes of an input; anything but a recording and `BadInputError` is a failure."""
     from dragstrip.errors import BadInputError
-    from dragstrip.formats.readers import summary, understood
+    from dragstrip.formats.readers import parsed, summary
     from dragstrip.recording.definition import SCHEMA
     from dragstrip.results import per_flow
 
     try:
-        name, found = understood(said, "given")
+        name, found = parsed(said, "given")
         recording = found.recording({"engine": name, "source": "given", "source_sha256": ""})
     except BadInputError as error:
         assert "\n" not in str(error), error
@@ -222,7 +222,7 @@ def read(said: bytes) -> str:
     probes = [{"file": "given", **probe} for probe in per_flow.probes(recording)]
     document = {"flows": flows, "probes": probes, "notes": recording.provenance["notes"]}
     json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
-    summary.told({**document, "disciplines": [{"file": "given", **it} for it in found.disciplines]})
+    summary.as_text({**document, "disciplines": [{"file": "given", **it} for it in found.disciplines]})
     return "read"
 
 

@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.inference.path import PathEstimate
@@ -144,7 +144,7 @@ def capture(situation: Situation, folder: Path) -> Path:
     if not place.exists():
         algorithms = [situation.algorithm, *([situation.beside] if situation.beside else [])]
         planned = plan(compare(algorithms, **situation.options()))
-        execute(captured(planned, Asked(points=("s1",))), place, report=False, workers=1)
+        execute(captured(planned, CaptureRequest(points=("s1",))), place, report=False, workers=1)
     (file,) = place.glob("runs/000-*/captures/s1.pcapng")
     return file
 

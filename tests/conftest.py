@@ -41,7 +41,7 @@ def linux() -> str:
         vm.prepare()
     except DragstripError as error:
         pytest.skip(str(error))
-    return kernel.chosen().name
+    return kernel.find_kernel().name
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dragstrip.cli import app
 from dragstrip.diagnosis import console, evidence, findings, limits, loss_causes, sources, walk
 from dragstrip.diagnosis.finding import AMBIGUOUS
 from dragstrip.diagnosis.wording import shown
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 
@@ -130,11 +130,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, options in CAPTURES.items():
         planned = plan(compare(["cubic"], duration="8s", **options))  # type: ignore[arg-type]
         out = folder / name
-        execute(captured(planned, Asked(("s1",))), out, report=False)
+        execute(captured(planned, CaptureRequest(("s1",))), out, report=False)
         found[name] = next(out.rglob("s1.pcapng"))
     for name, options in TWO.items():
         planned = plan(compare(["cubic"], duration="8s", **options))  # type: ignore[arg-type]
-        execute(captured(planned, Asked(("s1", "d"))), folder / name, report=False)
+        execute(captured(planned, CaptureRequest(("s1", "d"))), folder / name, report=False)
         found |= {f"{name}-{file.stem}": file for file in (folder / name).rglob("*.pcapng")}
     texts = {
         "tbf.sh": TBF,

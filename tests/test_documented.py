@@ -15,8 +15,8 @@ import typer
 
 from dragstrip import cli
 from dragstrip.engines import registry
-from dragstrip.engines.agent import compiled
-from dragstrip.engines.netns import here
+from dragstrip.engines.agent import binaries
+from dragstrip.engines.netns import host
 from dragstrip.errors import DragstripError
 
 ROOT = Path(__file__).parents[1]
@@ -165,8 +165,8 @@ def expect_engines(names: str, request: pytest.FixtureRequest) -> None:
             request.getfixturevalue("linux")
         if name == "netns":
             try:
-                compiled.program()
-                here.about()
+                binaries.program()
+                host.about()
             except DragstripError as error:
                 pytest.skip(f"engine netns: {error}")
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -51,7 +51,7 @@ def test_ns3_has_a_line_for_every_packet(tmp_path: Path) -> None:
     race = tmp_path / "race"
     described = compare(["cubic"], **{**PATH, "duration": "2s"})
     points = ["s1", "d", "r-s1", "r-d"]
-    execute(captured(plan(described), Asked(points)), race, report=False)
+    execute(captured(plan(described), CaptureRequest(points)), race, report=False)
     (file,) = writers.export(race, "ns3", tmp_path)
     lines = file.read_text().splitlines()
     times = [float(line.split()[1]) for line in lines]
@@ -224,7 +224,7 @@ def test_qlog_has_what_qvis_looks_for(tmp_path: Path) -> None:
     """
     race = tmp_path / "race"
     described = compare(["cubic", "bbr"], together=True, **{**PATH, "duration": "2s"})
-    execute(captured(plan(described), Asked(["s1"])), race, report=False)
+    execute(captured(plan(described), CaptureRequest(["s1"])), race, report=False)
     recording = read(next((race / "runs").iterdir()))
     (file,) = exported(race, "qlog", tmp_path)
     assert '"qlog_version": "0.3", "qlog_format": "JSON"' in file.read_text()[:1024]
@@ -259,7 +259,7 @@ def test_perfetto_leads_from_each_drop_to_its_retransmission(tmp_path: Path) -> 
     """CUBIC resends each segment that the queue drops once: as many arrows, from queue to flow, forward in time."""
     race = tmp_path / "race"
     described = compare(["cubic"], **{**PATH, "duration": "3s"})
-    execute(captured(plan(described), Asked()), race, report=False)
+    execute(captured(plan(described), CaptureRequest()), race, report=False)
     recording = read(next((race / "runs").iterdir()))
     (flow,) = recording["flows"].to_pylist()
     dropped = max(row["dropped"] for row in recording["queues"].to_pylist())

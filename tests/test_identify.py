@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import blind_captures
 from dragstrip.cli import app
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -26,7 +26,7 @@ PATH = {"rate": "5mbit", "rtt": "60ms", "queue": "bfifo limit 60kb", "duration":
 
 
 def raced(folder: Path, algorithms: tuple[str, ...], **options: Any) -> Path:
-    planned = captured(plan(compare(algorithms, **{**PATH, **options})), Asked(points=("s1", "d")))
+    planned = captured(plan(compare(algorithms, **{**PATH, **options})), CaptureRequest(points=("s1", "d")))
     execute(planned, folder, report=False)
     return folder
 

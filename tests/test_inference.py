@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -46,7 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Pat
     result = {}
     for name, options in PATHS.items():
         planned = plan(compare(["cubic"], **{"duration": "8s", **options}))
-        execute(captured(planned, Asked(("s1", "d"))), folder / name, report=False, workers=1)
+        execute(captured(planned, CaptureRequest(("s1", "d"))), folder / name, report=False, workers=1)
         file = next((folder / name).rglob("s1.pcapng"))
         result[name] = file, infer(file)[0]
     return result
@@ -121,7 +121,7 @@ def test_random_loss_is_no_queue(found: dict[str, tuple[Path, PathEstimate]]) ->
 def inferred(folder: Path, algorithms: list[str], **options: Any) -> list[PathEstimate]:
     """Return the paths of the flows of a run of all these algorithms, as their one sender's capture shows them."""
     planned = plan(compare(algorithms, **{"duration": "15s", **options}))
-    execute(captured(planned, Asked(("s1",))), folder, report=False, workers=1)
+    execute(captured(planned, CaptureRequest(("s1",))), folder, report=False, workers=1)
     return infer(next(folder.rglob("s1.pcapng")))
 
 

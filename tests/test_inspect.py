@@ -229,7 +229,7 @@ def test_the_table(tmp_path: Path) -> None:
 BAD = {
     "empty": (b"", "is empty"),
     "short": (b"\xd4\xc3\xb2\xa1", "too short"),
-    "text": (b"hello, world, this is text", "is no capture"),
+    "text": (b"hello, world, this is text", "is not a capture"),
     "snoop": (b"snoop\0\0\0" + bytes(40), "snoop"),
     "802.11": (pcap([], link=105), "802.11"),
     "a packet of 4 GB": (

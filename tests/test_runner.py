@@ -16,7 +16,7 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.execution import runner
 from dragstrip.execution.runner import execute, next_folder, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.io.files import NotWrittenError, taken
+from dragstrip.io.files import NotWrittenError, claimed_folder
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
 
@@ -64,9 +64,9 @@ def test_a_folder_that_somebody_else_took_meanwhile_is_theirs(
         if not next(made, False):
             mkdir(folder, *arguments, **options)
 
-    with taken(tmp_path / "x") as first:
+    with claimed_folder(tmp_path / "x") as first:
         monkeypatch.setattr(Path, "mkdir", lost)
-        with taken(tmp_path / "x") as second:
+        with claimed_folder(tmp_path / "x") as second:
             assert (first, second) == (True, False)
 
 

@@ -14,7 +14,7 @@ from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
-from dragstrip.io.toml import line_of, pointed, written
+from dragstrip.io.toml import line_of, pointed, toml_text
 
 FILE = """\
 # a comment with [brackets]
@@ -94,13 +94,13 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", list(catalogue.files()))
 def test_what_we_write_is_read_back_the_same(name: str) -> None:
     content = catalogue.load(name)[0].content()
-    assert tomllib.loads(written(content)) == content
+    assert tomllib.loads(toml_text(content)) == content
 
 
 def test_a_comparison_is_an_experiment_file(tmp_path: Path) -> None:
     described = compare(["cubic:beta=0.8", "bbr*2@20ms"], path="home DSL", workload="web", duration="5s")
     file = tmp_path / "mine.toml"
-    file.write_text(written(described.content()))
+    file.write_text(toml_text(described.content()))
     again = Experiment.read(file)
     assert again.content() == described.content()
     scenarios = [[run.scenario for run in plan(each).runs] for each in (described, again)]

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -28,7 +28,7 @@ BLOCK, IP = 6, 28 + 14
 def made(folder: Path, algorithms: tuple[str, ...] = ("cubic",), **options: Any) -> Path:
     """Return the folder of a race with captures at the sender and at the receiver."""
     points = ("s1", "s2", "d") if options.get("flows") == 2 else ("s1", "d")
-    planned = captured(plan(compare(algorithms, **{**PATH, **options})), Asked(points=points))
+    planned = captured(plan(compare(algorithms, **{**PATH, **options})), CaptureRequest(points=points))
     execute(planned, folder, report=False)
     return folder
 

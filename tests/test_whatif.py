@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -38,7 +38,7 @@ NOT_TOLD = Estimate(None, None, None, "not told")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """CUBIC's and BBR's runs on one path, each with a capture at its sender and at its receiver."""
     folder = tmp_path_factory.mktemp("whatif") / "race"
-    planned = captured(plan(compare(["cubic", "bbr"], **PATH)), Asked(points=("s1", "d")))  # type: ignore[arg-type]
+    planned = captured(plan(compare(["cubic", "bbr"], **PATH)), CaptureRequest(points=("s1", "d")))  # type: ignore[arg-type]
     execute(planned, folder, report=False)
     return folder
 
@@ -136,7 +136,7 @@ def test_an_unnamed_capture_says_what_would_help(made: Path, monkeypatch: pytest
 def test_behind_an_aqm_the_ranges_hold_what_others_do(tmp_path: Path, own: str, queue: str) -> None:
     """Drops that may be random: 1.97 Mbit/s were predicted where 6.67 were true."""
     described = compare([own, "cubic"], rate="8mbit", rtt="40ms", queue=queue, duration="15s")
-    execute(captured(plan(described), Asked(points=("s1",))), tmp_path / "race", report=False)
+    execute(captured(plan(described), CaptureRequest(points=("s1",))), tmp_path / "race", report=False)
     document = said(capture(tmp_path / "race", f"000-{own}"), "cubic", "--cc", own)
     _, other = document["what_if"]
     truth = figures(seen.of_recording(read(tmp_path / "race" / "runs" / "001-cubic")))

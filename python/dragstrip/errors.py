@@ -19,17 +19,17 @@ class BadInputError(DragstripError):
 
     def __init__(self, field: str, value: object, expected: str, source: str = "") -> None:
         self.field = field
-        self.value = shown(value)
+        self.value = value_text(value)
         self.expected = expected
         self.source = source
         super().__init__(field, self.value, expected, source)
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.source, self.field) if part)
-        return " ".join(f"{where}: {self.said}".split())
+        return " ".join(f"{where}: {self.explanation}".split())
 
     @property
-    def said(self) -> str:
+    def explanation(self) -> str:
         """The value and what was expected, without the place."""
         return f"got {self.value}, expected {self.expected}" if self.value else self.expected
 
@@ -47,7 +47,7 @@ class ManyInputsError(BadInputError):
         self.errors = list(errors)
 
     def __str__(self) -> str:
-        rest = "".join(f"; and {error.field}: {error.said}" for error in self.errors[1:])
+        rest = "".join(f"; and {error.field}: {error.explanation}" for error in self.errors[1:])
         return " ".join(f"{super().__str__()}{rest}".split())
 
 
@@ -65,7 +65,7 @@ class Raw(str):
     __slots__ = ()
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a value as an error message shows it, at most 120 characters long."""
     if value is None:
         return ""
@@ -73,19 +73,19 @@ def shown(value: object) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, candidates: Iterable[str]) -> str:
     """Return `; did you mean "X"?` for the known word most similar to this one, or an empty string."""
     from dragstrip import _core  # takes time to load, and most commands have no error
 
     text = word.encode(errors="replace").decode()  # a command line may have bytes that are not UTF-8
-    close = _core.nearest(text, list(known))
+    close = _core.nearest(text, list(candidates))
     return "" if close is None else f'; did you mean "{close}"?'
 
 
 def of_system(error: OSError) -> str:
     """Return an operating system's error in words, with the path if it names one."""
-    said = os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
-    return f"{os.fsdecode(error.filename)}: {said}" if isinstance(error.filename, str | bytes) else said
+    message = os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {message}" if isinstance(error.filename, str | bytes) else message
 
 
 def expect_text(field: str, value: str, source: str = "command line") -> str:

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats.captures import segments
@@ -133,7 +133,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         described = compare(
             ["cubic"], rate="10mbit", rtt="40ms", queue=queue, duration="10s", accurate_ecn=True
         )
-        execute(captured(plan(described), Asked()), folder, report=False)
+        execute(captured(plan(described), CaptureRequest()), folder, report=False)
         return next(folder.glob("runs/000-*")) / "captures"
 
     return run

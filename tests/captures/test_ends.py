@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dragstrip.engines.agent.kernels import without_a_kernel
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
@@ -34,7 +34,7 @@ def described() -> Experiment:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ends") / "out"
-    execute(captured(plan(described()), Asked(["d"])), folder, report=False)
+    execute(captured(plan(described()), CaptureRequest(["d"])), folder, report=False)
     return next(folder.glob("runs/000-*"))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import captures
@@ -43,7 +43,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Captures of a run at its sender and at its receiver."""
     out = tmp_path_factory.mktemp("labels") / "out"
     described = compare(["cubic"], rate="10mbit", rtt="40ms", duration="4s", **PATHS[request.param])
-    execute(captured(plan(described), Asked()), out, report=False)
+    execute(captured(plan(described), CaptureRequest()), out, report=False)
     return next(out.glob("runs/000-*")) / "captures"
 
 
@@ -107,7 +107,7 @@ def test_a_capture_with_holes_gets_tshark_s_labels(tmp_path: Path, number: int) 
     given = {"rate": "2mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s", "gso": "off"}
     workload: dict[str, Any] = {"both_ways": True, "up_rate": "2mbit"} if number % 2 else {}
     described = compare(["cubic"], **given, **workload)
-    execute(captured(plan(described), Asked(["s1"])), tmp_path / "out", report=False)
+    execute(captured(plan(described), CaptureRequest(["s1"])), tmp_path / "out", report=False)
     (whole,) = (tmp_path / "out").rglob("s1.pcapng")
     count = len(program("tshark", "-r", whole, "-T", "fields", "-e", "frame.number").split())
     # Not those of the opening, without which neither says much.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 
@@ -51,7 +51,7 @@ def test_nobody_acknowledges_what_has_not_passed_before(tmp_path: Path, number: 
     (scenario,) = (run.scenario for run in planned.runs)
     points = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
     points += [link["name"] for link in scenario["links"]]
-    execute(captured(planned, Asked(points)), tmp_path / "out", report=False)
+    execute(captured(planned, CaptureRequest(points)), tmp_path / "out", report=False)
     (run,) = (tmp_path / "out/runs").iterdir()
     files = sorted((run / "captures").iterdir())
     assert len(files) == len(points)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dragstrip.cli.capture import _is_algorithm, asked, spread
-from dragstrip.engines.capture import Asked, names
+from dragstrip.engines.capture import CaptureRequest, names
 from dragstrip.engines.registry import named
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
@@ -28,10 +28,12 @@ from dragstrip.sweep import command
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
 
 
-def run(folder: Path, capture: Asked | None = None, workers: int | None = None, **given: Any) -> Path:
+def run(
+    folder: Path, capture: CaptureRequest | None = None, workers: int | None = None, **given: Any
+) -> Path:
     """The folder of the first run's recording."""
     described = compare(given.pop("algorithms", ["cubic"]), **{**PATH, **given})
-    execute(captured(plan(described), capture or Asked()), folder, report=False, workers=workers)
+    execute(captured(plan(described), capture or CaptureRequest()), folder, report=False, workers=workers)
     return next(folder.glob("runs/000-*"))
 
 
@@ -138,7 +140,7 @@ def test_pings_have_the_recorded_round_trips(made: Path) -> None:
 
 
 def test_ecn_marks_are_in_the_headers(tmp_path: Path) -> None:
-    made = run(tmp_path / "out", Asked(["d"]), ecn=True, queue="codel ecn")
+    made = run(tmp_path / "out", CaptureRequest(["d"]), ecn=True, queue="codel ecn")
     words = ("-T", "fields", "-e", "frame.number", "-Y", "ip.dsfield.ecn == 3 and tcp.len > 0")
     told = tool("tshark", "-n", "-r", made / "captures" / "d.pcapng", *words).splitlines()
     rows = [row for row in read(made)["queues"].to_pylist() if row["link"] == "r-d"]
@@ -165,8 +167,8 @@ def test_a_sweep_captures_beside_its_recordings(tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text(json.dumps(described.content()))
     sweep = command.plan.describe(Experiment.build(described.content()), "", vary=["path.rtt=20ms,40ms"])
     with pytest.raises(BadInputError, match="--keep-recordings"):
-        command.checked(Asked(), sweep, keep_recordings=False)
-    capture = command.checked(Asked(["d"]), sweep, keep_recordings=True)
+        command.checked(CaptureRequest(), sweep, keep_recordings=False)
+    capture = command.checked(CaptureRequest(["d"]), sweep, keep_recordings=True)
     options = command.Options(workers=1, keep_recordings=True, capture=capture, report=False)
     command.run(sweep, tmp_path / "out", options, quiet=True)
     assert len(list(tmp_path.glob("out/recordings/*/captures/d.pcapng"))) == 2
@@ -184,7 +186,7 @@ def test_a_sweep_captures_beside_its_recordings(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_captured_is_refused(given: dict[str, Any], expected: str) -> None:
     with pytest.raises(BadInputError) as caught:
-        captured(plan(compare(["cubic"], **PATH)), Asked(**given))
+        captured(plan(compare(["cubic"], **PATH)), CaptureRequest(**given))
     assert expected in str(caught.value)
 
 
@@ -192,7 +194,7 @@ def test_an_engine_that_writes_none_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     """None of ours, but somebody's own need not."""
     monkeypatch.setattr(type(named("ssh")), "captures", False)
     with pytest.raises(BadInputError, match="--engine: got 'ssh', expected an engine that writes captures"):
-        Asked().check_engine(named("ssh"))
+        CaptureRequest().check_engine(named("ssh"))
 
 
 def test_any_number_of_names_follows_the_option() -> None:
@@ -202,7 +204,7 @@ def test_any_number_of_names_follows_the_option() -> None:
     assert spread(algorithms, _is_algorithm) == ["--capture=s1", "--capture=d", "cubic:beta=0.8*2", "bbr"]
     assert spread(["--capture=a", "e", "--", "--capture"]) == ["--capture=a", "e", "--", "--capture"]
     assert asked(None, None) is None
-    assert asked([""], None) == Asked([])
+    assert asked([""], None) == CaptureRequest([])
     with pytest.raises(BadInputError, match="--snaplen"):
         asked(None, 100)
 

@@ -28,7 +28,7 @@ def stock() -> Kernel:
         guest.prepare()
         if not kernel.kernels():
             kernel.fetch()
-        found = kernel.chosen()
+        found = kernel.find_kernel()
         _ = found.guest_modules
     except DragstripError as error:
         pytest.skip(str(error))

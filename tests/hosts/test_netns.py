@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.engines.netns import ENGINE
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -278,7 +278,7 @@ def test_every_algorithm_of_the_kernel_runs(machine: dict[str, Any]) -> None:
 def test_captures_of_a_path_with_delay(machine: dict[str, Any], tmp_path: Path) -> None:
     experiment = compare(["cubic"], duration="2s", engine="netns", **BASE)
     out = tmp_path / "out"
-    execute(captured(plan(experiment), Asked(["s1", "d"])), out, report=False)
+    execute(captured(plan(experiment), CaptureRequest(["s1", "d"])), out, report=False)
     files = sorted(file.name for file in out.rglob("*.pcapng"))
     assert files == ["d.pcapng", "s1.pcapng"]
     assert min(file.stat().st_size for file in out.rglob("*.pcapng")) > 50_000

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from dragstrip.engines.agent import compiled
-from dragstrip.engines.netns import here
+from dragstrip.engines.agent import binaries
+from dragstrip.engines.netns import host
 from dragstrip.errors import DragstripError
 
 
 @pytest.fixture(scope="session")
 def program() -> Path:
     try:
-        return compiled.program()
+        return binaries.program()
     except DragstripError as error:
         pytest.skip(str(error))
 
@@ -24,6 +24,6 @@ def program() -> Path:
 def machine(program: Path) -> dict[str, Any]:
     """What this machine can do."""
     try:
-        return here.about()
+        return host.about()
     except DragstripError as error:
         pytest.skip(str(error))

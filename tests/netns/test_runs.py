@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from dragstrip import cli
-from dragstrip.engines.agent import recorded
-from dragstrip.engines.agent.asked import Asked
-from dragstrip.engines.netns import ENGINE, here
+from dragstrip.engines.agent import answers
+from dragstrip.engines.agent.client import AgentClient
+from dragstrip.engines.netns import ENGINE, host
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.execution import progress
 from dragstrip.experiment.comparison import compare
@@ -198,7 +198,7 @@ def test_a_user_without_rights_has_them_in_a_user_namespace(
         wrapper.chmod(0o755)
         monkeypatch.setenv("DRAGSTRIP_AGENT", str(wrapper))
         try:
-            found = here.about()
+            found = host.about()
         except DragstripError as error:
             if "user namespaces" not in str(error):
                 raise
@@ -285,7 +285,7 @@ def test_what_makes_no_sense_here_is_refused(
 def test_strict_is_no_recording_from_a_limited_run(
     machine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded, "limits", lambda *_: ["the test says so"])
+    monkeypatch.setattr(answers, "limits", lambda *_: ["the test says so"])
     assert ENGINE.run(race("cubic", duration="1s"), {}).provenance["verified"]["limits"] == [
         "the test says so"
     ]
@@ -340,14 +340,14 @@ def test_an_agent_may_be_silent_for_as_long_as_its_errand_takes(
     monkeypatch.setenv("DRAGSTRIP_AGENT", str(program))
     for silence_s, said in ((1, "silent for 1 s"), (30, "well")):
         with pytest.raises(DragstripError, match=said):
-            Asked("ssh", "conduct", silence_s=silence_s).ask({})
+            AgentClient("ssh", "conduct", silence_s=silence_s).ask({})
 
 
 def test_a_limited_run_says_so_in_terminal_and_report(machine: dict[str, Any], tmp_path: Path) -> None:
     code = (
         "import sys; from dragstrip.engines.netns import ENGINE;"
-        "from dragstrip.engines.agent import recorded; from dragstrip.cli import main;"
-        "recorded.limits = lambda *_: ['as the test wants it'];"
+        "from dragstrip.engines.agent import answers; from dragstrip.cli import main;"
+        "answers.limits = lambda *_: ['as the test wants it'];"
         "ENGINE.__class__.in_process = True;"  # so that the stand-in holds for the run too
         "main()"
     )

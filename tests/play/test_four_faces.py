@@ -152,7 +152,7 @@ def as_file(race: dict[str, Any], folder: Path) -> Path | None:
     except _core.InputError:
         return None
     file = folder / "race.toml"
-    file.write_text(toml.written(content))
+    file.write_text(toml.toml_text(content))
     return file
 
 
@@ -296,7 +296,7 @@ def test_an_experiment_is_the_same_wherever_it_is_written(block: int, tmp_path: 
 
     dice = random.Random(f"{SEED} experiments {block}")  # noqa: S311
     # In the order in which a file has them: of two things that are wrong the first one is told.
-    drawn = [tomllib.loads(toml.written(drawn_experiment(dice))) for _ in range(COUNT * 3 // 10 // BLOCKS)]
+    drawn = [tomllib.loads(toml.toml_text(drawn_experiment(dice))) for _ in range(COUNT * 3 // 10 // BLOCKS)]
     try:
         page = in_node([{"experiment": json.dumps(one), "pick": 0} for one in drawn], tmp_path)
     except pytest.skip.Exception as skipped:
@@ -305,7 +305,7 @@ def test_an_experiment_is_the_same_wherever_it_is_written(block: int, tmp_path: 
     refusals = 0
     for number, content in enumerate(drawn):
         file = tmp_path / "one.toml"
-        file.write_text(toml.written(content))
+        file.write_text(toml.toml_text(content))
         said = [
             asked("Python", lambda content=content: expand(Experiment.build(content))),
             asked("TOML", lambda file=file: expand(Experiment.read(file), str(file))),

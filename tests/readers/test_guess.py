@@ -36,7 +36,7 @@ def tarred() -> bytes:
 
 GIVEN: dict[str, tuple[bytes | str, str]] = {
     "empty.pcap": (b"", "is empty"),
-    "blank.txt": ("\n \n", "is no capture but blanks"),
+    "blank.txt": ("\n \n", "is not a capture but blanks"),
     "a.pcap.bz2": (bz2.compress(PCAP), "bzip2: unpack it"),
     "a.zip": (zipped(), "ZIP archive: unpack it"),
     "a.tar": (tarred(), "tar archive: unpack it"),
@@ -44,9 +44,9 @@ GIVEN: dict[str, tuple[bytes | str, str]] = {
     "a.snoop": (b"snoop\0\0\0\0\0\0\2\0\0\0\4", "is a snoop capture"),
     "a.etl": (b"\0\0\1\0\x48\x01\0\0" * 100, "etl2pcap"),
     "a.cap": (b"GMBU\0\2\1\0" * 10, "editcap"),
-    "zeros.pcap": (bytes(5000), "is no capture but zeros"),
-    "page.pcap": ("<!DOCTYPE html>\n<html><head>", "is no capture but a web page"),
-    "page.pcap.gz": (gzip.compress(b"<html><title>404 Not Found</title>"), "is no capture but a web page"),
+    "zeros.pcap": (bytes(5000), "is not a capture but zeros"),
+    "page.pcap": ("<!DOCTYPE html>\n<html><head>", "is not a capture but a web page"),
+    "page.pcap.gz": (gzip.compress(b"<html><title>404 Not Found</title>"), "is not a capture but a web page"),
     "a.pdml": ('<?xml version="1.0"?>\n<pdml version="0">', "tshark -w"),
     "dump.txt": (TCPDUMP, "tcpdump -w FILE"),
     "any.txt": ("10:00:00.123456 eth0  In  IP6 ::1.5 > ::1.80: Flags [.]\n", "tcpdump -w FILE"),
@@ -69,7 +69,7 @@ GIVEN: dict[str, tuple[bytes | str, str]] = {
     "other.json": ('{"hits": [], "took": 5}', 'is JSON with "hits, took", expected JSON of iperf3'),
     "list.json": ("[1, 2]", "is a JSON list, expected JSON of iperf3"),
     "cells.csv": ("a,b,c\n1,2,3\n", 'a table whose first line is "a,b,c"'),
-    "notes.txt": ("shopping\nlist\n", 'is no capture but a text that begins with "shopping"'),
+    "notes.txt": ("shopping\nlist\n", 'is not a capture but a text that begins with "shopping"'),
     "long.txt": ("x" * 500_000, "..."),
     "noise": (bytes(range(1, 256)) * 4, "is no capture: it begins with 01020304"),
 }

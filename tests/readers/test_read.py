@@ -782,7 +782,7 @@ def test_whatever_is_damaged_is_read_or_refused(tmp_path: Path, name: str) -> No
     for _ in range(300):
         given = damaged(SAMPLES[name].encode(), chance)
         try:
-            kind, found = readers.understood(given, "given")
+            kind, found = readers.parsed(given, "given")
         except BadInputError as refused:
             refusals.append(str(refused))
             continue

@@ -10,7 +10,7 @@ import pytest
 
 from dragstrip.errors import BadInputError
 from dragstrip.formats import readers
-from dragstrip.formats.readers.found import DOWNLOADING, IDLE, UPLOADING
+from dragstrip.formats.readers.measurements import DOWNLOADING, IDLE, UPLOADING
 from dragstrip.recording import Recording
 from dragstrip.results import per_flow
 

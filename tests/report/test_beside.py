@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with its captures, the same as a flent file, and a ping log."""
     folder = tmp_path_factory.mktemp("beside")
     path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
-    execute(captured(plan(compare(["cubic"], **path)), Asked()), folder / "race", report=False)
+    execute(captured(plan(compare(["cubic"], **path)), CaptureRequest()), folder / "race", report=False)
     writers.export(folder / "race", "flent", folder / "flent")
     (folder / "ping.txt").write_text(PING)
     return folder

@@ -25,7 +25,7 @@ from dragstrip.results.standings import quantity
 from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
 from dragstrip.results.standings.stats import Order, Row, Statistic, order_of, rows_of
 from dragstrip.results.standings.verdict import headline, verdicts
-from dragstrip.scenario.paths import known, path_of, with_facts
+from dragstrip.scenario.paths import path_of, scenario_facts, with_facts
 
 from . import synthetic
 
@@ -261,7 +261,7 @@ def test_the_way_of_a_flow_that_asks_is_that_of_its_answers(workload: str) -> No
     """The host behind the bottleneck asks: the queue is ahead of the answers, not of the requests."""
     for run in expand(compare(["cubic"], workload=workload, rate="10mbit", rtt="40ms", duration="5s")):
         (flow,) = run.scenario["flows"]
-        (way,) = known(run.scenario).ways
+        (way,) = scenario_facts(run.scenario).ways
         assert (way.forward[0]["from"], way.forward[-1]["to"]) == (flow["receiver"], flow["sender"])
         assert way.rate_bps == 10_000_000
         assert way.bottleneck is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
 from dragstrip.errors import DragstripError
 
 from .namespaces import LabOfNamespaces, missing, three
@@ -64,7 +64,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     if why := missing():
         pytest.skip(why)
     try:
-        compiled.program()
+        binaries.program()
     except DragstripError as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("lab")

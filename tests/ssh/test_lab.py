@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.engines.agent import bpf
-from dragstrip.engines.netns import here
+from dragstrip.engines.netns import host
 from dragstrip.recording import read
 from pcapng_frames import ipv4
 
@@ -62,7 +62,7 @@ def test_what_the_lab_cannot_run_is_said_in_one_line(course: Course, tmp_path: P
 def test_what_hosts_lack_is_said_before_the_first_run(
     course: Course, tmp_path: Path, kind: str, words: tuple[str, ...], said: str
 ) -> None:
-    if kind not in here.about()["lacks"]:
+    if kind not in host.about()["lacks"]:
         pytest.skip("this kernel has it")
     out = tmp_path / "out"
     race = [word for word in RACE if word not in ("--queue", "bfifo limit 30kb", "--json")]

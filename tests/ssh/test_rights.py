@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
 from dragstrip.errors import DragstripError
 
 from .conftest import Course
@@ -35,7 +35,7 @@ def without_root(
     if shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin") is None:
         pytest.skip(f"needs {program}: apt-get install {package}")
     try:
-        agent = compiled.program()
+        agent = binaries.program()
     except DragstripError as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("lab")

@@ -401,7 +401,7 @@ def test_a_cluster_behind_tls(cluster: Cluster, sweep: Command, tmp_path: Path) 
     assert len(said.splitlines()) == 1
     lacking = {**known, f"{name}CLIENT__KEY": str(tmp_path / "none")}
     said = sweep(*words, "--out", "other", env=environment(**lacking), status=2).stderr
-    assert "none: is missing" in said
+    assert "none: no such file" in said
     plain = address.replace("dask+tls:", "dask:")
     said = sweep("--vary", "flow.cc=reno,cubic", "--on", plain, "--out", "other", status=1).stderr
     assert "no Dask scheduler answers there" in said

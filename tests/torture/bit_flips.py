@@ -140,7 +140,7 @@ def recalled(folder: Path, draws: random.Random) -> str:
 
 def frozen(folder: Path, draws: random.Random) -> str:
     """A frozen machine is not resumed."""
-    from dragstrip.engines.vm import frozen
+    from dragstrip.engines.vm import snapshot_sums
     from dragstrip.io.files import DamagedError
 
     with (folder / "ram").open("wb") as ram:
@@ -149,9 +149,9 @@ def frozen(folder: Path, draws: random.Random) -> str:
             ram.seek(draws.randrange(60 << 20))
             ram.write(draws.randbytes(draws.randrange(1, 200_000)))
     (folder / "state").write_bytes(draws.randbytes(100_000))
-    frozen.write(folder)
-    assert frozen.check(folder)
-    name = draws.choice(["ram", "state", frozen.SUMS])
+    snapshot_sums.write(folder)
+    assert snapshot_sums.check(folder)
+    name = draws.choice(["ram", "state", snapshot_sums.SUMS])
     with (folder / name).open("r+b") as file:
         at = draws.randrange((folder / name).stat().st_size)
         file.seek(at)
@@ -159,11 +159,11 @@ def frozen(folder: Path, draws: random.Random) -> str:
         file.seek(at)
         file.write(bytes([was ^ 1 << draws.randrange(8)]))
     try:
-        frozen.check(folder)
+        snapshot_sums.check(folder)
     except DamagedError:
         return "refused"
     # White space of a JSON document may be another white space.
-    assert name == frozen.SUMS, f"{name} passes, bit of byte {at}"
+    assert name == snapshot_sums.SUMS, f"{name} passes, bit of byte {at}"
     return "identical"
 
 

@@ -36,11 +36,11 @@ VICTIMS = ("the program", "the program with its connections", "an agent", "a gua
 @functools.cache
 def agent() -> Path:
     """What runs on the hosts, compiled once for all trials."""
-    from dragstrip.engines.agent import compiled
+    from dragstrip.engines.agent import binaries
     from dragstrip.errors import DragstripError
 
     try:
-        return compiled.program()
+        return binaries.program()
     except DragstripError as error:
         raise CannotRunError(str(error)) from None
 

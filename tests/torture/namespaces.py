@@ -31,12 +31,12 @@ GONE_WITHIN_S = 60.0
 @functools.cache
 def agent() -> Path:
     """The program that makes the namespaces, compiled once for all trials."""
-    from dragstrip.engines.netns import here
+    from dragstrip.engines.netns import host
     from dragstrip.errors import DragstripError
 
     try:
-        here.about()
-        return here.program()
+        host.about()
+        return host.program()
     except DragstripError as error:
         raise CannotRunError(str(error)) from None
 

@@ -18,7 +18,7 @@ import pytest
 from common import CannotRunError
 from namespaces import GONE_WITHIN_S, agent, differences, everybody, held, listing
 
-from dragstrip.engines.agent.asked import HEAD
+from dragstrip.engines.agent.client import HEAD
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 

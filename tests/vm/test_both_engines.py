@@ -27,7 +27,7 @@ def race(engine: str) -> Experiment:
 def test_the_simulator_is_beside_the_kernel(tmp_path: Path) -> None:
     document = execute(plan(race("sim,vm")), tmp_path / "out")
     (case,) = both.with_hosts(document, tmp_path / "out").cases
-    assert case.release.startswith(f"Linux {kernel.chosen().name}")
+    assert case.release.startswith(f"Linux {kernel.find_kernel().name}")
     assert case.seeds == [1, 2]
     figures = {figure.quantity: figure for figure in case.figures}
     assert figures["goodput"].reached

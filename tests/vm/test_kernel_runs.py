@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from dragstrip.engines.agent.compiled import lockstep, program
+from dragstrip.engines.agent.binaries import lockstep, program
 from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.contract import Capture
 from dragstrip.engines.kernels import kernel

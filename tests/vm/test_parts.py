@@ -19,10 +19,10 @@ import pytest
 from dragstrip import _core
 from dragstrip.cli import kernel as kernel_cli
 from dragstrip.engines import named
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
 from dragstrip.engines.kernels import kernel
-from dragstrip.engines.vm import frozen
 from dragstrip.engines.vm import machine as vm_machine
+from dragstrip.engines.vm import snapshot_sums
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
@@ -53,9 +53,9 @@ def test_a_kernel_is_taken_in_with_the_modules_it_needs(tmp_path: Path) -> None:
     assert [file.name for file in taken.modules] == ["needed_one.ko", "sch_htb.ko"]
     kernel.use(str(a_kernel(tmp_path / "two", "6.12-b")))
     assert [one.name for one in kernel.kernels()] == ["6.1-a", "6.12-b"]
-    assert kernel.chosen().name == "6.12-b"
+    assert kernel.find_kernel().name == "6.12-b"
     kernel.use("6.1-a")
-    assert kernel.chosen().name == "6.1-a"
+    assert kernel.find_kernel().name == "6.1-a"
 
 
 def test_a_change_of_the_kernel_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +72,7 @@ def test_a_change_of_the_kernel_in_use_is_said(tmp_path: Path, capsys: pytest.Ca
 
 def test_no_kernel_says_how_to_get_one() -> None:
     with pytest.raises(DragstripError, match="kernel fetch"):
-        kernel.chosen()
+        kernel.find_kernel()
 
 
 @pytest.mark.parametrize(("flows", "field"), [(1_001, "flows"), (300, "nodes")])
@@ -143,7 +143,7 @@ def test_a_kernel_that_cannot_be_chosen_is_not_taken_in(
     with pytest.raises(NotWrittenError, match="No space left"):  # one that was there stays
         kernel.use(str(tmp_path / "one"))
     assert [one.name for one in kernel.kernels()] == ["6.1-a"]
-    assert kernel.chosen().name == first.name
+    assert kernel.find_kernel().name == first.name
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "6.1'x", "6 1", "a\nb", "$(id)"])
@@ -169,9 +169,9 @@ def test_a_kernel_that_is_taken_in_again_is_replaced_whole_or_not_at_all(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(kernel, "_copy_modules", fail)
         kernel.use(str(again))
-    assert [file.name for file in kernel.chosen("6.1-a").modules] == ["needed_one.ko", "sch_htb.ko"]
+    assert [file.name for file in kernel.find_kernel("6.1-a").modules] == ["needed_one.ko", "sch_htb.ko"]
     kernel.use(str(again))
-    assert [file.name for file in kernel.chosen("6.1-a").modules] == ["sch_htb.ko"]
+    assert [file.name for file in kernel.find_kernel("6.1-a").modules] == ["sch_htb.ko"]
     assert sorted(file.name for file in (kernel.cache() / "kernels").iterdir()) == ["6.1-a", "in-use"]
 
 
@@ -293,7 +293,7 @@ def test_a_kernel_of_another_suite_with_image_and_modules_in_packages_of_their_o
 
 def test_a_kernel_of_before_hashes_were_kept_is_fetched_again(archive: Path) -> None:
     kernel.use(str(archive.parent / "unpacked"))
-    assert not kernel.chosen().package_sha256
+    assert not kernel.find_kernel().package_sha256
     assert kernel.fetch("6.1-a").package_sha256
 
 
@@ -348,8 +348,8 @@ def test_a_frozen_machine_is_checked(tmp_path: Path) -> None:
         ram.seek(500_000_000)
         ram.write(b"memory")
     (tmp_path / "state").write_bytes(b"state")
-    frozen.write(tmp_path)
-    assert frozen.check(tmp_path)
+    snapshot_sums.write(tmp_path)
+    assert snapshot_sums.check(tmp_path)
     for name, at in (("ram", 500_000_001), ("ram", 9), ("state", 2), ("checksums.json", 20)):
         with (tmp_path / name).open("r+b") as file:
             file.seek(at)
@@ -358,10 +358,10 @@ def test_a_frozen_machine_is_checked(tmp_path: Path) -> None:
             file.write(bytes([was[0] ^ 1]))
             file.flush()
             with pytest.raises(DamagedError, match=str(tmp_path)):
-                frozen.check(tmp_path)
+                snapshot_sums.check(tmp_path)
             file.seek(at)
             file.write(was)
-    assert frozen.check(tmp_path)
+    assert snapshot_sums.check(tmp_path)
 
 
 def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,25 +428,25 @@ def test_a_damaged_agent_is_named_and_compiled_again(
 ) -> None:
     orders = []
 
-    def build(_root: Path, part: compiled.Part) -> Path:
+    def build(_root: Path, part: binaries.Part) -> Path:
         orders.append(part.package)
         built = tmp_path / part.file
         built.write_bytes(b"a program")
         return built
 
     monkeypatch.delenv("DRAGSTRIP_AGENT", raising=False)
-    monkeypatch.setattr(compiled, "_build", build)
-    made = compiled.program()
-    assert compiled.program() == made
+    monkeypatch.setattr(binaries, "_build", build)
+    made = binaries.program()
+    assert binaries.program() == made
     assert (len(orders), os.access(made, os.X_OK)) == (1, True)
     made.write_bytes(b"a prograM")
-    assert compiled.program().read_bytes() == b"a program"
+    assert binaries.program().read_bytes() == b"a program"
     assert len(orders) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"warning: {made}: damaged: its SHA-256"), said
     assert said.count("\n") == 1
     (made.parent / "SHA256SUMS").unlink()  # as an earlier version left it
-    compiled.program()
+    binaries.program()
     assert (len(orders), capsys.readouterr().err) == (3, "")
 
 

@@ -388,7 +388,7 @@ def files(asked: Asked, found: Sequence[Find]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for find in found:
         trial = asked.trial(_goal(find))
-        texts[f"{find.name}.toml"] = toml.written(experiment(trial, find))
+        texts[f"{find.name}.toml"] = toml.toml_text(experiment(trial, find))
         for name, times in trial.scene(find.attack).traces().items():
             texts[name] = "".join(f"{time}\n" for time in times)
     return texts

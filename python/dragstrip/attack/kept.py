@@ -10,7 +10,7 @@ from typing import Any
 from dragstrip.attack.finds import CLAIM, DOCUMENT, WORKERS_MAX
 from dragstrip.engines import named
 from dragstrip.errors import BadInputError
-from dragstrip.experiment import outside
+from dragstrip.experiment import permissions
 from dragstrip.experiment.expand import PlannedRun, expand
 from dragstrip.experiment.types import Claim, Experiment
 from dragstrip.io import untrusted
@@ -52,7 +52,7 @@ def check(folder: Path, workers: int | None = None, quiet: bool = False) -> dict
 
 
 def _read(file: Path) -> tuple[Experiment, Claim]:
-    experiment = Experiment.read(file, lambda content: outside.bound(content, str(file), None, None))
+    experiment = Experiment.read(file, lambda content: permissions.bound(content, str(file), None, None))
     claim = next((claim for claim in experiment.claims if claim.id == CLAIM), None)
     if claim is None or claim.value is None:
         expected = f'a claim with id = "{CLAIM}" and a value, as `dragstrip attack` writes it'

@@ -9,7 +9,7 @@ from dragstrip.cli.once import Once
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.engines.capture import Asked
+    from dragstrip.engines.capture import CaptureRequest
 
 OPTION = "--capture"
 
@@ -60,13 +60,13 @@ def spread(words: Sequence[str], ends: Callable[[str], bool] = _is_none) -> list
     return spread
 
 
-def asked(points: Sequence[str] | None, snaplen: int | None) -> Asked | None:
+def asked(points: Sequence[str] | None, snaplen: int | None) -> CaptureRequest | None:
     """Return the requested capture, or None; raises `BadInputError` for `--snaplen` without `--capture`."""
     if not points:
         if snaplen is not None:
             expected = "--capture with it"
             raise BadInputError("--snaplen", snaplen, expected, "command line")
         return None
-    from dragstrip.engines.capture import SNAPLEN, Asked
+    from dragstrip.engines.capture import SNAPLEN, CaptureRequest
 
-    return Asked([point for point in points if point], SNAPLEN if snaplen is None else snaplen)
+    return CaptureRequest([point for point in points if point], SNAPLEN if snaplen is None else snaplen)

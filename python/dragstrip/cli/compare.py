@@ -100,7 +100,7 @@ def compare(
     if show:
         from dragstrip.io import toml
 
-        typer.echo(toml.written(described.content()), nl=False)
+        typer.echo(toml.toml_text(described.content()), nl=False)
         return
     from dragstrip.execution.runner import (  # after a misspelt option was reported: it loads Arrow
         captured,

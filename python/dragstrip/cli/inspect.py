@@ -113,14 +113,14 @@ def inspect(
         say("")
         say(console.text(paths) if paths else "No path to infer: no capture with data.")
     if others:
-        say(summary.told(told))
+        say(summary.as_text(told))
         for note in told["notes"]:
             say(f"note: {note}")
 
 
 def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
     """Write one capture without payload and addresses, and say how much of it is left."""
-    from dragstrip.formats.anonymous import anonymise
+    from dragstrip.formats.anonymisation import anonymise
     from dragstrip.io.files import expect_file
 
     if len(files) != 1:

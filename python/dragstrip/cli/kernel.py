@@ -145,6 +145,6 @@ def run(
     from dragstrip.engines.vm.guest import Guest, prepare
 
     limit_s = words.time_limit(time_limit).time_s
-    guest = Guest(kernel.chosen(kernel_name), share or (), limit_s)
+    guest = Guest(kernel.find_kernel(kernel_name), share or (), limit_s)
     prepare(lambda line: say(line, err=True))
     raise typer.Exit(guest.run(command))

@@ -11,7 +11,7 @@ from dragstrip.cli.output import say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.skeletons import Written
+    from dragstrip.skeletons import WrittenFiles
 
 
 def new_algorithm(
@@ -70,7 +70,7 @@ def new_qdisc(
     _say(skeletons.new_qdisc(skeletons.clone("new-qdisc"), name), "docs/how-to/new-qdisc.md")
 
 
-def _say(written: Written, guide: str) -> None:
+def _say(written: WrittenFiles, guide: str) -> None:
     for file in written.files:
         say(f"wrote {file}")
     say(f"next: {written.next} ({guide})")

@@ -99,5 +99,5 @@ def _toml(path: dict[str, Any]) -> str:
 
     fields = {field: text == "true" if field == "atm" else text for field, text in path["path"].items()}
     line = "" if "rate" in fields else "# rate: that of the line, which tc does not state\n"
-    head, _, rest = toml.written({"path": fields}).partition("\n")
+    head, _, rest = toml.toml_text({"path": fields}).partition("\n")
     return f"{head}  # {path['device']}\n{line}{rest.rstrip()}"

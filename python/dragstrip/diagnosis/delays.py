@@ -19,7 +19,7 @@ from dragstrip.diagnosis.observations import (
     Probe,
     of_one_path,
 )
-from dragstrip.formats.readers.found import BOTH_WAYS, DOWNLOADING, UPLOADING
+from dragstrip.formats.readers.measurements import BOTH_WAYS, DOWNLOADING, UPLOADING
 
 PHASES = (DOWNLOADING, UPLOADING, BOTH_WAYS)
 """The parts of a speed test that load the path."""

@@ -29,7 +29,7 @@ from dragstrip.diagnosis.observations import (
 )
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures, guess, readers, scripts
-from dragstrip.formats.readers.found import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
+from dragstrip.formats.readers.measurements import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
 from dragstrip.inference import queue, rate, series
 from dragstrip.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text

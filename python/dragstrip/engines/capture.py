@@ -1,4 +1,4 @@
-"""Captures that somebody asks for: at which hosts and links, how much of each frame, into which files."""
+"""Captures requested for a run: hosts and links, bytes of each frame, file names."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ POINTS_MAX = 200
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What `--capture` and `--snaplen` say."""
+class CaptureRequest:
+    """Request for captures: `--capture` and `--snaplen`."""
 
     points: Sequence[str] = ()
     """Hosts and links; none: the hosts of all flows, and the bottlenecks of their paths."""
@@ -42,12 +42,12 @@ class Asked:
             raise BadInputError("--engine", engine.name, expected, "command line")
 
     def of(self, scenario: Mapping[str, Any]) -> Capture:
-        """The same of one scenario; raises `BadInputError` for a name that it does not have."""
-        known = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
-        known += [link["name"] for link in scenario["links"]]
+        """The captures of one scenario; raises `BadInputError` for a name that it does not have."""
+        available = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
+        available += [link["name"] for link in scenario["links"]]
         for point in self.points:
-            if point not in known:
-                raise BadInputError("--capture", point, _those(scenario, known), "command line")
+            if point not in available:
+                raise BadInputError("--capture", point, _expected_points(scenario, available), "command line")
         points = list(dict.fromkeys(self.points)) or usual_points(scenario)
         if len(points) > POINTS_MAX:
             expected = f"at most {POINTS_MAX} of the hosts and links, by name"
@@ -55,10 +55,10 @@ class Asked:
         return Capture(points, self.snaplen)
 
 
-def _those(scenario: Mapping[str, Any], known: list[str]) -> str:
+def _expected_points(scenario: Mapping[str, Any], points: list[str]) -> str:
     routers = [node["name"] for node in scenario["nodes"] if node["kind"] != "host"]
     more = f"; of the router {routers[0]} one of its links" if routers else ""
-    return f"a host or a link: {' '.join(known[:20])}{' ...' * (len(known) > 20)}{more}"
+    return f"a host or a link: {' '.join(points[:20])}{' ...' * (len(points) > 20)}{more}"
 
 
 def usual_points(scenario: Mapping[str, Any]) -> list[str]:
@@ -72,7 +72,7 @@ def usual_points(scenario: Mapping[str, Any]) -> list[str]:
 
 
 def comment(engine: str, scenario: Mapping[str, Any]) -> str:
-    """What a capture says of its run: enough to make it again."""
+    """Comment in a capture about its run: enough to make it again."""
     digest = hashlib.sha256(json_text(scenario).encode("utf-8", "backslashreplace")).hexdigest()
     return (
         f"engine {engine}, seed {scenario['seed']}, scenario.json has SHA-256 {digest}; "
@@ -82,9 +82,13 @@ def comment(engine: str, scenario: Mapping[str, Any]) -> str:
 
 def names(points: Sequence[str]) -> dict[str, str]:
     """The name of each one's file: its own as far as a file may be called so, and no two alike."""
-    found: dict[str, str] = {}
+    file_names: dict[str, str] = {}
     for point in points:
         stem = re.sub(r"[^\w.-]+", "-", point, flags=re.ASCII).lstrip(".")[:100] or "point"
         candidates = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
-        found[point] = next(name for it in candidates if (name := f"{it}.pcapng") not in found.values())
-    return found
+        file_names[point] = next(
+            name
+            for stem_candidate in candidates
+            if (name := f"{stem_candidate}.pcapng") not in file_names.values()
+        )
+    return file_names

@@ -1,6 +1,6 @@
-"""What an engine is: it takes a scenario and gives a recording, and says beforehand what it cannot run.
+"""Interface of an engine: it takes a scenario, returns a recording, and says beforehand what it cannot run.
 
-What must not be here, nor anywhere above this package: the name of a particular engine.
+Out of scope, here and anywhere above this package: the name of a particular engine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def quietly(_: str) -> None:
 
 @dataclass(frozen=True)
 class Option:
-    """What an engine takes beside the scenario."""
+    """An option of an engine, beside the scenario."""
 
     meaning: str
     file: bool = False
@@ -47,7 +47,7 @@ class Option:
 
 
 class Refusal(NamedTuple):
-    """What an engine cannot run: where it stands, what it is, what would be right."""
+    """An input that an engine cannot run: its place, its value, and what would be right."""
 
     field: str
     value: str
@@ -60,7 +60,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Capture:
-    """What is written of a run's packets beside its recording, a pcapng file for each vantage point."""
+    """Packet captures written beside a run's recording, a pcapng file for each vantage point."""
 
     points: Sequence[str]
     """Hosts and links of the scenario."""
@@ -89,7 +89,7 @@ class Engine(ABC):
     """It writes captures (`run_captured`)."""
 
     def lacks(self) -> Mapping[str, str]:
-        """What scripts may need (`needs NAME`) and it does not have: name and reason."""
+        """Features that scripts may need (`needs NAME`) and it does not have: name and reason."""
         return {}
 
     @abstractmethod
@@ -100,7 +100,7 @@ class Engine(ABC):
         """
 
     def lacking(self, algorithm: str) -> str:
-        """What stands behind the list of those that a flow may name, where it names another that there is."""
+        """Advice behind the list of names that a flow may use, where it names another existing algorithm."""
         return ""
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
@@ -111,7 +111,7 @@ class Engine(ABC):
         """Makes what all runs share (compiles, boots); raises `DragstripError` where it cannot run."""
 
     def missing(self, scenarios: Sequence[Json], options: Options) -> list[Refusal | None]:
-        """What the machine lacks for each of these scenarios, asked once it is prepared."""
+        """Returns why the machine, once prepared, cannot run each of these scenarios, or None."""
         return [None] * len(scenarios)
 
     def expect(self, scenarios: Sequence[Json], options: Options) -> None:
@@ -152,7 +152,7 @@ class Engine(ABC):
         raise BadInputError("--capture", None, f"engine {self.name} writes no captures", "command line")
 
     def notes(self, recording: Recording) -> list[str]:
-        """What is to be known before a run's figures are believed, a line each."""
+        """Notes to read before a run's figures are believed, a line each."""
         return []
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:

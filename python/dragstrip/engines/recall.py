@@ -35,12 +35,12 @@ def recall(
     from dragstrip.io.files import DamagedError, NotWrittenError
     from dragstrip.recording import write
 
-    asked = json.dumps([engine.name, engine.build(options), scenario], sort_keys=True)
-    key = hashlib.sha256(asked.encode()).hexdigest()
+    identity = json.dumps([engine.name, engine.build(options), scenario], sort_keys=True)
+    key = hashlib.sha256(identity.encode()).hexdigest()
     place = cache() / "recordings" / key[:24]
     if place.exists():
         try:
-            return _kept(place, key, scenario)
+            return _stored(place, key, scenario)
         except DamagedError as error:
             say(f"warning: {DamagedError(error.path, error.reason, 'the run is made again')}")
             shutil.rmtree(place, ignore_errors=True)
@@ -52,7 +52,7 @@ def recall(
     return recording
 
 
-def _kept(place: Path, key: str, scenario: Json) -> Recording:
+def _stored(place: Path, key: str, scenario: Json) -> Recording:
     """A kept recording; raises `DamagedError` unless it is all there and of this run."""
     from dragstrip.errors import BadInputError
     from dragstrip.io import checksums

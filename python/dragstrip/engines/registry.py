@@ -15,12 +15,12 @@ HOMES = {
     "netns": "dragstrip.engines.netns",
     "ssh": "dragstrip.engines.ssh",
 }
-"""Name → package; imported when it is asked for. From the model to the real thing: of two engines side by
+"""Name → package; imported on first use. From the model to the real thing: of two engines side by
 side, the later one is the reference for the earlier one."""
 
 DEFAULT = next(iter(HOMES))
 SEPARATOR = ","
-"""Between the names of two engines."""
+"""Separator of the names of two engines."""
 PAIR = SEPARATOR.join(list(HOMES)[:2])
 """The two that are compared where none are named."""
 
@@ -43,9 +43,9 @@ def parse(text: str) -> tuple[str, ...]:
     return names
 
 
-def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of an experiment's engine options that this engine takes."""
-    return {key: value for key, value in given.items() if value and key in named(name).options}
+def options_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The subset of an experiment's engine options that this engine takes."""
+    return {key: value for key, value in options.items() if value and key in named(name).options}
 
 
 def file_options() -> set[str]:
@@ -53,27 +53,28 @@ def file_options() -> set[str]:
     return {key for name in HOMES for key, option in named(name).options.items() if option.file}
 
 
-def check_options(names: Sequence[str], given: Mapping[str, Any]) -> None:
+def check_options(names: Sequence[str], options: Mapping[str, Any]) -> None:
     """Raises `BadInputError` for an option that none of these engines takes, or of a wrong kind."""
-    for key, value in given.items():
+    for key, value in options.items():
         if not value:
             continue
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        value_text = ", ".join(map(str, value)) if isinstance(value, list) else value
         takers = [named(name).options[key] for name in names if key in named(name).options]
-        others = [name for name in HOMES if key in named(name).options]
-        if not takers and others:
-            either = " or ".join([", ".join(others[:-1])] * (len(others) > 1) + others[-1:])
-            raise BadInputError(key, shown, f"engine {either} with it")
-        if not takers:
-            known = sorted({option for name in names for option in named(name).options})
-            engine = SEPARATOR.join(names)
-            expected = (
-                f"an option of engine {engine} ({', '.join(known) or 'it has none'}){nearest(key, known)}"
+        other_engines = [name for name in HOMES if key in named(name).options]
+        if not takers and other_engines:
+            either = " or ".join(
+                [", ".join(other_engines[:-1])] * (len(other_engines) > 1) + other_engines[-1:]
             )
-            raise BadInputError(key, shown, expected)
+            raise BadInputError(key, value_text, f"engine {either} with it")
+        if not takers:
+            known_options = sorted({option for name in names for option in named(name).options})
+            engine = SEPARATOR.join(names)
+            near = nearest(key, known_options)
+            expected = f"an option of engine {engine} ({', '.join(known_options) or 'it has none'}){near}"
+            raise BadInputError(key, value_text, expected)
         texts = value if takers[0].many and isinstance(value, list) else [value]
         if not all(isinstance(text, str) for text in texts):
-            raise BadInputError(key, shown, "a list of texts" if takers[0].many else "a text")
+            raise BadInputError(key, value_text, "a list of texts" if takers[0].many else "a text")
 
 
 def about() -> str:

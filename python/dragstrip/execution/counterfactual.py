@@ -190,7 +190,7 @@ def add(
             continue
         name = f"{FOLDER}/{at:02d}.toml"
         make_folder(out / FOLDER)
-        write_text(out / name, toml.written(trial.without.experiment.content()))
+        write_text(out / name, toml.toml_text(trial.without.experiment.content()))
         files.append(name)
         trial.finding["without"] = {
             "sentence": told.sentence,

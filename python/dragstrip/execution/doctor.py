@@ -82,9 +82,9 @@ def _simulator() -> str:
 
 def _namespaces(say: Say) -> str:
     """Return what this machine's kernel offers."""
-    from dragstrip.engines.netns import here
+    from dragstrip.engines.netns import host
 
-    found = here.about(say)
+    found = host.about(say)
     lacks = f", without {', '.join(found['lacks'])}" if found["lacks"] else ""
     return f"Linux {found['kernel']}: {', '.join(found['algorithms'])}{lacks} (rights: {found['rights']})"
 
@@ -117,7 +117,7 @@ def _emulator() -> str:
     emulate.expect_parts()
     if reason := machine.missing():
         raise DragstripError(reason)
-    return f"Linux {kernel.chosen().name}"
+    return f"Linux {kernel.find_kernel().name}"
 
 
 def _guest() -> str:
@@ -126,5 +126,5 @@ def _guest() -> str:
     from dragstrip.engines.vm import guest
 
     name = _emulator()
-    _ = kernel.chosen().guest_modules
+    _ = kernel.find_kernel().guest_modules
     return f"{name}, by {'KVM' if guest.accelerated() else 'an emulator, slowly: there is no /dev/kvm here'}"

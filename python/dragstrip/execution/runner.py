@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, engines
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError, DragstripError, Note
 from dragstrip.execution import counterfactual
 from dragstrip.experiment.expand import PlannedRun, draws, expand
@@ -27,12 +27,12 @@ from dragstrip.experiment.types import Experiment
 from dragstrip.io import checksums
 from dragstrip.io.files import (
     NotWrittenError,
+    claimed_folder,
     is_held,
     only_one,
     parents_of,
     remove_drafts,
     remove_empty,
-    taken,
     write_json,
     writing,
 )
@@ -60,7 +60,7 @@ class Plan:
     runs: list[PlannedRun]
     source: str = ""
     ablations: list[Ablated] = field(default_factory=list)
-    capture: Asked | None = None
+    capture: CaptureRequest | None = None
     """What is captured of its runs' packets; runs of ablations are not captured."""
 
     @cached_property
@@ -271,7 +271,7 @@ def _bundle(folder: Path, planned: Plan, document: dict[str, Any]) -> Bundle:
 
     known = {f"runs/{run.slug}": run for run in planned.runs}
     written = [line["recording"] for line in document["runs"]]
-    return load(folder, Made(document, {name: known[name].known for name in written}))
+    return load(folder, Made(document, {name: known[name].facts for name in written}))
 
 
 def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:
@@ -378,7 +378,7 @@ def next_folder(parent: Path, stem: str) -> Iterator[Path]:
                     _cleared(left)
                 remove_empty(left)
             names = (parent / f"{stem}-{number:03d}" for number in itertools.count(1))
-            folder = next(folder for folder in names if held.enter_context(taken(folder)))
+            folder = next(folder for folder in names if held.enter_context(claimed_folder(folder)))
         except OSError as error:
             raise _unwritable(parent, error) from None
         yield folder
@@ -453,7 +453,7 @@ def _capture(planned: Plan, job: Job) -> dict[str, Any] | None:
     return asdict(planned.capture.of(job.run.scenario))
 
 
-def captured(planned: Plan, asked: Asked | None) -> Plan:
+def captured(planned: Plan, asked: CaptureRequest | None) -> Plan:
     """Return the plan with the requested captures; raises `BadInputError` if they are impossible."""
     if asked is None:
         return planned

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dragstrip.errors import BadInputError, nearest
-from dragstrip.experiment import outside
+from dragstrip.experiment import permissions
 from dragstrip.experiment.types import Experiment
 from dragstrip.io.untrusted import parsed_toml
 
@@ -23,7 +23,7 @@ EVERYTHING = "all"
 """All publications under one name."""
 
 FORMER = {"seeds": EVERYTHING}
-"""Names of before, and what they are called now."""
+"""Former names of publications, and their current ones."""
 
 
 class Publication(BaseModel):
@@ -43,7 +43,7 @@ class Publication(BaseModel):
 
 
 def folder() -> Path | None:
-    """Where the catalogue is; none if it is not installed."""
+    """The catalogue's folder; None if it is not installed."""
     return FOLDER if FOLDER.is_dir() else None
 
 
@@ -52,40 +52,40 @@ def files() -> dict[str, Path]:
     root = folder()
     if root is None:
         return {}
-    found = sorted(file for file in root.glob("*/*.toml") if file.name != PUBLICATION)
-    return {f"{file.parent.name}/{file.stem}": file for file in found}
+    catalogue_files = sorted(file for file in root.glob("*/*.toml") if file.name != PUBLICATION)
+    return {f"{file.parent.name}/{file.stem}": file for file in catalogue_files}
 
 
 def members(name: str) -> list[str]:
     """The experiments of a publication, or of all of them (`all`); none if there is no such publication."""
-    wanted = FORMER.get(name, name)
-    return [file for file in files() if wanted in (EVERYTHING, file.split("/")[0])]
+    current_name = FORMER.get(name, name)
+    return [file for file in files() if current_name in (EVERYTHING, file.split("/")[0])]
 
 
 def publication(name: str) -> Publication:
-    """What is said of a publication; raises `BadInputError` where its file is missing or wrong."""
+    """The description of a publication; raises `BadInputError` where its file is missing or wrong."""
     file = (folder() or FOLDER) / name / PUBLICATION
     try:
         return Publication.model_validate(parsed_toml(file))
     except ValidationError as error:
         first = error.errors()[0]
-        said = first["msg"][0].lower() + first["msg"][1:]
-        raise BadInputError(".".join(map(str, first["loc"])), None, said, str(file)) from None
+        reason = first["msg"][0].lower() + first["msg"][1:]
+        raise BadInputError(".".join(map(str, first["loc"])), None, reason, str(file)) from None
 
 
 def locate(name: str) -> Path:
     """The file of an experiment given by its name in the catalogue or by its path."""
-    known = files()
-    if name in known:
-        return known[name]
+    paths = files()
+    if name in paths:
+        return paths[name]
     if os.path.exists(name) and not os.path.isdir(name):  # noqa: PTH110, PTH112 - Path raises for odd names
         return Path(name)
     if name.endswith(".toml"):
-        raise BadInputError("", None, "is missing", name)
+        raise BadInputError("", None, "no such file", name)
     if members(name):
         raise BadInputError("EXPERIMENT", name, "one experiment, not a whole publication", "command line")
-    publications = {experiment.split("/")[0] for experiment in known}
-    near = nearest(name, [EVERYTHING, *sorted(publications), *known])
+    publications = {experiment.split("/")[0] for experiment in paths}
+    near = nearest(name, [EVERYTHING, *sorted(publications), *paths])
     expected = f"one of the catalogue's experiments (dragstrip list) or a file{near}"
     raise BadInputError("EXPERIMENT", name, expected, "command line")
 
@@ -95,8 +95,8 @@ def load(
 ) -> tuple[Experiment, str]:
     """An experiment and the file it came from.
 
-    `engine` and `programs` (`--load`) are those of the command line, which has the say (`outside.bound`).
+    `engine` and `programs` (`--load`) are those of the command line, which has the say (`permissions.bound`).
     """
     file = locate(name)
-    read = Experiment.read(file, lambda content: outside.bound(content, str(file), engine, programs))
+    read = Experiment.read(file, lambda content: permissions.bound(content, str(file), engine, programs))
     return read, str(file)

@@ -1,4 +1,4 @@
-"""What `dragstrip compare` means, as an experiment.
+"""The experiment that `dragstrip compare` describes.
 
     s1 ... sN --plain veth-- r --bottleneck-- [loss, jitter] -- d
                              r <-- whole RTT, up rate, up queue -- d
@@ -24,7 +24,7 @@ from dragstrip.experiment.types import Experiment
 T = TypeVar("T")
 
 COMMAND_LINE = "command line"
-"""Where an option was written with hyphens."""
+"""Source of an option written with hyphens, for error messages."""
 FLAGS = frozenset(option.word for option in OPTIONS if option.takes == "flag")
 """The words of options without a value."""
 
@@ -113,10 +113,10 @@ def _option(field: str, source: str) -> str:
         return f"--engine-option {field.removeprefix('engine_options.')}" if typed else field
     if field in ("engine", "load"):
         return f"--{field}" if typed else field
-    found = _core.race_option(field)
-    if found is None:
+    option = _core.race_option(field)
+    if option is None:
         return field
-    name, word = found
+    name, word = option
     return word if typed else name
 
 

@@ -19,7 +19,7 @@ from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import files
 from dragstrip.experiment.types import Experiment, refused
 from dragstrip.scenario.memory import refuse_if_too_large
-from dragstrip.scenario.paths import Known, known
+from dragstrip.scenario.paths import Known, scenario_facts
 
 Json: TypeAlias = dict[str, Any]
 
@@ -32,7 +32,7 @@ class PlannedRun:
     name: str
     scenario: Json
     settings: Json = field(default_factory=dict)
-    """Which alternative this is: dotted path → value, and `alternative` → name."""
+    """Settings of this alternative: dotted path → value, and `alternative` → name."""
     repeat: int = 0
     engine: str = engines.DEFAULT
     parsed: _core.Scenario | None = field(default=None, repr=False, compare=False)
@@ -48,9 +48,9 @@ class PlannedRun:
         return self.core.to_json()
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts; a hundred thousand flows take a second."""
-        return known(self.scenario, self.core)
+        return scenario_facts(self.scenario, self.core)
 
     @property
     def slug(self) -> str:
@@ -64,7 +64,7 @@ RUNS_MAX = 10_000
 
 
 def expand(
-    experiment: Experiment, source: str = "", wanted: Callable[[PlannedRun], bool] | None = None
+    experiment: Experiment, source: str = "", selects: Callable[[PlannedRun], bool] | None = None
 ) -> list[PlannedRun]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
@@ -85,7 +85,7 @@ def expand(
             return PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine, core)
 
         def keeps(settings: Json, repeat: int, core: _core.Scenario) -> bool:
-            return wanted is None or wanted(run(settings, repeat, core))
+            return selects is None or selects(run(settings, repeat, core))
 
         try:
             rows = variants.expand(
@@ -93,7 +93,7 @@ def expand(
                 repeats,
                 algorithms,
                 lambda content: loaded(content, source),
-                None if wanted is None else keeps,
+                None if selects is None else keeps,
             )
         except _core.InputError as error:
             raise refused(error, source) from None
@@ -135,9 +135,9 @@ def _variants(experiment: Experiment, source: str, repeats: int) -> _core.Varian
     except _core.InputError as error:
         raise refused(error, source) from None
     if (count := len(variants) * repeats) > RUNS_MAX:
-        what = f"{len(variants)} combinations, {repeats} times each, are {count}"
+        combinations = f"{len(variants)} combinations, {repeats} times each, are {count}"
         field = "repeat" if repeats > len(variants) else "vary"
-        raise BadInputError(field, Raw(f"{count} runs"), f"at most {RUNS_MAX} ({what})", source)
+        raise BadInputError(field, Raw(f"{count} runs"), f"at most {RUNS_MAX} ({combinations})", source)
     return variants
 
 
@@ -158,7 +158,7 @@ def varied(table: Mapping[str, Any], field: str, source: str) -> dict[str, list[
 
 
 def flat(table: Mapping[str, Any]) -> Json:
-    """Dotted path → what is no table: TOML makes tables of `flows.cc = [...]`."""
+    """Flattens tables to dotted path → leaf value: TOML makes tables of `flows.cc = [...]`."""
     return _core.flat(dict(table))
 
 

@@ -43,17 +43,17 @@ def located(content: Mapping[str, Any], folder: Path) -> Json:
     A relative path starts at `folder`. What is of a wrong kind is left for the core to refuse. Raises
     `BadInputError`, which names the field, the file and its line.
     """
-    found = dict(content)
+    result = dict(content)
     if isinstance(media := content.get("media"), dict):
-        found["media"] = {name: _medium(name, medium, folder) for name, medium in media.items()}
+        result["media"] = {name: _medium(name, medium, folder) for name, medium in media.items()}
     if isinstance(changes := content.get("changes"), list):
-        found["changes"] = [_change(at, change, folder) for at, change in enumerate(changes)]
+        result["changes"] = [_change(at, change, folder) for at, change in enumerate(changes)]
     if isinstance(flows := content.get("flows"), list):
-        found["flows"] = [_flow(at, flow, folder) for at, flow in enumerate(flows)]
+        result["flows"] = [_flow(at, flow, folder) for at, flow in enumerate(flows)]
     table = content.get("programs")
-    if isinstance(table, dict) and all(isinstance(said, str) for said in table.values()):
-        found["programs"] = programs.of_table(table, folder)
-    return found
+    if isinstance(table, dict) and all(isinstance(program, str) for program in table.values()):
+        result["programs"] = programs.of_table(table, folder)
+    return result
 
 
 def _medium(name: str, medium: Any, folder: Path) -> Any:
@@ -89,7 +89,7 @@ SIZES_MAX = 1 << 20
 def _change(at: int, change: Any, folder: Path) -> Any:
     if not (isinstance(change, dict) and isinstance(change.get("file"), str)):
         return change
-    return {**change, "file": traces.beside(change["file"], folder, f"changes[{at}].file")}
+    return {**change, "file": traces.located_changes(change["file"], folder, f"changes[{at}].file")}
 
 
 def read_in(content: Mapping[str, Any]) -> Json:
@@ -97,9 +97,9 @@ def read_in(content: Mapping[str, Any]) -> Json:
 
     Rows behind the end of the run are left out. Raises `BadInputError`.
     """
-    found = dict(content)
+    result = dict(content)
     if any(medium.get("kind") == "trace" for medium in content.get("media", {}).values()):
-        found["media"] = {
+        result["media"] = {
             name: {**medium, "opportunities_ms": traces.opportunities_ms(medium["file"])}
             if medium.get("kind") == "trace"
             else medium
@@ -109,8 +109,8 @@ def read_in(content: Mapping[str, Any]) -> Json:
         entries: list[Json] = []
         for at, change in enumerate(content["changes"]):
             entries += _rows(change, f"changes[{at}]", content["duration"]) if "file" in change else [change]
-        found["changes"] = entries
-    return found
+        result["changes"] = entries
+    return result
 
 
 def _rows(change: Mapping[str, Any], field: str, duration: str) -> list[Json]:
@@ -124,8 +124,8 @@ def _rows(change: Mapping[str, Any], field: str, duration: str) -> list[Json]:
             at = first + _core.change_at({**link, **row})
         except _core.InputError as error:
             inner, value, expected = error.args
-            told = f"{Path(change['file']).name}, line {number}: {value}"
-            raise BadInputError(f"{field}.{inner}", Raw(told), expected) from None
+            row_text = f"{Path(change['file']).name}, line {number}: {value}"
+            raise BadInputError(f"{field}.{inner}", Raw(row_text), expected) from None
         if at < end:
             rows.append({**link, **row, "at": f"{at}ns"})
     return rows

@@ -1,4 +1,4 @@
-"""What all parts of an experiment have in common: they are made of content, and give content back.
+"""Base of all parts of an experiment: they are made of content, and give content back.
 
 Content is what a TOML file holds: texts, numbers, lists and tables. The generated classes (`parts.py`) say
 which of their fields hold further parts.
@@ -19,37 +19,37 @@ class Part:
     """A piece of an experiment, which does not change. The core checks it as part of the whole."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {}
-    """Field → what reads the parts in it."""
+    """Field → reader of the parts in it."""
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:
         """The part that checked content describes; fields that it lacks have their defaults."""
         part = object.__new__(cls)
-        for known in fields(cls):
-            key = known.metadata.get("key", known.name)
+        for definition in fields(cls):
+            key = definition.metadata.get("key", definition.name)
             if key in content:
-                reader = cls.READERS.get(known.name)
+                reader = cls.READERS.get(definition.name)
                 value = content[key] if reader is None else reader(content[key])
-            elif known.default is not MISSING:
-                value = known.default
-            elif known.default_factory is not MISSING:
-                value = known.default_factory()
+            elif definition.default is not MISSING:
+                value = definition.default
+            elif definition.default_factory is not MISSING:
+                value = definition.default_factory()
             else:
                 raise TypeError(f"{cls.__name__}: {key} is missing")
-            object.__setattr__(part, known.name, value)
+            object.__setattr__(part, definition.name, value)
         return part
 
     def content(self) -> dict[str, Any]:
-        """What a file would hold: the fields that differ from their defaults, and what tells kinds apart."""
-        found: dict[str, Any] = {}
-        for known in fields(self):
-            value = getattr(self, known.name)
-            default = known.default
-            if default is MISSING and known.default_factory is not MISSING:
-                default = known.default_factory()
-            if value != default or known.name == "kind":
-                found[known.metadata.get("key", known.name)] = plain(value)
-        return found
+        """Returns a file's content: the fields that differ from their defaults, and `kind`."""
+        written_fields: dict[str, Any] = {}
+        for definition in fields(self):
+            value = getattr(self, definition.name)
+            default = definition.default
+            if default is MISSING and definition.default_factory is not MISSING:
+                default = definition.default_factory()
+            if value != default or definition.name == "kind":
+                written_fields[definition.metadata.get("key", definition.name)] = plain(value)
+        return written_fields
 
 
 def plain(value: Any) -> Any:

@@ -30,8 +30,8 @@ def of_files(files: Sequence[str]) -> dict[str, str]:
         try:
             _core.check_program(programs[name])
         except _core.InputError as error:
-            at, found, expected = error.args
-            raise BadInputError("", Raw(found), expected, f"{file}:{at}") from None
+            at, value, expected = error.args
+            raise BadInputError("", Raw(value), expected, f"{file}:{at}") from None
     return programs
 
 
@@ -41,19 +41,19 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
     Raises `BadInputError` that names file, line and column.
     """
     programs = {}
-    for name, said in table.items():
-        text = said
-        if not _is_text(said):
+    for name, program in table.items():
+        text = program
+        if not _is_text(program):
             try:
-                text = _read(folder / said)
+                text = _read(folder / program)
             except BadInputError as error:
-                raise BadInputError(f"programs.{name}", said, f"a program's file: {error}") from None
+                raise BadInputError(f"programs.{name}", program, f"a program's file: {error}") from None
         try:
             _core.check_program(text)
         except _core.InputError as error:
-            at, found, expected = error.args
-            where = at if _is_text(said) else f"{said}:{at}"
-            raise BadInputError(f"programs.{name}", Raw(f"{found} at {where}"), expected) from None
+            at, value, expected = error.args
+            where = at if _is_text(program) else f"{program}:{at}"
+            raise BadInputError(f"programs.{name}", Raw(f"{value} at {where}"), expected) from None
         programs[name] = text
     return programs
 
@@ -62,15 +62,15 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
     """Raises `BadInputError` for a program that none of these words of a command line names."""
     if not programs:
         return
-    named = []
+    flow_words = []
     for word in algorithms:
         try:
-            named.append(_core.flow_word(word).name)
+            flow_words.append(_core.flow_word(word).name)
         except _core.InputError:
             return  # it is told elsewhere
     for name in programs:
-        if name.replace("-", "_") not in [known.replace("-", "_") for known in named]:
-            expected = f"an ALGORITHM {name} beside it{nearest(name, named)}"
+        if name.replace("-", "_") not in [flow_word.replace("-", "_") for flow_word in flow_words]:
+            expected = f"an ALGORITHM {name} beside it{nearest(name, flow_words)}"
             raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
 
 
@@ -83,9 +83,9 @@ def _expect_rust_files(file: str) -> None:
         raise BadInputError("--program", file, expected, "command line")
 
 
-def _is_text(said: str) -> bool:
+def _is_text(program: str) -> bool:
     """A file's name has neither braces nor lines."""
-    return "{" in said or "\n" in said
+    return "{" in program or "\n" in program
 
 
 def _read(file: Path) -> str:

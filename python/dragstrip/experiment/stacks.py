@@ -19,35 +19,40 @@ ONE_STACK = "compares two stacks, and the engine's kernel has one"
 class Replacing:
     """One kernel's stack in the place of the older ones of its family."""
 
-    own: str
+    kernel_stack: str
     replaced: set[str] = field(default_factory=set)
-    """What gave way."""
+    """Profiles that gave way."""
 
     def everywhere(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """The experiment (as a file would have it) with the kernel's stack; the original is left alone."""
-        found = dict(content)
+        result = dict(content)
         if "hosts" in content:
-            found["hosts"] = {name: self._host(host) for name, host in content["hosts"].items()}
+            result["hosts"] = {name: self._host(host) for name, host in content["hosts"].items()}
         if "vary" in content:
-            found["vary"] = self._varied(content["vary"])
+            result["vary"] = self._varied(content["vary"])
         if "alternatives" in content:
-            found["alternatives"] = [
-                {**each, "set": self._selected(each["set"])} for each in content["alternatives"]
+            result["alternatives"] = [
+                {**alternative, "set": self._selected(alternative["set"])}
+                for alternative in content["alternatives"]
             ]
         if "flow_tables" in content:
-            found["flow_tables"] = [self._table(table) for table in content["flow_tables"]]
+            result["flow_tables"] = [self._table(table) for table in content["flow_tables"]]
         if "claims" in content:
-            found["claims"] = [self._claim(claim) for claim in content["claims"]]
+            result["claims"] = [self._claim(claim) for claim in content["claims"]]
         if "ablations" in content:
-            found["ablations"] = list(self._ablations(content["ablations"]))
-        return found
+            result["ablations"] = list(self._ablations(content["ablations"]))
+        return result
 
     def _profile(self, profile: Any) -> Any:
-        family = self.own.partition("-")[0]
-        if not isinstance(profile, str) or profile == self.own or profile.partition("-")[0] != family:
+        family = self.kernel_stack.partition("-")[0]
+        if (
+            not isinstance(profile, str)
+            or profile == self.kernel_stack
+            or profile.partition("-")[0] != family
+        ):
             return profile
         self.replaced.add(profile)
-        return self.own
+        return self.kernel_stack
 
     def _host(self, host: Mapping[str, Any]) -> dict[str, Any]:
         return {**host, "profile": self._profile(host["profile"])} if "profile" in host else dict(host)
@@ -68,18 +73,20 @@ class Replacing:
         return {**table, "where": self._selected(table["where"])} if "where" in table else dict(table)
 
     def _claim(self, claim: Mapping[str, Any]) -> dict[str, Any]:
-        found = self._table(claim)
+        result = self._table(claim)
         if claim.get("over") is None:
-            return found
-        found["over"] = self._selected(claim["over"])
-        if found["over"] == found.get("where", {}) and claim["over"] != claim.get("where", {}):
-            found["not_testable"] = ONE_STACK
-        return found
+            return result
+        result["over"] = self._selected(claim["over"])
+        if result["over"] == result.get("where", {}) and claim["over"] != claim.get("where", {}):
+            result["not_testable"] = ONE_STACK
+        return result
 
     def _ablations(self, ablations: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         """Without those that would only show the kernel's stack once more."""
         for ablation in ablations:
             vary = self._varied(ablation.get("vary", {}))
-            again = all(PROFILE.fullmatch(key) and value == [self.own] for key, value in vary.items())
+            again = all(
+                PROFILE.fullmatch(key) and value == [self.kernel_stack] for key, value in vary.items()
+            )
             if not vary or not again or not self.replaced:
                 yield {**ablation, **({"vary": vary} if vary else {})}

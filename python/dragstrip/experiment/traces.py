@@ -63,7 +63,7 @@ CHANGES = ("at", "rate", "delay", "rtt", "loss", "limit", "state")
 CHANGES_MAX = 20_000
 
 
-def beside(file: str, folder: Path, field: str) -> str:
+def located_changes(file: str, folder: Path, field: str) -> str:
     """The absolute path of a trace of values that can be read; a relative one starts at `folder`.
 
     Raises `BadInputError` with the line that is wrong.

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, Note, Raw
-from dragstrip.experiment import files, outside, stacks
+from dragstrip.experiment import files, permissions, stacks
 from dragstrip.experiment.part import Part
 from dragstrip.experiment.parts import (
     Ablation,
@@ -36,12 +36,12 @@ from dragstrip.io import toml
 from dragstrip.io.untrusted import parsed_toml, printable
 
 Selector: TypeAlias = dict[str, Any]
-"""Which runs and flows: key → value, or a list of values."""
+"""Selection of runs and flows: key → value, or a list of values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ExperimentFields):
-    """What a person writes, checked: `Experiment(duration="10s", path=Path(...), flows=[Flow(cc="cubic")])`.
+    """A checked experiment: `Experiment(duration="10s", path=Path(...), flows=[Flow(cc="cubic")])`.
 
     Raises `BadInputError` for the first field that is wrong.
     """
@@ -78,9 +78,9 @@ class Experiment(ExperimentFields):
         without what the file may not decide. Raises `BadInputError`, which names file, line and field.
         """
         content = parsed_toml(file)
-        content = outside.bound(content, str(file), engine, load) if bound is None else bound(content)
+        content = permissions.bound(content, str(file), engine, load) if bound is None else bound(content)
         content.setdefault("name", printable(f"{file.resolve().parent.name}/{file.stem}"))
-        _beside(content, file.parent)
+        _locate_option_files(content, file.parent)
         if engine is not None:
             content["engine"] = engine
         if load is not None:
@@ -97,12 +97,12 @@ class Experiment(ExperimentFields):
         Files that it names are looked for from the folder of `source`.
         """
         try:
-            known = algorithms(content)
+            algorithm_names = algorithms(content)
             located = files.located(content, FilePath(source).parent)
             try:
-                checked = _core.checked(located, known)
+                checked = _core.checked(located, algorithm_names)
             except _core.InputError as error:
-                raise _advised(refused(error), known, content) from None
+                raise _advised(refused(error), algorithm_names, content) from None
         except BadInputError as error:
             raise error.at(source) from None
         for text in _byte_rates(checked):
@@ -119,15 +119,17 @@ class Experiment(ExperimentFields):
 
 
 def refused(error: _core.InputError, source: str = "") -> BadInputError:
-    """What the core says of an input, as an error of ours."""
+    """Converts the core's error about an input into ours."""
     field, value, expected = error.args
     return BadInputError(field, Raw(value) if value else None, expected, source)
 
 
-def _advised(error: BadInputError, known: Sequence[str], content: Mapping[str, Any]) -> BadInputError:
+def _advised(
+    error: BadInputError, algorithm_names: Sequence[str], content: Mapping[str, Any]
+) -> BadInputError:
     """The same with the engine's advice, where it is about an algorithm that only this engine has not."""
     name = str(error.value).strip('"')
-    if name in known or name not in _core.ALGORITHMS:
+    if name in algorithm_names or name not in _core.ALGORITHMS:
         return error
     engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
     return BadInputError(
@@ -170,15 +172,15 @@ def _byte_rates(content: object) -> Iterator[str]:
 
 def _note_byte_rate(text: str) -> None:
     mbps = _core.parse_rate(text) / 1e6
-    meant = f"{text[:-3].lower()}bit for bits"
-    note = f"{text} is {mbps:g} Mbit/s: tc reads bps as bytes per second; {meant}"
+    bit_unit = f"{text[:-3].lower()}bit for bits"
+    note = f"{text} is {mbps:g} Mbit/s: tc reads bps as bytes per second; {bit_unit}"
     warnings.warn(note, Note, stacklevel=2)
 
 
-def _beside(content: dict[str, Any], folder: FilePath) -> None:
+def _locate_option_files(content: dict[str, Any], folder: FilePath) -> None:
     """Engine options that are files are meant from the experiment's folder."""
-    given = content.get("engine_options", {})
-    for table in (content, given if isinstance(given, dict) else {}):
+    engine_options = content.get("engine_options", {})
+    for table in (content, engine_options if isinstance(engine_options, dict) else {}):
         for key in engines.file_options() & table.keys():
             value = table[key]
             if isinstance(value, list):
@@ -188,8 +190,8 @@ def _beside(content: dict[str, Any], folder: FilePath) -> None:
 
 
 def _without_duration(alternative: dict[str, Any]) -> dict[str, Any]:
-    kept = {path: value for path, value in alternative["set"].items() if path != "duration"}
-    return {**alternative, "set": kept}
+    settings = {path: value for path, value in alternative["set"].items() if path != "duration"}
+    return {**alternative, "set": settings}
 
 
 def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
@@ -202,20 +204,23 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
     """
     replaced: set[str] = set()
     if "duration" in changed and "alternatives" in content:
-        content = {**content, "alternatives": [_without_duration(one) for one in content["alternatives"]]}
+        content = {
+            **content,
+            "alternatives": [_without_duration(alternative) for alternative in content["alternatives"]],
+        }
     try:
-        chosen = engines.parse(changed["engine"]) if "engine" in changed else ()
+        engine_names = engines.parse(changed["engine"]) if "engine" in changed else ()
     except BadInputError as error:
         raise error.at("command line") from None
-    for name in chosen:
-        if (own := engines.named(name).own_stack) is not None:
-            replacing = stacks.Replacing(own)
+    for name in engine_names:
+        if (kernel_stack := engines.named(name).own_stack) is not None:
+            replacing = stacks.Replacing(kernel_stack)
             content = replacing.everywhere(content)
             replaced |= replacing.replaced
     if replaced:
         older = ", ".join(sorted(replaced))
-        said = f"Here hosts run the stack of the engine's own kernel, in place of {older}."
-        content = {**content, "description": f"{content.get('description', '')}\n\n{said}".strip()}
+        stack_note = f"Here hosts run the stack of the engine's own kernel, in place of {older}."
+        content = {**content, "description": f"{content.get('description', '')}\n\n{stack_note}".strip()}
     try:
         return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
     except BadInputError as error:

@@ -15,9 +15,9 @@ from dragstrip.io.untrusted import capture_pieces, size_text
 from dragstrip.recording import Recording, from_core
 
 Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
-"""What a capture shows, and each flow's segments in columns."""
+"""The document of a capture, and each flow's segments in columns."""
 Finished: TypeAlias = tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]
-"""What a session has found: the document, the tables of a recording, each flow's segments."""
+"""Results of a session: the document, the tables of a recording, each flow's segments."""
 
 
 def inspect(
@@ -29,10 +29,10 @@ def inspect(
 
     With `rows`, return a recording too, in which everything that a capture does not show, such as the
     scenario, is empty. With `labels`, add the terms of Wireshark and tcptrace and every event. Raises
-    `BadInputError` for a file that is no capture.
+    `BadInputError` for a file that is not a capture.
     """
     session = _core.Inspection(_count(paths), rows, labels)
-    return _shown(_inspected(paths, [session], quiet)[0])
+    return _document_and_recording(_inspected(paths, [session], quiet)[0])
 
 
 def inspect_with_segments(
@@ -41,27 +41,29 @@ def inspect_with_segments(
     """Return what `inspect` returns, and what `segments` returns of each capture alone, all read once."""
     count = _count(paths)
     session = _core.Inspection(count, rows, labels, count == 1)
-    own = [_core.Inspection(1, False, False, True) for _ in paths] if count > 1 else []
-    whole, *each = _inspected(paths, [session, *own], quiet)
-    return *_shown(whole), [(said, segments) for said, _, segments in each or [whole]]
+    per_file_sessions = [_core.Inspection(1, False, False, True) for _ in paths] if count > 1 else []
+    whole, *per_file = _inspected(paths, [session, *per_file_sessions], quiet)
+    return *_document_and_recording(whole), [
+        (document, segments) for document, _, segments in per_file or [whole]
+    ]
 
 
 def segments(path: Path, quiet: bool = False) -> Segments:
     """Return what one capture shows, and each flow's segments in columns of 64-bit integers, as bytes.
 
     The columns are described in crates/inspect/src/series.rs. Three million rows are kept; `left_out` counts
-    the others. Raises `BadInputError` for a file that is no capture.
+    the others. Raises `BadInputError` for a file that is not a capture.
     """
-    ((said, _, rows),) = _inspected([path], [_core.Inspection(1, False, False, True)], quiet)
-    return said, rows
+    ((document, _, rows),) = _inspected([path], [_core.Inspection(1, False, False, True)], quiet)
+    return document, rows
 
 
 def whole(path: Path, quiet: bool = False) -> tuple[dict[str, Any], Recording, list[dict[str, Any]]]:
     """Return what `inspect`, with `rows` and `labels`, and `segments` return of one capture, read once."""
-    (found,) = _inspected([path], [_core.Inspection(1, True, True, True)], quiet)
-    said, recording = _shown(found)
+    (inspected,) = _inspected([path], [_core.Inspection(1, True, True, True)], quiet)
+    document, recording = _document_and_recording(inspected)
     assert recording is not None
-    return said, recording, found[2]
+    return document, recording, inspected[2]
 
 
 def _count(paths: Sequence[Path]) -> int:
@@ -75,7 +77,7 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
 
     Returns of each session the document, the tables and the segments.
     """
-    session, *own = sessions
+    session, *per_file_sessions = sessions
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     begins: dict[int, bytes] = {}
@@ -88,37 +90,40 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
             begins.setdefault(index, beginning(piece))
             with refusing(paths[index], begins[index]):
                 session.feed(index, piece)
-                if own:
-                    own[index].feed(0, piece)
+                if per_file_sessions:
+                    per_file_sessions[index].feed(0, piece)
     finally:
         speaker.close()
     return [
         _finished(session, paths),
-        *(_finished(one, [path]) for one, path in zip(own, paths, strict=False)),
+        *(
+            _finished(file_session, [path])
+            for file_session, path in zip(per_file_sessions, paths, strict=False)
+        ),
     ]
 
 
 def _finished(session: _core.Inspection, paths: Sequence[Path]) -> Finished:
-    said, tables, rows = session.finish()
-    for file, path in zip(said["files"], paths, strict=True):
+    document, tables, rows = session.finish()
+    for file, path in zip(document["files"], paths, strict=True):
         file["path"] = str(path)
-    return said, tables, rows
+    return document, tables, rows
 
 
-def _shown(found: Finished) -> tuple[dict[str, Any], Recording | None]:
-    said, tables, _ = found
-    return said, None if tables is None else _recording(said, tables)
+def _document_and_recording(finished: Finished) -> tuple[dict[str, Any], Recording | None]:
+    document, tables, _ = finished
+    return document, None if tables is None else _recording(document, tables)
 
 
-def _recording(said: dict[str, Any], tables: dict[str, Any]) -> Recording:
+def _recording(document: dict[str, Any], tables: dict[str, Any]) -> Recording:
     provenance = {
         "engine": "capture",
         "engine_version": _core.__version__,
-        "files": said["files"],
-        "flows": said["flows"],
-        "between": said["between"],
-        "notes": said["notes"],
-        "origin_ns": said["origin_ns"],
+        "files": document["files"],
+        "flows": document["flows"],
+        "between": document["between"],
+        "notes": document["notes"],
+        "origin_ns": document["origin_ns"],
         "recording_sha256": tables["sha256"],
     }
     return Recording({}, from_core(tables["tables"]), provenance)
@@ -136,11 +141,11 @@ def refusing(path: Path, begin: bytes) -> Iterator[None]:
         yield
     except _core.InputError as error:
         field, _, expected = error.args
-        known = guess.of_bytes(begin, path.name, readers.KNOWN) if begin else None
-        raise BadInputError(field, None, known or expected, str(path)) from None
+        guessed_format = guess.of_bytes(begin, path.name, readers.KNOWN) if begin else None
+        raise BadInputError(field, None, guessed_format or expected, str(path)) from None
 
 
-def table(said: dict[str, Any]) -> str:
+def table(document: dict[str, Any]) -> str:
     """Return the flows as a table for a terminal."""
     from rich.table import Table
 
@@ -165,7 +170,7 @@ def table(said: dict[str, Any]) -> str:
             justify="left" if heading in ("flow", "by", "limited by", "at") else "right",
             no_wrap=heading != "flow",
         )
-    for flow in said["flows"]:
+    for flow in document["flows"]:
         lines.add_row(*_cells(flow))
     return as_text(lines)
 
@@ -174,30 +179,30 @@ SHOWN = 8
 """Lines of a kind that a terminal gets; the document has all."""
 
 
-def empty_text(said: dict[str, Any]) -> str:
+def empty_text(document: dict[str, Any]) -> str:
     """Return what captures without a TCP connection with data hold instead."""
-    rows = [row for row in said["other"] if row["packets"]]
-    packets = sum(file["packets"] for file in said["files"])
-    refused = len(said["unanswered"]) + len(said["refused"])
+    rows = [row for row in document["other"] if row["packets"]]
+    packets = sum(file["packets"] for file in document["files"])
+    refused = len(document["unanswered"]) + len(document["refused"])
     if not rows:
         return "No TCP connection with data." if packets or refused else "No packets."
     return f"No TCP connection with data. {_listed([_other_text(row) for row in rows])}."
 
 
-def details(said: dict[str, Any]) -> list[str]:
+def details(document: dict[str, Any]) -> list[str]:
     """Return lines for a terminal: details of flows, connections without an answer, QUIC, other packets."""
-    special = [(flow["label"], ", ".join(_special(flow))) for flow in said["flows"]]
+    special = [(flow["label"], ", ".join(_special(flow))) for flow in document["flows"]]
     lines = _shortened([f"{label}: {text}" for label, text in special if text], "flows with such details")
     for name, verb in (("unanswered", "not answered"), ("refused", "refused (RST)")):
-        lines += _attempts_text(said[name], verb)
-    lines += _shortened([_quic_text(row) for row in said["quic"]], "QUIC connections")
-    if said["flows"] and said["other"]:
-        lines.append(f"Not TCP: {_listed([_other_text(row) for row in said['other']])}")
+        lines += _attempts_text(document[name], verb)
+    lines += _shortened([_quic_text(row) for row in document["quic"]], "QUIC connections")
+    if document["flows"] and document["other"]:
+        lines.append(f"Not TCP: {_listed([_other_text(row) for row in document['other']])}")
     return lines
 
 
-def _shortened(lines: list[str], what: str) -> list[str]:
-    return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"{len(lines) - SHOWN:,} more {what}"]
+def _shortened(lines: list[str], noun: str) -> list[str]:
+    return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"{len(lines) - SHOWN:,} more {noun}"]
 
 
 def _listed(words: list[str]) -> str:
@@ -251,20 +256,20 @@ def _special(flow: dict[str, Any]) -> list[str]:
     if flow["mptcp"]:
         words.append(f"Multipath TCP ({flow['mptcp']})")
     if opened := flow["fast_open"]:
-        taken = {None: "", True: ", accepted", False: ", not accepted"}[opened["accepted"]]
-        words.append(f"Fast Open (cookie {opened['cookie']}, {opened['bytes']} bytes in the SYN{taken})")
+        acceptance = {None: "", True: ", accepted", False: ", not accepted"}[opened["accepted"]]
+        words.append(f"Fast Open (cookie {opened['cookie']}, {opened['bytes']} bytes in the SYN{acceptance})")
     return words
 
 
-def labels_table(said: dict[str, Any]) -> str:
+def labels_table(document: dict[str, Any]) -> str:
     """Return the terms of Wireshark and tcptrace for the same retransmissions, for a terminal."""
     lines = ["", "Retransmissions as others call them (docs/how-to/captures.md):"]
-    for flow in said["flows"]:
+    for flow in document["flows"]:
         ours = ", ".join(f"{count} {name}" for name, count in flow["retransmissions"].items() if count)
         lines.append(flow["label"])
         words = [("dragstrip", ours), ("Wireshark", _words(flow["wireshark"]))]
         words.append(("tcptrace", _words(flow["tcptrace"])))
-        lines += [f"  {who:<10} {what or 'none'}" for who, what in words]
+        lines += [f"  {tool:<10} {terms or 'none'}" for tool, terms in words]
     return "\n".join(lines)
 
 
@@ -277,11 +282,11 @@ def _cells(flow: dict[str, Any]) -> list[str]:
     quantiles = [rtt[name] for name in ("p5", "p50", "p95")]
     total = sum(again.values())
     parts = ", ".join(f"{count} {name}" for name, count in again.items() if count)
-    spent = sum(flow["limited_s"].values()) or 1.0
+    total_s = sum(flow["limited_s"].values()) or 1.0
     limits = [
-        f"{name} {(seconds / spent) * 100:.0f} %"
+        f"{name} {(seconds / total_s) * 100:.0f} %"
         for name, seconds in flow["limited_s"].items()
-        if seconds > 0.005 * spent
+        if seconds > 0.005 * total_s
     ]
     return [
         flow["label"],

@@ -37,15 +37,15 @@ def load(folder: str | Path, table: str = FIGURES, *, kind: str = ARROW) -> Any:
         if table != FIGURES:
             expected = f'"{FIGURES}": a sweep keeps no recordings of its runs'
             raise BadInputError("table", table, expected, str(place))
-        found = dataset.read(place)
+        rows = dataset.read(place)
     elif table == FIGURES:
-        found = _rows(place)
+        rows = _rows(place)
     elif table in TABLES:
-        found = _recorded(place, table)
+        rows = _recorded(place, table)
     else:
-        known = ", ".join([FIGURES, *TABLES])
-        raise BadInputError("table", table, f"one of {known}", str(place))
-    return _converted(found, kind)
+        table_names = ", ".join([FIGURES, *TABLES])
+        raise BadInputError("table", table, f"one of {table_names}", str(place))
+    return _converted(rows, kind)
 
 
 def _result(place: Path) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def _rows(place: Path) -> pa.Table:
     document = _result(place)
     rows: list[dict[str, Any]] = []
     for number, (run, varied) in enumerate(zip(document["runs"], _varied(place, document), strict=True)):
-        own = {key: value for key, value in run.items() if not isinstance(value, dict | list)}
+        scalars = {key: value for key, value in run.items() if not isinstance(value, dict | list)}
         probe = {f"probe_{key}": value for key, value in _flat((run["probes"] or [{}])[0]).items()}
-        rows += ({"run": number, **varied, **own, **_flat(flow), **probe} for flow in run["flows"])
+        rows += ({"run": number, **varied, **scalars, **_flat(flow), **probe} for flow in run["flows"])
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.table({name: [row.get(name) for row in rows] for name in names})
 
@@ -68,32 +68,34 @@ def _rows(place: Path) -> pa.Table:
 def _varied(place: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return for each run its repeat, and what the experiment varied, by column."""
     files = (place / run["recording"] / "provenance.json" for run in document["runs"])
-    known = [read_json(file) if file.is_file() else {} for file in files]
-    settings = [it.get("settings") or {} for it in known]
-    paths = dict.fromkeys(path for each in settings for path in each)
-    values = {path: [each[path] for each in settings if path in each] for path in paths}
+    provenances = [read_json(file) if file.is_file() else {} for file in files]
+    settings = [provenance.get("settings") or {} for provenance in provenances]
+    paths = dict.fromkeys(path for run_settings in settings for path in run_settings)
+    values = {
+        path: [run_settings[path] for run_settings in settings if path in run_settings] for path in paths
+    }
     columns = dataset.named_columns(values)
     return [
         {
-            "repeat": it.get("repeat", 0),
+            "repeat": provenance.get("repeat", 0),
             **{
-                name: dataset.in_base_units(each[path], suffix) if path in each else None
+                name: dataset.in_base_units(run_settings[path], suffix) if path in run_settings else None
                 for path, name, suffix in columns
             },
         }
-        for it, each in zip(known, settings, strict=True)
+        for provenance, run_settings in zip(provenances, settings, strict=True)
     ]
 
 
 def _flat(figures: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten `{"rtt_ms": {"p50": 1}}` to `{"rtt_ms_p50": 1}`; lists are left out."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in figures.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{key}_")
+            flattened |= _flat(value, f"{prefix}{key}_")
         elif not isinstance(value, list):
-            found[prefix + key] = value
-    return found
+            flattened[prefix + key] = value
+    return flattened
 
 
 def _recorded(place: Path, table: str) -> pa.Table:

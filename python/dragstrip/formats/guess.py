@@ -1,4 +1,4 @@
-"""What a file is that is no capture and none of the known formats, and what to do with it.
+"""Guesses at files that are neither captures nor of a known format, each with a remedy.
 
 Belongs here: signatures of files that people have instead, each with a remedy. Does not belong here: reading
 any of them.
@@ -120,7 +120,7 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
         "the error of a shell: its command did not run",
     ),
 )
-"""How a line begins."""
+"""Beginnings of a line."""
 _FIRST: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"<!doctype html|<html", re.IGNORECASE), "a web page, such as that of a failed download"),
     (
@@ -130,7 +130,7 @@ _FIRST: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"version https://git-lfs"), "a pointer to a file in Git LFS: git lfs pull fetches it"),
     (re.compile(r"#!"), "a script"),
 )
-"""How a text begins."""
+"""Beginnings of a text."""
 _KEYS: Sequence[tuple[frozenset[str], str]] = (
     (frozenset({"_index", "_source"}), "is tshark's JSON: the packets are needed, tshark -w FILE.pcapng"),
     (frozenset({"index"}), "is tshark's JSON: the packets are needed, tshark -w FILE.pcapng"),
@@ -153,22 +153,22 @@ _KEYS: Sequence[tuple[frozenset[str], str]] = (
 """Keys of a JSON document."""
 
 
-def of_bytes(begin: bytes, name: str, known: str) -> str | None:
+def of_bytes(begin: bytes, name: str, formats: str) -> str | None:
     """Return what a file is by its first bytes and its name, with a remedy; None for a capture."""
     if begin[:4] in _CAPTURES or begin.startswith(b"snoop\0"):
         return None
-    for magic, said in _MAGIC:
+    for magic, description in _MAGIC:
         if begin.startswith(magic):
-            return _refusal(said, known)
+            return _refusal(description, formats)
     if begin[257:262] == b"ustar":
-        return _refusal("a tar archive: unpack it", known)
+        return _refusal("a tar archive: unpack it", formats)
     if name.lower().endswith(".etl"):
-        return _refusal("an event trace of Windows: pktmon etl2pcap or etl2pcapng converts it", known)
+        return _refusal("an event trace of Windows: pktmon etl2pcap or etl2pcapng converts it", formats)
     if not begin.strip(b"\0"):
-        return _refusal(f"zeros in its first {len(begin)} bytes", known)
+        return _refusal(f"zeros in its first {len(begin)} bytes", formats)
     if b"\0" in begin[:LINE_MAX] or _controls(begin) > len(begin[:LINE_MAX]) // 10:
         return None
-    return of_text(begin.decode("utf-8", "replace"), known)
+    return of_text(begin.decode("utf-8", "replace"), formats)
 
 
 _CAPTURES = frozenset(
@@ -181,38 +181,38 @@ def _controls(begin: bytes) -> int:
     return sum(byte < 32 and byte not in b"\t\n\r\x0b\x0c\x1b\x1e" for byte in begin[:LINE_MAX])
 
 
-def of_text(begin: str, known: str) -> str:
+def of_text(begin: str, formats: str) -> str:
     """Return what a text is, with a remedy, or how it begins."""
     begin = begin.lstrip("\ufeff \t\r\n")
     lines = [line[:LINE_MAX] for line in begin[: LINES_MAX * LINE_MAX].splitlines()[:LINES_MAX]]
-    for pattern, said in _FIRST:
+    for pattern, description in _FIRST:
         if lines and pattern.match(lines[0]):
-            return _refusal(said, known)
+            return _refusal(description, formats)
     for line in lines:
-        for pattern, said in _LINES:
+        for pattern, description in _LINES:
             if pattern.match(line):
-                return _refusal(said, known)
+                return _refusal(description, formats)
     if not lines:
-        return _refusal("blanks alone", known)
+        return _refusal("blanks alone", formats)
     if (
         len(lines) > 1
         and lines[0].count(",") >= 2
         and all(line.count(",") == lines[0].count(",") for line in lines[:3])
     ):
-        return _refusal(f"a table whose first line is {_quoted(lines[0])}", known)
-    return _refusal(f"a text that begins with {_quoted(lines[0])}", known)
+        return _refusal(f"a table whose first line is {_quoted(lines[0])}", formats)
+    return _refusal(f"a text that begins with {_quoted(lines[0])}", formats)
 
 
-def of_document(value: Any, known: str) -> str:
+def of_document(value: Any, formats: str) -> str:
     """Return what a JSON document is, with a remedy, or which keys it has."""
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict):
-        return f"is a JSON {'list' if isinstance(value, list) else 'value'}, expected {known}"
-    for keys, said in _KEYS:
+        return f"is a JSON {'list' if isinstance(value, list) else 'value'}, expected {formats}"
+    for keys, description in _KEYS:
         if keys <= set(first):
-            return said
-    shown = ", ".join(list(first)[:8])
-    return f"is JSON with {_quoted(shown) if shown else 'nothing in it'}, expected {known}"
+            return description
+    first_keys = ", ".join(list(first)[:8])
+    return f"is JSON with {_quoted(first_keys) if first_keys else 'nothing in it'}, expected {formats}"
 
 
 def of_folder(path: Path) -> str:
@@ -223,12 +223,14 @@ def of_folder(path: Path) -> str:
     return "is a folder, expected files in it"
 
 
-def _refusal(said: str, known: str) -> str:
+def _refusal(description: str, formats: str) -> str:
     """Return a guess as a message, with what is read if it has no remedy."""
-    remedy = "" if _REMEDY.search(said) else f", expected {CAPTURES}, {known}"
-    return f"is no capture but {said}{remedy}"
+    remedy = "" if _REMEDY.search(description) else f", expected {CAPTURES}, {formats}"
+    return f"is not a capture but {description}{remedy}"
 
 
-def _quoted(said: str) -> str:
-    shown = one_line(said)
-    return f'"{shown if len(shown) <= SHOWN_MAX else shown[: SHOWN_MAX - 3] + "..."}"'
+def _quoted(line: str) -> str:
+    printable_line = one_line(line)
+    return (
+        f'"{printable_line if len(printable_line) <= SHOWN_MAX else printable_line[: SHOWN_MAX - 3] + "..."}"'
+    )

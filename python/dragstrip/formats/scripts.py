@@ -21,12 +21,12 @@ _COMMAND = re.compile(
 
 
 _TRACED = re.compile(r"\++ (?P<command>\S.*)")
-"""What `bash -x`, dash and ash print of a command, a + for each level (POSIX's `set -x` with `PS4`)."""
+"""Trace line of a command from `bash -x`, dash and ash, a + for each level (POSIX's `set -x` with `PS4`)."""
 _SQM = re.compile(
     r"(?P<before>.{0,120}?)SQM: (?:cmd_wrapper: )?(?:\S{1,60}: )?"
     r"(?:(?P<state>SUCCESS|COMMAND|FAILURE(?: \(\d{1,5}\))?): (?P<command>\S.*))?"
 )
-"""What `sqm_logger` of sqm-scripts' functions.sh prints with SQM_DEBUG=1, or in the system's log."""
+"""Line that `sqm_logger` of sqm-scripts' functions.sh prints with SQM_DEBUG=1, or in the system's log."""
 _RELEVANT = re.compile(r"(?:sudo )?(?:ip netns exec \S{1,60} )?(?:\S{0,60}/)?(?:tc|ip|ifconfig) ")
 _FAILED = re.compile(r"RTNETLINK answers: |Error: |Cannot find device |Unknown qdisc |Illegal |What is ")
 _DELETES = re.compile(r"\b(?:qdisc|class|filter) del")
@@ -43,9 +43,9 @@ def _commands(text: str) -> tuple[str, list[dict[str, Any]]]:
     logged = [_SQM.match(line) for line in lines]
     if any(match and match["state"] for match in logged):
         states = {match["state"] for match in logged if match}
-        wanted = "SUCCESS" if "SUCCESS" in states else "COMMAND"
+        command_state = "SUCCESS" if "SUCCESS" in states else "COMMAND"
         return _replayed(
-            (match["command"] if match and match["state"] == wanted else "") for match in logged
+            (match["command"] if match and match["state"] == command_state else "") for match in logged
         ), [
             {"line": at, "command": f"{match['command']} (failed)"}
             for at, match in enumerate(logged, start=1)

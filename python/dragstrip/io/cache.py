@@ -8,9 +8,9 @@ from pathlib import Path
 
 def cache() -> Path:
     """Return the cache folder: `DRAGSTRIP_CACHE` if set, else `dragstrip` in the user's cache folder."""
-    own = os.environ.get("DRAGSTRIP_CACHE")
-    if own:
-        return Path(own)
+    override = os.environ.get("DRAGSTRIP_CACHE")
+    if override:
+        return Path(override)
     return (base_folder("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragstrip"
 
 

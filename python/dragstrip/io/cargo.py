@@ -14,20 +14,24 @@ from dragstrip.io.progress import ProgressMessages
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a build has ended."""
+class BuildResult:
+    """Result of a build."""
 
     ok: bool
-    said: list[str]
+    messages: list[str]
     """Its messages by lines, without the bar."""
 
 
 def build(
-    words: Sequence[str], what: str, folder: Path, target: Path, environment: Mapping[str, str] | None = None
-) -> Ended:
+    words: Sequence[str],
+    subject: str,
+    folder: Path,
+    target: Path,
+    environment: Mapping[str, str] | None = None,
+) -> BuildResult:
     """Call `cargo build --locked` with these words in a workspace; `target` holds what it compiles.
 
-    `what` is named in progress messages. Raises `OSError` where there is no cargo.
+    `subject` is named in progress messages. Raises `OSError` where there is no cargo.
     """
     bar = {"PROGRESS_WHEN": "always", "PROGRESS_WIDTH": "100", "COLOR": "never"}
     settings = {f"CARGO_TERM_{name}": value for name, value in bar.items()}
@@ -41,27 +45,27 @@ def build(
             stderr=subprocess.PIPE,
         ) as cargo,
     ):
-        said: list[str] = []
-        counted = ""
+        output_lines: list[str] = []
+        progress_text = ""
 
         def doing() -> str:
-            return f"compiling {what}{counted} ..."
+            return f"compiling {subject}{progress_text} ..."
 
         messages.doing(doing)
         assert cargo.stderr is not None
         for line in _lines(cargo.stderr.fileno()):
-            if found := _BAR.search(line):
-                counted = f": {found[1]} of {found[2]} crates"
+            if bar_match := _BAR.search(line):
+                progress_text = f": {bar_match[1]} of {bar_match[2]} crates"
             else:
-                said.append(line)
-    return Ended(cargo.returncode == 0, said)
+                output_lines.append(line)
+    return BuildResult(cargo.returncode == 0, output_lines)
 
 
 _BAR = re.compile(r"\] ([0-9]+)/([0-9]+): ")
 
 
 def _lines(opened: int) -> Iterator[str]:
-    """What a program writes, by lines and by states of its bar, which end with a carriage return."""
+    """Yields a program's output by lines and by states of its bar, which end with a carriage return."""
     rest = b""
     while piece := os.read(opened, 1 << 16):
         *whole, rest = re.split(rb"[\r\n]", rest + piece)

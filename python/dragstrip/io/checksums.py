@@ -31,10 +31,10 @@ def read(folder: Path) -> Mapping[str, str] | None:
         return None
     text = untrusted.content(place, untrusted.MIB, "a list of checksums").decode("latin-1")
     *lines, rest = text.split("\n")
-    found = [_LINE.fullmatch(line) for line in lines]
-    if rest or not all(found):
+    matches = [_LINE.fullmatch(line) for line in lines]
+    if rest or not all(matches):
         raise DamagedError(place, "a line has no checksum and name")
-    return {line[2]: line[1] for line in found if line}
+    return {line[2]: line[1] for line in matches if line}
 
 
 def check(folder: Path, name: str, advice: str = "") -> None:
@@ -62,7 +62,7 @@ def whole(folder: Path, damaged: Callable[[DamagedError], object] = lambda _: No
         for name in listed or ():
             check(folder, name)
     except BadInputError as error:
-        damaged(DamagedError(folder, error.said))
+        damaged(DamagedError(folder, error.explanation))
         return False
     except DamagedError as error:
         damaged(error)

@@ -231,8 +231,8 @@ def replacing(folder: Path) -> Iterator[Path]:
     """
     if folder.is_symlink():
         folder = Path(os.path.realpath(folder))
-    with aside(folder) as beside:
-        draft = beside / "new"
+    with aside(folder) as draft_parent:
+        draft = draft_parent / "new"
         draft.mkdir()
         yield draft
         with writing(folder):
@@ -273,36 +273,41 @@ def adding(folder: Path, reported: Path | None = None) -> Iterator[Path]:
 
 def _move_out(draft: Path, place: Path, replaced: bool) -> None:
     """Undo a `move_in` from `draft` to `place`."""
-    kept = [old for old in (draft / place.name, draft / f"old-{place.name}") if os.path.lexists(old)]
+    earlier_entries = [
+        old for old in (draft / place.name, draft / f"old-{place.name}") if os.path.lexists(old)
+    ]
     if replaced:
-        move_in(kept[0], place)
+        move_in(earlier_entries[0], place)
     else:
         place.rename(draft / place.name)
 
 
-def move_in(made: Path, place: Path) -> None:
-    """Move the file or folder `made` to `place`; what was there ends up beside `made` or in its place.
+def move_in(source: Path, place: Path) -> None:
+    """Move the file or folder `source` to `place`; what was there ends up beside `source` or in its place.
 
     If this fails, `place` is as it was.
     """
-    if os.path.lexists(place) and _exchanged(made, place):
+    if os.path.lexists(place) and _exchanged(source, place):
         return
-    old = made.with_name(f"old-{made.name}")
+    old = source.with_name(f"old-{source.name}")
     with contextlib.suppress(FileNotFoundError):
         place.rename(old)
     try:
-        made.rename(place)
+        source.rename(place)
     except OSError:
         with contextlib.suppress(FileNotFoundError):
             old.rename(place)
         raise
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def _exchanged(first: Path, second: Path) -> bool:
     """Exchange two folders in one step (renameat2(2)); return False where the system cannot."""
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    at_fdcwd, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    return (
+        rename is not None
+        and rename(at_fdcwd, os.fsencode(first), at_fdcwd, os.fsencode(second), exchange) == 0
+    )
 
 
 @contextmanager
@@ -343,8 +348,8 @@ def parents_of(path: Path) -> Iterator[None]:
 
 def _below(draft: Path, *names: object) -> bool:
     """Return whether an error concerns this draft: it names a file in it, or no file (a full disk)."""
-    known = [Path(os.fsdecode(name)) for name in names if isinstance(name, str | bytes | os.PathLike)]
-    return not known or any(path.is_relative_to(draft) for path in known)
+    paths = [Path(os.fsdecode(name)) for name in names if isinstance(name, str | bytes | os.PathLike)]
+    return not paths or any(path.is_relative_to(draft) for path in paths)
 
 
 @contextmanager
@@ -353,23 +358,23 @@ def scratch(purpose: str, parent: Path | None = None) -> Iterator[Path]:
 
     `purpose` is one lower-case word that becomes part of its name.
     """
-    with _folder(parent or Path(tempfile.gettempdir()), f"dragstrip-{purpose}-", "", 0o700) as made:
-        yield made
+    with _folder(parent or Path(tempfile.gettempdir()), f"dragstrip-{purpose}-", "", 0o700) as folder:
+        yield folder
 
 
 @contextmanager
 def _folder(parent: Path, prefix: str, suffix: str, mode: int) -> Iterator[Path]:
     _remove_drafts_once(parent.absolute())
     while True:
-        made = parent / f"{prefix}{_tag()}{suffix}"
+        folder = parent / f"{prefix}{_tag()}{suffix}"
         with contextlib.suppress(FileExistsError):
-            made.mkdir(mode)
+            folder.mkdir(mode)
             break
     try:
-        with _locked(os.open(made, os.O_RDONLY)):
-            yield made
+        with _locked(os.open(folder, os.O_RDONLY)):
+            yield folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _tag() -> str:
@@ -398,7 +403,7 @@ only."""
 
 
 @contextmanager
-def taken(folder: Path) -> Iterator[bool]:
+def claimed_folder(folder: Path) -> Iterator[bool]:
     """Make a folder and lock it, so that `remove_empty` in another process does not remove it.
 
     Yields False if the folder exists already.
@@ -411,7 +416,7 @@ def taken(folder: Path) -> Iterator[bool]:
             return
         try:
             opened = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:  # removed as somebody's who was killed
+        except FileNotFoundError:  # removed as the draft of a killed process
             continue
         with _locked(opened):
             if _is_ours(opened, folder):
@@ -462,8 +467,8 @@ def remove_drafts(folder: Path) -> None:
     host = re.escape(socket.gethostname())
     ours = re.compile(rf"(?:\.draft-|\..*\.|dragstrip-[a-z]+-){host}-(\d+)-\d+(?:\.partial)?")
     for draft in drafts:
-        found = ours.fullmatch(draft.name)
-        if found and _abandoned(draft, int(found[1])):
+        match = ours.fullmatch(draft.name)
+        if match and _abandoned(draft, int(match[1])):
             if draft.is_dir() and not draft.is_symlink():
                 shutil.rmtree(draft, ignore_errors=True)
             else:
@@ -475,7 +480,7 @@ def _abandoned(draft: Path, pid: int) -> bool:
     try:
         opened = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return False  # it has just taken its name, or is somebody else's
+        return False  # it has just got its name, or belongs to another user
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return not _alive(pid) or time.time() - os.fstat(opened).st_mtime > ABANDONED_S
@@ -525,10 +530,10 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def only_one(lock: Path, who: str) -> Iterator[None]:
+def only_one(lock: Path, writer: str) -> Iterator[None]:
     """Hold an exclusive lock, which the kernel releases when this process ends for any reason.
 
-    Raises `DragstripError` if another process holds it; `who` names such a process in the message.
+    Raises `DragstripError` if another process holds it; `writer` names such a process in the message.
     """
     try:
         file = lock.open("a+")
@@ -536,9 +541,9 @@ def only_one(lock: Path, who: str) -> Iterator[None]:
         raise NotWrittenError(lock, error) from error
     with file:
         # A file system without locks: parts have names of their own, nothing is overwritten. A file that was
-        # removed before it was locked: whoever removed it goes on there.
-        if not (_held(file, fcntl.LOCK_EX) and _is_still(file, lock)):
-            raise DragstripError(f"{lock.parent}: another {who} is writing here")
+        # removed before it was locked: its remover goes on there.
+        if not (_try_lock(file, fcntl.LOCK_EX) and _is_still(file, lock)):
+            raise DragstripError(f"{lock.parent}: another {writer} is writing here")
         yield
 
 
@@ -553,7 +558,7 @@ def is_held(lock: Path) -> bool:
     """Return whether another process holds an existing lock; True also where this cannot be determined."""
     try:
         with lock.open("a+") as file:
-            return not _held(file, fcntl.LOCK_EX)
+            return not _try_lock(file, fcntl.LOCK_EX)
     except OSError:
         return True
 
@@ -563,7 +568,7 @@ WAIT_S = 5.0
 
 
 @contextmanager
-def shared(lock: Path, who: str, describe: Callable[[bool], object]) -> Iterator[None]:
+def shared(lock: Path, writer: str, describe: Callable[[bool], object]) -> Iterator[None]:
     """Hold a lock that other processes may share, so that what `describe` has written stays valid.
 
     `describe(True)` is called while no other process holds the lock, and may change files. `describe(False)`
@@ -576,11 +581,11 @@ def shared(lock: Path, who: str, describe: Callable[[bool], object]) -> Iterator
         raise NotWrittenError(lock, error) from error
     with file:
         until = time.monotonic() + WAIT_S
-        while not _held(file, fcntl.LOCK_EX):
-            if _held(file, fcntl.LOCK_SH):
+        while not _try_lock(file, fcntl.LOCK_EX):
+            if _try_lock(file, fcntl.LOCK_SH):
                 break
             if time.monotonic() > until:
-                raise DragstripError(f"{lock.parent}: another {who} is writing here")
+                raise DragstripError(f"{lock.parent}: another {writer} is writing here")
             time.sleep(0.02)
         else:
             describe(True)
@@ -603,7 +608,7 @@ def in_turn(lock: Path) -> Iterator[None]:
         yield
 
 
-def _held(file: IO[str], kind: int) -> bool:
+def _try_lock(file: IO[str], kind: int) -> bool:
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:

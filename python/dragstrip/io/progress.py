@@ -21,14 +21,14 @@ class ProgressMessages:
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._turn = threading.Condition()
-        self._what: Callable[[], str] | None = None
+        self._activity: Callable[[], str] | None = None
         self._ended = False
         self._thread: threading.Thread | None = None
 
-    def doing(self, what: Callable[[], str] | None) -> None:
+    def doing(self, activity: Callable[[], str] | None) -> None:
         """Set the current activity; None means that nothing slow is running."""
         with self._turn:
-            self._what = what
+            self._activity = activity
             if self._thread is None:
                 self._thread = threading.Thread(target=self._print, name="progress", daemon=True)
                 self._thread.start()
@@ -45,8 +45,8 @@ class ProgressMessages:
     def _print(self) -> None:
         with self._turn:
             while not self._ended:
-                current, wait_s = self._what, self._patience_s
-                while self._what is current and not self._ended:
+                current, wait_s = self._activity, self._patience_s
+                while self._activity is current and not self._ended:
                     notified = self._turn.wait(None if current is None else wait_s)
                     if not notified and current is not None:
                         say(current())
@@ -54,17 +54,17 @@ class ProgressMessages:
 
 
 @contextmanager
-def progress(what: str, quiet: bool = False) -> Iterator[None]:
+def progress(activity: str, quiet: bool = False) -> Iterator[None]:
     """Print what the block does if it takes longer than `PATIENCE_S` seconds, unless `quiet`."""
     messages = ProgressMessages()
     if not quiet:
-        messages.doing(lambda: what)
+        messages.doing(lambda: activity)
     try:
         yield
     finally:
         messages.close()
 
 
-def say(what: str) -> None:
+def say(message: str) -> None:
     """Print one line on standard error."""
-    print(printable(what), file=sys.stderr, flush=True)  # noqa: T201
+    print(printable(message), file=sys.stderr, flush=True)  # noqa: T201

@@ -26,7 +26,7 @@ class Plain:
     expected: str
     holds: Callable[[Any], bool]
     optional: bool = False
-    """Whether the field may be missing."""
+    """True for a field that may be missing."""
 
 
 Shape: TypeAlias = Plain | Sequence["Shape"] | Mapping[str, "Shape"]
@@ -193,10 +193,10 @@ def expect(value: object, shape: Shape, source: str, field: str = "", *, partly:
         return
     if isinstance(shape, Plain):
         if not shape.holds(value):
-            raise BadInputError(field, _shown(value), shape.expected, source)
+            raise BadInputError(field, _printable_value(value), shape.expected, source)
     elif isinstance(shape, Mapping):
         if not isinstance(value, dict):
-            raise BadInputError(field, _shown(value), "an object", source)
+            raise BadInputError(field, _printable_value(value), "an object", source)
         for name, inner in shape.items():
             if name in value:
                 expect(value[name], inner, source, f"{field}.{name}".lstrip("."), partly=partly)
@@ -204,10 +204,10 @@ def expect(value: object, shape: Shape, source: str, field: str = "", *, partly:
                 raise BadInputError(f"{field}.{name}".lstrip("."), None, "is missing", source)
     else:
         if not isinstance(value, list):
-            raise BadInputError(field, _shown(value), "a list of objects", source)
+            raise BadInputError(field, _printable_value(value), "a list of objects", source)
         for number, entry in enumerate(value):
             expect(entry, shape[0], source, f"{field}[{number}]", partly=partly)
 
 
-def _shown(value: object) -> object:
+def _printable_value(value: object) -> object:
     return Raw(type(value).__name__) if isinstance(value, dict | list) else "null" if value is None else value

@@ -23,7 +23,7 @@ WIDTH = 80
 NAME_MAX, WORD_MAX = 44, 20
 """Characters of a word that stays in one piece, in the first column and in others."""
 _WORDS = re.compile(r"(?<!\d)\s+")
-"""What separates words: a number belongs to the unit that follows it."""
+"""Separator of words: a number belongs to the unit that follows it."""
 COMFORTABLE = 30
 """Characters to which a text is wrapped where a table is divided in any case."""
 
@@ -45,27 +45,27 @@ class Terminal(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print objects, tables among them within the terminal's width."""
-        for each in objects if any(isinstance(it, Table) for it in objects) else [objects]:
-            if isinstance(each, Table):
-                for number, part in enumerate(self._parts(each)):
-                    if number and each.box is None:
+        for item in objects if any(isinstance(candidate, Table) for candidate in objects) else [objects]:
+            if isinstance(item, Table):
+                for number, part in enumerate(self._parts(item)):
+                    if number and item.box is None:
                         super().print()
                     super().print(part, **options)
             else:
-                super().print(*(each if isinstance(each, tuple) else [each]), **options)
+                super().print(*(item if isinstance(item, tuple) else [item]), **options)
 
     def _parts(self, table: Table) -> Iterator[Table]:
         """Yield a table as it is if it fits, else its columns in as few tables as hold them all."""
         columns = table.columns
         wide = self.options.update(max_width=10_000)
-        most = [self._wanted(column) for column in columns]
+        most = [self._width_needed(column) for column in columns]
         around = Measurement.get(self, wide, table).maximum - sum(most)
         if sum(most) + around <= self.width or not columns:
             yield table
             return
         around = -(-around // len(columns))
         longest = [NAME_MAX] + [WORD_MAX] * (len(columns) - 1)
-        least = [self._wanted(*pair) for pair in zip(columns, longest, strict=True)]
+        least = [self._width_needed(*pair) for pair in zip(columns, longest, strict=True)]
         least = [min(pair) for pair in zip(least, most, strict=True)]
         groups = [list(range(len(columns)))]
         if sum(least) + around * len(columns) > self.width:
@@ -85,7 +85,7 @@ class Terminal(Console):
             part.caption = table.caption if number == len(groups) - 1 else None
             yield part
 
-    def _wanted(self, column: Column, longest: int | None = None) -> int:
+    def _width_needed(self, column: Column, longest: int | None = None) -> int:
         """Return the width of a column in one piece, or the least that breaks no figure and no word.
 
         A figure is a cell on the right, or a number and its unit in a text; words of more than `longest`
@@ -114,13 +114,13 @@ _UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|[kMG]?bit/s|[kMG]?B|[kMG]iB)(?![A-
 """The space between a figure and its unit, and between its thousands."""
 
 
-def wrapped(said: str, first: str = "", rest: str | None = None) -> list[str]:
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
     """Return a text in lines of at most 80 columns: the first begins with `first`, the others with `rest`.
 
     `rest` is as many blanks unless told. A figure stays beside its unit, and a word is never divided.
     """
     lines = textwrap.wrap(
-        _UNIT.sub("\u00a0", one_line(said)),
+        _UNIT.sub("\u00a0", one_line(text)),
         WIDTH,
         initial_indent=first,
         subsequent_indent=" " * len(first) if rest is None else rest,
@@ -146,7 +146,7 @@ def _divided(widths: list[int], room: int) -> list[list[int]]:
     """Return the columns of as few tables as have room for them, the first column in each."""
     groups = [[0]]
     for at in range(1, len(widths)):
-        if len(groups[-1]) > 1 and sum(widths[it] for it in (*groups[-1], at)) > room:
+        if len(groups[-1]) > 1 and sum(widths[column] for column in (*groups[-1], at)) > room:
             groups.append([0])
         groups[-1].append(at)
     return groups
@@ -160,9 +160,9 @@ def _fixed(column: Column, width: int) -> Column:
 def _shared_out(least: list[int], most: list[int], room: int) -> list[int]:
     """Return the widths of columns in a room: the least, and what is left by how much each lacks."""
     widths = list(least)
-    left = room - sum(widths)
+    spare = room - sum(widths)
     lacking = [high - low for low, high in zip(least, most, strict=True)]
     total = sum(lacking)
-    if left <= 0 or not total:
+    if spare <= 0 or not total:
         return widths
-    return [width + min(lack, lack * left // total) for width, lack in zip(widths, lacking, strict=True)]
+    return [width + min(lack, lack * spare // total) for width, lack in zip(widths, lacking, strict=True)]

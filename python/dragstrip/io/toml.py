@@ -22,7 +22,7 @@ _DUPLICATE = "Cannot overwrite a value"
 # --- written ----------------------------------------------------------------------------------
 
 
-def written(content: Mapping[str, Any]) -> str:
+def toml_text(content: Mapping[str, Any]) -> str:
     """Return text, numbers, lists and tables as TOML that `tomllib` reads back as the same content."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in content.items() if not _is_table(value)]
     for key, value in content.items():
@@ -74,13 +74,13 @@ def pointed(error: BadInputError) -> BadInputError:
     """
     if not error.source.endswith(".toml") or not Path(error.source).is_file():
         return error
-    found = _AT_LINE.search(error.expected)
-    if found is not None and "is not TOML" in error.expected:
-        expected = error.expected.replace(found[0], "")
+    line_match = _AT_LINE.search(error.expected)
+    if line_match is not None and "is not TOML" in error.expected:
+        expected = error.expected.replace(line_match[0], "")
         if _DUPLICATE in expected:
             content = text(error.source, DESCRIPTION_MAX, "a TOML file")
-            expected = _duplicate(content, int(found[1])) or expected
-        return BadInputError(error.field, Raw(error.value), expected, f"{error.source}:{found[1]}")
+            expected = _duplicate(content, int(line_match[1])) or expected
+        return BadInputError(error.field, Raw(error.value), expected, f"{error.source}:{line_match[1]}")
     try:
         line = line_of(text(error.source, DESCRIPTION_MAX, "a TOML file"), error.field)
     except BadInputError:
@@ -103,11 +103,11 @@ def line_of(content: str, field: str) -> int | None:
 
     None if there is neither.
     """
-    wanted = tuple(_core.path_parts(field))
+    parts = tuple(_core.path_parts(field))
     lines = {tuple(path): line for path, line in reversed(list(_places(content)))}
-    for length in range(len(wanted), 0, -1):
-        if wanted[:length] in lines:
-            return lines[wanted[:length]]
+    for length in range(len(parts), 0, -1):
+        if parts[:length] in lines:
+            return lines[parts[:length]]
     return None
 
 
@@ -158,7 +158,7 @@ _CLOSING = {
 
 
 class _Value:
-    """What is open at the end of a line: brackets, or a string of several lines."""
+    """Brackets, or a string of several lines, that are open at the end of a line."""
 
     def __init__(self) -> None:
         self._depth, self._quote = 0, ""
@@ -166,8 +166,8 @@ class _Value:
     def goes_on(self, line: str) -> bool:
         """Return whether the value goes on in the line after this one."""
         at = 0
-        while found := _CLOSING.get(self._quote, _TOKEN).search(line, at):
-            at, word = found.end(), found[0]
+        while token := _CLOSING.get(self._quote, _TOKEN).search(line, at):
+            at, word = token.end(), token[0]
             if self._quote:
                 self._quote = self._quote if word.startswith("\\") else ""
             elif word in _CLOSING:

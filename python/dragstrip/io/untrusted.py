@@ -70,7 +70,7 @@ def size_text(count: int) -> str:
 def unreadable(path: Path | str, error: OSError) -> BadInputError:
     """Return an operating system's error as a `BadInputError` that names the path."""
     if isinstance(error, FileNotFoundError):
-        return BadInputError("", None, "is missing", str(path))
+        return BadInputError("", None, "no such file", str(path))
     return BadInputError("", None, f"cannot be read: {error.strerror or error}", str(path))
 
 
@@ -83,24 +83,24 @@ _KINDS = (
 )
 
 
-def _expect_regular(path: Path | str, status: os.stat_result, most: int, what: str) -> None:
+def _expect_regular(path: Path | str, status: os.stat_result, most: int, description: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = next((name for test, name in _KINDS if test(status.st_mode)), "something else")
-        raise BadInputError("", None, f"is {kind}, expected a regular file: {what}", str(path))
+        raise BadInputError("", None, f"is {kind}, expected a regular file: {description}", str(path))
     if status.st_size > most:
-        shown = size_text(status.st_size)
+        size = size_text(status.st_size)
         exact = f"{status.st_size:,} bytes, {status.st_size - most:,} more than allowed"
-        _too_large(path, Raw(exact if shown == size_text(most) else shown), most, what)
+        _too_large(path, Raw(exact if size == size_text(most) else size), most, description)
 
 
-def _too_large(path: Path | str, size: Raw, most: int, what: str) -> None:
-    raise BadInputError("", size, f"at most {size_text(most)} for {what}", str(path))
+def _too_large(path: Path | str, size: Raw, most: int, description: str) -> None:
+    raise BadInputError("", size, f"at most {size_text(most)} for {description}", str(path))
 
 
-def expect_file(path: Path | str, most: int, what: str) -> None:
+def expect_file(path: Path | str, most: int, description: str) -> None:
     """Raise `BadInputError` unless `path` is a regular file of at most `most` bytes, without opening it."""
     try:
-        _expect_regular(path, Path(path).stat(), most, what)
+        _expect_regular(path, Path(path).stat(), most, description)
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError as error:  # a null byte in the name
@@ -108,76 +108,76 @@ def expect_file(path: Path | str, most: int, what: str) -> None:
 
 
 @contextmanager
-def opened(path: Path | str, most: int = BINARY_MAX, what: str = "a file") -> Iterator[BinaryIO]:
+def opened(path: Path | str, most: int = BINARY_MAX, description: str = "a file") -> Iterator[BinaryIO]:
     """Open a regular file of at most `most` bytes for reading, without ever waiting on a named pipe.
 
     Raises `BadInputError`.
     """
-    expect_file(path, most, what)  # opening a device or a pipe can itself do something
+    expect_file(path, most, description)  # opening a device or a pipe can itself do something
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            _expect_regular(path, os.fstat(file.fileno()), most, what)
+            _expect_regular(path, os.fstat(file.fileno()), most, description)
             yield file
     except OSError as error:
         raise unreadable(path, error) from None
 
 
-def content(path: Path | str, most: int = BINARY_MAX, what: str = "a file") -> bytes:
+def content(path: Path | str, most: int = BINARY_MAX, description: str = "a file") -> bytes:
     """Return the bytes of a regular file of at most `most` bytes; raises `BadInputError`."""
-    with opened(path, most, what) as file:
-        found = file.read(most + 1)
-    if len(found) > most:  # it says that it is smaller, as files of /proc do
-        _too_large(path, Raw("more"), most, what)
-    return found
+    with opened(path, most, description) as file:
+        data = file.read(most + 1)
+    if len(data) > most:  # it says that it is smaller, as files of /proc do
+        _too_large(path, Raw("more"), most, description)
+    return data
 
 
-def text(path: Path | str, most: int, what: str, encoding: str = "utf-8") -> str:
+def text(path: Path | str, most: int, description: str, encoding: str = "utf-8") -> str:
     """Return the text of a regular file of at most `most` bytes; raises `BadInputError`."""
     try:
-        return content(path, most, what).decode(encoding)
+        return content(path, most, description).decode(encoding)
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is {error.object[error.start]:#04x}"
-        expected = f"cannot be read: it is no {encoding.upper()} text, {byte}"
+        expected = f"cannot be read: it is not {encoding.upper()} text, {byte}"
         raise BadInputError("", None, expected, str(path)) from None
 
 
-def text_or_input(path: Path | str, most: int, what: str) -> tuple[str, str]:
+def text_or_input(path: Path | str, most: int, description: str) -> tuple[str, str]:
     """Return the text of a file of at most `most` bytes, or of standard input for `-`, and its name.
 
     Raises `BadInputError`.
     """
     if str(path) != "-":
-        return text(path, most, what), str(path)
+        return text(path, most, description), str(path)
     name = "standard input"
-    found = sys.stdin.buffer.read(most + 1)
-    if len(found) > most:
-        _too_large(name, Raw("more"), most, what)
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        _too_large(name, Raw("more"), most, description)
     try:
-        return found.decode(), name
+        return data.decode(), name
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is {error.object[error.start]:#04x}"
-        raise BadInputError("", None, f"cannot be read: it is no UTF-8 text, {byte}", name) from None
+        raise BadInputError("", None, f"cannot be read: it is not UTF-8 text, {byte}", name) from None
 
 
 # --- documents --------------------------------------------------------------------------------
 
 
-def parsed_json(said: str | bytes, source: str, what: str = "a JSON document") -> Any:
+def parsed_json(document: str | bytes, source: str, description: str = "a JSON document") -> Any:
     """Parse JSON from outside, with limits on nesting and number of values; raises `BadInputError`."""
-    if isinstance(said, str):
-        said = said.encode(errors="surrogatepass")
-    counted = [said.count(mark) for mark in (b",", b"[", b"{")]
-    if sum(counted) > VALUES_MAX:
-        raise BadInputError("", Raw(f"about {sum(counted)} values"), f"at most {VALUES_MAX}", source)
+    if isinstance(document, str):
+        document = document.encode(errors="surrogatepass")
+    mark_counts = [document.count(mark) for mark in (b",", b"[", b"{")]
+    if sum(mark_counts) > VALUES_MAX:
+        raise BadInputError("", Raw(f"about {sum(mark_counts)} values"), f"at most {VALUES_MAX}", source)
     try:
-        value = json.loads(said)
+        value = json.loads(document)
     except RecursionError:
         raise _too_deep(source) from None
     except ValueError as error:
         raise BadInputError(
-            "", None, f"is not {what} that can be read: {first_line(error)}", source
+            "", None, f"is not {description} that can be read: {first_line(error)}", source
         ) from None
-    if sum(counted[1:]) > NESTING_MAX:
+    if sum(mark_counts[1:]) > NESTING_MAX:
         expect_shallow(value, source)
     return value
 
@@ -187,30 +187,30 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 def json_object(path: Path | str) -> dict[str, Any]:
     """Return the JSON object in a file; raises `BadInputError`."""
-    said = content(path, JSON_MAX, "a JSON document")
-    value = parsed_json(said, str(path))
-    if _SURROGATE.search(said):  # half a pair is no character: it can be shown, stored and hashed nowhere
+    data = content(path, JSON_MAX, "a JSON document")
+    value = parsed_json(data, str(path))
+    if _SURROGATE.search(data):  # half a pair is no character: it can be shown, stored and hashed nowhere
         value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     if not isinstance(value, dict):
         raise BadInputError("", None, "is not a JSON object", str(path))
     return value
 
 
-def unpacked(packed: bytes, most: int, what: str, source: str) -> bytes:
+def unpacked(packed: bytes, most: int, description: str, source: str) -> bytes:
     """Decompress xz data of at most `most` bytes unpacked; raises `BadInputError`."""
     import lzma
 
     machine = lzma.LZMADecompressor(memlimit=BINARY_MAX)
     try:
-        found = machine.decompress(packed, most + 1)
+        data = machine.decompress(packed, most + 1)
     except (lzma.LZMAError, EOFError) as error:
-        expected = f"is not {what} compressed with xz: {first_line(error)}"
+        expected = f"is not {description} compressed with xz: {first_line(error)}"
         raise BadInputError("", None, expected, source) from None
-    if len(found) > most:
-        _too_large(source, Raw("more, unpacked"), most, what)
+    if len(data) > most:
+        _too_large(source, Raw("more, unpacked"), most, description)
     if not machine.eof:
-        raise BadInputError("", None, f"is not {what} compressed with xz: its end is missing", source)
-    return found
+        raise BadInputError("", None, f"is not {description} compressed with xz: its end is missing", source)
+    return data
 
 
 def capture_pieces(path: Path | str) -> Iterator[tuple[bytes, float]]:
@@ -222,12 +222,12 @@ def capture_pieces(path: Path | str) -> Iterator[tuple[bytes, float]]:
     """
     with opened(path, CAPTURE_MAX, "a capture") as file:
         size = os.fstat(file.fileno()).st_size
-        taken = 0
+        bytes_read = 0
 
         def packed() -> bytes:
-            nonlocal taken
-            piece = file.read(min(PIECE, size - taken))
-            taken += len(piece)
+            nonlocal bytes_read
+            piece = file.read(min(PIECE, size - bytes_read))
+            bytes_read += len(piece)
             return piece
 
         unpacked_so_far = 0
@@ -237,28 +237,28 @@ def capture_pieces(path: Path | str) -> Iterator[tuple[bytes, float]]:
                 _too_large(
                     path, Raw(f"more than {EXPANSION_MAX} times its size, unpacked"), EXPANSION_FREE, "it"
                 )
-            yield piece, taken / max(size, 1)
+            yield piece, bytes_read / max(size, 1)
 
 
-def unpacked_content(path: Path | str, most: int, what: str) -> tuple[bytes, bytes]:
+def unpacked_content(path: Path | str, most: int, description: str) -> tuple[bytes, bytes]:
     """Return a file's bytes, as stored and decompressed if needed (gzip, xz, zstd), each at most `most`.
 
     Raises `BadInputError`.
     """
-    packed = content(path, most, what)
+    packed = content(path, most, description)
     pieces, size, rest = [], 0, [packed]
     for piece in _unpacking(lambda: rest.pop() if rest else b"", str(path)):
         pieces.append(piece)
         size += len(piece)
         if size > most:
-            _too_large(path, Raw("more, unpacked"), most, what)
+            _too_large(path, Raw("more, unpacked"), most, description)
     return packed, b"".join(pieces)
 
 
 def _unpacking(packed: Callable[[], bytes], source: str) -> Iterator[bytes]:
     first = packed()
     kinds = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
-    kind = next((made for magic, made in kinds.items() if first.startswith(magic)), None)
+    kind = next((unpacker for magic, unpacker in kinds.items() if first.startswith(magic)), None)
     if kind is None:
         while first:
             yield first
@@ -314,16 +314,16 @@ class _Pieces(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         self._rest = self._rest or self._packed()
-        taken, self._rest = self._rest[:size], self._rest[size:]
-        return taken
+        piece, self._rest = self._rest[:size], self._rest[size:]
+        return piece
 
 
 def _zstd(piece: bytes, packed: Callable[[], bytes]) -> Iterator[bytes]:
     import pyarrow as pa
 
     with pa.CompressedInputStream(pa.PythonFile(_Pieces(piece, packed), mode="r"), "zstd") as stream:
-        while found := stream.read(PIECE):
-            yield found
+        while data := stream.read(PIECE):
+            yield data
 
 
 def packed_json(path: Path) -> Any:
@@ -331,22 +331,22 @@ def packed_json(path: Path) -> Any:
 
     Raises `BadInputError`.
     """
-    said = content(path, JSON_MAX, "a JSON document")
+    data = content(path, JSON_MAX, "a JSON document")
     if path.suffix == ".xz":
-        said = unpacked(said, JSON_MAX, "a JSON document", str(path))
-    return parsed_json(said, str(path))
+        data = unpacked(data, JSON_MAX, "a JSON document", str(path))
+    return parsed_json(data, str(path))
 
 
 _PART = re.compile(r"[\w\"'-]++[ \t]*+(\.?)[ \t]*+")
 
 
-def nested_key(said: str) -> bool:
+def nested_key(document: str) -> bool:
     """Return whether a dotted key of a TOML text is nested too deep.
 
     The parser's time is quadratic in the length of such a key, so this is checked first.
     """
     deep, end = 0, -1
-    for part in _PART.finditer(said):
+    for part in _PART.finditer(document):
         deep = (deep if part.start() == end else 0) + 1 if part[1] else 0
         if deep == NESTING_MAX:
             return True
@@ -354,13 +354,13 @@ def nested_key(said: str) -> bool:
     return False
 
 
-def parsed_toml(path: Path | str, what: str = "a TOML file") -> dict[str, Any]:
+def parsed_toml(path: Path | str, description: str = "a TOML file") -> dict[str, Any]:
     """Return the table in a TOML file of limited size and nesting; raises `BadInputError`."""
-    said = text(path, DESCRIPTION_MAX, what).removeprefix("\ufeff")
-    if nested_key(said):
+    document = text(path, DESCRIPTION_MAX, description).removeprefix("\ufeff")
+    if nested_key(document):
         raise _too_deep(str(path))
     try:
-        table = tomllib.loads(said)
+        table = tomllib.loads(document)
     except RecursionError:
         raise _too_deep(str(path)) from None
     except ValueError as error:  # of integers with thousands of digits too
@@ -414,9 +414,9 @@ def parquet(
     try:
         with _arrow_source(path) as source, pq.ParquetFile(source) as file:
             schema, metadata = file.schema_arrow, file.metadata
-        wanted = [name for name in (kinds if columns is None else columns) if name in schema.names]
-        _expect_table(path, metadata.num_rows, schema, {name: kinds[name] for name in wanted})
-        words = [name for name in wanted if kinds[name] == "text"]
+        present = [name for name in (kinds if columns is None else columns) if name in schema.names]
+        _expect_table(path, metadata.num_rows, schema, {name: kinds[name] for name in present})
+        words = [name for name in present if kinds[name] == "text"]
         with (
             _arrow_source(path) as source,
             pq.ParquetFile(
@@ -440,39 +440,41 @@ def _arrow_source(path: Path) -> AbstractContextManager[Path | IO[bytes]]:
     return nullcontext(path)
 
 
-def _expect_table(path: Path, rows: int, schema: pa.Schema, wanted: Mapping[str, str]) -> None:
+def _expect_table(path: Path, rows: int, schema: pa.Schema, expected_kinds: Mapping[str, str]) -> None:
     if len(schema.names) > COLUMNS_MAX:
         raise BadInputError("", Raw(f"{len(schema.names)} columns"), f"at most {COLUMNS_MAX}", str(path))
-    for name, kind in wanted.items():
+    for name, kind in expected_kinds.items():
         if schema.names.count(name) > 1:
             raise BadInputError(name, None, "appears twice in this table", str(path))
-        found = schema.field(name).type
-        if not _is_kind(found, kind):
-            raise BadInputError(name, Raw(str(found)), f"a column of type {kind}", str(path))
-    most = DECODED_MAX // (_VALUE_BYTES * max(1, len(wanted)))
+        arrow_type = schema.field(name).type
+        if not _is_kind(arrow_type, kind):
+            raise BadInputError(name, Raw(str(arrow_type)), f"a column of type {kind}", str(path))
+    most = DECODED_MAX // (_VALUE_BYTES * max(1, len(expected_kinds)))
     if rows > most:
-        raise BadInputError("", Raw(f"{rows} rows"), f"at most {most} of {len(wanted)} columns", str(path))
+        raise BadInputError(
+            "", Raw(f"{rows} rows"), f"at most {most} of {len(expected_kinds)} columns", str(path)
+        )
 
 
 _VALUE_BYTES = 8
 
 
-def _is_kind(found: pa.DataType, kind: str) -> bool:
+def _is_kind(arrow_type: pa.DataType, kind: str) -> bool:
     from pyarrow import types
 
-    plain = found.value_type if types.is_dictionary(found) else found
+    plain = arrow_type.value_type if types.is_dictionary(arrow_type) else arrow_type
     tests: Mapping[str, Callable[[Any], bool]] = {
         "int": types.is_integer,
-        "text": lambda it: types.is_string(it) or types.is_large_string(it),
+        "text": lambda data_type: types.is_string(data_type) or types.is_large_string(data_type),
         "bool": types.is_boolean,
-        "float": lambda it: types.is_floating(it) or types.is_integer(it),
+        "float": lambda data_type: types.is_floating(data_type) or types.is_integer(data_type),
     }
     return types.is_null(plain) or tests[kind](plain)
 
 
-def kind_of(found: pa.DataType) -> str:
+def kind_of(arrow_type: pa.DataType) -> str:
     """Return the kind of an Arrow type, as `parquet` takes it."""
-    return next(kind for kind in ("text", "bool", "int", "float") if _is_kind(found, kind))
+    return next(kind for kind in ("text", "bool", "int", "float") if _is_kind(arrow_type, kind))
 
 
 def spelled_out(table: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
@@ -483,14 +485,14 @@ def spelled_out(table: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     from pyarrow import types
 
     for at, name in enumerate(table.column_names):
-        wanted, column = schema.field(name).type, table.column(at)
-        if not types.is_dictionary(column.type) or types.is_dictionary(wanted):
+        file_type, column = schema.field(name).type, table.column(at)
+        if not types.is_dictionary(column.type) or types.is_dictionary(file_type):
             continue
         length = sum(_length(chunk) for chunk in column.chunks)
         if length > DECODED_MAX:
             expected = f"at most {size_text(DECODED_MAX)} of text in a column"
             raise BadInputError(name, Raw(size_text(length)), expected, str(path))
-        table = table.set_column(at, name, column.cast(wanted))
+        table = table.set_column(at, name, column.cast(file_type))
     return table
 
 
@@ -506,11 +508,11 @@ def _length(chunk: Any) -> int:
 # --- quantities and options -------------------------------------------------------------------
 
 
-def whole_number(said: str, most: int) -> int | None:
+def whole_number(digits: str, most: int) -> int | None:
     """Return the number written in the digits 0 to 9, or None for other text and numbers above `most`."""
-    if not (said.isascii() and said.isdigit() and len(said) <= len(str(most))):
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))):
         return None
-    return int(said) if int(said) <= most else None
+    return int(digits) if int(digits) <= most else None
 
 
 # --- what is shown ----------------------------------------------------------------------------
@@ -525,26 +527,26 @@ _COMMANDS = re.compile(
 )
 
 
-def printable(said: str) -> str:
+def printable(text: str) -> str:
     r"""Return the text with terminal control characters replaced by escapes such as `\x1b`."""
-    return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], said)
+    return _COMMANDS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def printable_json(said: str) -> str:
+def printable_json(document: str) -> str:
     """Return a JSON text with terminal control characters replaced by JSON escapes of the same values."""
-    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    return _COMMANDS.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
 FORMULA = re.compile(r"[=+\-@\t\r]")
 """Beginnings of a cell that a spreadsheet takes for a formula or a command."""
 
 
-def cell(said: str) -> str:
+def cell(value: str) -> str:
     """Return a text for a cell of CSV, behind an apostrophe if a spreadsheet would take it for a formula."""
-    return f"'{said}" if FORMULA.match(said) else said
+    return f"'{value}" if FORMULA.match(value) else value
 
 
-def one_line(said: str) -> str:
+def one_line(text: str) -> str:
     """Return a text from outside as part of one line, safe to print and at most `LINE_MAX` characters."""
-    line = " ".join(printable(said).split())
+    line = " ".join(printable(text).split())
     return line if len(line) <= LINE_MAX else line[: LINE_MAX - 3] + "..."

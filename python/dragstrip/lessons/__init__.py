@@ -101,7 +101,7 @@ def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, FinishedRun]:
     for name, value in answer.items():
         words = value if name == "algorithms" else [value]
         if not isinstance(words, list) or not all(
-            isinstance(it, str) and len(it) <= WORDS_MAX for it in words
+            isinstance(option_text, str) and len(option_text) <= WORDS_MAX for option_text in words
         ):
             kind = "a list of texts" if name == "algorithms" else "a text"
             expected = f"{kind} of at most {WORDS_MAX} characters"
@@ -147,29 +147,29 @@ def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
             marks.append((number, f"wrong: {error}"))
             continue
         mark = "right" if fine else "wrong"
-        same = ran.sha256.startswith(recording)
-        marks.append((number, mark if same else f"{mark}; its recording differs: {ran.sha256[:8]}"))
+        is_reproduced = ran.sha256.startswith(recording)
+        marks.append((number, mark if is_reproduced else f"{mark}; its recording differs: {ran.sha256[:8]}"))
     return marks + more
 
 
 def _handed_in(line: str) -> tuple[int, Any, str]:
     """Return a line's lesson, answer and recording; raises `BadInputError`."""
     expected = f"as {EXAMPLE}"
-    shown = Raw(line.strip()[:WORDS_MAX])
+    line_text = Raw(line.strip()[:WORDS_MAX])
     if len(line) > LINE_MAX:
         raise BadInputError("line", Raw(f"{len(line)} characters"), f"at most {LINE_MAX}")
     try:
         handed = parsed_json(line, "")
     except BadInputError:
-        raise BadInputError("line", shown, expected) from None
+        raise BadInputError("line", line_text, expected) from None
     if not isinstance(handed, dict) or not {"lesson", "answer"} <= set(handed):
-        raise BadInputError("line", shown, expected)
+        raise BadInputError("line", line_text, expected)
     number, recording = handed["lesson"], handed.get("recording")
     if type(number) is not int or not 1 <= number <= COUNT:
         raise BadInputError("lesson", Raw(json.dumps(number)[:WORDS_MAX]), f"1 to {COUNT}")
     if not isinstance(recording, str) or not _RECORDING.fullmatch(recording):
-        given = Raw(json.dumps(recording)[:WORDS_MAX])
+        recording_text = Raw(json.dumps(recording)[:WORDS_MAX])
         raise BadInputError(
-            f"recording of lesson {number}", given, "the 8 hexadecimal digits that the page gives"
+            f"recording of lesson {number}", recording_text, "the 8 hexadecimal digits that the page gives"
         )
     return number, handed["answer"], recording

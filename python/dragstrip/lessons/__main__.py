@@ -22,9 +22,9 @@ def main(names: list[str]) -> int:
         try:
             marks = graded(text(name, ANSWERS_MAX, "a student's answers").splitlines())
         except BadInputError as error:
-            said = one_line(str(error))
-            said = said.removeprefix(": ")
-            print(said if error.source == name else f"{one_line(name)}: {said}", file=sys.stderr)
+            message = one_line(str(error))
+            message = message.removeprefix(": ")
+            print(message if error.source == name else f"{one_line(name)}: {message}", file=sys.stderr)
             status = 2
             continue
         score = len({number for number, mark in marks if mark == "right"})

@@ -145,7 +145,7 @@ def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
     subject = replace(own, on=replace(own.on, load=tuple(str(Path(one).resolve()) for one in own.on.load)))
     told = {row["id"] for row in found["rows"]}
     experiments = {
-        experiment_file(row): toml.written(row.scenario.experiment(subject).content())
+        experiment_file(row): toml.toml_text(row.scenario.experiment(subject).content())
         for row in asked.rows
         if row.id in told and not row.scenario.is_comparison
     }

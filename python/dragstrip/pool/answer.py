@@ -32,12 +32,13 @@ ANSWER_MAX = 256 << 20
 
 _STATUS = Plain("ok, failed, memory limit or time limit", (OK, FAILED, MEMORY_LIMIT, TIME_LIMIT).__contains__)
 _SHA256 = Plain(
-    "64 hexadecimal digits", lambda it: isinstance(it, str) and bool(re.fullmatch("[0-9a-f]{64}", it))
+    "64 hexadecimal digits",
+    lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{64}", value)),
 )
-_SECONDS = Plain("seconds, not negative", lambda it: NUMBER.holds(it) and it >= 0)
+_SECONDS = Plain("seconds, not negative", lambda value: NUMBER.holds(value) and value >= 0)
 _SPENT: Mapping[str, Shape] = {"cpu_s": optional(_SECONDS), "wall_s": optional(_SECONDS)}
 _ENDED_WELL: Mapping[str, Shape] = {**_SPENT, "summary": SUMMARY, "sha256": _SHA256}
-_FAILED: Mapping[str, Shape] = {**_SPENT, "reason": Plain("text", lambda it: isinstance(it, str))}
+_FAILED: Mapping[str, Shape] = {**_SPENT, "reason": Plain("text", lambda value: isinstance(value, str))}
 
 HOST_MAX = 64
 NOTES_MAX, NOTE_CHARACTERS = 10, 500
@@ -67,22 +68,22 @@ def _checked(order: Order, answer: object) -> Answer:
     if answer["status"] == OK:
         expect(answer, _ENDED_WELL, "")
         _expect_flows(order, answer["summary"]["flows"])
-        made = {name: answer[name] for name in ("status", *_ENDED_WELL) if name in answer}
+        checked = {name: answer[name] for name in ("status", *_ENDED_WELL) if name in answer}
         notes = answer.get("notes")
         if isinstance(notes, list) and all(isinstance(note, str) for note in notes):
-            made["notes"] = [one_line(note)[:NOTE_CHARACTERS] for note in notes[:NOTES_MAX]]
-        return made
+            checked["notes"] = [one_line(note)[:NOTE_CHARACTERS] for note in notes[:NOTES_MAX]]
+        return checked
     expect(answer, _FAILED, "")
-    made = {name: answer[name] for name in ("status", *_SPENT) if name in answer}
-    made["reason"] = one_line(answer["reason"]) or "without a reason"
+    checked = {name: answer[name] for name in ("status", *_SPENT) if name in answer}
+    checked["reason"] = one_line(answer["reason"]) or "without a reason"
     if isinstance(output := answer.get("output"), str):
-        made["output"] = printable(output[-OUTPUT_CHARACTERS:])
+        checked["output"] = printable(output[-OUTPUT_CHARACTERS:])
     wrong = answer.get("wrong")
     if isinstance(wrong, list) and len(wrong) == 4 and all(map(TEXT.holds, wrong)):
-        made["wrong"] = wrong
+        checked["wrong"] = wrong
     if (kind := answer.get("kind")) in (FAULT, UNWRITTEN, REBUILT):
-        made["kind"] = kind
-    return made
+        checked["kind"] = kind
+    return checked
 
 
 def _expect_flows(order: Order, flows: list[dict[str, Any]]) -> None:
@@ -91,10 +92,10 @@ def _expect_flows(order: Order, flows: list[dict[str, Any]]) -> None:
     ordered = scenario.get("flows", [])
     if len(flows) != len(ordered):
         raise BadInputError("summary.flows", len(flows), f"{len(ordered)} flows, as the scenario has")
-    for number, (flow, asked) in enumerate(zip(flows, ordered, strict=True)):
-        transport = asked["transport"]
-        wanted = {"flow": number, "label": asked["label"], "cc": transport.get("cc") or "udp"}
-        for name, value in wanted.items():
+    for number, (flow, flow_order) in enumerate(zip(flows, ordered, strict=True)):
+        transport = flow_order["transport"]
+        expected_fields = {"flow": number, "label": flow_order["label"], "cc": transport.get("cc") or "udp"}
+        for name, value in expected_fields.items():
             if flow[name] != value:
                 expected = f"{value!r}, as in the scenario"
                 raise BadInputError(f"summary.flows[{number}].{name}", flow[name], expected)

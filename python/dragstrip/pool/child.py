@@ -31,7 +31,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it holds is removed on the way out
     die_with_parent(int(sys.argv[1]))
-    # What the core or a library prints must not end up between our answers.
+    # Output of the core or of a library must not end up between our answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     if memory := int(sys.argv[2]):

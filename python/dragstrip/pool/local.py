@@ -25,7 +25,7 @@ GRACE_S = 1.0
 STILLBORN_MAX = 5
 """Number of processes in a row that may die before taking a run; more have a common cause."""
 KILLED_BLAME = 0.1
-"""What one SIGKILL counts towards `STILLBORN_MAX`: it comes from outside and may recur, and only very many of
+"""Weight of one SIGKILL towards `STILLBORN_MAX`: it comes from outside and may recur, and only very many of
 them mean that the machine is out of memory."""
 
 
@@ -45,7 +45,7 @@ class LostPlaceError(DragstripError):
 
 
 class Place(Protocol):
-    """Where runs are made."""
+    """Executor of runs."""
 
     def room(self) -> int:
         """Return how many more runs it accepts now."""
@@ -93,7 +93,7 @@ class Local:
         self.advanced = advanced
         """Called with the number of a watched run, its virtual time in ns, and its arrived bytes."""
         self.slots: list[_Slot] = []
-        self.lost: deque[Order] = deque()
+        self.orphaned: deque[Order] = deque()
         """Runs that waited behind one whose process died; this does not count as an attempt."""
         self.stillborn = 0.0
         """Number of processes in a row that died before they could take a run."""
@@ -107,7 +107,7 @@ class Local:
 
     def room(self) -> int:
         """Return the free places: one run at work per worker, and one waiting so that no worker idles."""
-        return self.places - sum(len(slot.orders) for slot in self.slots) - len(self.lost)
+        return self.places - sum(len(slot.orders) for slot in self.slots) - len(self.orphaned)
 
     def submit(self, order: Order) -> None:
         """Hand a run to an idle process, to a new one, or to a busy one's pipe."""
@@ -119,7 +119,7 @@ class Local:
         else:
             slot = min(self.slots, key=lambda slot: len(slot.orders))
             if len(order.text) > AHEAD_BYTES or len(slot.orders) > 1:
-                self.lost.append(order)
+                self.orphaned.append(order)
                 return
         self._give(slot, order)
 
@@ -137,8 +137,8 @@ class Local:
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Return what has ended, waiting up to `timeout_s` seconds (None: without limit)."""
-        while self.lost and (len(self.slots) < self.count or any(not slot.orders for slot in self.slots)):
-            self.submit(self.lost.popleft())
+        while self.orphaned and (len(self.slots) < self.count or any(not slot.orders for slot in self.slots)):
+            self.submit(self.orphaned.popleft())
         events: list[Event] = []
         for key, _ in self.selector.select(timeout_s):
             slot: _Slot = key.data
@@ -182,22 +182,22 @@ class Local:
 
     def _bury(self, slot: _Slot) -> list[Event]:
         started = slot.process.ready_at is not None
-        self._remove(slot, one=started)
+        self._remove(slot, current_only=started)
         how, output = slot.process.end()
         blame = KILLED_BLAME if how.endswith("SIGKILL") else 1.0
         self.stillborn = 0.0 if started else self.stillborn + blame
         if self.stillborn >= STILLBORN_MAX:
-            said = f"; its last output: {output.splitlines()[-1]}" if output else ""
-            raise DragstripError(f"worker processes do not start: {how}{said}")
+            output_note = f"; its last output: {output.splitlines()[-1]}" if output else ""
+            raise DragstripError(f"worker processes do not start: {how}{output_note}")
         if not started or not slot.orders:
             return []  # no run's fault
         return [death(slot.orders[0], how, output)]
 
-    def _remove(self, slot: _Slot, one: bool = False) -> None:
+    def _remove(self, slot: _Slot, current_only: bool = False) -> None:
         """Forget a process and requeue what waited behind its run."""
         self.selector.unregister(slot.process)
         self.slots.remove(slot)
-        self.lost.extend(list(slot.orders)[1 if one else 0 :])
+        self.orphaned.extend(list(slot.orders)[1 if current_only else 0 :])
 
     def close(self) -> None:
         """End all processes."""

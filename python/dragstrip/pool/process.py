@@ -29,7 +29,7 @@ disk."""
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may take."""
+    """Limits of one run."""
 
     time_s: float = 600.0
     """Seconds on the clock of the machine that makes the run."""
@@ -68,10 +68,10 @@ class Process:
     def send(self, line: str) -> None:
         """Send an order (`Order.line`) to a process that may be dead already."""
         assert self.process.stdin is not None
-        left = memoryview(line.encode())
+        unsent = memoryview(line.encode())
         with contextlib.suppress(BrokenPipeError):  # seen as an end of file
-            while left:  # an unbuffered pipe may take a part only
-                left = left[self.process.stdin.write(left) :]
+            while unsent:  # an unbuffered pipe may take a part only
+                unsent = unsent[self.process.stdin.write(unsent) :]
 
     def answers(self) -> list[Answer] | None:
         """Return the messages received (answers, and `now_ns` of watched runs), or None after its end.
@@ -111,10 +111,10 @@ class Process:
         status = self.process.wait()
         self.output.seek(0, os.SEEK_END)
         self.output.seek(max(0, self.output.tell() - OUTPUT_CHARACTERS))
-        said = self.output.read().decode(errors="replace").strip()
+        last_output = self.output.read().decode(errors="replace").strip()
         self.close()
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        return f"its process ended with {how}", said
+        return f"its process ended with {how}", last_output
 
     def ask_to_end(self) -> None:
         """Ask the process to end after removing its temporary folders; `close` does not wait for that."""
@@ -144,8 +144,8 @@ def _environment() -> dict[str, str]:
     A file there may be called `queue.py` by chance, or `numpy.py` on purpose (`-P` does the same for what
     `-m` would add). If this package itself is in the current folder, that folder comes last.
     """
-    here, package = Path.cwd(), Path(__file__).resolve().parents[2]
-    places = [part for part in sys.path if part and Path(part).resolve() != here]
+    current_folder, package = Path.cwd(), Path(__file__).resolve().parents[2]
+    places = [part for part in sys.path if part and Path(part).resolve() != current_folder]
     if str(package) not in places:
         places.append(str(package))
     # One thread each: there is a worker per core.

@@ -43,22 +43,22 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)
     """The engine's options."""
     recalled: bool = False
-    """Whether the stored recording of an earlier run may be used."""
+    """True if the stored recording of an earlier run may be used."""
     capture: Mapping[str, Any] | None = None
     """A `Capture` as a table, or None."""
 
-    def order(self, number: int, here: bool, cores: int) -> Order:
-        """Return the task as order `number`, for a thread of this process (`here`) or for a worker."""
+    def order(self, number: int, in_thread: bool, cores: int) -> Order:
+        """Return the task as order `number`, for a thread of this process (`in_thread`) or for a worker."""
         return Order(
             number,
-            "" if here else json.dumps(self.scenario),
+            "" if in_thread else json.dumps(self.scenario),
             self.engine,
             self.options,
             "" if self.folder is None else str(self.folder),
             self.provenance,
             self.recalled,
             watched=True,
-            scenario=self.scenario if here else None,
+            scenario=self.scenario if in_thread else None,
             capture=self.capture,
             cores=cores,
         )
@@ -66,7 +66,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: its summary, or why there is none."""
+    """Outcome of a run: its summary, or the reason for its failure."""
 
     summary: dict[str, Any] | None
     failure: str = ""
@@ -92,8 +92,8 @@ def raise_failure(outcomes: Sequence[Outcome]) -> None:
         raise FaultError(outcomes[0].failure)
     if outcomes[0].wrong and all(outcome.summary is None for outcome in outcomes):
         field, value, expected, source = outcomes[0].wrong
-        others = (outcome.failure for outcome in outcomes if outcome.failure != outcomes[0].failure)
-        if another := next(others, ""):
+        other_failures = (outcome.failure for outcome in outcomes if outcome.failure != outcomes[0].failure)
+        if another := next(other_failures, ""):
             expected = f"{expected} (another run: {another})"
         raise BadInputError(field, Raw(value), expected, source)
 
@@ -101,10 +101,10 @@ def raise_failure(outcomes: Sequence[Outcome]) -> None:
 class Watcher:
     """Receives the events of a list of runs; this base class ignores them."""
 
-    def note(self, what: str) -> None:
+    def note(self, note: str) -> None:
         """Report a note about the figures."""
 
-    def preparing(self, what: str) -> None:
+    def preparing(self, activity: str) -> None:
         """Report preparation before the first task that takes seconds and is done once."""
 
     def started(self, index: int) -> None:
@@ -119,13 +119,13 @@ class Watcher:
     def aside(self) -> None:
         """Stop drawing, because other output follows."""
 
-    def concluding(self, what: str) -> None:
+    def concluding(self, activity: str) -> None:
         """Report what is done after all runs have ended."""
 
 
-def worker_count(asked: int | None, tasks: int) -> int:
+def worker_count(requested: int | None, tasks: int) -> int:
     """Return the requested number of workers, or one per usable core, but at most one per task."""
-    return max(1, min(asked or cores(), tasks))
+    return max(1, min(requested or cores(), tasks))
 
 
 def run_all(
@@ -141,14 +141,16 @@ def run_all(
     from dragstrip.recording import core_build  # with Arrow
 
     # A thread cannot be ended, and an algorithm in Rust of the user's may loop for ever.
-    here = limits == UNLIMITED and _short(tasks) and not core_build.algorithm_files()
-    each = worker_count(workers, len(tasks))
-    cores_each = max(1, worker_count(workers, cores()) // each)
-    orders = [task.order(at, here, cores_each) for at, task in enumerate(tasks)]
+    in_threads = limits == UNLIMITED and _short(tasks) and not core_build.algorithm_files()
+    count_of_workers = worker_count(workers, len(tasks))
+    cores_each = max(1, worker_count(workers, cores()) // count_of_workers)
+    orders = [task.order(at, in_threads, cores_each) for at, task in enumerate(tasks)]
     if any(named(task.engine).real_time for task in tasks):
         workers = 1  # the others would take the processors that it needs
     count, watcher = worker_count(workers, len(tasks)), watcher or Watcher()
-    return _in_threads(orders, count, watcher) if here else _in_processes(orders, count, watcher, limits)
+    return (
+        _in_threads(orders, count, watcher) if in_threads else _in_processes(orders, count, watcher, limits)
+    )
 
 
 def _short(tasks: Sequence[Task]) -> bool:
@@ -202,7 +204,7 @@ def _whatever_happens(order: Order, advanced: Progress) -> Answer:
         return perform(order, advanced)
     except _Stopped:
         raise
-    except BaseException as error:  # noqa: BLE001 - else nobody would hear of this run again
+    except BaseException as error:  # noqa: BLE001 - else this run would never be reported
         return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
 
 
@@ -238,13 +240,13 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
         from dragstrip.results import measures  # noqa: F401  (loaded while the first runs are simulated)
 
         while len(outcomes) < len(orders):
-            number, what = messages.get()
-            if what is None:
+            number, message = messages.get()
+            if message is None:
                 watcher.started(number)
-            elif isinstance(what, int):
-                watcher.advanced(number, what)
+            elif isinstance(message, int):
+                watcher.advanced(number, message)
             else:
-                outcomes[number] = _outcome(what)
+                outcomes[number] = _outcome(message)
                 watcher.finished(number, outcomes[number])
     finally:
         stop.set()

@@ -50,11 +50,11 @@ class Order:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Further entries for the recording's provenance."""
     recalled: bool = False
-    """Whether the stored recording of an earlier run may be used."""
+    """True if the stored recording of an earlier run may be used."""
     build: str = ""
     """Prefix of the engine build that must make the run; empty accepts any."""
     watched: bool = False
-    """Whether its progress is reported."""
+    """True if its progress is reported."""
     scenario: Json | None = None
     """The scenario itself, instead of its text, for a run in this process."""
     capture: Mapping[str, Any] | None = None
@@ -96,36 +96,36 @@ def perform(order: Order, progress: Progress | None = None) -> Answer:
     """Make a run and return its answer, whatever happens except a crash or an interrupt."""
     wall, cpu = time.monotonic(), time.process_time()
     try:
-        made = run(order, progress)
+        answer = run(order, progress)
     except MemoryError:
-        made = {"status": MEMORY_LIMIT, "reason": "it needed more memory than a run may take"}
+        answer = {"status": MEMORY_LIMIT, "reason": "it needed more memory than a run may take"}
     except BadInputError as error:
-        made = {"status": FAILED, "reason": str(error), "wrong": list(error.args)}
+        answer = {"status": FAILED, "reason": str(error), "wrong": list(error.args)}
     except FaultError as error:
-        made = {"status": FAILED, "reason": str(error), "kind": FAULT}
+        answer = {"status": FAILED, "reason": str(error), "kind": FAULT}
     except NotWrittenError as error:
-        made = {"status": FAILED, "reason": str(error), "kind": UNWRITTEN}
+        answer = {"status": FAILED, "reason": str(error), "kind": UNWRITTEN}
     except RebuiltError as error:
-        made = {"status": FAILED, "reason": str(error), "kind": REBUILT}
+        answer = {"status": FAILED, "reason": str(error), "kind": REBUILT}
     except DragstripError as error:
-        made = {"status": FAILED, "reason": str(error)}
+        answer = {"status": FAILED, "reason": str(error)}
     except OSError as error:
-        made = {"status": FAILED, "reason": of_system(error)}
+        answer = {"status": FAILED, "reason": of_system(error)}
     except Exception as error:  # noqa: BLE001 - any other fault is this run's failure, reported in full
         import traceback
 
-        made = {
+        answer = {
             "status": FAILED,
             "reason": f"a fault in dragstrip: {type(error).__name__}: {error} "
             "(DRAGSTRIP_TRACEBACK=1 shows where; please report it)",
             "kind": FAULT,
             "output": traceback.format_exc()[-OUTPUT_CHARACTERS:],
         }
-    if "reason" in made:
-        made["reason"] = one_line(made["reason"])
-    made["cpu_s"] = time.process_time() - cpu
-    made["wall_s"] = time.monotonic() - wall
-    return made
+    if "reason" in answer:
+        answer["reason"] = one_line(answer["reason"])
+    answer["cpu_s"] = time.process_time() - cpu
+    answer["wall_s"] = time.monotonic() - wall
+    return answer
 
 
 def run(order: Order, progress: Progress | None) -> Answer:
@@ -147,7 +147,7 @@ def run(order: Order, progress: Progress | None) -> Answer:
 
 
 def _captured(order: Order, engine: Engine, scenario: Json, progress: Progress | None) -> Answer:
-    """Make a run whose packet captures are written draft its recording and moved into it."""
+    """Make a run whose packet captures are written beside its recording and moved into it."""
     from pathlib import Path
 
     from dragstrip.engines.contract import Capture
@@ -155,10 +155,10 @@ def _captured(order: Order, engine: Engine, scenario: Json, progress: Progress |
 
     capture = Capture(**(order.capture or {}))
     with aside(Path(order.folder)) as draft:
-        made = draft / "captures"
+        captures = draft / "captures"
         (draft / "captures").mkdir()
-        recording = engine.run_captured(scenario, order.options, capture, made, progress)
-        return _concluded(order, recording, engine.notes(recording), made)
+        recording = engine.run_captured(scenario, order.options, capture, captures, progress)
+        return _concluded(order, recording, engine.notes(recording), captures)
 
 
 def _concluded(order: Order, recording: Recording, notes: list[str], captures: Path | None = None) -> Answer:

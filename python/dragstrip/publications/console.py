@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dragstrip.io.terminal import Terminal
 from dragstrip.publications.document import Json, reproduced_share
-from dragstrip.publications.pages import shown
+from dragstrip.publications.pages import figure_text
 from dragstrip.report.console import grade_text
 
 
@@ -22,9 +22,9 @@ def show(document: Json) -> None:
         table.add_row(part["name"], style="bold")
         for line in part["claims"]:
             unit = "" if line["unit"] in ("1", "order") else f" {line['unit']}"
-            published = "–" if line["published"] is None else shown(line["published"]) + unit
+            published = "–" if line["published"] is None else figure_text(line["published"]) + unit
             table.add_row(
-                f"  {line['id']}", published, shown(line["measured"]) + unit, grade_text(line["grade"])
+                f"  {line['id']}", published, figure_text(line["measured"]) + unit, grade_text(line["grade"])
             )
     console.print(table)
     counts = ", ".join(f"{count} {grade}" for grade, count in document["grades"].items())

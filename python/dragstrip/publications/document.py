@@ -32,7 +32,9 @@ def document(name: str, plans: Mapping[str, Plan], documents: Mapping[str, Json]
         "grades": grades(line for part in experiments for line in part["claims"]),
         "experiments": experiments,
         "failed": [
-            {"experiment": member, **line} for member, found in documents.items() for line in found["failed"]
+            {"experiment": member, **line}
+            for member, member_document in documents.items()
+            for line in member_document["failed"]
         ],
     }
 

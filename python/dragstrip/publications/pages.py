@@ -87,17 +87,17 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
     for name, parts in by_publication(unmeasured).items():
         words = catalogue.publication(name)
         _filled(words.verdict, name, parts)
-        known = [_stem(part["name"]) for part in parts]
+        stems = [_stem(part["name"]) for part in parts]
         for stem in words.distributions:
-            if stem not in known:
+            if stem not in stems:
                 where = str(catalogue.FOLDER / name / catalogue.PUBLICATION)
-                raise BadInputError("distributions", stem, f"one of {', '.join(known)}", where)
+                raise BadInputError("distributions", stem, f"one of {', '.join(stems)}", where)
 
 
 def all_pages(document: Json, page: Path) -> dict[Path, str]:
     """Return the content of every page by file."""
     folder = catalogue.FOLDER.resolve()
-    outputs = {page: catalogue_page(document["experiments"], hosts.beside(page))}
+    outputs = {page: catalogue_page(document["experiments"], hosts.host_claims(page))}
     for name, parts in by_publication(document["experiments"]).items():
         publication = folder / name
         experiments = {part["name"]: catalogue.load(part["name"])[0] for part in parts}
@@ -109,7 +109,7 @@ def all_pages(document: Json, page: Path) -> dict[Path, str]:
 
 def by_publication(parts: Iterable[Json]) -> dict[str, list[Json]]:
     """Group the experiments' entries by publication."""
-    return {name: list(own) for name, own in groupby(parts, key=lambda part: part["name"].split("/")[0])}
+    return {name: list(group) for name, group in groupby(parts, key=lambda part: part["name"].split("/")[0])}
 
 
 def _stem(name: str) -> str:
@@ -126,10 +126,12 @@ def catalogue_page(parts: list[Json], on_hosts: Json) -> str:
         publication = part["name"].split("/")[0]
         folder = "../../experiments"
         links = f"[file]({folder}/{part['name']}.toml), [page]({folder}/{publication}/README.md)"
-        own = on_hosts.get(part["name"], {})
-        table = _claims(part["claims"], own)
-        told = "".join(f"\n{hosts.sentence(engine, found)}\n" for engine, found in own.items())
-        sections.append(f"## {part['name']}\n\n{part['title']}: {links}\n\n{table}{told}")
+        engine_claims = on_hosts.get(part["name"], {})
+        table = _claims(part["claims"], engine_claims)
+        sentences = "".join(
+            f"\n{hosts.sentence(engine, claims)}\n" for engine, claims in engine_claims.items()
+        )
+        sections.append(f"## {part['name']}\n\n{part['title']}: {links}\n\n{table}{sentences}")
     return "\n".join(sections)
 
 
@@ -140,12 +142,12 @@ def _summary(parts: list[Json]) -> str:
         "|---" * (len(GRADES) + 2) + "|",
     ]
     publications: dict[str, list[Json]] = {**by_publication(parts), "all": parts}
-    for name, own in publications.items():
-        counts = grades(line for part in own for line in part["claims"])
+    for name, group in publications.items():
+        counts = grades(line for part in group for line in part["claims"])
         share = reproduced_share(counts)
-        shown = "–" if share is None else f"{share * 100:.0f} %"
+        share_text = "–" if share is None else f"{share * 100:.0f} %"
         linked = name if name == "all" else f"[{name}](../../experiments/{name}/README.md)"
-        rows.append(_row([linked, *(str(counts[grade]) for grade in GRADES), shown]))
+        rows.append(_row([linked, *(str(counts[grade]) for grade in GRADES), share_text]))
     return "\n".join(rows) + "\n"
 
 
@@ -162,21 +164,27 @@ def _claims(claims: list[Json], on_hosts: Json | None = None) -> str:
     rows = [_row(["claim", "published", "ours", "unit", "grade", *engines]), _rule(5 + len(engines))]
     for line in claims:
         grade = line["grade"] + (f": {line['reason']}" if "reason" in line else "")
-        cells = [line["id"], shown(line["published"]), shown(line["measured"]), line["unit"], grade]
-        for found in engines.values():
-            ours = found["claims"].get(line["id"], {}).get("measured")
-            cells.append(hosts.cell(found, line["id"], shown(ours)))
+        cells = [
+            line["id"],
+            figure_text(line["published"]),
+            figure_text(line["measured"]),
+            line["unit"],
+            grade,
+        ]
+        for claims_on_host in engines.values():
+            ours = claims_on_host["claims"].get(line["id"], {}).get("measured")
+            cells.append(hosts.cell(claims_on_host, line["id"], figure_text(ours)))
         rows.append(_row(cells))
     return "\n".join(rows) + "\n"
 
 
-def shown(figure: Any) -> str:
+def figure_text(figure: Any) -> str:
     """Return a figure with four significant digits; a range or an order shows each of its parts."""
     if figure is None:
         return "–"
     if isinstance(figure, list):
         ordered = any(isinstance(part, str) for part in figure)
-        return (" < " if ordered else " to ").join(shown(part) for part in figure)
+        return (" < " if ordered else " to ").join(figure_text(part) for part in figure)
     return figure if isinstance(figure, str) else f"{float(f'{figure:.4g}'):.10g}"
 
 
@@ -198,8 +206,8 @@ def publication_page(name: str, parts: list[Json], experiments: Mapping[str, Exp
         f"## Run it\n\n{command}\n",
     ]
     for part in parts:
-        drawn = _stem(part["name"]) in words.distributions
-        sections.append(_experiment(part, experiments[part["name"]], drawn=drawn))
+        has_distributions = _stem(part["name"]) in words.distributions
+        sections.append(_experiment(part, experiments[part["name"]], has_distributions=has_distributions))
     return "\n".join(sections)
 
 
@@ -213,9 +221,9 @@ def _sums(parts: list[Json]) -> str:
                 cells.setdefault(kind, {}).setdefault(column, []).append(line["grade"] == REPRODUCED)
     columns = [*(_stem(part["name"]) for part in parts), "all"]
     rows = [_row(["cells reproduced", *columns]), _rule(len(columns) + 1)]
-    for kind, found in cells.items():
-        counts = (found.get(column, []) for column in columns)
-        rows.append(_row([kind, *(f"{sum(held)} of {len(held)}" for held in counts)]))
+    for kind, verdicts_by_column in cells.items():
+        counts = (verdicts_by_column.get(column, []) for column in columns)
+        rows.append(_row([kind, *(f"{sum(verdicts)} of {len(verdicts)}" for verdicts in counts)]))
     return "\n".join(rows) + "\n"
 
 
@@ -233,22 +241,22 @@ _PLACE = re.compile(r"\{([\w.-]+)/([\w.-]+)\}")
 
 def _filled(text: str, publication: str, parts: list[Json]) -> str:
     """Replace `{experiment/claim}` by our figure and its unit."""
-    known = {(_stem(part["name"]), line["id"]): line for part in parts for line in part["claims"]}
+    claims = {(_stem(part["name"]), line["id"]): line for part in parts for line in part["claims"]}
 
     def figure(place: re.Match[str]) -> str:
-        line = known.get((place[1], place[2]))
+        line = claims.get((place[1], place[2]))
         if line is None:
             where = str(catalogue.FOLDER / publication / catalogue.PUBLICATION)
             raise BadInputError(
                 "verdict", Raw(place[0]), "an experiment and a claim of this publication", where
             )
         unit = "" if line["unit"] in ("1", "order") else f" {line['unit']}"
-        return f"{shown(line['measured'])}{unit}"
+        return f"{figure_text(line['measured'])}{unit}"
 
     return _PLACE.sub(figure, text)
 
 
-def _experiment(part: Json, experiment: Experiment, *, drawn: bool) -> str:
+def _experiment(part: Json, experiment: Experiment, *, has_distributions: bool) -> str:
     stem = _stem(part["name"])
     words = [
         f"## {stem}: {part['title']}\n",
@@ -257,7 +265,9 @@ def _experiment(part: Json, experiment: Experiment, *, drawn: bool) -> str:
         f"![The path]({stem}.svg)\n",
         f"`dragstrip run {part['name']}` ([file]({stem}.toml))\n",
         _claims(part["claims"]),
-        "".join(f"![{title}]({stem}-{kind}.svg)\n" for kind, title in DRAWN.items()) if drawn else "",
+        "".join(f"![{title}]({stem}-{kind}.svg)\n" for kind, title in DRAWN.items())
+        if has_distributions
+        else "",
         *(_flow_table(table) for table in part["flow_tables"]),
         _ablations(part["claims"]),
     ]
@@ -270,7 +280,7 @@ def _flow_table(table: Json) -> str:
     words = f"{table['source']}; in Mbit/s, from the fastest to the slowest:\n"
     rows = [words, _row(["flow", *columns]), _rule(len(columns) + 1)]
     for number, cells in enumerate(zip_longest(*columns.values()), 1):
-        rows.append(_row([str(number), *map(shown, cells)]))
+        rows.append(_row([str(number), *map(figure_text, cells)]))
     return "\n".join(rows) + "\n"
 
 
@@ -279,14 +289,21 @@ def _ablations(claims: list[Json]) -> str:
     tables: dict[str, dict[str, list[str]]] = {}
     settings: dict[str, list[str]] = {}
     for claim in claims:
-        for other in claim.get("ablations", []):
-            about = other["about"].strip()
-            setting = ", ".join(f"{path} = {_value(value)}" for path, value in other["setting"].items())
+        for ablation in claim.get("ablations", []):
+            about = ablation["about"].strip()
+            setting = ", ".join(f"{path} = {_value(value)}" for path, value in ablation["setting"].items())
             if setting not in settings.setdefault(about, []):
                 settings[about].append(setting)
-            own = [claim["id"], shown(claim["published"]), shown(claim["measured"]), claim["unit"]]
-            then = f" ({other['grade']})" if other["grade"] != claim["grade"] else ""
-            tables.setdefault(about, {}).setdefault(claim["id"], own).append(shown(other["measured"]) + then)
+            head_cells = [
+                claim["id"],
+                figure_text(claim["published"]),
+                figure_text(claim["measured"]),
+                claim["unit"],
+            ]
+            then = f" ({ablation['grade']})" if ablation["grade"] != claim["grade"] else ""
+            tables.setdefault(about, {}).setdefault(claim["id"], head_cells).append(
+                figure_text(ablation["measured"]) + then
+            )
     parts = []
     for about, rows in tables.items():
         head = ["claim", "published", "ours", "unit", *(f"`{setting}`" for setting in settings[about])]
@@ -306,5 +323,5 @@ def set_up(experiment: Experiment) -> str:
     runs = expand(experiment)
     scenarios = [with_facts(run.scenario) for run in runs]
     algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]
-    drawn, _ = picture.draw(scenarios, assign(algorithms))
-    return on_white(drawn) + "\n"
+    drawing, _ = picture.draw(scenarios, assign(algorithms))
+    return on_white(drawing) + "\n"

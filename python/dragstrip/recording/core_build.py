@@ -1,4 +1,4 @@
-"""What the compiled core was built from, to warn a developer whose Rust edits are not compiled yet."""
+"""Sources that the compiled core was built from, to warn a developer of Rust edits not compiled yet."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ ROOT = Path(__file__).resolve().parents[3]
 QUICK = "quick"
 """The cargo profile of `make quick`: `release` without optimisation across crates."""
 VARIABLE = "DRAGSTRIP_CORE"
-"""Names a core to load in place of the installed one."""
+"""Environment variable: a core to load in place of the installed one."""
 FILES = "algorithm-files.json"
-"""Beside a core with algorithms of Rust files: the hash of the checkout's own sources, and of each file."""
+"""File beside a core with algorithms of Rust files: hashes of the checkout's sources and of each file."""
 
 
 @once
-def _stated() -> dict[str, Any]:
+def _core_description() -> dict[str, Any]:
     file = getenv(VARIABLE)
-    beside = Path(file).with_name(FILES) if file else None
-    return read_json(beside) if beside is not None and beside.is_file() else {}
+    description_file = Path(file).with_name(FILES) if file else None
+    return read_json(description_file) if description_file is not None and description_file.is_file() else {}
 
 
 def algorithm_files() -> dict[str, str]:
     """Return the SHA-256 of the Rust file of each algorithm that is in the core for this command alone."""
-    found: dict[str, str] = _stated().get("files", {})
-    return found
+    hashes: dict[str, str] = _core_description().get("files", {})
+    return hashes
 
 
 def own_algorithms() -> list[str]:
@@ -42,17 +42,17 @@ def own_algorithms() -> list[str]:
 
 def built_of() -> str:
     """Return the hash of the sources that the core was built from, without those of Rust files."""
-    return str(_stated().get("base", _core.BUILT_OF))
+    return str(_core_description().get("base", _core.BUILT_OF))
 
 
 def blamed(fault: str) -> DragstripError | None:
     """Return the error of a Rust file's algorithm that panicked, if this fault of the core names it."""
     for name in algorithm_files():
-        _, found, said = fault.partition(f"/{name.replace('-', '_')}.rs:")
-        if found:
-            line, _, what = said.partition(": ")
-            what = what.removesuffix("; please report it")
-            return DragstripError(f"{name} panicked in line {line.partition(':')[0]}: {what}")
+        _, module_mark, location = fault.partition(f"/{name.replace('-', '_')}.rs:")
+        if module_mark:
+            line, _, panic_message = location.partition(": ")
+            panic_message = panic_message.removesuffix("; please report it")
+            return DragstripError(f"{name} panicked in line {line.partition(':')[0]}: {panic_message}")
     return None
 
 
@@ -71,48 +71,48 @@ def sources(root: Path) -> str:
     for name in _core.BUILT_CRATES.split():
         files.append(f"crates/{name}/Cargo.toml")
         files += _below(f"{root}/crates/{name}/src", f"crates/{name}/src")
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(files):
         with open(f"{root}/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - of 250 files, in 10 ms
             content = file.read()
-        found.update(f"{name} {len(content)}\n".encode())
-        found.update(content)
-    return found.hexdigest()
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def _below(folder: str, name: str) -> list[str]:
     """Return the Rust files in a folder, except test files, which are not part of the core."""
-    found = []
+    rust_sources = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
-                found += _below(entry.path, f"{name}/{entry.name}") if entry.name != "tests" else []
+                rust_sources += _below(entry.path, f"{name}/{entry.name}") if entry.name != "tests" else []
             elif entry.name.endswith(".rs") and entry.name != "tests.rs":
-                found.append(f"{name}/{entry.name}")
-    return found
+                rust_sources.append(f"{name}/{entry.name}")
+    return rust_sources
 
 
 def provenance() -> dict[str, Any]:
     """Return the entry that describes the core's build in a recording's provenance."""
-    own = {"algorithm_files": algorithm_files()} if algorithm_files() else {}
+    extras = {"algorithm_files": algorithm_files()} if algorithm_files() else {}
     return {
         "profile": _core.BUILT_PROFILE,
         "sources": built_of(),
         "sources_changed_since": stale(),
-        **own,
+        **extras,
     }
 
 
 def notes() -> list[str]:
     """Return warnings for a reader of figures that this build computed."""
-    found = []
+    warnings = []
     if stale():
-        found.append(
+        warnings.append(
             "note: the Rust sources have changed since the core was built; the old code is running: "
             "`make python` builds it, `make quick` in seconds"
         )
     if _core.BUILT_PROFILE == QUICK and not algorithm_files():
-        found.append(
+        warnings.append(
             "note: a quick build (make quick): the same figures, but slower; `make python` builds it in full"
         )
-    return found
+    return warnings

@@ -64,10 +64,10 @@ def read(folder: Path) -> Recording:
 
 def check_format(provenance: Mapping[str, Any], folder: Path) -> None:
     """Raise `BadInputError` for a recording that was not written in the format that this program reads."""
-    written = provenance.get("format", FORMAT)
-    if written is True or written != FORMAT:
+    written_format = provenance.get("format", FORMAT)
+    if written_format is True or written_format != FORMAT:
         expected = f"format {FORMAT}; this recording was made by another version of Dragstrip"
-        raise BadInputError("format", Raw(json.dumps(written)), expected, str(folder / PROVENANCE))
+        raise BadInputError("format", Raw(json.dumps(written_format)), expected, str(folder / PROVENANCE))
 
 
 def read_table(
@@ -87,12 +87,12 @@ def read_table(
     if name in LATER and not path.exists() and path.name not in (checksums.read(folder) or {}):
         return empty_table(defined)
     kinds = {column: described.kind for column, described in defined.items()}
-    asked = None if columns is None else [*columns, *optional]
+    requested = None if columns is None else [*columns, *optional]
     try:
         checksums.check(folder, path.name)
-        with parquet(path, kinds, asked) as (file, schema):
+        with parquet(path, kinds, requested) as (file, schema):
             present = schema.names
-            wanted = [column for column in present if column in defined]
+            selected = [column for column in present if column in defined]
             # A column under a wrong name is none that was left out: what stands in its place is not ours.
             foreign = any(column not in defined for column in present)
             needed = columns if columns is not None else defined if foreign else ()
@@ -100,8 +100,8 @@ def read_table(
                 if column not in present:
                     raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
             if columns is not None:
-                wanted = [column for column in (*columns, *optional) if column in present]
-            return spelled_out(file.read(columns=wanted), schema, path)
+                selected = [column for column in (*columns, *optional) if column in present]
+            return spelled_out(file.read(columns=selected), schema, path)
     except BadInputError as error:
         if path.exists():
             raise

@@ -41,7 +41,7 @@ def show_result(
     console = Terminal()
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
-    setups = setups_of([Planned(line, run.known, run.settings) for line, run in lines])
+    setups = setups_of([Planned(line, run.facts, run.settings) for line, run in lines])
     entries = [(setup, rows_of(setup)) for setup in setups]
     table = _runs_table(document, entries, console.width)
     table.title = ", ".join(filter(None, (str(table.title), heading)))

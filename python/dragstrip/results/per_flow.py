@@ -119,7 +119,7 @@ def _last(values: FloatArray | None) -> int | None:
 
 
 def _reported(recording: Recording, flow: int) -> Row:
-    """Return what another program computed for a flow itself (`formats.readers.found`)."""
+    """Return what another program computed for a flow itself (`formats.readers.measurements`)."""
     said = recording.provenance.get("reported")
     mine = said.get(str(flow)) if isinstance(said, dict) else None
     return mine if isinstance(mine, dict) else {}
@@ -220,7 +220,7 @@ def probes(recording: Recording) -> list[Row]:
 
 
 def _summaries(recording: Recording) -> list[Row]:
-    """Return the sums of requests that another program's file has (`formats.readers.found`)."""
+    """Return the sums of requests that another program's file has (`formats.readers.measurements`)."""
     stored = recording.provenance.get("summaries")
     rows = stored if isinstance(stored, list) else []
     return [row for row in rows if isinstance(row, dict) and {"probe", "target"} <= row.keys()]

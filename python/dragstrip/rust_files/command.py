@@ -34,32 +34,34 @@ def entered(words: Sequence[str]) -> list[str]:
         return list(words)
     algorithms = [rust_file(file) for file in files]
     _expect_apart(algorithms)
-    if core_build.algorithm_files() != {it.name: it.sha256 for it in algorithms}:
+    if core_build.algorithm_files() != {algorithm.name: algorithm.sha256 for algorithm in algorithms}:
         _start_again(algorithms)
-    by_file = {it.file: it.name for it in algorithms}
-    found = [_named(before, word, by_file) for before, word in zip(["", *words], words, strict=False)]
+    by_file = {algorithm.file: algorithm.name for algorithm in algorithms}
+    replaced_words = [
+        _algorithm_word(before, word, by_file) for before, word in zip(["", *words], words, strict=False)
+    ]
     missing = [file for file in files if file not in _programs(words)]
-    return [*found, *(word for file in missing for word in (PROGRAM, file))]
+    return [*replaced_words, *(word for file in missing for word in (PROGRAM, file))]
 
 
 def _files(words: Sequence[str]) -> list[str]:
     """The Rust files among the words, each once."""
-    found = _programs(words)
+    files = _programs(words)
     for before, word in zip(["", *words], words, strict=False):
         match = _WORD.fullmatch(word)
         if match and not word.startswith("-") and before not in (*_NOT_INPUT, PROGRAM):
-            found.append(match[1])
-    return list(dict.fromkeys(found))
+            files.append(match[1])
+    return list(dict.fromkeys(files))
 
 
 def _programs(words: Sequence[str]) -> list[str]:
     """The Rust files that `--program` names."""
-    found = [word for before, word in itertools.pairwise(words) if before == PROGRAM]
-    found += [word.removeprefix(f"{PROGRAM}=") for word in words if word.startswith(f"{PROGRAM}=")]
-    return [word for word in found if word.endswith(".rs")]
+    files = [word for before, word in itertools.pairwise(words) if before == PROGRAM]
+    files += [word.removeprefix(f"{PROGRAM}=") for word in words if word.startswith(f"{PROGRAM}=")]
+    return [word for word in files if word.endswith(".rs")]
 
 
-def _named(before: str, word: str, names: dict[str, str]) -> str:
+def _algorithm_word(before: str, word: str, names: dict[str, str]) -> str:
     match = _WORD.fullmatch(word)
     if match is None or before == PROGRAM or match[1] not in names:
         return word
@@ -67,10 +69,10 @@ def _named(before: str, word: str, names: dict[str, str]) -> str:
 
 
 def _expect_apart(algorithms: Sequence[RustFile]) -> None:
-    for number, one in enumerate(algorithms):
-        if one.called.module in [other.called.module for other in algorithms[:number]]:
+    for number, algorithm in enumerate(algorithms):
+        if algorithm.called.module in [earlier.called.module for earlier in algorithms[:number]]:
             expected = "another name: a second file has it here"
-            raise BadInputError("ABOUT.name", one.name, expected, one.file)
+            raise BadInputError("ABOUT.name", algorithm.name, expected, algorithm.file)
 
 
 def _start_again(algorithms: Sequence[RustFile]) -> None:

@@ -25,7 +25,7 @@ PROFILE = "quick"
 KEPT = 10
 """Cores that the cache keeps, 13 MB each: those used last."""
 _COPIED = ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "bench/dumbbell")
-"""What cargo reads of a checkout."""
+"""Files of a checkout that cargo reads."""
 
 
 def core(algorithms: Sequence[RustFile]) -> Path:
@@ -36,8 +36,8 @@ def core(algorithms: Sequence[RustFile]) -> Path:
     """
     root = _checkout(algorithms[0].file)
     base = core_build.sources(root)
-    stated = "".join(f"{algorithm.name} {algorithm.sha256}\n" for algorithm in algorithms)
-    key = hashlib.sha256(f"{base}\n{stated}".encode()).hexdigest()[:16]
+    manifest = "".join(f"{algorithm.name} {algorithm.sha256}\n" for algorithm in algorithms)
+    key = hashlib.sha256(f"{base}\n{manifest}".encode()).hexdigest()[:16]
     place = cache() / "cores" / key
     changed = registered(root, list(algorithms))
     if not checksums.whole(place):
@@ -45,9 +45,9 @@ def core(algorithms: Sequence[RustFile]) -> Path:
             raise DragstripError(f"compiling {algorithms[0].file} needs cargo (https://rustup.rs)")
         with locked(cache() / "cores" / "lock"):
             if not checksums.whole(place):
-                built = _build(root, algorithms, changed)
+                library = _build(root, algorithms, changed)
                 with replacing(place) as draft:
-                    shutil.copyfile(built, draft / FILE)
+                    shutil.copyfile(library, draft / FILE)
                     about = {
                         "base": base,
                         "files": {algorithm.name: algorithm.sha256 for algorithm in algorithms},
@@ -84,24 +84,24 @@ def _build(root: Path, algorithms: Sequence[RustFile], changed: dict[str, str]) 
     place = cache() / "cores" / f"of-{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
     sources, target = place / "sources", place / "target"
     _mirror(root, sources, changed)
-    what = ", ".join(algorithm.file for algorithm in algorithms)
+    file_list = ", ".join(algorithm.file for algorithm in algorithms)
     words = ["--profile", PROFILE, "--package", "dragstrip-py", "--message-format", "short"]
     words += ["--features", "extension-module"]
-    ended = cargo.build(words, what, sources, target, {"PYO3_PYTHON": sys.executable})
+    ended = cargo.build(words, file_list, sources, target, {"PYO3_PYTHON": sys.executable})
     if not ended.ok:
-        raise _refused(algorithms, ended.said)
+        raise _refused(algorithms, ended.messages)
     library = "lib_core.dylib" if sys.platform == "darwin" else "lib_core.so"
     return target / PROFILE / library
 
 
 def _mirror(root: Path, sources: Path, changed: dict[str, str]) -> None:
     """Make the copy equal to the sources with these changes; a file that is equal keeps its time."""
-    wanted = {path: _content(root / path) for path in _files(root)}
-    wanted |= {path: text.encode() for path, text in changed.items()}
-    for path in set(_files(sources)) - wanted.keys():
+    contents = {path: _content(root / path) for path in _files(root)}
+    contents |= {path: text.encode() for path, text in changed.items()}
+    for path in set(_files(sources)) - contents.keys():
         with writing(sources / path):
             (sources / path).unlink()
-    for path, content in wanted.items():
+    for path, content in contents.items():
         file = sources / path
         if not file.is_file() or _content(file) != content:
             make_folder(file.parent)
@@ -123,9 +123,9 @@ def _files(root: Path) -> Iterator[str]:
 _ERROR = re.compile(r"([^\s:]+):([0-9]+:[0-9]+): error(?:\[E[0-9]+\])?: (.*)")
 
 
-def _refused(algorithms: Sequence[RustFile], said: list[str]) -> DragstripError:
+def _refused(algorithms: Sequence[RustFile], compiler_output: list[str]) -> DragstripError:
     """The first error of the compiler that is about one of them, or else its last words."""
-    errors = [found for line in said if (found := _ERROR.match(line))]
+    errors = [match for line in compiler_output if (match := _ERROR.match(line))]
     for error in errors:
         for algorithm in algorithms:
             if error[1] == algorithm.module:
@@ -137,11 +137,15 @@ def _refused(algorithms: Sequence[RustFile], said: list[str]) -> DragstripError:
             if algorithm.called.module in error[3] or algorithm.called.kind in error[3]:
                 return BadInputError("", None, f"does not compile: {error[3]}", algorithm.file)
     files = ", ".join(algorithm.file for algorithm in algorithms)
-    return DragstripError(f"{files}: does not compile: {' '.join(said)[-2000:]}")
+    return DragstripError(f"{files}: does not compile: {' '.join(compiler_output)[-2000:]}")
 
 
-def _forget(kept: Path) -> None:
+def _forget(current: Path) -> None:
     """Remove the cores that were not used for longest."""
-    cores = [it for it in kept.parent.iterdir() if (it / core_build.FILES).is_file() and it != kept]
-    for old in sorted(cores, key=lambda it: it.stat().st_mtime)[: -KEPT + 1 or None]:
+    cores = [
+        place
+        for place in current.parent.iterdir()
+        if (place / core_build.FILES).is_file() and place != current
+    ]
+    for old in sorted(cores, key=lambda folder: folder.stat().st_mtime)[: -KEPT + 1 or None]:
         shutil.rmtree(old, ignore_errors=True)

@@ -24,7 +24,7 @@ class RustFile:
     """A congestion control that is not registered in the checkout."""
 
     file: str
-    """As the command line names it."""
+    """Name on the command line."""
     text: str
     called: Names
     sha256: str
@@ -65,11 +65,11 @@ def registered(root: Path, algorithms: list[RustFile]) -> dict[str, str]:
     modules, registry = read(root, MODULES), read(root, MARK)
     changed = {}
     for algorithm in algorithms:
-        own = root / algorithm.module
+        module_path = root / algorithm.module
         changed[algorithm.module] = algorithm.text
-        if own.exists() and own.samefile(algorithm.file):
+        if module_path.exists() and module_path.samefile(algorithm.file):
             continue
-        if own.exists() or alike(algorithm.name) in _taken(root, algorithms, algorithm):
+        if module_path.exists() or alike(algorithm.name) in _reserved_names(root, algorithms, algorithm):
             expected = "another name: an algorithm of the sources, or another file, is called so"
             raise BadInputError("ABOUT.name", algorithm.name, expected, algorithm.file)
         modules = with_module(MODULES, modules, algorithm.called)
@@ -78,9 +78,9 @@ def registered(root: Path, algorithms: list[RustFile]) -> dict[str, str]:
     return {**changed, MODULES: modules, MARK: registry}
 
 
-def _taken(root: Path, algorithms: list[RustFile], own: RustFile) -> set[str]:
+def _reserved_names(root: Path, algorithms: list[RustFile], registering: RustFile) -> set[str]:
     """The names of the sources' algorithms and of the other algorithms."""
     files = (root / ALGORITHMS).rglob("*.rs")
     texts = [untrusted.text(file, untrusted.SOURCE_MAX, "a source") for file in files]
-    texts += [algorithm.text for algorithm in algorithms if algorithm is not own]
+    texts += [algorithm.text for algorithm in algorithms if algorithm is not registering]
     return {alike(name) for text in texts for name in _NAME.findall(text)}

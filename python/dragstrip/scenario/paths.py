@@ -19,7 +19,7 @@ FRAME_BYTES = 1514
 IP_BYTES = FRAME_BYTES - 14
 """Bytes of such a packet at the IP layer."""
 FRAME_OVER_IP = FRAME_BYTES / IP_BYTES
-"""What queues and links count of such a packet, for a byte at the IP layer."""
+"""Bytes that queues and links count of such a packet, per byte at the IP layer."""
 PAYLOAD_BYTES = 1448
 """Bytes of data in such a segment, with timestamps."""
 PING_FRAME_BYTES = 98
@@ -119,10 +119,10 @@ class Known:
     ways: list[PathFacts]
     """The path of each flow, in the order of the flows."""
     draws: bool
-    """Whether the run draws random numbers; if not, every seed gives the same recording."""
+    """True if the run draws random numbers; otherwise every seed gives the same recording."""
 
 
-def known(scenario: Json, core: _core.Scenario | None = None) -> Known:
+def scenario_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
     """Return all facts of a scenario; raises `BadInputError`.
 
     `core` is the same scenario as the core holds it, if the caller has it already.
@@ -134,7 +134,7 @@ def known(scenario: Json, core: _core.Scenario | None = None) -> Known:
 
 def with_facts(scenario: Json) -> Json:
     """Return the scenario with each link's facts added, and its medium instead of the medium's name."""
-    return known(scenario).scenario
+    return scenario_facts(scenario).scenario
 
 
 def add_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
@@ -153,11 +153,17 @@ def add_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
 
 
 def _add(scenario: Json, facts: list[dict[str, Any]]) -> None:
-    known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
-    for link, found in zip(scenario.get("links") or [], facts, strict=True):
+    shared_facts: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
+    for link, link_fact in zip(scenario.get("links") or [], facts, strict=True):
         name = link.get("medium")
-        key = (name, found["rate_bps"], found["fastest_bps"], found["delay_ns"], *found["buffer"].values())
-        shared = known.get(key) or known.setdefault(key, {**found, "medium": name})
+        key = (
+            name,
+            link_fact["rate_bps"],
+            link_fact["fastest_bps"],
+            link_fact["delay_ns"],
+            *link_fact["buffer"].values(),
+        )
+        shared = shared_facts.get(key) or shared_facts.setdefault(key, {**link_fact, "medium": name})
         link.update(medium=(scenario.get("media") or {}).get(name), facts=shared)
 
 
@@ -176,8 +182,8 @@ def core_of(scenario: Json) -> _core.Scenario:
 
 def _plain(link: Json) -> Json:
     """Return a link as the scenario's file has it."""
-    own = {key: value for key, value in link.items() if key != "facts"}
-    return {**own, "medium": link["facts"]["medium"]}
+    bare_link = {key: value for key, value in link.items() if key != "facts"}
+    return {**bare_link, "medium": link["facts"]["medium"]}
 
 
 def _refused(error: _core.InputError) -> BadInputError:

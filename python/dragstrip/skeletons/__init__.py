@@ -8,7 +8,7 @@ compiles.
 from __future__ import annotations
 
 from dragstrip.skeletons.algorithm import new_algorithm, new_file
-from dragstrip.skeletons.clone import Written, clone
+from dragstrip.skeletons.clone import WrittenFiles, clone
 from dragstrip.skeletons.qdisc import new_qdisc
 
-__all__ = ["Written", "clone", "new_algorithm", "new_file", "new_qdisc"]
+__all__ = ["WrittenFiles", "clone", "new_algorithm", "new_file", "new_qdisc"]

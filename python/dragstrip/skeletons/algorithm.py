@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dragstrip.engines.contract import alike
 from dragstrip.io import untrusted
-from dragstrip.skeletons.clone import MARK, Written, read, with_line, with_module, write
+from dragstrip.skeletons.clone import MARK, WrittenFiles, read, with_line, with_module, write
 from dragstrip.skeletons.names import Names, existing, names
 
 ALGORITHMS = "crates/cc/src/algorithms"
@@ -19,17 +19,17 @@ SKELETON = "crates/cc/skeleton.rs.txt"
 PROGRAM_SKELETON = "bpf/skeleton.bpf.c.txt"
 
 
-def new_algorithm(clone: Path, name: str, *, bpf: bool = False) -> Written:
+def new_algorithm(clone: Path, name: str, *, bpf: bool = False) -> WrittenFiles:
     """Write an algorithm's file and register it; with `bpf` also a BPF program, even for a known algorithm.
 
     Raises `BadInputError` for a name that cannot be used, `NotWrittenError`; nothing is written then.
     """
     called = names(name)
     program = f"bpf/{called.module}.bpf.c"
-    known = _known(clone, called)
-    if (clone / program).exists() if bpf else known:
+    exists = _exists(clone, called)
+    if (clone / program).exists() if bpf else exists:
         raise existing(name)
-    files = {} if known else _registered(clone, called)
+    files = {} if exists else _registered(clone, called)
     if bpf:
         files[program] = called.filled(read(clone, PROGRAM_SKELETON))
     following = (
@@ -37,10 +37,10 @@ def new_algorithm(clone: Path, name: str, *, bpf: bool = False) -> Written:
         if bpf
         else f"cargo test --locked -p dragstrip-cc {called.module}, then cargo xtask generate"
     )
-    return Written(write(clone, files), following)
+    return WrittenFiles(write(clone, files), following)
 
 
-def new_file(clone: Path, name: str, folder: Path) -> Written:
+def new_file(clone: Path, name: str, folder: Path) -> WrittenFiles:
     """Write an algorithm's file alone into a folder of its author's; the clone stays as it is.
 
     `dragstrip compare FILE` compiles it (docs/how-to/new-algorithm.md). Raises `BadInputError` for a name
@@ -48,10 +48,10 @@ def new_file(clone: Path, name: str, folder: Path) -> Written:
     """
     called = names(name)
     file = folder / f"{called.module}.rs"
-    if _known(clone, called) or file.exists():
+    if _exists(clone, called) or file.exists():
         raise existing(name)
     write(folder, {file.name: called.filled(read(clone, SKELETON))})
-    return Written([str(file)], f"dragstrip passport {file} --quick")
+    return WrittenFiles([str(file)], f"dragstrip passport {file} --quick")
 
 
 def _registered(clone: Path, called: Names) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _registered(clone: Path, called: Names) -> dict[str, str]:
     }
 
 
-def _known(clone: Path, called: Names) -> bool:
+def _exists(clone: Path, called: Names) -> bool:
     """Return whether the sources, not the core at hand, have an algorithm or a module of this name."""
     folder = clone / ALGORITHMS
     if any((folder / place).exists() for place in (f"{called.module}.rs", called.module)):

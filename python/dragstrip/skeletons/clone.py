@@ -18,8 +18,8 @@ MARK = "crates/cc/src/registry.rs"
 
 
 @dataclass(frozen=True)
-class Written:
-    """What was written, relative to the clone, and the commands that come next."""
+class WrittenFiles:
+    """Files written, relative to the clone, and the commands that come next."""
 
     files: list[str]
     next: str
@@ -30,8 +30,8 @@ def clone(command: str, otherwise: str = "") -> Path:
 
     Raises `BadInputError` where there is neither; `otherwise` says how `command` can be done without.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
+    current_folder = Path.cwd()
+    for folder in (current_folder, *current_folder.parents, Path(__file__).resolve().parents[3]):
         if (folder / MARK).is_file():
             return folder
     expected = "it writes into a clone of the sources, and there is none here: call it in one"
@@ -43,15 +43,15 @@ def read(clone: Path, path: str) -> str:
     return untrusted.text(clone / path, untrusted.SOURCE_MAX, "a source")
 
 
-def changed(path: str, what: str) -> DragstripError:
+def changed(path: str, subject: str) -> DragstripError:
     """Return the error of sources in which something is not where these commands look for it."""
-    return DragstripError(f"{path}: {what} is not where this command expects it")
+    return DragstripError(f"{path}: {subject} is not where this command expects it")
 
 
 def with_module(path: str, text: str, names: Names) -> str:
     """Return a module's first file with one `pub mod` line more, in rustfmt's order."""
     lines = text.splitlines()
-    listed = [(number, found[1]) for number, line in enumerate(lines) if (found := _MODULE.fullmatch(line))]
+    listed = [(number, match[1]) for number, line in enumerate(lines) if (match := _MODULE.fullmatch(line))]
     if not listed:
         raise changed(path, "the list of modules")
     later = (number for number, module in listed if module > names.module)
@@ -77,14 +77,14 @@ def write(clone: Path, files: Mapping[str, str]) -> list[str]:
     Raises `NotWrittenError`; what was there is then as it was.
     """
     with ExitStack() as drafts:
-        made = []
+        moves = []
         for path, text in files.items():
             place = clone / path
             draft = drafts.enter_context(aside(place)) / place.name
             with writing(place):
                 draft.write_text(text, encoding="utf-8")
-            made.append((draft, place))
-        for draft, place in made:
+            moves.append((draft, place))
+        for draft, place in moves:
             with writing(place):
                 draft.replace(place)
     return list(files)

@@ -1,4 +1,4 @@
-"""What the new files call the new algorithm or discipline."""
+"""Spellings of a new algorithm's or discipline's name in the new files."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def names(name: str) -> Names:
             f"at most {LETTERS_MAX} in all",
         )
     parts = re.split("[-_]", name)
-    made = Names(name, "_".join(parts), "".join(map(str.capitalize, parts)))
-    if made.module in RUST:
+    spellings = Names(name, "_".join(parts), "".join(map(str.capitalize, parts)))
+    if spellings.module in RUST:
         raise refused(name, "another name: this is a word of the language")
-    return made
+    return spellings
 
 
 def refused(name: str, expected: str) -> BadInputError:

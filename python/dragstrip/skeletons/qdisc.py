@@ -10,14 +10,14 @@ import re
 from pathlib import Path
 
 from dragstrip.io import untrusted
-from dragstrip.skeletons.clone import Written, read, with_line, with_module, write
+from dragstrip.skeletons.clone import WrittenFiles, read, with_line, with_module, write
 from dragstrip.skeletons.names import existing, names, refused
 
 DISCIPLINES = "crates/qdisc/src/disciplines"
 SKELETON = "crates/qdisc/skeleton.{}.rs.txt"
 
 
-def new_qdisc(clone: Path, name: str) -> Written:
+def new_qdisc(clone: Path, name: str) -> WrittenFiles:
     """Write a discipline's folder and register it.
 
     Raises `BadInputError` for a name that cannot be used, `NotWrittenError`; nothing is written then.
@@ -36,7 +36,7 @@ def new_qdisc(clone: Path, name: str) -> Written:
         f"{folder}/spec.rs": called.filled(read(clone, SKELETON.format("spec"))),
         registry: with_line(registry, listed, "disciplines", line),
     }
-    return Written(
+    return WrittenFiles(
         write(clone, files),
         f"cargo test --locked -p dragstrip-qdisc {called.module}, then cargo xtask generate",
     )

@@ -85,7 +85,7 @@ def _read(file: Path) -> Json:
     except BadInputError as error:
         if not file.exists():
             raise
-        raise DamagedError(file, error.said) from error
+        raise DamagedError(file, error.explanation) from error
     written = document.pop(OWN_SUM, None)  # an earlier version wrote none
     if written is not None and written != _sum(document):
         raise DamagedError(file, f"its SHA-256 is not the one in its field {OWN_SUM}")

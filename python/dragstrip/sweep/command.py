@@ -11,7 +11,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.engines import named
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io.files import DamagedError
 from dragstrip.io.untrusted import whole_number
@@ -76,7 +76,7 @@ def describe(name: str, **options: Any) -> Sweep:
     return plan.describe(experiment, source, **options)
 
 
-def checked(capture: Asked | None, sweep: Sweep, keep_recordings: bool) -> Asked | None:
+def checked(capture: CaptureRequest | None, sweep: Sweep, keep_recordings: bool) -> CaptureRequest | None:
     """Return the requested capture; raises `BadInputError` if the first run cannot have it."""
     if capture is not None:
         if not keep_recordings:

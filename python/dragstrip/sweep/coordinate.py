@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from dragstrip.engines import named
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import DragstripError
 from dragstrip.io import interruption
 from dragstrip.pool.local import Event, Place
@@ -43,7 +43,7 @@ class Coordinator:
         place: Place,
         progress: Progress,
         recordings: Path | None = None,
-        capture: Asked | None = None,
+        capture: CaptureRequest | None = None,
     ) -> None:
         self.sweep = sweep
         self.index = index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dragstrip.engines.capture import Asked
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.pool.process import Limits
 from dragstrip.sweep.claim import Confirm
 
@@ -18,7 +18,7 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     limits: Limits = field(default_factory=Limits)
     keep_recordings: bool = False
-    capture: Asked | None = None
+    capture: CaptureRequest | None = None
     """What is captured of the packets of runs that are made now; earlier runs have no captures."""
     retry_failed: bool = False
     report: bool = True

@@ -277,7 +277,7 @@ def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     except BadInputError as error:
         if not part.exists():
             raise FileNotFoundError(part) from error
-        raise DamagedError(part, f"no part of a store: {error.said}") from error
+        raise DamagedError(part, f"no part of a store: {error.explanation}") from error
 
 
 def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -134,7 +134,7 @@ def _identified(flow: Flow, bench: Bench) -> tuple[Known | None, Answer]:
     try:
         known = on_path(flow)
     except BadInputError as error:
-        return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.said}")
+        return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.explanation}")
     paths, answer = _named(flow, known, bench)
     return paths[answer.path], answer
 

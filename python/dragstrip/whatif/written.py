@@ -13,4 +13,4 @@ def experiment(verdict: Verdict) -> str:
     names = [one.algorithm for one in verdict.predictions] or [verdict.algorithm]
     options = {**verdict.options, **verdict.changed}
     made = network.experiment(options, names, f"The path of {printable(verdict.flow.file.name)}")
-    return toml.written(made.content())
+    return toml.toml_text(made.content())

@@ -1,1 +1,1 @@
-"""What the engines with a kernel share: the agent that drives it (crates/agent), and how it answers."""
+"""Common part of the engines with a kernel: the agent that drives it (crates/agent), and its answers."""

@@ -1,4 +1,4 @@
-"""Congestion controls of one's own for engines with a kernel: compiled here, loaded there by the agent.
+"""The user's congestion controls for engines with a kernel: compiled here, loaded there by the agent.
 
 A source becomes an object file that is called like the algorithm in it, kept by the content of the source,
 of the headers beside it and of ours.
@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dragstrip.engines.agent.compiled import made_again
+from dragstrip.engines.agent.binaries import warn_of_rebuild
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Json, Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
@@ -26,12 +26,12 @@ from dragstrip.io.cache import cache
 from dragstrip.io.files import replacing
 
 HOME = Path(__file__).resolve().parents[4] / "bpf"
-"""Where our algorithms, their header and the loader are."""
+"""Folder of our algorithms, their header and the loader."""
 
 LOADER = "load"
 INSTALL = "apt-get install clang libbpf-dev"
 NAME = re.compile(r"[A-Za-z0-9_.]{1,15}")
-"""What Linux 6.1 takes as the name of a BPF congestion control."""
+"""Names that Linux 6.1 takes for a BPF congestion control."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Loadable:
 
 
 def missing() -> str | None:
-    """What keeps BPF programs from being compiled here, or nothing."""
+    """Reason why BPF programs cannot be compiled here, or None."""
     if not (HOME / "load.c").is_file():
         return "it needs a clone of the sources, whose folder bpf/ this package has not"
     for tool in ("clang", "cc"):
@@ -91,20 +91,20 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
     tool = loader()
     place = cache() / "bpf" / _key(file)
     with locked(cache() / "bpf" / "lock"):
-        if not checksums.whole(place, made_again):
+        if not checksums.whole(place, warn_of_rebuild):
             say(f"compiling {source}, once ...")
             with replacing(place) as draft:
-                made = draft / "made"
-                compile_object(file, made)
-                named = made.rename(draft / f"{_name(tool, source, made)}.o")
-                checksums.write(draft, [named.name])
-    (kept,) = place.glob("*.o")
-    return Loadable(source, kept)
+                object_file = draft / "made"
+                compile_object(file, object_file)
+                named_object = object_file.rename(draft / f"{_name(tool, source, object_file)}.o")
+                checksums.write(draft, [named_object.name])
+    (cached_object,) = place.glob("*.o")
+    return Loadable(source, cached_object)
 
 
 def request(scenario: Json, load: Sequence[Loadable], **words: Any) -> tuple[Json, bytes]:
-    """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
-    files = [loader(), *(one.file for one in load)] if load else []
+    """The agent's request, and the files that follow it: the loader, then what it is to load."""
+    files = [loader(), *(loadable.file for loadable in load)] if load else []
     contents = [untrusted.content(file) for file in files]
     listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
     return {"scenario": scenario, "load": listed, **words}, b"".join(contents)
@@ -112,7 +112,7 @@ def request(scenario: Json, load: Sequence[Loadable], **words: Any) -> tuple[Jso
 
 def at_source(error: BadInputError, load: Sequence[Loadable]) -> BadInputError:
     """The agent's refusal, with the C file's name where it is of a program that a kernel does not take."""
-    sources = {f"load {one.name}": one.source for one in load}
+    sources = {f"load {loadable.name}": loadable.source for loadable in load}
     host, _, field = error.field.rpartition(": ")
     if field not in sources:
         return error
@@ -124,13 +124,13 @@ def loader() -> Path:
     source = HOME / "load.c"
     place = cache() / "bpf" / f"loader-{hashlib.sha256(untrusted.content(source)).hexdigest()[:16]}"
     with locked(cache() / "bpf" / "lock"):
-        if not checksums.whole(place, made_again):
+        if not checksums.whole(place, warn_of_rebuild):
             with replacing(place) as draft:
                 libraries = ["-lbpf", "-lelf", "-lz", *_zstd()]
-                done = _run("cc", "-O2", "-static", "-o", str(draft / LOADER), str(source), *libraries)
-                if done.returncode != 0:
+                compilation = _run("cc", "-O2", "-static", "-o", str(draft / LOADER), str(source), *libraries)
+                if compilation.returncode != 0:
                     raise DragstripError(
-                        f"the loader of BPF programs does not compile: {done.stderr[-2000:]}"
+                        f"the loader of BPF programs does not compile: {compilation.stderr[-2000:]}"
                     )
                 checksums.write(draft, [LOADER])
     return place / LOADER
@@ -138,13 +138,13 @@ def loader() -> Path:
 
 def _zstd() -> list[str]:
     """Newer versions of libelf want it."""
-    found = _run("cc", "-print-file-name=libzstd.a").stdout.strip()
-    return ["-lzstd"] if Path(found).is_absolute() else []
+    library = _run("cc", "-print-file-name=libzstd.a").stdout.strip()
+    return ["-lzstd"] if Path(library).is_absolute() else []
 
 
 @once
 def _libbpf() -> bool:
-    """Its headers are here."""
+    """True if libbpf's headers are installed."""
     return _run("cc", "-E", "-include", "bpf/libbpf.h", "-x", "c", "/dev/null").returncode == 0
 
 
@@ -154,14 +154,14 @@ def _compiler() -> tuple[str, ...]:
     headers = Path("/usr/include") / _run("cc", "-print-multiarch").stdout.strip()
     flags = ("-x", "c", "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-fno-caret-diagnostics")
     # The same object wherever the sources are.
-    here = ("-fdebug-compilation-dir=.", f"-ffile-prefix-map={HOME}=bpf")
-    return (_run("clang", "--version").stdout, *flags, *here, f"-I{HOME}", f"-I{headers}")
+    reproducible_flags = ("-fdebug-compilation-dir=.", f"-ffile-prefix-map={HOME}=bpf")
+    return (_run("clang", "--version").stdout, *flags, *reproducible_flags, f"-I{HOME}", f"-I{headers}")
 
 
 def _key(file: Path) -> str:
     hashed = hashlib.sha256("\0".join(_compiler()).encode())
-    beside = {header.resolve() for folder in (file.parent, HOME) for header in folder.glob("*.h")}
-    for part in (file, *sorted(beside)):
+    headers = {header.resolve() for folder in (file.parent, HOME) for header in folder.glob("*.h")}
+    for part in (file, *sorted(headers)):
         hashed.update(
             part.name.encode()
             + hashlib.sha256(untrusted.content(part, untrusted.SOURCE_MAX, "a C file or header")).digest()
@@ -169,21 +169,23 @@ def _key(file: Path) -> str:
     return hashed.hexdigest()[:16]
 
 
-def compile_object(file: Path, made: Path) -> None:
-    """Runs clang; raises `BadInputError` with what it complains of."""
+def compile_object(file: Path, object_file: Path) -> None:
+    """Runs clang; raises `BadInputError` with its error messages."""
     _, *flags = _compiler()
-    done = _run("clang", *flags, f"-ffile-prefix-map={file.parent}=.", "-c", str(file), "-o", str(made))
-    if done.returncode != 0:
-        said = [line.strip() for line in done.stderr.splitlines() if "error:" in line]
-        why = " | ".join(said[:3]) or done.stderr.strip()[-500:]
+    compilation = _run(
+        "clang", *flags, f"-ffile-prefix-map={file.parent}=.", "-c", str(file), "-o", str(object_file)
+    )
+    if compilation.returncode != 0:
+        errors = [line.strip() for line in compilation.stderr.splitlines() if "error:" in line]
+        why = " | ".join(errors[:3]) or compilation.stderr.strip()[-500:]
         raise BadInputError("load", str(file), f"a C file that clang compiles: {why}")
 
 
-def _name(tool: Path, source: str, made: Path) -> str:
-    done = _run(str(tool), "name", str(made))
-    name = done.stdout.strip()
-    if done.returncode != 0:
-        raise BadInputError("load", source, f"a struct tcp_congestion_ops: it {done.stderr.strip()}")
+def _name(tool: Path, source: str, object_file: Path) -> str:
+    query = _run(str(tool), "name", str(object_file))
+    name = query.stdout.strip()
+    if query.returncode != 0:
+        raise BadInputError("load", source, f"a struct tcp_congestion_ops: it {query.stderr.strip()}")
     if not NAME.fullmatch(name):
         raise BadInputError("load", source, f"a .name of letters, digits, _ and ., 15 at most, not {name!r}")
     return name

@@ -1,4 +1,4 @@
-"""What the engines with a kernel have in common. What is heavy is imported when it is needed."""
+"""Base class of the engines with a kernel. Heavy modules are imported when they are needed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class KernelEngine(Engine):
     """Hosts run a kernel, which the agent drives and loads congestion controls of one's own into."""
 
     own_stack = "linux-6"
-    whose: ClassVar[str] = ""
-    """Whose time limits a run in real time, in words."""
+    limiter: ClassVar[str] = ""
+    """The party whose processor time may limit a run in real time, in words."""
 
     @abstractmethod
     def own_algorithms(self, options: Options) -> list[str]:
@@ -43,7 +43,7 @@ class KernelEngine(Engine):
 
     @abstractmethod
     def parts(self, options: Options) -> list[str]:
-        """What decides a run's figures beside the scenario and what is loaded, a text each."""
+        """Inputs that decide a run's figures beside the scenario and what is loaded, a text each."""
 
     @abstractmethod
     def perform(
@@ -63,8 +63,11 @@ class KernelEngine(Engine):
         strict = options.get(STRICT, "no")
         if strict not in ("yes", "no"):
             raise BadInputError(f"--engine-option {STRICT}", strict, "yes or no")
-        own = self.own_algorithms(options)
-        return [*own, *(name for source in options.get("load", ()) for name in bpf.names(source))]
+        kernel_algorithms = self.own_algorithms(options)
+        return [
+            *kernel_algorithms,
+            *(name for source in options.get("load", ()) for name in bpf.names(source)),
+        ]
 
     def prepare(self, options: Options, say: Say = quietly) -> None:
         """Compiles what is to be loaded and the agent, and makes what else all runs share."""
@@ -76,7 +79,7 @@ class KernelEngine(Engine):
 
     def build(self, options: Options) -> str:
         """A hash of the engine's parts, of what is loaded and of `strict`, by which a run may fail."""
-        parts = self.parts(options) + [one.digest for one in loaded(options)]
+        parts = self.parts(options) + [loadable.digest for loadable in loaded(options)]
         parts += [STRICT] if options.get(STRICT) == "yes" else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -102,17 +105,17 @@ class KernelEngine(Engine):
         return self.perform(scenario, options, progress, loaded(options), packets)
 
     def notes(self, recording: Recording) -> list[str]:
-        """What captures lack, and how the machine limited a run in real time."""
+        """Notes on packets missing in captures, and on how the machine limited a run in real time."""
         from dragstrip.engines.agent.packets import missing
 
         name, limits = recording.scenario["name"], recording.provenance["verified"].get("limits", ())
         return missing(recording) + [
-            f"warning: {name}: {self.whose} limited this run: {limit}" for limit in limits
+            f"warning: {name}: {self.limiter} limited this run: {limit}" for limit in limits
         ]
 
 
 def loaded(options: Options) -> list[Loadable]:
-    """What `load` names, compiled."""
+    """The congestion controls that `load` names, compiled."""
     from dragstrip.engines.agent import bpf
 
     return [bpf.compiled(source) for source in options.get("load", ())]

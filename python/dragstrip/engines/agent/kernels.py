@@ -1,4 +1,4 @@
-"""What a kernel lacks, known before anything starts: features by release, and what scenarios ask for."""
+"""Features that a kernel lacks, before anything starts: by its release, and by what scenarios ask for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SINCE: Mapping[str, tuple[str, tuple[int, int]]] = {ACCURATE_ECN: ("accurate ECN
 
 
 def lacks(release: str) -> dict[str, str]:
-    """Which of these features a kernel of this release lacks, each with the reason, as the agent says it."""
+    """Returns the features that a kernel of this release lacks, with reasons in the agent's words."""
     return {
         name: f"{title} can be set in Linux since {since[0]}.{since[1]}, and this kernel is {release}; "
         "the engine sim has it"
@@ -26,8 +26,8 @@ def lacks(release: str) -> dict[str, str]:
 
 
 def _version(release: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", release)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.match(r"(\d+)\.(\d+)", release)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def _kinds(qdisc: Json) -> Iterator[str]:
@@ -53,66 +53,66 @@ def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
 
 
 def loading(cc: str) -> str:
-    """What brings a congestion control into a kernel that has it as a module, as the agent says it."""
+    """Advice on loading a congestion control that a kernel has as a module, as the agent says it."""
     return f"; as root, `modprobe tcp_{cc.replace('-', '_')}` loads it if the kernel was built with it"
 
 
 def without_a_kernel(
     scenario: Json,
-    known: Collection[str],
+    algorithms: Collection[str],
     stack: str | None,
     tick_hz: int | None = None,
     release: str | None = None,
     *,
     loadable: bool = False,
 ) -> list[Refusal]:
-    """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
+    """Refusals by a kernel that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
     `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
-    found = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
+    refusals = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
     for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
         where = f"host {host['name']}"
         profile, hz = host.get("profile", stack), host.get("tick_hz")
         if profile != stack:
-            found.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
+            refusals.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
         elif tick_hz is not None and hz not in (None, tick_hz):
-            found.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
+            refusals.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
         ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
         if inaccurate and ecn in ("3", "4", "5"):
-            found.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
+            refusals.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
         if host.get("gso") == "whole":
             expected = "off or auto: offloads are off on its interfaces"
-            found.append(Refusal(f"{where}: gso", "whole", expected))
+            refusals.append(Refusal(f"{where}: gso", "whole", expected))
         if (cpu := host.get("cpu")) is not None:
             expected = "none: a kernel takes its own time"
-            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
+            refusals.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
     if scenario["record"].get("captures"):
         expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
-        found.append(Refusal("record: captures", "true", expected))
+        refusals.append(Refusal("record: captures", "true", expected))
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
             expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
-            found.append(Refusal(f"{where}: queue", "noqueue", expected))
-        found += [] if release is None else _too_young(where, qdisc, release)
+            refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
+        refusals += [] if release is None else _too_young(where, qdisc, release)
         netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
         if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
             expected = "random or gemodel: a kernel's netem loses no packet by its number"
-            found.append(Refusal(f"{where}: loss", "every", expected))
+            refusals.append(Refusal(f"{where}: loss", "every", expected))
         if medium is not None:
             kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
             expected = "none: a kernel has only links of its own"
-            found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
+            refusals.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
     for flow in scenario["flows"]:
         for field in ("cc", "receiver_cc"):
             cc = flow["transport"].get(field)
-            if cc is not None and alike(cc) not in map(alike, known) and cc in _core.ALGORITHMS:
-                named = "this kernel" if release is None else f"this kernel ({release})"
-                expected = f"one that {named} has{' loaded' * loadable}: {' '.join(known)}"
+            if cc is not None and alike(cc) not in map(alike, algorithms) and cc in _core.ALGORITHMS:
+                kernel_text = "this kernel" if release is None else f"this kernel ({release})"
+                expected = f"one that {kernel_text} has{' loaded' * loadable}: {' '.join(algorithms)}"
                 expected += loading(cc) * loadable
-                found.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
-    return found
+                refusals.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
+    return refusals

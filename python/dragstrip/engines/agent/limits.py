@@ -1,4 +1,4 @@
-"""What of a run was the machine's doing and not the path's.
+"""Limits that the machine, and not the path, set to a run.
 
 A shaper that is served late loses rate without a drop, and no counter says so: only the bytes that it lets go
 while packets wait in it tell.
@@ -28,7 +28,7 @@ IDLE_SHARE_MIN = 0.3
 
 def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
     """Return, by link with a rate and a lasting backlog, the share of its rate that it served."""
-    found = {}
+    shares = {}
     links = queues.column("link").to_numpy(zero_copy_only=False)
     for link in scenario["links"]:
         qdisc = link.get("qdisc") or {}
@@ -43,44 +43,44 @@ def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
         )
         if len(time_ns) < 2:
             continue
-        # Where packets wait at both ends of an interval they did in between, if it is a queue worth the name.
+        # A queue with a backlog at both ends of an interval had one in between, unless it is very short.
         waits = backlog >= max(backlog.max() / 2, 1)
-        kept = waits[1:] & waits[:-1]
-        rates_bps = np.full(len(kept), float(rate_bps))
+        busy = waits[1:] & waits[:-1]
+        rates_bps = np.full(len(busy), float(rate_bps))
         for change in sorted(scenario.get("changes", []), key=lambda change: change["at_ns"]):
             if change["link"] == link["name"]:
-                kept &= (time_ns[1:] <= change["at_ns"]) | (time_ns[:-1] >= change["at_ns"])
+                busy &= (time_ns[1:] <= change["at_ns"]) | (time_ns[:-1] >= change["at_ns"])
                 rates_bps[time_ns[:-1] >= change["at_ns"]] = change.get("rate_bps") or rates_bps[-1]
-        if kept.sum() < INTERVALS_MIN:
+        if busy.sum() < INTERVALS_MIN:
             continue
         sent_bytes = np.diff(served) + overhead_bytes * np.diff(enqueued - packets)
-        found[link["name"]] = round(
-            float(8e9 * sent_bytes[kept].sum() / (rates_bps * np.diff(time_ns))[kept].sum()), 4
+        shares[link["name"]] = round(
+            float(8e9 * sent_bytes[busy].sum() / (rates_bps * np.diff(time_ns))[busy].sum()), 4
         )
-    return found
+    return shares
 
 
-def limits(services: Mapping[str, float], seen: Json) -> list[str]:
-    """How the machine limited a run, a clause each; none if it did not. `seen` is the agent's account."""
-    return list(_limits(services, seen))
+def limits(services: Mapping[str, float], report: Json) -> list[str]:
+    """Returns how the machine limited a run, a clause each; none if it did not. `report` is the agent's."""
+    return list(_limits(services, report))
 
 
-def _limits(services: Mapping[str, float], seen: Json) -> Iterator[str]:
+def _limits(services: Mapping[str, float], report: Json) -> Iterator[str]:
     for link, share in services.items():
         if not SERVICE_MIN <= share <= SERVICE_MAX:
             yield f"link {link} served {share * 100:.1f} % of its rate while packets waited"
-    for check in seen.get("checks", ()):
+    for check in report.get("checks", ()):
         if not check["least"] <= check["measured"] <= check["most"]:
-            what = f"{check['path']}, before the traffic: {check['what']}"
-            measured, asked = (f"{check[side]:.0f}" for side in ("measured", "asked"))
-            yield f"{what} {measured} {check['unit']}, not {asked}"
-    samples = seen["samples"]
+            check_text = f"{check['path']}, before the traffic: {check['what']}"
+            measured, expected = (f"{check[side]:.0f}" for side in ("measured", "asked"))
+            yield f"{check_text} {measured} {check['unit']}, not {expected}"
+    samples = report["samples"]
     if samples["late"] > LATE_SHARE_MAX * samples["taken"]:
         worst_ms = samples["worst_ns"] / 1e6
         yield f"{samples['late']} of {samples['taken']} samples were late, one by {worst_ms:.0f} ms"
-    if seen["softnet"]["dropped"]:
-        yield f"the kernel dropped {seen['softnet']['dropped']} packets before any queue saw them"
-    if seen["cpu_steal_share"] > STEAL_SHARE_MAX:
-        yield f"a hypervisor took {seen['cpu_steal_share'] * 100:.1f} % of the processors' time"
-    if seen["cpu_idle_share"] < IDLE_SHARE_MIN:
-        yield f"the processors were idle for {seen['cpu_idle_share'] * 100:.0f} % of the time only"
+    if report["softnet"]["dropped"]:
+        yield f"the kernel dropped {report['softnet']['dropped']} packets before any queue saw them"
+    if report["cpu_steal_share"] > STEAL_SHARE_MAX:
+        yield f"a hypervisor took {report['cpu_steal_share'] * 100:.1f} % of the processors' time"
+    if report["cpu_idle_share"] < IDLE_SHARE_MIN:
+        yield f"the processors were idle for {report['cpu_idle_share'] * 100:.0f} % of the time only"

@@ -23,7 +23,7 @@ def locked(file: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(file: Path) -> Iterator[None]:
-    """The lock on an existing file, at once; raises `OSError` if somebody has it or there is no such file."""
+    """The lock on an existing file, at once; raises `OSError` if it is taken or there is no such file."""
     with file.open("r+") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragstrip import _core
-from dragstrip.engines.agent.recorded import Answer
+from dragstrip.engines.agent.answers import Answer
 from dragstrip.engines.capture import comment, names
 from dragstrip.engines.contract import Capture, Json
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Packets:
-    """What is to be captured of one run, and the folder for the files."""
+    """Captures requested of one run, and the folder for the files."""
 
     engine: str
     scenario: Json
     capture: Capture
     folder: Path
 
-    def wanted(self) -> Json:
-        """As the agent is asked."""
+    def request(self) -> Json:
+        """The request as the agent takes it."""
         return {
             "points": list(self.capture.points),
             "snaplen": self.capture.snaplen,

@@ -1,4 +1,4 @@
-"""One run by the agent: what it is asked, and the recording that its answer becomes."""
+"""One run by the agent: the request, and the recording that its answer becomes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dragstrip.engines.agent import bpf
+from dragstrip.engines.agent.answers import Answer, RunStart, recording_of
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.packets import Packets
-from dragstrip.engines.agent.recorded import Answer, Begun, recorded
 from dragstrip.engines.contract import Json
 from dragstrip.errors import BadInputError
 from dragstrip.recording import Recording
 
 
-def performed(
+def run_by_agent(
     engine: str,
     scenario: Json,
     ask: Callable[[Json, bytes], Answer],
     kernel: Json,
-    own: Mapping[str, Any] | None = None,
+    engine_facts: Mapping[str, Any] | None = None,
     *,
     load: Sequence[Loadable] = (),
     packets: Packets | None = None,
@@ -28,17 +28,17 @@ def performed(
     """The recording of one run, with `load` in the kernel meanwhile; `packets` are written too.
 
     `ask` hands the agent a request and the bytes behind it; `words` are what the request says beside the
-    scenario. `kernel` and `own` become part of the provenance (`recorded`). Raises what `ask` does; a
-    `BadInputError` about a loaded program names its source.
+    scenario. `kernel` and `engine_facts` become part of the provenance (`recording_of`). Raises what
+    `ask` does; a `BadInputError` about a loaded program names its source.
     """
-    begun = Begun()
-    captured = {} if packets is None else {"capture": packets.wanted()}
+    start = RunStart()
+    captured = {} if packets is None else {"capture": packets.request()}
     request, behind = bpf.request(scenario, load, **(words or {}), **captured)
     try:
         answer = ask(request, behind)
     except BadInputError as error:
         raise bpf.at_source(error, load) from None
-    said = {**(own or {}), "loaded": {one.name: one.digest for one in load}}
+    facts = {**(engine_facts or {}), "loaded": {loadable.name: loadable.digest for loadable in load}}
     if packets is not None:
-        said |= packets.write(answer)
-    return recorded(engine, scenario, answer, begun, kernel, said)
+        facts |= packets.write(answer)
+    return recording_of(engine, scenario, answer, start, kernel, facts)

@@ -22,7 +22,7 @@ from dragstrip.io.progress import ProgressMessages
 
 TOOLS = ("apt-get", "apt-cache", "dpkg-deb")
 SIGNED_ONLY = ("-o", "APT::Get::AllowUnauthenticated=false", "-o", "Acquire::AllowInsecureRepositories=false")
-"""Whatever apt.conf allows, a package is of an index with a signature."""
+"""Options of apt that require a signed index, whatever apt.conf allows."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -35,7 +35,7 @@ class Archive:
     """The options of apt that select its lists."""
 
     def ask(self, tool: str, *words: str, folder: Path | None = None) -> str:
-        """What an apt command prints; raises `DragstripError` if it fails."""
+        """The output of an apt command; raises `DragstripError` if it fails."""
         return _run([tool, *self.options, *words], folder)
 
     def names(self, beginning: str) -> list[str]:
@@ -44,8 +44,8 @@ class Archive:
 
     def needs(self, package: str) -> list[str]:
         """Packages that one depends on."""
-        told = self.ask("apt-cache", "depends", "--no-recommends", "--no-suggests", package)
-        return re.findall(r"Depends: (\S+)", told)
+        dependencies = self.ask("apt-cache", "depends", "--no-recommends", "--no-suggests", package)
+        return re.findall(r"Depends: (\S+)", dependencies)
 
     def unpack(self, package: str, target: Path, speaker: ProgressMessages) -> str:
         """Downloads a package and unpacks it into a folder; gives its SHA-256, which is the index's."""
@@ -53,8 +53,8 @@ class Archive:
             listed = self.ask("apt-get", "download", "--print-uris", *SIGNED_ONLY, package, folder=folder)
             expected = re.search(r" (\d+) SHA256:([0-9a-f]{64})$", listed.strip())
             if expected is None:
-                told = listed.strip() or "nothing"
-                raise DragstripError(f"{package}: the archive's index gives no SHA-256: {told}")
+                index_text = listed.strip() or "nothing"
+                raise DragstripError(f"{package}: the archive's index gives no SHA-256: {index_text}")
             size = int(expected[1])
             speaker.doing(
                 lambda: f"downloading {package}: {_weight(folder) / 1e6:.0f} of {size / 1e6:.0f} MB ..."
@@ -63,7 +63,7 @@ class Archive:
             files = list(folder.glob("*.deb"))
             if len(files) != 1:
                 raise DragstripError(f"apt-get download {package}: {len(files)} packages came")
-            digest = hashlib.sha256(untrusted.content(files[0], what="a package")).hexdigest()
+            digest = hashlib.sha256(untrusted.content(files[0], description="a package")).hexdigest()
             if digest != expected[2]:
                 raise DragstripError(
                     f"{package}: its SHA-256 is {digest}, the archive's index has {expected[2]}"
@@ -112,32 +112,32 @@ def _of_suite(suite: str, folder: Path) -> Archive:
         "APT::Sandbox::User": "",
     }
     archive = Archive(tuple(word for key, value in settings.items() for word in ("-o", f"{key}={value}")))
-    done = _done(["apt-get", *archive.options, *SIGNED_ONLY, "-o", "Debug::NoLocking=1", "update"])
-    if " 404 " in done.stderr or "does not have a Release file" in done.stderr:
+    update = _completed(["apt-get", *archive.options, *SIGNED_ONLY, "-o", "Debug::NoLocking=1", "update"])
+    if " 404 " in update.stderr or "does not have a Release file" in update.stderr:
         raise BadInputError("--suite", suite, _SUITES, "command line")
-    if done.returncode != 0 or not any((folder / "lists").glob("*Packages*")):
-        raise DragstripError(f"apt-get update of {suite}: {done.stderr.strip() or 'no list came'}")
+    if update.returncode != 0 or not any((folder / "lists").glob("*Packages*")):
+        raise DragstripError(f"apt-get update of {suite}: {update.stderr.strip() or 'no list came'}")
     return archive
 
 
 def _mirror() -> str:
-    """Where this machine gets Debian's own suites from."""
+    """The mirror that this machine gets Debian's own suites from."""
     form = ["--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian", "Label: Debian"]
-    told = _run(["apt-get", "indextargets", *form]).split()
-    if not told:
+    mirrors = _run(["apt-get", "indextargets", *form]).split()
+    if not mirrors:
         raise DragstripError("--suite: apt has no lists of Debian's archive here; `apt-get update` gets them")
-    return told[0]
+    return mirrors[0]
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
-    done = _done(command, folder)
-    if done.returncode != 0:
-        told = " ".join(word for word in command if word != "-o" and "::" not in word)
-        raise DragstripError(f"{told}: {done.stderr.strip() or done.returncode}")
-    return done.stdout
+    completed = _completed(command, folder)
+    if completed.returncode != 0:
+        command_text = " ".join(word for word in command if word != "-o" and "::" not in word)
+        raise DragstripError(f"{command_text}: {completed.stderr.strip() or completed.returncode}")
+    return completed.stdout
 
 
-def _done(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def _completed(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "LC_ALL": "C"}
     return subprocess.run(  # noqa: S603
         command, cwd=folder, capture_output=True, text=True, env=environment, check=False

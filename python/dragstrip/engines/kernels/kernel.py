@@ -46,16 +46,16 @@ MODULES = (
         )
     ),
 )
-"""What is loaded where the kernel has it as a module; what it has built in needs no loading."""
+"""Modules to load where the kernel has them as modules; built-in ones need no loading."""
 
 GUEST_MODULES = (
     # Files of the machine around it, and an overlay over them.
     *("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_rng"),
     *(name for name in MODULES if name != "ib700wdt"),
-    # What a host has for engine ssh and for people: netem at a host's ingress, ss(8), tunnels.
+    # Modules of a host for engine ssh and for people: netem at a host's ingress, ss(8), tunnels.
     *("ifb", "cls_u32", "act_mirred", "tcp_diag", "udp_diag", "tun", "dummy"),
 )
-"""The same for a guest in real time (engines/vm/guest.py), which is a host like any other."""
+"""Modules for a guest in real time (engines/vm/guest.py), which is a host like any other."""
 
 
 NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._+-]+")
@@ -65,7 +65,7 @@ GUEST = "guest"
 """The file with the order of a guest's modules."""
 
 BOOT_MARK = (0x202, b"HdrS")
-"""What stands where in a bzImage (Documentation/x86/boot.rst)."""
+"""Offset and value of the magic number in a bzImage (Documentation/x86/boot.rst)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Kernel:
 
     @property
     def guest_modules(self) -> list[Path]:
-        """The same for a guest in real time; raises `DragstripError` if they were not kept."""
+        """The modules for a guest in real time; raises `DragstripError` if they were not kept."""
         file = self.folder / "modules" / GUEST
         if not file.is_file():
             advice = "`dragstrip kernel fetch` or `use` imports the kernel again"
@@ -104,25 +104,25 @@ class Kernel:
 
 def kernels() -> list[Kernel]:
     """All kernels in the cache, by name."""
-    found = []
+    cached = []
     for file in sorted((cache() / "kernels").glob("*/kernel.json")):
         content = read_json(file)
-        found.append(
+        cached.append(
             Kernel(file.parent.name, file.parent, content["package"], content.get("package_sha256", ""))
         )
-    return found
+    return cached
 
 
-def chosen(name: str | None = None) -> Kernel:
+def find_kernel(name: str | None = None) -> Kernel:
     """The kernel called `name`, or the one in use; raises `DragstripError` if there is none."""
-    known = {kernel.name: kernel for kernel in kernels()}
-    if not known:
+    by_name = {kernel.name: kernel for kernel in kernels()}
+    if not by_name:
         raise DragstripError("engine vm: there is no kernel yet; `dragstrip kernel fetch` downloads Debian's")
     if name is None:
         name = in_use()
-    if name not in known:
-        raise BadInputError("kernel", name, f"one of {', '.join(known)}{nearest(str(name), known)}")
-    return known[name]
+    if name not in by_name:
+        raise BadInputError("kernel", name, f"one of {', '.join(by_name)}{nearest(str(name), by_name)}")
+    return by_name[name]
 
 
 def in_use() -> str | None:
@@ -161,21 +161,21 @@ def fetch(
             beforehand()
             package = _package(of, version)
             name = package.removeprefix("linux-image-")
-            known = {kernel.name: kernel for kernel in kernels()}
-            if name not in known or not known[name].package_sha256 or not _sound(known[name]):
+            by_name = {kernel.name: kernel for kernel in kernels()}
+            if name not in by_name or not by_name[name].package_sha256 or not _sound(by_name[name]):
                 with scratch("kernel") as folder:
                     _take_in(of, package, folder, speaker)
-                known = {kernel.name: kernel for kernel in kernels()}
+                by_name = {kernel.name: kernel for kernel in kernels()}
     choose(name)
-    return known[name]
+    return by_name[name]
 
 
 def _take_in(of: Archive, package: str, folder: Path, speaker: ProgressMessages) -> None:
-    """Since 6.19 image and modules have packages of their own, and the image lies with the modules."""
+    """Unpacks a kernel; since 6.19 image and modules have a package each, the image among the modules."""
     name = package.removeprefix("linux-image-")
     parts = [f"linux-{part}-{name}" for part in ("binary", "modules")]
-    wanted = [one for one in of.needs(package) if one in parts] or [package]
-    digests = [of.unpack(one, folder, speaker) for one in sorted(wanted)]
+    packages = [needed for needed in of.needs(package) if needed in parts] or [package]
+    digests = [of.unpack(package_name, folder, speaker) for package_name in sorted(packages)]
     modules = next(
         (at for at in (folder / "lib/modules" / name, folder / "usr/lib/modules" / name) if at.is_dir()), None
     )
@@ -183,13 +183,13 @@ def _take_in(of: Archive, package: str, folder: Path, speaker: ProgressMessages)
         raise DragstripError(f"{package} has no modules of {name}")
     image = folder / "boot" / f"vmlinuz-{name}"
     speaker.doing(lambda: f"copying {name} and its modules ...")
-    # Of the package with the image.
+    # The digest is that of the package with the image.
     image = image if image.is_file() else modules / "vmlinuz"
     _keep(name, image, modules, package=package, package_sha256=digests[0])
 
 
 def _sound(kernel: Kernel) -> bool:
-    """Whether a kernel's files are all there, and what was written, as far as that was written down."""
+    """True if a kernel's files are all there and match their checksums, as far as there are any."""
     if not (kernel.folder / "modules" / GUEST).is_file():
         return False
     try:
@@ -206,10 +206,10 @@ def use(path: str) -> Kernel:
     A folder holds `boot/vmlinuz-NAME` and `lib/modules/NAME`, as an unpacked package does; an image
     `vmlinuz-NAME` has its modules in `../lib/modules/NAME` or `/lib/modules/NAME`.
     """
-    known = {kernel.name: kernel for kernel in kernels()}
-    if path in known:
+    by_name = {kernel.name: kernel for kernel in kernels()}
+    if path in by_name:
         choose(path)
-        return known[path]
+        return by_name[path]
     place = Path(path)
     if place.is_dir():
         images = sorted(place.glob("boot/vmlinuz-*")) + sorted(place.glob("vmlinuz-*"))
@@ -220,11 +220,11 @@ def use(path: str) -> Kernel:
     elif place.is_file():
         image = place
     else:
-        names = ", ".join(known) or "none yet"
+        names = ", ".join(by_name) or "none yet"
         raise BadInputError(
             "PATH", path, f"a kernel's image, a folder, or the name of a kernel in the cache ({names})"
         )
-    with untrusted.opened(image, what="a kernel") as file:
+    with untrusted.opened(image, description="a kernel") as file:
         if file.read(BOOT_MARK[0] + 4)[BOOT_MARK[0] :] != BOOT_MARK[1]:
             raise BadInputError("PATH", str(image), "a kernel's image that can be booted (bzImage)")
     name = image.name.removeprefix("vmlinuz-")
@@ -243,28 +243,32 @@ def use(path: str) -> Kernel:
     try:
         choose(name)
     except NotWrittenError:
-        if name not in known:
+        if name not in by_name:
             shutil.rmtree(cache() / "kernels" / name, ignore_errors=True)
         raise
-    return chosen(name)
+    return find_kernel(name)
 
 
 def _package(of: Archive, version: str | None) -> str:
-    wanted = NEWEST if version is None else version
-    if not wanted.startswith("linux-image-"):
-        wanted = f"linux-image-{wanted}"
-    known = of.names("linux-image-")
-    if wanted == NEWEST or wanted not in known:
-        if wanted == NEWEST:
-            found = [name for name in of.needs(NEWEST) if name.startswith("linux-image-")]
+    image_package = NEWEST if version is None else version
+    if not image_package.startswith("linux-image-"):
+        image_package = f"linux-image-{image_package}"
+    image_packages = of.names("linux-image-")
+    if image_package == NEWEST or image_package not in image_packages:
+        if image_package == NEWEST:
+            candidates = [name for name in of.needs(NEWEST) if name.startswith("linux-image-")]
         else:
-            versioned = re.compile(rf"{re.escape(wanted)}[.\-+].*-{ARCHITECTURE}$")
+            versioned = re.compile(rf"{re.escape(image_package)}[.\-+].*-{ARCHITECTURE}$")
             special = ("-cloud-", "-rt-", "-dbg", "-unsigned")
-            found = [n for n in known if versioned.match(n) and not any(word in n for word in special)]
-        if not found:
-            raise BadInputError("VERSION", version, f"a kernel of the archive{nearest(wanted, known)}")
-        wanted = max(found, key=_release)
-    return wanted
+            candidates = [
+                n for n in image_packages if versioned.match(n) and not any(word in n for word in special)
+            ]
+        if not candidates:
+            raise BadInputError(
+                "VERSION", version, f"a kernel of the archive{nearest(image_package, image_packages)}"
+            )
+        image_package = max(candidates, key=_release)
+    return image_package
 
 
 def _release(name: str) -> list[int]:
@@ -285,11 +289,11 @@ def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_s
         write_json(
             draft / "kernel.json", {"package": package, "package_sha256": package_sha256, "modules": order}
         )
-        kept = [file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()]
-        checksums.write(draft, kept)
+        files = [file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()]
+        checksums.write(draft, files)
 
 
-def _copy_modules(source: Path, draft: Path, wanted: Iterable[str]) -> list[str]:
+def _copy_modules(source: Path, draft: Path, names: Iterable[str]) -> list[str]:
     """Copies modules and what they depend on, uncompressed; gives their names in the order of loading."""
     files = {file.name.split(".")[0].replace("-", "_"): file for file in source.glob("kernel/**/*.ko*")}
     order: list[str] = []
@@ -303,13 +307,13 @@ def _copy_modules(source: Path, draft: Path, wanted: Iterable[str]) -> list[str]
         (draft / f"{name}.ko").write_bytes(content)
         order.append(name)
 
-    for name in wanted:
+    for name in names:
         copy(name)
     return order
 
 
 def _uncompressed(file: Path) -> bytes:
-    content = untrusted.content(file, what="a kernel's module")
+    content = untrusted.content(file, description="a kernel's module")
     if file.suffix == ".xz":
         return untrusted.unpacked(content, untrusted.BINARY_MAX, "a kernel's module", str(file))
     if file.suffix == ".ko":
@@ -319,8 +323,8 @@ def _uncompressed(file: Path) -> bytes:
 
 def _depends(module: bytes) -> list[str]:
     """The modules that must be loaded before this one (`depends=` in its .modinfo section)."""
-    found = re.search(rb"\0depends=([^\0]*)\0", module)
-    return [name for name in found[1].decode().split(",") if name] if found else []
+    match = re.search(rb"\0depends=([^\0]*)\0", module)
+    return [name for name in match[1].decode().split(",") if name] if match else []
 
 
 def as_json(kernel: Kernel) -> dict[str, object]:

@@ -35,44 +35,44 @@ class Namespaces(KernelEngine):
     }
     captures = True
     real_time = True
-    whose = "the machine"
+    limiter = "the machine"
 
     def own_algorithms(self, options: Options) -> list[str]:
-        """Those that the machine's kernel has loaded."""
+        """The algorithms that the machine's kernel has loaded."""
         if not AVAILABLE.exists():
             expected = f"one that runs on {platform.system()}: this one needs Linux"
             raise BadInputError("--engine", self.name, expected)
         return untrusted.text(AVAILABLE, NAMES_BYTES_MAX, "a list of congestion controls").split()
 
     def lacking(self, algorithm: str) -> str:
-        """How the machine's kernel would have it."""
+        """Advice on loading the algorithm into the machine's kernel."""
         return f", which this kernel ({platform.release()}) has loaded{loading(algorithm)}"
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what no kernel has, the algorithms that this one has not, and options of any."""
-        known = self.algorithms(options)
+        algorithms = self.algorithms(options)
         release = platform.release()
-        beyond = without_a_kernel(scenario, known, self.own_stack, release=release, loadable=True)
-        return [*invalid(scenario, known), *beyond, *_options(scenario)]
+        beyond = without_a_kernel(scenario, algorithms, self.own_stack, release=release, loadable=True)
+        return [*invalid(scenario, algorithms), *beyond, *_options(scenario)]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent, and tries whether namespaces can be made here."""
-        from dragstrip.engines.netns import here
+        from dragstrip.engines.netns import host
 
-        here.about(say)
+        host.about(say)
 
     def missing(self, scenarios: Sequence[Json], options: Options) -> list[Refusal | None]:
         """Disciplines and netem that this kernel lacks, and what else the agent would refuse."""
-        from dragstrip.engines.netns import here
+        from dragstrip.engines.netns import host
 
-        return here.missing(scenarios)
+        return host.missing(scenarios)
 
     def parts(self, options: Options) -> list[str]:
         """The kernel, the machine and the agent. In real time two runs differ all the same."""
-        from dragstrip.engines.netns import here
+        from dragstrip.engines.netns import host
 
         machine = platform.uname()
-        return [machine.release, machine.version, machine.machine, machine.node, here.program().parent.name]
+        return [machine.release, machine.version, machine.machine, machine.node, host.program().parent.name]
 
     def kernel(self, options: Options) -> str | None:
         """That of this machine."""
@@ -91,7 +91,7 @@ class Namespaces(KernelEngine):
         packets: Packets | None,
     ) -> Recording:
         """Takes as long as the scenario says; no two at a time on a machine."""
-        from dragstrip.engines.netns.here import run
+        from dragstrip.engines.netns.host import run
 
         return run(scenario, progress, load, strict=options.get(STRICT) == "yes", packets=packets)
 

@@ -29,7 +29,7 @@ class Simulator(Engine):
     captures = True
 
     def algorithms(self, options: Options) -> list[str]:
-        """Those of `crates/cc`."""
+        """The algorithms of `crates/cc`."""
         return list(_core.ALGORITHMS)
 
     def build(self, options: Options) -> str:

@@ -58,11 +58,11 @@ PATHS: tuple[dict[str, Any], ...] = (
 @cache
 def fingerprint() -> str:
     """Hexadecimal digits; those of a core with guests (`dragstrip.guests`) are the checkout's own."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in PATHS:
         for name in own_algorithms():
-            found.update(_core.Scenario(_scenario(path, name)).run()["sha256"].encode())
-    return found.hexdigest()
+            digest.update(_core.Scenario(_scenario(path, name)).run()["sha256"].encode())
+    return digest.hexdigest()
 
 
 def _scenario(path: dict[str, Any], cc: str) -> dict[str, Any]:

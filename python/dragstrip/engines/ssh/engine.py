@@ -34,10 +34,10 @@ class Hosts(KernelEngine):
     }
     real_time = True
     captures = True
-    whose = "the hosts"
+    limiter = "the hosts"
 
     def own_algorithms(self, options: Options) -> list[str]:
-        """Those that there are: what a host's kernel has it says itself, before anything is changed."""
+        """All known algorithms: a host's kernel reports those that it has before anything is changed."""
         sources = options.get("load", ())
         if sources and not _lab(options).programs:
             expected = f"nothing, or a line programs = true in [allow] of {options[LAB]}"
@@ -46,20 +46,20 @@ class Hosts(KernelEngine):
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what no kernel has, nodes that no host plays, and changes of a real medium."""
-        known: Collection[str] = self.algorithms(options)
+        algorithms: Collection[str] = self.algorithms(options)
         lab = _lab(options)
         _, unplaced = homes(scenario, lab)
-        beyond = without_a_kernel(media.as_they_are(scenario, lab), known, self.own_stack)
-        return [*invalid(scenario, known), *beyond, *unplaced, *media.refusals(scenario, lab)]
+        beyond = without_a_kernel(media.as_they_are(scenario, lab), algorithms, self.own_stack)
+        return [*invalid(scenario, algorithms), *beyond, *unplaced, *media.refusals(scenario, lab)]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent: nothing is written before it will do."""
-        from dragstrip.engines.agent import compiled
+        from dragstrip.engines.agent import binaries
 
-        compiled.program(say)
+        binaries.program(say)
 
     def missing(self, scenarios: Sequence[Json], options: Options) -> list[Refusal | None]:
-        """What the hosts lack, and what else they would refuse: they are looked at, and stay as they are."""
+        """Probes the hosts for what they lack or would refuse; changes nothing there."""
         from dragstrip.engines.agent.engine import loaded
         from dragstrip.engines.ssh.hosts import missing
 
@@ -67,9 +67,9 @@ class Hosts(KernelEngine):
 
     def parts(self, options: Options) -> list[str]:
         """The lab's file and the agent: in real time two runs differ all the same."""
-        from dragstrip.engines.agent import compiled
+        from dragstrip.engines.agent import binaries
 
-        return [_lab(options).digest, compiled.program().parent.name]
+        return [_lab(options).digest, binaries.program().parent.name]
 
     def perform(
         self,
@@ -88,8 +88,8 @@ class Hosts(KernelEngine):
     def notes(self, recording: Recording) -> list[str]:
         """Also which links were real media."""
         real = recording.provenance["verified"].get("real_links", {})
-        found = [f"{recording.scenario['name']}: {about['words']}" for about in real.values()]
-        return [*super().notes(recording), *found]
+        lines = [f"{recording.scenario['name']}: {about['words']}" for about in real.values()]
+        return [*super().notes(recording), *lines]
 
 
 def _lab(options: Options) -> Lab:

@@ -12,12 +12,12 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragstrip.engines.agent import compiled
-from dragstrip.engines.agent.asked import SILENCE_OF_HOSTS_S, Asked
+from dragstrip.engines.agent import binaries
+from dragstrip.engines.agent.answers import with_limits
 from dragstrip.engines.agent.bpf import Loadable
+from dragstrip.engines.agent.client import SILENCE_OF_HOSTS_S, AgentClient
 from dragstrip.engines.agent.packets import Packets
-from dragstrip.engines.agent.recorded import judged
-from dragstrip.engines.agent.runs import performed
+from dragstrip.engines.agent.runs import run_by_agent
 from dragstrip.engines.contract import Json, Progress, Refusal, Say, quietly
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.media import as_they_are, measured, real
@@ -43,20 +43,20 @@ MISSING: Shape = {"missing": [optional(ANY)]}
 
 
 def check(lab: Lab, scenario: Json | None = None) -> Json:
-    """What was found on every host; nothing is changed there."""
-    asked = as_they_are(scenario, lab) if scenario else None
-    request = {"lab": _lab(lab, scenario), "what": "check", "scenario": asked}
-    found = _asked(CHECKED).ask(request)[0]
+    """Probes every host and returns the findings; changes nothing there."""
+    lab_scenario = as_they_are(scenario, lab) if scenario else None
+    request = {"lab": _lab(lab, scenario), "what": "check", "scenario": lab_scenario}
+    report = _client(CHECKED).ask(request)[0]
     for link, medium in (real(scenario, lab) if scenario else {}).items():
         as_it_is = f"the lab's {medium}: its rate, delay and queue stay as they are"
-        told = {"host": "", "what": f"link {link}", "found": as_it_is, "expected": ""}
-        found["findings"].append({**told, "ok": True, "refused": False})
-    return found
+        finding = {"host": "", "what": f"link {link}", "found": as_it_is, "expected": ""}
+        report["findings"].append({**finding, "ok": True, "refused": False})
+    return report
 
 
 def clean(lab: Lab) -> Json:
-    """Undoes on every host what was left behind."""
-    return _asked(CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
+    """Undoes the changes that earlier runs left on every host."""
+    return _client(CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
 
 
 def run(
@@ -72,10 +72,10 @@ def run(
 
     Raises `BadInputError` for what the files say, else `DragstripError`.
     """
-    recording = performed(
+    recording = run_by_agent(
         NAME,
         scenario,
-        lambda request, behind: _asked().ask(
+        lambda request, behind: _client().ask(
             {**request, "scenario": as_they_are(scenario, lab)}, progress, behind
         ),
         {},
@@ -84,36 +84,43 @@ def run(
         packets=packets,
         words={"lab": _lab(lab, scenario), "what": "run"},
     )
-    recording = judged(recording, "the hosts", strict=strict)
+    recording = with_limits(recording, "the hosts", strict=strict)
     if media := measured(recording, lab):
         recording.provenance["verified"]["real_links"] = media
     return recording
 
 
 def missing(lab: Lab, scenarios: Sequence[Json], load: Sequence[Loadable] = ()) -> list[Refusal | None]:
-    """What keeps the hosts from running each of these; they stay as they are.
+    """Returns why the hosts cannot run each of these, or None; changes nothing there.
 
     Raises `DragstripError` for a host that cannot be reached or is not as the lab's file says.
     """
-    found: list[Refusal | None] = [None] * len(scenarios)
+    reasons: list[Refusal | None] = [None] * len(scenarios)
     alike: dict[str, list[int]] = {}
     for number, scenario in enumerate(scenarios):
         alike.setdefault(json.dumps(homes(scenario, lab)[0]), []).append(number)
-    programs = [{"name": name, "bytes": 0} for name in ("loader", *(one.file.name for one in load)) if load]
+    programs = [
+        {"name": name, "bytes": 0} for name in ("loader", *(loadable.file.name for loadable in load)) if load
+    ]
     for numbers in alike.values():
-        asked = [as_they_are(scenarios[number], lab) for number in numbers]
-        request = {"lab": _lab(lab, asked[0]), "what": "missing", "scenarios": asked, "load": programs}
-        told = _asked(MISSING).ask(request)[0]["missing"]
-        for number, reason in zip(numbers, told, strict=True):
-            found[number] = None if reason is None else Refusal(*reason)
-    return found
+        lab_scenarios = [as_they_are(scenarios[number], lab) for number in numbers]
+        request = {
+            "lab": _lab(lab, lab_scenarios[0]),
+            "what": "missing",
+            "scenarios": lab_scenarios,
+            "load": programs,
+        }
+        answers = _client(MISSING).ask(request)[0]["missing"]
+        for number, reason in zip(numbers, answers, strict=True):
+            reasons[number] = None if reason is None else Refusal(*reason)
+    return reasons
 
 
 def program() -> str:
     """The program that connects; raises `DragstripError` where there is none."""
     words = _connecting()
-    if found := shutil.which(words[0]):
-        return found
+    if executable := shutil.which(words[0]):
+        return executable
     raise DragstripError(f"{words[0]} is not installed: apt-get install openssh-client")
 
 
@@ -121,13 +128,13 @@ def _connecting() -> list[str]:
     return shlex.split(os.environ.get(SSH, "ssh")) or ["ssh"]
 
 
-def _asked(shape: Shape | None = None) -> Asked:
-    return Asked(NAME, "conduct", shape=shape, silence_s=SILENCE_OF_HOSTS_S)
+def _client(shape: Shape | None = None) -> AgentClient:
+    return AgentClient(NAME, "conduct", shape=shape, silence_s=SILENCE_OF_HOSTS_S)
 
 
 def prepare(say: Say = quietly) -> None:
     """Compiles the agent; raises `DragstripError` where that cannot be done."""
-    compiled.program(say)
+    binaries.program(say)
 
 
 def _lab(lab: Lab, scenario: Json | None) -> Json:
@@ -167,8 +174,9 @@ def _lab(lab: Lab, scenario: Json | None) -> Json:
 
 def _control() -> Path:
     """A private folder for ssh's sockets, whose paths may have about 100 bytes."""
-    own = base_folder("XDG_RUNTIME_DIR")
-    folder = own / "dragstrip-ssh" if own else Path(f"/tmp/dragstrip-ssh-{os.geteuid()}")  # noqa: S108 - checked
+    runtime_folder = base_folder("XDG_RUNTIME_DIR")
+    fallback = Path(f"/tmp/dragstrip-ssh-{os.geteuid()}")  # noqa: S108 - checked
+    folder = runtime_folder / "dragstrip-ssh" if runtime_folder else fallback
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()

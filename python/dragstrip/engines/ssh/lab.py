@@ -46,7 +46,7 @@ class Cable:
     address: ipaddress.IPv4Interface
     to: str
     real: str | None = None
-    """What it is, such as `home`, if a run leaves its rate, delay and queue as they are."""
+    """Name of the real medium, such as `home`, if a run leaves its rate, delay and queue as they are."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class Host:
     rights: str
     interfaces: tuple[Cable, ...]
 
-    def towards(self, other: str) -> Cable | None:
+    def towards(self, peer: str) -> Cable | None:
         """The interface whose cable leads to another host."""
-        return next((cable for cable in self.interfaces if cable.to == other), None)
+        return next((cable for cable in self.interfaces if cable.to == peer), None)
 
 
 @dataclass(frozen=True)
 class Lab:
-    """What a lab's file says."""
+    """Content of a lab's file."""
 
     name: str
     digest: str
@@ -101,15 +101,15 @@ class _Table:
     place: str
     content: Mapping[str, Any]
 
-    def only(self, *known: str) -> None:
+    def only(self, *allowed: str) -> None:
         """Raises `BadInputError` for a field that is none of these."""
         for name in self.content:
-            if name not in known:
-                expected = f"is not a known field{nearest(name, known)} (known: {', '.join(known)})"
+            if name not in allowed:
+                expected = f"is not a known field{nearest(name, allowed)} (known: {', '.join(allowed)})"
                 raise BadInputError(self.at(name), None, expected)
 
     def at(self, name: str) -> str:
-        """Where a field stands."""
+        """The path of a field in the file."""
         return f"{self.place}.{name}".lstrip(".")
 
     def take(self, name: str, read: Callable[[str, Any], _T], default: _T | None = None) -> _T:
@@ -134,37 +134,37 @@ def _table(place: str, value: object) -> _Table:
 def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[str, Any], str]:
     def read(place: str, value: object) -> str:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise BadInputError(place, _shown(value), expected)
+            raise BadInputError(place, _printable_value(value), expected)
         return value
 
     return read
 
 
-def _one_of(known: Collection[str]) -> Callable[[str, Any], str]:
+def _one_of(choices: Collection[str]) -> Callable[[str, Any], str]:
     def read(place: str, value: object) -> str:
-        if value not in known or not isinstance(value, str):
-            near = nearest(value, known) if isinstance(value, str) else ""
-            raise BadInputError(place, _shown(value), f"one of {', '.join(known)}{near}")
+        if value not in choices or not isinstance(value, str):
+            near = nearest(value, choices) if isinstance(value, str) else ""
+            raise BadInputError(place, _printable_value(value), f"one of {', '.join(choices)}{near}")
         return value
 
     return read
 
 
-def _shown(value: object) -> object:
+def _printable_value(value: object) -> object:
     return Raw(type(value).__name__) if isinstance(value, dict | list) else value
 
 
 def _yes_or_no(place: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise BadInputError(place, _shown(value), "true or false")
+        raise BadInputError(place, _printable_value(value), "true or false")
     return value
 
 
 def _list_of(read: Callable[[str, Any], _T]) -> Callable[[str, Any], tuple[_T, ...]]:
     def all_of(place: str, value: object) -> tuple[_T, ...]:
         if not isinstance(value, list):
-            raise BadInputError(place, _shown(value), "a list")
-        return tuple(read(f"{place}[{number}]", one) for number, one in enumerate(value))
+            raise BadInputError(place, _printable_value(value), "a list")
+        return tuple(read(f"{place}[{number}]", element) for number, element in enumerate(value))
 
     return all_of
 
@@ -176,14 +176,14 @@ def _time(place: str, value: object) -> int:
     except _core.InputError:
         raise BadInputError(place, value, expected) from None
     if not REVERT_AFTER_MIN_NS <= ns <= REVERT_AFTER_MAX_NS:
-        raise BadInputError(place, _shown(value), expected)
+        raise BadInputError(place, _printable_value(value), expected)
     return ns
 
 
 def _network(place: str, value: object) -> ipaddress.IPv4Network:
     expected = "an IPv4 network, such as 10.10.0.0/16"
     if not isinstance(value, str):
-        raise BadInputError(place, _shown(value), expected)
+        raise BadInputError(place, _printable_value(value), expected)
     try:
         return ipaddress.IPv4Network(value)
     except ValueError as error:
@@ -197,7 +197,7 @@ def _address(place: str, value: object) -> ipaddress.IPv4Interface:
             raise ValueError
         return ipaddress.IPv4Interface(value)
     except ValueError:
-        raise BadInputError(place, _shown(value), expected) from None
+        raise BadInputError(place, _printable_value(value), expected) from None
 
 
 _name = _matching(NAME, "a name of letters, digits, dots and hyphens, 63 at most")
@@ -221,10 +221,10 @@ def _lab(file: _Table, digest: str) -> Lab:
         raise BadInputError(
             "lab.prefixes", Raw("none"), "at least one network: only its addresses are touched"
         )
-    given = file.take("hosts", _table).tables()
-    if not 1 <= len(given) <= HOSTS_MAX:
-        raise BadInputError("hosts", Raw(str(len(given))), f"1 to {HOSTS_MAX} hosts")
-    hosts = tuple(_host(name, table, given) for name, table in given.items())
+    host_tables = file.take("hosts", _table).tables()
+    if not 1 <= len(host_tables) <= HOSTS_MAX:
+        raise BadInputError("hosts", Raw(str(len(host_tables))), f"1 to {HOSTS_MAX} hosts")
+    hosts = tuple(_host(name, table, host_tables) for name, table in host_tables.items())
     _expect_pairs(hosts, prefixes)
     nodes = file.take("nodes", _table, _Table("nodes", {}))
     return Lab(
@@ -233,7 +233,7 @@ def _lab(file: _Table, digest: str) -> Lab:
         revert_after_ns=about.take("revert_after", _time, REVERT_AFTER_NS),
         prefixes=prefixes,
         hosts=hosts,
-        nodes={name: nodes.take(name, _one_of(list(given))) for name in nodes.content},
+        nodes={name: nodes.take(name, _one_of(list(host_tables))) for name in nodes.content},
         sysctl=allow.take("sysctl", _list_of(_sysctl), SYSCTLS),
         offloads=allow.take("offloads", _yes_or_no, True),
         replace_qdisc=allow.take("replace_qdisc", _yes_or_no, False),
@@ -246,18 +246,18 @@ def _host(name: str, table: _Table, hosts: Collection[str]) -> Host:
     table.only("ssh", "role", "management", "rights", "interfaces")
     management = table.take("management", _interface)
     cables: list[Cable] = []
-    for own, cable in table.take("interfaces", _table).tables().items():
-        _interface(cable.place, own)
+    for interface, cable in table.take("interfaces", _table).tables().items():
+        _interface(cable.place, interface)
         cable.only("address", "to", "is")
-        if own == management:
+        if interface == management:
             raise BadInputError(
-                cable.place, own, "an interface other than management, which is never touched"
+                cable.place, interface, "an interface other than management, which is never touched"
             )
-        to = cable.take("to", _one_of([other for other in hosts if other != name]))
-        if any(known.to == to for known in cables):
+        to = cable.take("to", _one_of([peer for peer in hosts if peer != name]))
+        if any(earlier.to == to for earlier in cables):
             raise BadInputError(cable.at("to"), to, "another host: two cables lead there")
         real = cable.take("is", _name) if "is" in cable.content else None
-        cables.append(Cable(own, cable.take("address", _address), to, real))
+        cables.append(Cable(interface, cable.take("address", _address), to, real))
     if not cables:
         raise BadInputError(table.at("interfaces"), Raw("none"), "at least one interface for the lab")
     return Host(
@@ -273,16 +273,16 @@ def _host(name: str, table: _Table, hosts: Collection[str]) -> Host:
 def _expect_pairs(hosts: Collection[Host], prefixes: Collection[ipaddress.IPv4Network]) -> None:
     """Every address is one that may be touched, is alone, and has the cable's other end in its network."""
     by_name = {host.name: host for host in hosts}
-    seen: dict[ipaddress.IPv4Address, str] = {}
+    place_by_address: dict[ipaddress.IPv4Address, str] = {}
     for host in hosts:
         for cable in host.interfaces:
             place = f"hosts.{host.name}.interfaces.{cable.name}"
             if not any(cable.address.ip in prefix for prefix in prefixes):
                 listed = ", ".join(map(str, prefixes))
                 raise BadInputError(f"{place}.address", str(cable.address), f"one in lab.prefixes ({listed})")
-            if (other := seen.setdefault(cable.address.ip, place)) != place:
+            if (first_place := place_by_address.setdefault(cable.address.ip, place)) != place:
                 raise BadInputError(
-                    f"{place}.address", str(cable.address), f"one of its own: {other} has it too"
+                    f"{place}.address", str(cable.address), f"one of its own: {first_place} has it too"
                 )
             back = by_name[cable.to].towards(host.name)
             if back is None:
@@ -293,5 +293,7 @@ def _expect_pairs(hosts: Collection[Host], prefixes: Collection[ipaddress.IPv4Ne
                 expected = f"one in the network of the cable's other end ({where} has {back.address})"
                 raise BadInputError(f"{place}.address", str(cable.address), expected)
             if cable.real != back.real:
-                said = f'"{back.real}"' if back.real else "nothing"
-                raise BadInputError(f"{place}.is", cable.real, f"the same at both ends ({where} says {said})")
+                peer_value = f'"{back.real}"' if back.real else "nothing"
+                raise BadInputError(
+                    f"{place}.is", cable.real, f"the same at both ends ({where} says {peer_value})"
+                )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragstrip.recording import Recording
 
 SET = ("rate_bps", "delay_ns", "netem", "medium", "overhead_bytes")
-"""What a scenario says of a link beside its queue."""
+"""Settings of a link in a scenario other than its queue."""
 PEAK_NS = 1_000_000_000
 """The time over which the largest rate is taken."""
 
@@ -26,13 +26,13 @@ def real(scenario: Json, lab: Lab) -> dict[str, str]:
     """Link -> the medium that it is."""
     hosts = {host.name: host for host in lab.hosts}
     home = homes(scenario, lab)[0]
-    found = {}
+    media = {}
     for link in scenario["links"]:
-        here, there = (hosts.get(home.get(link[end], "")) for end in ("from", "to"))
-        cable = here.towards(there.name) if here and there else None
+        near_host, far_host = (hosts.get(home.get(link[end], "")) for end in ("from", "to"))
+        cable = near_host.towards(far_host.name) if near_host and far_host else None
         if cable and cable.real:
-            found[link["name"]] = cable.real
-    return found
+            media[link["name"]] = cable.real
+    return media
 
 
 def as_they_are(scenario: Json, lab: Lab) -> Json:
@@ -40,15 +40,15 @@ def as_they_are(scenario: Json, lab: Lab) -> Json:
     media = real(scenario, lab)
 
     def bare(link: Json) -> Json:
-        kept = {field: value for field, value in link.items() if field not in SET}
-        return {**kept, "qdisc": {"kind": "noqueue"}}
+        settings = {field: value for field, value in link.items() if field not in SET}
+        return {**settings, "qdisc": {"kind": "noqueue"}}
 
     links = [bare(link) if link["name"] in media else link for link in scenario["links"]]
     return {**scenario, "links": links}
 
 
 def refusals(scenario: Json, lab: Lab) -> list[Refusal]:
-    """The changes of such links, which nobody can make."""
+    """Refusals of changes to the lab's real links, whose settings cannot be changed."""
     media = real(scenario, lab)
     return [
         Refusal(
@@ -62,7 +62,7 @@ def refusals(scenario: Json, lab: Lab) -> list[Refusal]:
 
 
 def measured(recording: Recording, lab: Lab) -> Json:
-    """By such link: the medium, the most that arrived over it in a second (bit/s), and both in words."""
+    """Figures by real link: medium, largest rate over one second (bit/s), and both in words."""
     import numpy as np
 
     from dragstrip.scenario.paths import paths_of
@@ -79,16 +79,16 @@ def measured(recording: Recording, lab: Lab) -> Json:
         path.back if flow["application"]["kind"] == "request_response" else path.forward
         for flow, path in zip(flows, paths, strict=True)
     ]
-    found = {}
+    links = {}
     for link, medium in media.items():
-        over = [number for number, way in enumerate(ways) if any(one["name"] == link for one in way)]
-        kept = np.isin(of, over)
-        peak_bps = _peak_bps(time_ns[kept], wire_bytes[kept])
+        over = [number for number, way in enumerate(ways) if any(hop["name"] == link for hop in way)]
+        over_link = np.isin(of, over)
+        peak_bps = _peak_bps(time_ns[over_link], wire_bytes[over_link])
         words = f"link {link} is the lab's {medium}, as it is"
         if peak_bps:
             words += f"; at most {peak_bps / 1e6:.1f} Mbit/s arrived over it in a second"
-        found[link] = {"is": medium, "peak_bps": peak_bps, "words": words}
-    return found
+        links[link] = {"is": medium, "peak_bps": peak_bps, "words": words}
+    return links
 
 
 def _peak_bps(time_ns: np.ndarray, wire_bytes: np.ndarray) -> int | None:

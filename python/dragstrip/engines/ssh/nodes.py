@@ -1,4 +1,4 @@
-"""Which host of a lab plays which node of a scenario."""
+"""Assignment of a scenario's nodes to the hosts of a lab."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
     role in their order. A node's role is its part in the first flow that it has one in: with traffic both
     ways the sender is who begins.
     """
-    found: dict[str, str] = {}
+    host_of_node: dict[str, str] = {}
     refusals = []
-    counted: dict[str, int] = {}
+    last_index: dict[str, int] = {}
     names = {host.name for host in lab.hosts}
     roles: dict[str, str] = {}
     for flow in scenario["flows"]:
@@ -28,20 +28,20 @@ def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
         name = node["name"]
         role = "router" if node["kind"] == "router" else roles.get(name, "sender")
         if name in lab.nodes:
-            found[name] = lab.nodes[name]
+            host_of_node[name] = lab.nodes[name]
         elif name in names:
-            found[name] = name
+            host_of_node[name] = name
         else:
             hosts = [host for host in lab.hosts if host.role == role]
-            number = counted[role] = counted.get(role, -1) + 1
+            number = last_index[role] = last_index.get(role, -1) + 1
             if home := _nth(hosts, number):
-                found[name] = home.name
+                host_of_node[name] = home.name
             else:
                 expected = f"a line in [nodes] that names its host: the lab has {len(hosts)} of role {role}"
                 if (name, role) == MODEM and "d" in {node["name"] for node in scenario["nodes"]}:
                     expected += ", or --receiver-on-line (path.receiver_on_line), which leaves it out"
                 refusals.append(Refusal("nodes", name, expected))
-    return found, refusals
+    return host_of_node, refusals
 
 
 def _nth(hosts: list[Host], number: int) -> Host | None:

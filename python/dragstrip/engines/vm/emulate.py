@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
+from dragstrip.engines.agent.answers import Answer
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.packets import Packets
-from dragstrip.engines.agent.recorded import Answer
-from dragstrip.engines.agent.runs import performed
+from dragstrip.engines.agent.runs import run_by_agent
 from dragstrip.engines.contract import Json, Say, invalid, quietly
 from dragstrip.engines.kernels import kernel
 from dragstrip.engines.vm import machine
@@ -24,7 +24,7 @@ from dragstrip.io.files import sha256
 from dragstrip.recording import Recording
 
 LOOK_S = 0.005
-"""Between two looks at a run."""
+"""Interval between two polls of a run."""
 
 SILENCE = 12_000
 """Looks (a minute at least) after which a run that has not moved hangs; while we are stopped none counts."""
@@ -34,15 +34,15 @@ def prepare(kernel_name: str | None = None, say: Say = quietly) -> None:
     """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
     machine.version()
     expect_parts()
-    chosen = kernel.chosen(kernel_name)
-    compiled.lockstep(say)
-    machine.snapshot(chosen, compiled.program(say, machine.GUEST), say)
+    kernel_image = kernel.find_kernel(kernel_name)
+    binaries.lockstep(say)
+    machine.snapshot(kernel_image, binaries.program(say, machine.GUEST), say)
 
 
 def expect_parts() -> None:
     """Raise `DragstripError` if the agent or the library is neither at hand nor can be compiled here."""
-    compiled.expect(compiled.agent(machine.GUEST))
-    compiled.expect(compiled.LOCKSTEP)
+    binaries.expect(binaries.agent(machine.GUEST))
+    binaries.expect(binaries.LOCKSTEP)
 
 
 def emulate(
@@ -58,19 +58,21 @@ def emulate(
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
     ends = [flow["transport"].get(field) for flow in scenario["flows"] for field in ("cc", "receiver_cc")]
-    named = [cc for cc in ends if cc is not None]
-    for refusal in invalid(scenario, named):  # which algorithms there are, the kernel says
+    algorithms = [cc for cc in ends if cc is not None]
+    for refusal in invalid(scenario, algorithms):  # which algorithms there are, the kernel says
         raise refusal.error()
-    chosen = kernel.chosen(kernel_name)
-    parts = (compiled.program(machine=machine.GUEST), compiled.lockstep())
+    kernel_image = kernel.find_kernel(kernel_name)
+    parts = (binaries.program(machine=machine.GUEST), binaries.lockstep())
 
     def ask(request: Json, behind: bytes) -> Answer:
-        with machine.resumed(chosen, *parts, request, behind) as (guest, window):
+        with machine.resumed(kernel_image, *parts, request, behind) as (guest, window):
             wait(guest, window, progress)
             return window.answer()
 
-    about = {"package": chosen.package, "image_sha256": sha256(chosen.image)}
-    return performed("vm", scenario, ask, about, {"emulator": machine.version()}, load=load, packets=packets)
+    about = {"package": kernel_image.package, "image_sha256": sha256(kernel_image.image)}
+    return run_by_agent(
+        "vm", scenario, ask, about, {"emulator": machine.version()}, load=load, packets=packets
+    )
 
 
 def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:

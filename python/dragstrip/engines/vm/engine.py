@@ -45,20 +45,20 @@ class VirtualMachine(KernelEngine):
     slow = True
 
     def own_algorithms(self, options: Options) -> list[str]:
-        """What the kernel has built in or as a module; where there is no kernel yet, what Debian's has."""
+        """Algorithms built into the kernel or in its modules; without a kernel yet, those of Debian's."""
         from dragstrip.engines.kernels import kernel
 
         if kernel.kernels():
-            modules = [file.stem for file in kernel.chosen(options.get("kernel")).modules]
+            modules = [file.stem for file in kernel.find_kernel(options.get("kernel")).modules]
         else:
             modules = list(kernel.MODULES)
         return [*BUILT_IN, *(name.removeprefix("tcp_") for name in modules if name.startswith("tcp_"))]
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""
-        known = self.algorithms(options)
-        beyond = without_a_kernel(scenario, known, self.own_stack, TICK_HZ, _release(options))
-        return [*invalid(scenario, known), *_too_many(scenario), *beyond]
+        algorithms = self.algorithms(options)
+        beyond = without_a_kernel(scenario, algorithms, self.own_stack, TICK_HZ, _release(options))
+        return [*invalid(scenario, algorithms), *_too_many(scenario), *beyond]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent, and boots the machine, once."""
@@ -68,12 +68,12 @@ class VirtualMachine(KernelEngine):
 
     def parts(self, options: Options) -> list[str]:
         """Kernel, modules, emulator, agent."""
-        from dragstrip.engines.agent import compiled
+        from dragstrip.engines.agent import binaries
         from dragstrip.engines.kernels import kernel
         from dragstrip.engines.vm import machine
 
-        key = machine.key(kernel.chosen(options.get("kernel")), compiled.program(machine=machine.GUEST))
-        return [key, compiled.lockstep().parent.name]
+        key = machine.key(kernel.find_kernel(options.get("kernel")), binaries.program(machine=machine.GUEST))
+        return [key, binaries.lockstep().parent.name]
 
     def kernel(self, options: Options) -> str | None:
         """That of the kernel that boots."""
@@ -100,29 +100,29 @@ class VirtualMachine(KernelEngine):
 
     def notes(self, recording: Recording) -> list[str]:
         """Also that the guest's processor was too busy."""
-        found, idle = super().notes(recording), recording.provenance["verified"]["cpu_idle_share"]
+        lines, idle = super().notes(recording), recording.provenance["verified"]["cpu_idle_share"]
         if idle < IDLE_MIN:
-            found.append(
+            lines.append(
                 f"note: {recording.scenario['name']}: the emulated processor was idle for only "
                 f"{idle * 100:.0f} % of the run: its own delays are in the figures; "
                 "fewer flows or a lower rate need less of it"
             )
-        return found
+        return lines
 
     def lacks(self) -> Mapping[str, str]:
-        """What the kernel in use is too old for."""
+        """Features that the kernel in use is too old for."""
         return lacks(_release({}))
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them all in one machine."""
-        from dragstrip.engines.agent import compiled
+        from dragstrip.engines.agent import binaries
         from dragstrip.engines.kernels import kernel
         from dragstrip.engines.vm import machine
         from dragstrip.engines.vm.emulate import wait
 
         request = {"conform": [{"name": name, "text": text} for name, text in scripts.items()]}
-        parts = (compiled.program(machine=machine.GUEST), compiled.lockstep())
-        with machine.resumed(kernel.chosen(), *parts, request) as (guest, window):
+        parts = (binaries.program(machine=machine.GUEST), binaries.lockstep())
+        with machine.resumed(kernel.find_kernel(), *parts, request) as (guest, window):
             wait(guest, window)
             head, _ = window.answer()
         played: list[Json] = head["played"]
@@ -133,17 +133,17 @@ def _release(options: Options) -> str:
     """Return the release of the kernel that runs; before there is one, that of Debian 12."""
     from dragstrip.engines.kernels import kernel
 
-    return kernel.chosen(options.get("kernel")).name if kernel.kernels() else "6.1"
+    return kernel.find_kernel(options.get("kernel")).name if kernel.kernels() else "6.1"
 
 
 def _too_many(scenario: Json) -> list[Refusal]:
-    """As the agent says it (crates/agent/src/plan.rs), before a machine is started."""
-    found = []
+    """Refusal of a scenario too large, in the agent's words (crates/agent/src/plan.rs), before a boot."""
+    refusals = []
     for field, most in (("nodes", NODES_MAX), ("flows", FLOWS_MAX)):
         count = len(scenario[field])
         if count > most:
-            found.append(Refusal(field, str(count), f"at most {most} on this engine"))
-    return found
+            refusals.append(Refusal(field, str(count), f"at most {most} on this engine"))
+    return refusals
 
 
 ENGINE = VirtualMachine()

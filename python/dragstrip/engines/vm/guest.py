@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.kernels.kernel import Kernel
 from dragstrip.engines.vm.image import initramfs
@@ -35,19 +35,19 @@ LIMIT_S = 3600.0
 """A guest that takes longer is ended."""
 KVM = Path("/dev/kvm")
 JOB = "/run/dragstrip"
-"""Where the guest finds what it is to do (crates/agent/src/machine/guest.rs)."""
+"""Mount point of the guest's job (crates/agent/src/machine/guest.rs)."""
 WORDS = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"
 EMULATED = "clocksource=hpet no_timer_check"
-"""What a guest in an emulator must not find out by measuring, for this machine may be busy meanwhile: the
+"""Boot words that keep a guest in an emulator from measuring while this machine may be busy: the
 rate of its time stamp counter, which is this machine's, and whether its timer works."""
 LEFT_OUT = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")
-"""What of this process's environment speaks of sockets that the guest has not."""
+"""Environment variables that name sockets which the guest does not have."""
 AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Guest:
-    """How a command runs in a guest."""
+    """A command's run in a guest."""
 
     kernel: Kernel
     shares: Sequence[Path] = ()
@@ -70,19 +70,21 @@ class Guest:
             with _booted(self._hardware(folder), folder) as machine:
                 status = folder / "job" / "status"
                 if not self._follow(machine, folder / "job", sinks):
-                    why = f"it took longer than {self.limit_s:g} s: {_kept(machine, folder)}"
+                    why = f"it took longer than {self.limit_s:g} s: {_console_excerpt(machine, folder)}"
                     raise DragstripError(f"the guest was ended: {why}")
                 if not status.is_file():
-                    raise DragstripError(f"the guest ended before the command did: {_kept(machine, folder)}")
+                    raise DragstripError(
+                        f"the guest ended before the command did: {_console_excerpt(machine, folder)}"
+                    )
                 return int(untrusted.text(status, untrusted.KIB, "an exit status"))
 
     def _write(self, command: Sequence[str], folder: Path) -> None:
         job = folder / "job"
         job.mkdir()
-        initramfs(folder / "initramfs", compiled.program(), self.kernel.guest_modules)
+        initramfs(folder / "initramfs", binaries.program(), self.kernel.guest_modules)
         environment = {name: value for name, value in self.environment.items() if name not in LEFT_OUT}
-        own = str(Path(sys.executable).parent)
-        environment["PATH"] = ":".join([own, environment.get("PATH", ""), "/usr/sbin", "/sbin"])
+        python_folder = str(Path(sys.executable).parent)
+        environment["PATH"] = ":".join([python_folder, environment.get("PATH", ""), "/usr/sbin", "/sbin"])
         words = ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *command]
         script = (
             f"cd {shlex.quote(str(Path.cwd()))} || exit 1\nexec {shlex.join(words)} >{JOB}/out 2>{JOB}/err\n"
@@ -99,8 +101,8 @@ class Guest:
 
     def _hardware(self, folder: Path) -> list[str]:
         accelerators, more = (["kvm", "tcg"], "") if accelerated() else (["tcg"], f" {EMULATED}")
-        given = [("host", Path("/"), "readonly=on"), ("job", folder / "job", "readonly=off")]
-        given += [(f"share{number}", place, "readonly=off") for number, place in enumerate(self._shared())]
+        mounts = [("host", Path("/"), "readonly=on"), ("job", folder / "job", "readonly=off")]
+        mounts += [(f"share{number}", place, "readonly=off") for number, place in enumerate(self._shared())]
         return [
             *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-name", "dragstrip-guest"),
             # Without a register that a hypervisor around this machine may not let be set.
@@ -118,7 +120,7 @@ class Guest:
             ),
             *(
                 word
-                for tag, place, mode in given
+                for tag, place, mode in mounts
                 for word in (
                     "-fsdev",
                     f"local,id={tag},path={option(place)},security_model=none,multidevs=remap,{mode}",
@@ -156,8 +158,8 @@ def _booted(arguments: list[str], folder: Path) -> Iterator[Machine]:
         machine.close()
 
 
-def _kept(machine: Machine, folder: Path) -> str:
-    """What the guest said last, and where the rest is kept."""
+def _console_excerpt(machine: Machine, folder: Path) -> str:
+    """The guest's last console lines, and the file with the rest."""
     place = cache() / "guest-console"
     make_folder(place.parent)
     shutil.copyfile(folder / "console", place)
@@ -165,7 +167,7 @@ def _kept(machine: Machine, folder: Path) -> str:
 
 
 def accelerated() -> bool:
-    """Whether this machine's processors run a guest themselves (KVM); else an emulator does, much slower."""
+    """True if this machine's processors run a guest themselves (KVM); else an emulator does, much slower."""
     virtualised = any(Path("/sys/module", name).is_dir() for name in ("kvm_intel", "kvm_amd"))
     return virtualised and os.access(KVM, os.R_OK | os.W_OK)  # others run kernels that are made for them
 
@@ -174,4 +176,4 @@ def prepare(say: Say = quietly) -> None:
     """Compiles what a guest begins with; raises `DragstripError` where that cannot be done."""
     if reason := missing():
         raise DragstripError(f"a guest needs an emulator: {reason}")
-    compiled.program(say)
+    binaries.program(say)

@@ -26,7 +26,7 @@ from typing import IO, Any
 from dragstrip.engines.agent.locking import alone, locked
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.kernels.kernel import Kernel
-from dragstrip.engines.vm import frozen
+from dragstrip.engines.vm import snapshot_sums
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import BadInputError, DragstripError
@@ -51,7 +51,7 @@ WINDOW_MIB = SIZE >> 20
 BOOT_WORDS = (
     # No entropy, no address and no rate may come from the host.
     "nokaslr random.trust_cpu=off random.trust_bootloader=off tsc=reliable tsc_early_khz=1000000 "
-    # What costs instructions and shows nothing: mitigations of speculation, which an emulator does not do.
+    # Costly without any effect here: mitigations of speculation, which an emulator does not do.
     "mitigations=off console=ttyS0 quiet panic=-1 rdinit=/init "
     f"memmap={WINDOW_MIB}M${MEMORY_MIB}M "
     f"-- first exchange=/dev/mem:{MEMORY_MIB << 20}:{SIZE} watchdog=/dev/watchdog"
@@ -59,7 +59,7 @@ BOOT_WORDS = (
 
 
 def missing() -> str | None:
-    """What keeps the engine from running here, or nothing."""
+    """Reason why the engine cannot run here, or None."""
     if sys.platform != "linux":
         return "the vm engine runs on Linux"
     if shutil.which(PROGRAM) is None:
@@ -73,8 +73,8 @@ def version() -> str:
     reason = missing()
     if reason:
         raise DragstripError(f"engine vm: {reason}")
-    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
-    return done.stdout.splitlines()[0]
+    query = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    return query.stdout.splitlines()[0]
 
 
 class Machine:
@@ -88,8 +88,10 @@ class Machine:
         serial = f"file,id=console,path={option(self._console)}"
         command = [PROGRAM, *arguments, "-chardev", serial, "-device", "isa-serial,chardev=console"]
         # Preloaded as an open file: ld.so(8) ends a path at a space or colon, and goes on without it.
-        given = untrusted.opened(preload, what="a library") if preload else contextlib.nullcontext()
-        with given as library:
+        preloaded = (
+            untrusted.opened(preload, description="a library") if preload else contextlib.nullcontext()
+        )
+        with preloaded as library:
             inherited = [library.fileno()] if library else []
             environment = {"LD_PRELOAD": f"/proc/self/fd/{inherited[0]}"} if inherited else {}
             self._process = subprocess.Popen(  # noqa: S603
@@ -103,7 +105,7 @@ class Machine:
             )
 
     def alive(self) -> bool:
-        """It still runs."""
+        """True while it runs."""
         return self._process.poll() is None
 
     def cpu_s(self) -> float:
@@ -116,16 +118,16 @@ class Machine:
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def last_lines(self) -> str:
-        """What the guest, or the emulator, said last, in one line."""
-        said = [untrusted.content(self._console) if self._console.exists() else b""]
+        """The last output of the guest, or of the emulator, in one line."""
+        console_output = [untrusted.content(self._console) if self._console.exists() else b""]
         self._errors.seek(0)
-        said.append(self._errors.read())
-        lines = b"\n".join(said).decode(errors="replace").replace("\r", "").strip().splitlines()
+        console_output.append(self._errors.read())
+        lines = b"\n".join(console_output).decode(errors="replace").replace("\r", "").strip().splitlines()
         # A panic's reason stands before a long trace.
         reasons = [line for line in lines[:-4] if "panic" in line or "dragstrip:" in line]
         status = self._process.poll()
         ended = "" if status is None else f" (exit status {status})"
-        return (" | ".join([*reasons[-2:], *lines[-4:]]) or "it said nothing") + ended
+        return (" | ".join([*reasons[-2:], *lines[-4:]]) or "no output") + ended
 
     def close(self) -> None:
         """Ends it, however it stands."""
@@ -149,11 +151,11 @@ def _before_exec(parent: int, core: int | None) -> Any:
 
 @contextmanager
 def resumed(
-    chosen: Kernel, agent: Path, lockstep: Path, request: dict[str, Any], raw: bytes = b""
+    kernel: Kernel, agent: Path, lockstep: Path, request: dict[str, Any], raw: bytes = b""
 ) -> Iterator[tuple[Machine, Window]]:
     """A machine that finds its request; `lockstep` is preloaded into the emulator."""
     version()
-    place = snapshot(chosen, agent)
+    place = snapshot(kernel, agent)
     with scratch(SCRATCH, _memory()) as folder, _core() as core:
         window = Window(folder / "window")
         window.ask(request, raw)
@@ -166,7 +168,7 @@ def resumed(
         try:
             monitor = Monitor(machine, folder / "talk")
             monitor.leave_memory_out()
-            with untrusted.opened(place / "state", what="a frozen machine") as state:
+            with untrusted.opened(place / "state", description="a frozen machine") as state:
                 monitor.hand_over("state", state)
                 monitor.order("migrate_incoming fd:state")
             monitor.wait_until_migrated()
@@ -233,51 +235,51 @@ def _monitor(talk: Path) -> list[str]:
     return ["-chardev", socket, "-mon", "chardev=talk,mode=readline"]
 
 
-def snapshot(chosen: Kernel, agent: Path, say: Say = quietly) -> Path:
+def snapshot(kernel: Kernel, agent: Path, say: Say = quietly) -> Path:
     """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be.
 
     One that is not what was written is named and made again.
     """
-    place = cache() / "machines" / key(chosen, agent)
+    place = cache() / "machines" / key(kernel, agent)
     with locked(cache() / "machines" / "lock"):
         try:
-            sound = place.exists() and frozen.check(place)
+            sound = place.exists() and snapshot_sums.check(place)
         except DamagedError as error:
             warn(DamagedError(error.path, error.reason, "the machine is booted again"))
             sound = False
         if not sound:
             with replacing(place) as draft, scratch(SCRATCH, _memory()) as folder:
-                _freeze(chosen, agent, draft, folder, say)
-                frozen.write(draft)
+                _freeze(kernel, agent, draft, folder, say)
+                snapshot_sums.write(draft)
     return place
 
 
-def key(chosen: Kernel, agent: Path) -> str:
+def key(kernel: Kernel, agent: Path) -> str:
     """Names a frozen machine by everything that it is made of."""
     hashed = hashlib.sha256()
-    own = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
-    hashed.update(own.encode())
-    listed = checksums.read(chosen.folder)
-    for file in (chosen.image, agent, *chosen.modules):
+    setup = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
+    hashed.update(setup.encode())
+    listed = checksums.read(kernel.folder)
+    for file in (kernel.image, agent, *kernel.modules):
         content = hashlib.sha256(untrusted.content(file))
         if file != agent and listed is not None:
-            name = file.relative_to(chosen.folder).as_posix()
+            name = file.relative_to(kernel.folder).as_posix()
             if listed.get(name) != content.hexdigest():
                 advice = "`dragstrip kernel fetch` or `use` imports the kernel again"
                 raise DamagedError(file, f"its SHA-256 is not the one in {checksums.NAME}", advice)
         hashed.update(file.name.encode() + content.digest())
-    return f"{chosen.name}-{hashed.hexdigest()[:12]}"
+    return f"{kernel.name}-{hashed.hexdigest()[:12]}"
 
 
-def _freeze(chosen: Kernel, agent: Path, draft: Path, folder: Path, say: Say) -> None:
+def _freeze(kernel: Kernel, agent: Path, draft: Path, folder: Path, say: Say) -> None:
     """Boots until the agent lets the watchdog fire, and saves the machine as it stands."""
-    say(f"engine vm, once for this kernel: booting Linux {chosen.name} in the emulator ...")
-    initramfs(folder / "initramfs", agent, chosen.modules)
+    say(f"engine vm, once for this kernel: booting Linux {kernel.name} in the emulator ...")
+    initramfs(folder / "initramfs", agent, kernel.modules)
     Window(folder / "window").close()
     talk = folder / "talk"
     arguments = [
         *_hardware(draft / "ram", folder / "window", shared=True),
-        *("-kernel", str(chosen.image), "-initrd", str(folder / "initramfs"), "-append", BOOT_WORDS),
+        *("-kernel", str(kernel.image), "-initrd", str(folder / "initramfs"), "-append", BOOT_WORDS),
         *_monitor(talk),
     ]
     machine = Machine(arguments, folder)
@@ -314,21 +316,21 @@ class Monitor:
         """Runs a command and gives what it prints."""
         with contextlib.suppress(ConnectionError):  # seen when listening
             self._socket.sendall(command.encode() + b"\n")
-        _echo, _, said = self._hear().partition("\r\n")
-        return said.removesuffix(PROMPT).strip()
+        _echo, _, reply = self._hear().partition("\r\n")
+        return reply.removesuffix(PROMPT).strip()
 
     def order(self, command: str) -> None:
         """Runs a command that says something only if it fails."""
-        said = self.ask(command)
-        if said:
-            raise DragstripError(f"the emulator refuses {command}: {said}")
+        reply = self.ask(command)
+        if reply:
+            raise DragstripError(f"the emulator refuses {command}: {reply}")
 
     def hand_over(self, name: str, file: IO[bytes]) -> None:
         """Gives the emulator an open file under a name: no path of ours is read by it or by a shell."""
         socket.send_fds(self._socket, [f"getfd {name}\n".encode()], [file.fileno()])
-        said = self._hear().partition("\r\n")[2].removesuffix(PROMPT).strip()
-        if said:
-            raise DragstripError(f"the emulator refuses the file {name}: {said}")
+        reply = self._hear().partition("\r\n")[2].removesuffix(PROMPT).strip()
+        if reply:
+            raise DragstripError(f"the emulator refuses the file {name}: {reply}")
 
     def leave_memory_out(self) -> None:
         """Memory that is shared (at the freezing: all of it) is not part of the saved state."""
@@ -341,14 +343,14 @@ class Monitor:
 
     def wait_until_migrated(self) -> None:
         """The state has been saved, or loaded."""
-        while "status: completed" not in (said := self.ask("info migrate")):
-            if "status: failed" in said or "status: cancelled" in said:
+        while "status: completed" not in (status := self.ask("info migrate")):
+            if "status: failed" in status or "status: cancelled" in status:
                 raise DragstripError(f"the machine's state: {self._machine.last_lines()}")
             time.sleep(0.002)
 
     def _hear(self) -> str:
-        heard = b""
-        while not heard.endswith(PROMPT.encode()):
+        output = b""
+        while not output.endswith(PROMPT.encode()):
             self._check()
             try:
                 piece = self._socket.recv(65_536)
@@ -358,13 +360,13 @@ class Monitor:
                 piece = b""
             if not piece:
                 raise DragstripError(f"the guest does not boot: {self._machine.last_lines()}")
-            heard += piece
-        return heard.decode(errors="replace")
+            output += piece
+        return output.decode(errors="replace")
 
     def _check(self) -> None:
         if not self._machine.alive():
             raise DragstripError(f"the guest does not boot: {self._machine.last_lines()}")
-        spent = self._machine.cpu_s()
-        if spent > BOOT_CPU_S or time.monotonic() > self._deadline:
-            said = self._machine.last_lines()
-            raise DragstripError(f"the guest did not boot in {spent:.0f} s of processor time: {said}")
+        cpu_s = self._machine.cpu_s()
+        if cpu_s > BOOT_CPU_S or time.monotonic() > self._deadline:
+            last_lines = self._machine.last_lines()
+            raise DragstripError(f"the guest did not boot in {cpu_s:.0f} s of processor time: {last_lines}")

@@ -31,8 +31,8 @@ class Window:
         if len(request) > SIZE - BODY:
             raise DragstripError("the scenario is too large for the vm engine")
         self._map[BODY : BODY + len(request)] = request
-        self._put(8, len(request))
-        self._put(0, ASKED)
+        self._set(8, len(request))
+        self._set(0, ASKED)
 
     def answered(self) -> bool:
         """The run has ended, well or badly."""
@@ -65,5 +65,5 @@ class Window:
         assert isinstance(value, int)
         return value
 
-    def _put(self, offset: int, value: int) -> None:
+    def _set(self, offset: int, value: int) -> None:
         struct.pack_into("<Q", self._map, offset, value)

@@ -33,13 +33,13 @@ from dragstrip.formats.readers import (
     ss,
     tc,
 )
-from dragstrip.formats.readers.found import Found
+from dragstrip.formats.readers.measurements import Measurements
 from dragstrip.io import untrusted
 from dragstrip.recording import Recording
 
 Json: TypeAlias = dict[str, Any]
 
-DOCUMENTS: Mapping[str, tuple[Callable[[Json], bool], Callable[[Json, str], Found]]] = {
+DOCUMENTS: Mapping[str, tuple[Callable[[Json], bool], Callable[[Json, str], Measurements]]] = {
     "iperf3": (iperf3.is_one, iperf3.read),
     "irtt": (irtt.is_one, irtt.read),
     "flent": (flent.is_one, flent.read),
@@ -50,7 +50,7 @@ DOCUMENTS: Mapping[str, tuple[Callable[[Json], bool], Callable[[Json, str], Foun
     "cloudflare": (speedtest.is_cloudflare, speedtest.read_cloudflare),
     "nest": (nest.is_one, nest.read),
 }
-TEXTS: Mapping[str, tuple[Callable[[str], bool], Callable[[str, str], Found]]] = {
+TEXTS: Mapping[str, tuple[Callable[[str], bool], Callable[[str, str], Measurements]]] = {
     "tshark": (fields.is_one, fields.read),
     "cake-autorate": (autorate.is_one, autorate.read),
     "mtr": (mtr.is_text, mtr.read_text),
@@ -86,92 +86,94 @@ def read(path: Path) -> Recording:
 
     Raises `BadInputError` if it has none of these formats or is damaged.
     """
-    packed, said = untrusted.unpacked_content(path, untrusted.JSON_MAX, KNOWN)
-    name, found = understood(said, str(path))
+    packed, content = untrusted.unpacked_content(path, untrusted.JSON_MAX, KNOWN)
+    name, measurements = parsed(content, str(path))
     digest = hashlib.sha256(packed).hexdigest()
-    return found.recording({"engine": name, "source": path.name, "source_sha256": digest})
+    return measurements.recording({"engine": name, "source": path.name, "source_sha256": digest})
 
 
-def understood(said: bytes, source: str) -> tuple[str, Found]:
+def parsed(content: bytes, source: str) -> tuple[str, Measurements]:
     """Return the name of the format and what the file contains; raises `BadInputError`."""
-    said = _beginning(said)
-    begin = said[:LOOKED_AT].lstrip(b"\xef\xbb\xbf \t\r\n")
+    content = _beginning(content)
+    begin = content[:LOOKED_AT].lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin[:1] in (b"{", b"\x1e"):
-        document, *more = _documents(said, source)
+        document, *more = _documents(content, source)
         if more:
             return "iperf3", iperf3.read_several([document, *more], source)
         for name, (is_one, reader) in DOCUMENTS.items():
             if is_one(document):
                 return name, reader(document, source)
         raise BadInputError("", None, guess.of_document(document, KNOWN), source)
-    text = said.decode("utf-8", "replace")
+    text = content.decode("utf-8", "replace")
     if begin[:1] == b"[" and tc.is_one(text[:LOOKED_AT]):
-        return "tc", tc.read_document(_writable(untrusted.parsed_json(said, source)), source)
+        return "tc", tc.read_document(_writable(untrusted.parsed_json(content, source)), source)
     for name, (is_one_of, reader_of) in TEXTS.items():
         if is_one_of(text[:LOOKED_AT]):
             return name, reader_of(text, source)
     if begin[:1] == b"[" and not _SECTION.match(begin):
-        rows = untrusted.parsed_json(said, source)
+        rows = untrusted.parsed_json(content, source)
         if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict):
             for name in ("librespeed", "ookla"):
                 recognises, reader = DOCUMENTS[name]
                 if recognises(rows[0]):
                     return name, reader(_writable(rows[0]), source)
-        raise BadInputError("", None, guess.of_document(untrusted.parsed_json(said, source), KNOWN), source)
+        raise BadInputError(
+            "", None, guess.of_document(untrusted.parsed_json(content, source), KNOWN), source
+        )
     raise BadInputError("", None, guess.of_text(text[:LOOKED_AT], KNOWN), source)
 
 
 _IPERF3 = re.compile(rb'(?m)^\{(?=\s{0,20}"start"\s{0,20}:)')
-"""Where a document of iperf3's begins. Its warnings, on the same output, stand before and after."""
+"""Beginning of a document of iperf3's. Its warnings, on the same output, stand before and after."""
 _SECTION = re.compile(rb"\[{1,2}[A-Za-z]")
-"""How a section of TOML begins, and no list of JSON."""
+"""Beginning of a section of TOML, and of no JSON list."""
 _NAN = re.compile(rb"(?<=[:,\[\s])-?nan(?=\s{0,20}[,}\]])")
-"""What C prints for no number."""
+"""Not-a-number as C prints it."""
 
 
-def _beginning(said: bytes) -> bytes:
+def _beginning(content: bytes) -> bytes:
     """Return the text in UTF-8 from its first document of iperf3's on, and any other text whole."""
-    if said[:2] in (b"\xff\xfe", b"\xfe\xff"):  # what PowerShell's > writes
-        said = said.decode("utf-16", "replace").encode(errors="replace")
-    if said.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"\x1e"):
-        return said
-    first = _IPERF3.search(said, 0, LOOKED_AT)
-    return said[first.start() :] if first else said
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16, as PowerShell's > writes it
+        content = content.decode("utf-16", "replace").encode(errors="replace")
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"\x1e"):
+        return content
+    first = _IPERF3.search(content, 0, LOOKED_AT)
+    return content[first.start() :] if first else content
 
 
-def _documents(said: bytes, source: str) -> list[Json]:
+def _documents(content: bytes, source: str) -> list[Json]:
     """Return the JSON objects of a text: one, or several runs of iperf3.
 
     Lines or records are joined (`iperf3 --json-stream`, qlog's JSON-SEQ).
     """
-    said = _NAN.sub(b"null", said)
-    if said.lstrip()[:1] == b"\x1e":
-        parts = [untrusted.parsed_json(part, source) for part in said.split(b"\x1e") if part.strip()]
+    content = _NAN.sub(b"null", content)
+    if content.lstrip()[:1] == b"\x1e":
+        parts = [untrusted.parsed_json(part, source) for part in content.split(b"\x1e") if part.strip()]
         return [_writable(qlog.joined(parts))]
-    first = said.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
+    first = content.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
     if iperf3.EVENT.match(first):
-        lines = [line for line in said.split(b"\n") if line.strip()]
+        lines = [line for line in content.split(b"\n") if line.strip()]
         return [_writable(iperf3.joined([untrusted.parsed_json(line, source) for line in lines], source))]
-    begins = [found.start() for found in _IPERF3.finditer(said)]
+    begins = [match.start() for match in _IPERF3.finditer(content)]
     if begins:
-        runs = [said[begin:end] for begin, end in zip(begins, [*begins[1:], len(said)], strict=True)]
+        runs = [content[begin:end] for begin, end in zip(begins, [*begins[1:], len(content)], strict=True)]
         return [_object(_run(run), source) for run in runs]
-    return [_object(said, source)]
+    return [_object(content, source)]
 
 
-def _run(said: bytes) -> bytes:
+def _run(content: bytes) -> bytes:
     """Return a document of iperf3's, of one line or of many, without the lines behind it."""
-    first = said.split(b"\n", 1)[0].rstrip()
-    end = said.rfind(b"\n}")
-    return first if first.endswith(b"}") or end < 0 else said[: end + 2]
+    first = content.split(b"\n", 1)[0].rstrip()
+    end = content.rfind(b"\n}")
+    return first if first.endswith(b"}") or end < 0 else content[: end + 2]
 
 
-def _object(said: bytes, source: str) -> Json:
-    value = untrusted.parsed_json(said, source)
+def _object(content: bytes, source: str) -> Json:
+    value = untrusted.parsed_json(content, source)
     if not isinstance(value, dict):
         raise BadInputError("", None, "is not a JSON object", source)
-    written: Json = _writable(value)
-    return written
+    document: Json = _writable(value)
+    return document
 
 
 def _writable(document: Any) -> Any:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dragstrip.formats.readers.found import (
+from dragstrip.formats.readers.measurements import (
     BOTH_WAYS,
     DOWNLOADING,
     IDLE,
     MOST,
     NAME_MAX,
     UPLOADING,
-    Found,
+    Measurements,
+    missing_content,
     nanoseconds,
-    nothing,
 )
 
 _HEAD = re.compile(r"(?m)^(?:(DATA|LOAD)_HEADER|HEADER); LOG_DATETIME; LOG_TIMESTAMP;")
@@ -36,9 +36,9 @@ def is_one(begin: str) -> bool:
     return _HEAD.search(begin) is not None
 
 
-def read(log: str, source: str) -> Found:
+def read(log: str, source: str) -> Measurements:
     """Return a probe for each reflector and load, and what passed each way; raises `BadInputError`."""
-    content = Found()
+    content = Measurements()
     columns: dict[str, Sequence[str]] = {}
     first: int | None = None
     loads = re.search(r"(?m)^LOAD; ", log) is not None
@@ -67,7 +67,7 @@ def read(log: str, source: str) -> Found:
             measured_ns += time_ns - before if before is not None and _follows(time_ns, before) else 0
             before = time_ns
     if not content.probes and not content.received:
-        raise nothing(source, "no line DATA or LOAD with the columns of its header")
+        raise missing_content(source, "no line DATA or LOAD with the columns of its header")
     for flow in flows:
         content.reported[flow] = {"measured_s": measured_ns / 1e9}
     content.notes.append(
@@ -85,7 +85,7 @@ def _follows(time_ns: int, before: int) -> bool:
     return 0 < time_ns - before <= LONGEST_NS
 
 
-def _flow(content: Found, name: str, begin_ns: int) -> int:
+def _flow(content: Measurements, name: str, begin_ns: int) -> int:
     ends = ("internet", "LAN") if name == "download" else ("LAN", "internet")
     return content.flow(name, protocol="", sender=ends[0], receiver=ends[1], start_ns=begin_ns)
 
@@ -95,7 +95,7 @@ def _value(row: dict[str, str], name: str) -> float | None:
     return float(cell) if _NUMBER.fullmatch(cell) else None
 
 
-def _probe(content: Found, row: dict[str, str], time_ns: int) -> None:
+def _probe(content: Measurements, row: dict[str, str], time_ns: int) -> None:
     down, up = _value(row, "DL_OWD_US"), _value(row, "UL_OWD_US")
     trip = _value(row, "RTT_US") if down is None or up is None else down + up
     if trip is None or not 0 <= trip <= MOST / 1e3:
@@ -114,7 +114,7 @@ def _load_of(row: dict[str, str]) -> str:
 
 
 def _load(
-    content: Found, row: dict[str, str], time_ns: int, before: int | None, flows: Sequence[int]
+    content: Measurements, row: dict[str, str], time_ns: int, before: int | None, flows: Sequence[int]
 ) -> None:
     for flow, (name, _), (shaper, variable) in zip(flows, _RATES, _SHAPERS, strict=True):
         rate = _value(row, name)

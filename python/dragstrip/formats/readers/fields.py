@@ -11,7 +11,14 @@ import re
 from collections.abc import Sequence
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats.readers.found import MOST, NAME_MAX, ROWS_MAX, Found, nanoseconds, nothing
+from dragstrip.formats.readers.measurements import (
+    MOST,
+    NAME_MAX,
+    ROWS_MAX,
+    Measurements,
+    missing_content,
+    nanoseconds,
+)
 
 _HEAD = re.compile(r"(?:frame|ip|ipv6|tcp|eth|_ws)\.[\w.]{1,60}")
 _SEPARATORS = ("\t", ",", ";", "|", " ")
@@ -39,7 +46,7 @@ def _separator(head: str) -> str | None:
     return None
 
 
-def read(listing: str, source: str) -> Found:
+def read(listing: str, source: str) -> Measurements:
     """Return a flow for each direction with data.
 
     Raises `BadInputError` if a column that is needed is missing, or no line has TCP data.
@@ -48,7 +55,7 @@ def read(listing: str, source: str) -> Found:
     separator = _separator(lines[0]) or "\t"
     names = [name.strip().strip("\"'") for name in lines[0].split(separator)]
     columns = _Columns(names, source)
-    content = Found()
+    content = Measurements()
     flows: dict[tuple[str, str], _Flow] = {}
     first: int | None = None
     for cells in csv.reader(lines[1 : ROWS_MAX + 1], delimiter=separator):
@@ -67,7 +74,7 @@ def read(listing: str, source: str) -> Found:
         if back is not None and trip is not None:
             content.rtts.append({"time_ns": at, "flow": back.number, "rtt_ns": trip})
     if not content.flows or first is None:
-        raise nothing(source, "no line of TCP with data")
+        raise missing_content(source, "no line of TCP with data")
     for event in (*content.received, *content.rtts):
         event["time_ns"] = min(event["time_ns"] - first, MOST)
     for flow in flows.values():
@@ -143,7 +150,7 @@ class _Flow:
         self.again = 0
         self.first, self.last = MOST, 0
 
-    def add(self, content: Found, at: int, size: int, seq: int | None, repeated: bool) -> None:
+    def add(self, content: Measurements, at: int, size: int, seq: int | None, repeated: bool) -> None:
         """Count data once, by sequence number or, without one, by Wireshark's label."""
         self.first, self.last = min(self.first, at), max(self.last, at)
         self.again += repeated

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dragstrip.formats.readers.found import (
+from dragstrip.formats.readers.measurements import (
     LOST_MAX,
     MOST,
-    Found,
+    Measurements,
     Row,
     entries,
-    nothing,
+    missing_content,
     number,
     table,
     text,
@@ -52,7 +52,7 @@ RUNNERS: Mapping[str, Mapping[str, str]] = {
     "FairnessRunner": {},
     "NullRunner": {},
 }
-"""What a raw value is by runner and unit (`SERIES_META`); an empty entry is nothing that a recording has."""
+"""Meaning of a raw value by runner and unit (`SERIES_META`); an empty entry has no place in a recording."""
 _UNITS = {"Ping (ms)": "ms", "TCP": "Mbits/s", "UDP upload": "Mbits/s", "UDP download": "Mbits/s"}
 """The unit by the beginning of a series' name, for files that name no runner."""
 
@@ -71,7 +71,7 @@ def is_one(document: Row) -> bool:
     return "x_values" in document and "results" in document
 
 
-def read(document: Row, source: str) -> Found:
+def read(document: Row, source: str) -> Measurements:
     """Return a flow for each series of throughput and a probe for each series of pings.
 
     Raises `BadInputError` if there is none.
@@ -82,30 +82,32 @@ def read(document: Row, source: str) -> Found:
     raw = table(document.get("raw_values"))
     if not raw:  # version 1
         raw = {name: table(meta).get("RAW_VALUES") for name, meta in described.items()}
-    known = []
+    series_list = []
     for name in table(document["results"]):
         rows = [table(row) for row in entries(raw.get(name), source, name)]
         if rows and (series := _series(name, table(described.get(name)), rows)):
-            known.append(series)
+            series_list.append(series)
     ends = (text(metadata.get("LOCAL_HOST")), text(metadata.get("HOST")))
-    begins = [begin for it in known for row in it.rows if (begin := _begin(row)) is not None]
+    begins = [
+        begin for series_item in series_list for row in series_item.rows if (begin := _begin(row)) is not None
+    ]
     origin = min([_began(metadata), *begins])
-    found = Found(began_s=origin or None)
+    measurements = Measurements(began_s=origin or None)
     means = []
-    for it in known:
-        if it.meaning is TRIPS:
-            if _pings(found, it, origin, transactions=version < VERSION_OF_TIMES):
-                means.append(it.name)
+    for one_series in series_list:
+        if one_series.meaning is TRIPS:
+            if _pings(measurements, one_series, origin, transactions=version < VERSION_OF_TIMES):
+                means.append(one_series.name)
         else:
-            _rates(found, it, ends[::-1] if "download" in it.name else ends, origin)
-    if not (found.received or found.probes):
-        raise nothing(source, "no raw values of TCP, UDP or pings")
+            _rates(measurements, one_series, ends[::-1] if "download" in one_series.name else ends, origin)
+    if not (measurements.received or measurements.probes):
+        raise missing_content(source, "no raw values of TCP, UDP or pings")
     if means:
         names = ", ".join(means)
-        found.notes.append(
+        measurements.notes.append(
             f"{names}: netperf's means over intervals, which show no single round trip and no loss"
         )
-    return found
+    return measurements
 
 
 def _series(name: str, described: Row, rows: Sequence[Row]) -> _Series | None:
@@ -146,7 +148,7 @@ def _begin(row: Row) -> float | None:
     return None if at is None or lasted is None else at - lasted
 
 
-def _pings(found: Found, series: _Series, origin: float, transactions: bool) -> bool:
+def _pings(measurements: Measurements, series: _Series, origin: float, transactions: bool) -> bool:
     """Add a probe, with the requests of `seq` that are missing as lost ones.
 
     Return whether its values are means over intervals.
@@ -158,35 +160,37 @@ def _pings(found: Found, series: _Series, origin: float, transactions: bool) -> 
         if series.netperf and "dur" in row:
             means = True
             value = (1e3 / value if value else None) if transactions else value
-        lost = row.get("lost") is True
-        trip = None if lost else whole(value, 1e6)
-        if at is None or (trip is None and not lost):
+        is_lost = row.get("lost") is True
+        trip = None if is_lost else whole(value, 1e6)
+        if at is None or (trip is None and not is_lost):
             continue
-        sent = _since(at - (trip or 0) / 1e9, origin)  # an answer's stamp is of its arrival
-        if sent is None:
+        sent_ns = _since(at - (trip or 0) / 1e9, origin)  # an answer's stamp is of its arrival
+        if sent_ns is None:
             continue
         seq = whole(row.get("seq"))
         if seq is not None and before is not None:
             seq = unwrapped(seq, before[0])
             missing = seq - before[0] - 1
-            if missing > LOST_MAX - found.lost:
+            if missing > LOST_MAX - measurements.lost_requests:
                 left_out, missing = left_out + missing, 0
             for step in range(1, missing + 1):
-                between = before[1] + (sent - before[1]) * step // (missing + 1)
-                found.probe(max(between, 0), series.name, "", None)
+                lost_ns = before[1] + (sent_ns - before[1]) * step // (missing + 1)
+                measurements.probe(max(lost_ns, 0), series.name, "", None)
         if seq is not None and (before is None or seq > before[0]):
-            before = (seq, sent)
-        found.probe(sent, series.name, "", trip)
+            before = (seq, sent_ns)
+        measurements.probe(sent_ns, series.name, "", trip)
     if left_out:
-        found.notes.append(f"{series.name}: {left_out} requests without an answer are left out")
+        measurements.notes.append(f"{series.name}: {left_out} requests without an answer are left out")
     return means
 
 
-def _rates(found: Found, series: _Series, ends: tuple[str | None, str | None], origin: float) -> None:
+def _rates(
+    measurements: Measurements, series: _Series, ends: tuple[str | None, str | None], origin: float
+) -> None:
     """Add a flow. Netperf's intervals have lengths; iperf's are those between two values."""
     begins = [begin for row in series.rows if (begin := _begin(row)) is not None]
     protocol = "udp" if series.name.startswith("UDP") else "tcp"
-    flow = found.flow(
+    flow = measurements.flow(
         series.name,
         protocol=protocol,
         cc=series.cc or None,
@@ -205,20 +209,20 @@ def _rates(found: Found, series: _Series, ends: tuple[str | None, str | None], o
             lasted = None if before is None else at - before
             first_unknown = first_unknown or before is None
             if before is None:
-                found.flows[flow]["start_ns"] = time_ns
+                measurements.flows[flow]["start_ns"] = time_ns
         if rate is not None:
             before = at
         if rate is not None and lasted is not None and lasted >= 0:
             size = whole(rate * lasted, 1e6 / 8)
-            found.received.append({"time_ns": time_ns, "flow": flow, "new_bytes": size})
+            measurements.received.append({"time_ns": time_ns, "flow": flow, "new_bytes": size})
             measured += lasted if size is not None else 0
-        known = {
+        socket_values = {
             "srtt_ns": whole(row.get("tcp_rtt"), 1e6),
             "delivery_bps": whole(row.get("tcp_delivery_rate"), 1e6),
             "pacing_bps": whole(row.get("tcp_pacing_rate"), 1e6),
         }
-        if any(value is not None for value in known.values()):
-            found.samples.append({"time_ns": time_ns, "flow": flow, **known})
-    found.reported[flow] = {"measured_s": round(measured, 6)}
+        if any(value is not None for value in socket_values.values()):
+            measurements.samples.append({"time_ns": time_ns, "flow": flow, **socket_values})
+    measurements.reported[flow] = {"measured_s": round(measured, 6)}
     if first_unknown:
-        found.notes.append(f"{series.name}: its first interval, whose length is unknown, is left out")
+        measurements.notes.append(f"{series.name}: its first interval, whose length is unknown, is left out")

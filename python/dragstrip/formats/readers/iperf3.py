@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats.readers.found import MOST, Found, Row, entries, nothing, number, table, text, whole
+from dragstrip.formats.readers.measurements import (
+    MOST,
+    Measurements,
+    Row,
+    entries,
+    missing_content,
+    number,
+    table,
+    text,
+    whole,
+)
 from dragstrip.io.untrusted import one_line
 
 EVENT = re.compile(rb'\s*\{\s*"event"\s*:')
@@ -26,59 +36,59 @@ def is_one(document: Row) -> bool:
 
 def joined(events: Sequence[Any], source: str) -> Row:
     """Join the lines of `--json-stream` into the document that iperf3 would have written without it."""
-    made: Row = {"start": {}, "intervals": [], "end": {}}
+    document: Row = {"start": {}, "intervals": [], "end": {}}
     for event in map(table, events):
         kind, data = event.get("event"), event.get("data")
         if kind == "interval":
-            made["intervals"].append(data)
+            document["intervals"].append(data)
         elif kind in ("start", "end", "error"):
-            made[kind] = data
-    return made
+            document[kind] = data
+    return document
 
 
-def read(document: Row, source: str) -> Found:
+def read(document: Row, source: str) -> Measurements:
     """Return a flow for each stream of data; raises `BadInputError`, also if iperf3 failed before it began.
 
     One that was interrupted has written its intervals and the error: these are read, with a note.
     """
-    found = Found(began_s=_began(document))
-    return _finished(found, [_run(found, document, source, "", 0)], source)
+    measurements = Measurements(began_s=_began(document))
+    return _finished(measurements, [_run(measurements, document, source, "", 0)], source)
 
 
-def read_several(documents: Sequence[Row], source: str) -> Found:
+def read_several(documents: Sequence[Row], source: str) -> Measurements:
     """Return the flows of several runs, a document each, in the first one's time; raises `BadInputError`."""
     begins = [_began(document) for document in documents]
-    found = Found(began_s=begins[0])
+    measurements = Measurements(began_s=begins[0])
     failed = []
     for number_of, (document, begin) in enumerate(zip(documents, begins, strict=True), start=1):
         offset = 0 if begin is None or begins[0] is None else max(begin - begins[0], 0) * 1_000_000_000
-        failed.append(_run(found, document, source, f"run {number_of}: ", offset))
-    return _finished(found, failed, source)
+        failed.append(_run(measurements, document, source, f"run {number_of}: ", offset))
+    return _finished(measurements, failed, source)
 
 
 def _began(document: Row) -> int | None:
     return whole(table(table(document.get("start")).get("timestamp")).get("timesecs"))
 
 
-def _finished(found: Found, failed: Sequence[str], source: str) -> Found:
-    errors = [said for said in failed if said]
-    if not found.flows and errors:
+def _finished(measurements: Measurements, failed: Sequence[str], source: str) -> Measurements:
+    errors = [message for message in failed if message]
+    if not measurements.flows and errors:
         raise BadInputError("", None, f"iperf3 failed: {errors[0]}", source)
-    if not found.flows:
-        raise nothing(source, "no interval of any stream")
-    if found.samples:
-        found.notes.append(
+    if not measurements.flows:
+        raise missing_content(source, "no interval of any stream")
+    if measurements.samples:
+        measurements.notes.append(
             "bytes of a client's intervals are those that its socket accepted, not those that arrived"
         )
-    return found
+    return measurements
 
 
-def _run(found: Found, document: Row, source: str, prefix: str, offset: int) -> str:
+def _run(measurements: Measurements, document: Row, source: str, prefix: str, offset: int) -> str:
     """Add the flows of one run, and return the error with which it ended, empty if it did not."""
     start, end = table(document.get("start")), table(document.get("end"))
     failed = one_line(str(document["error"]))[:300] if document.get("error") else ""
     if failed:
-        found.notes.append(f"{prefix}iperf3 ended early: {failed}")
+        measurements.notes.append(f"{prefix}iperf3 ended early: {failed}")
     udp = table(start.get("test_start")).get("protocol") == "UDP"
     hosts = {
         whole(peer.get("socket")): peer
@@ -97,14 +107,14 @@ def _run(found: Found, document: Row, source: str, prefix: str, offset: int) -> 
             label = f"{prefix}stream {key}"
             target = number(table(start.get("test_start")).get("target_bitrate"))
             ending = endings.get(key, {})
-            flow = _flow(found, label, table(hosts.get(key)), ending, end, udp, sends, target)
+            flow = _flow(measurements, label, table(hosts.get(key)), ending, end, udp, sends, target)
             streams[key] = _Stream(flow, sends)
-        _interval(found, stream, streams[key], offset)
+        _interval(measurements, stream, streams[key], offset)
     if omitted:
-        found.notes.append(f"{prefix}intervals at the beginning, omitted by -O, are not read")
-    _of_server(found, document, source, hosts, streams, offset)
-    for it in streams.values():
-        it.close(found, offset)
+        measurements.notes.append(f"{prefix}intervals at the beginning, omitted by -O, are not read")
+    _of_server(measurements, document, source, hosts, streams, offset)
+    for open_stream in streams.values():
+        open_stream.close(measurements, offset)
     return failed
 
 
@@ -120,16 +130,16 @@ class _Stream:
     end_ns: int | None = None
     measured_ns: int = 0
 
-    def close(self, found: Found, offset: int) -> None:
+    def close(self, measurements: Measurements, offset: int) -> None:
         """Give the flow the times of its intervals where iperf3 wrote no end."""
-        flow = found.flows[self.flow]
+        flow = measurements.flows[self.flow]
         ended = flow["stop_ns"] is not None
-        for name, own in (("start_ns", self.begin_ns), ("stop_ns", self.end_ns)):
-            flow[name] = own if flow[name] is None else flow[name]
+        for name, interval_edge_ns in (("start_ns", self.begin_ns), ("stop_ns", self.end_ns)):
+            flow[name] = interval_edge_ns if flow[name] is None else flow[name]
             if flow[name] is not None:
                 flow[name] = min(flow[name] + offset, MOST)
         if not ended and self.measured_ns:
-            found.reported.setdefault(self.flow, {})["measured_s"] = self.measured_ns / NS
+            measurements.reported.setdefault(self.flow, {})["measured_s"] = self.measured_ns / NS
 
 
 def _intervals(document: Row, source: str) -> Iterator[Row]:
@@ -138,7 +148,7 @@ def _intervals(document: Row, source: str) -> Iterator[Row]:
 
 
 def _of_server(
-    found: Found,
+    measurements: Measurements,
     document: Row,
     source: str,
     hosts: Mapping[int | None, Row],
@@ -148,7 +158,7 @@ def _of_server(
     """Add what the server measured (`--get-server-output`), its streams known by their ports."""
     server = table(document.get("server_output_json"))
     if document.get("server_output_text"):
-        found.notes.append("the server's output is text and not read: start iperf3 -s with -J, too")
+        measurements.notes.append("the server's output is text and not read: start iperf3 -s with -J, too")
     ports = {
         (peer.get("local_port"), peer.get("remote_port")): key
         for key, peer in hosts.items()
@@ -161,23 +171,27 @@ def _of_server(
         if mine is not None:
             theirs[whole(peer.get("socket"))] = _Stream(mine.flow, not mine.sends)
     for stream in _intervals(server, source):
-        own = theirs.get(whole(stream.get("socket")))
-        if own is not None and own.sends == (stream.get("sender") is not False) and not stream.get("omitted"):
-            _interval(found, stream, own, offset)
+        server_stream = theirs.get(whole(stream.get("socket")))
+        if (
+            server_stream is not None
+            and server_stream.sends == (stream.get("sender") is not False)
+            and not stream.get("omitted")
+        ):
+            _interval(measurements, stream, server_stream, offset)
 
 
 def _endings(end: Row, source: str) -> dict[object, Row]:
-    made: dict[object, Row] = {}
+    sides_by_socket: dict[object, Row] = {}
     for stream in map(table, entries(end.get("streams"), source, "end.streams")):
         sides = {side: table(stream.get(side)) for side in ("sender", "receiver", "udp")}
         for side in sides.values():
             if "socket" in side:
-                made[whole(side["socket"])] = sides
-    return made
+                sides_by_socket[whole(side["socket"])] = sides
+    return sides_by_socket
 
 
 def _flow(
-    found: Found,
+    measurements: Measurements,
     label: str,
     hosts: Row,
     ending: Row,
@@ -189,7 +203,7 @@ def _flow(
     local, remote = text(hosts.get("local_host")), text(hosts.get("remote_host"))
     sender, receiver = table(ending.get("sender")), table(ending.get("receiver"))
     datagrams = table(ending.get("udp"))
-    flow = found.flow(
+    flow = measurements.flow(
         label,
         protocol="udp" if udp else "tcp",
         cc="" if udp else text(end.get("sender_tcp_congestion")),
@@ -202,16 +216,16 @@ def _flow(
         segments_sent=whole(datagrams.get("packets")),
         datagrams_lost=whole(datagrams.get("lost_packets")),
     )
-    # Of all its reports, in microseconds; 0 where the sender is the other host.
+    # Over all of its reports, in microseconds; 0 where the sender is the other host.
     trips = {name: number(sender.get(f"{name}_rtt")) for name in ("min", "mean", "max")}
     if all(trips.values()):
-        found.reported[flow] = {"rtt_ms": {name: (value or 0) / 1e3 for name, value in trips.items()}}
+        measurements.reported[flow] = {"rtt_ms": {name: (value or 0) / 1e3 for name, value in trips.items()}}
     if target:  # 0 is as fast as it goes
-        found.reported.setdefault(flow, {})["target_bps"] = target
+        measurements.reported.setdefault(flow, {})["target_bps"] = target
     return flow
 
 
-def _interval(found: Found, stream: Row, of: _Stream, offset: int) -> None:
+def _interval(measurements: Measurements, stream: Row, counters: _Stream, offset: int) -> None:
     begin_ns, time_ns, size = (
         whole(stream.get("start"), NS),
         whole(stream.get("end"), NS),
@@ -220,24 +234,24 @@ def _interval(found: Found, stream: Row, of: _Stream, offset: int) -> None:
     if time_ns is None or size is None:
         return
     if begin_ns is not None and begin_ns <= time_ns:
-        of.begin_ns = begin_ns if of.begin_ns is None else min(of.begin_ns, begin_ns)
-        of.measured_ns += time_ns - begin_ns
-    of.end_ns = time_ns if of.end_ns is None else max(of.end_ns, time_ns)
+        counters.begin_ns = begin_ns if counters.begin_ns is None else min(counters.begin_ns, begin_ns)
+        counters.measured_ns += time_ns - begin_ns
+    counters.end_ns = time_ns if counters.end_ns is None else max(counters.end_ns, time_ns)
     time_ns = min(time_ns + offset, MOST)
     if stream.get("sender") is False:
-        found.received.append({"time_ns": time_ns, "flow": of.flow, "new_bytes": size})
+        measurements.received.append({"time_ns": time_ns, "flow": counters.flow, "new_bytes": size})
         return
     again = whole(stream.get("retransmits"))
-    of.bytes += size
-    of.again += again or 0
+    counters.bytes += size
+    counters.again += again or 0
     rtt = number(stream.get("rtt"))
-    found.samples.append(
+    measurements.samples.append(
         {
             "time_ns": time_ns,
-            "flow": of.flow,
+            "flow": counters.flow,
             "cwnd_bytes": whole(stream.get("snd_cwnd")),
             "srtt_ns": whole(rtt, 1e3) if rtt else None,  # 0 before the first sample
-            "bytes_written": of.bytes,
-            "retransmits": None if again is None else of.again,
+            "bytes_written": counters.bytes,
+            "retransmits": None if again is None else counters.again,
         }
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from dragstrip.formats.readers.found import MOST, ROWS_MAX, Found, nothing
+from dragstrip.formats.readers.measurements import MOST, ROWS_MAX, Measurements, missing_content
 
 _NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
 _LINE = re.compile(
@@ -45,7 +45,7 @@ class _Stream:
     flow: int
     sends: bool
     ends: list[float] = field(default_factory=list)
-    written: int = 0
+    written_bytes: int = 0
     again: int = 0
     begin: float | None = None
 
@@ -55,15 +55,15 @@ def is_one(begin: str) -> bool:
     return any(_LINE.search(line) or _HEAD.search(line) for line in begin.splitlines())
 
 
-def read(text: str, source: str) -> Found:
+def read(text: str, source: str) -> Measurements:
     """Return a flow for each stream, with its intervals; raises `BadInputError` if there is no interval."""
-    content = Found()
+    content = Measurements()
     reader = _Reader(content)
     for line in text.splitlines()[:ROWS_MAX]:
         reader.line(line)
     if not content.flows:
-        raise nothing(source, "no interval of any stream")
-    for stream in reader.every:
+        raise missing_content(source, "no interval of any stream")
+    for stream in reader.all_streams:
         flow = content.flows[stream.flow]
         if stream.begin is not None and flow.get("start_ns") is None:
             flow["start_ns"] = _ns(stream.begin)
@@ -86,17 +86,17 @@ def read(text: str, source: str) -> Found:
 class _Reader:
     """State between the lines of a text: the run, its side and direction, and its streams."""
 
-    def __init__(self, content: Found) -> None:
+    def __init__(self, content: Measurements) -> None:
         self.content = content
         self.streams: dict[tuple[str, str], _Stream] = {}
-        self.every: list[_Stream] = []
+        self.all_streams: list[_Stream] = []
         self.hosts: dict[str, tuple[str, str]] = {}
         self.run, self.omitted = 1, 0
         self.server = self.reverse = self.udp = self.totals = False
 
     def line(self, line: str) -> None:
         """Read one line."""
-        if _RUN.search(line) and self.every and (self.totals or self.streams):
+        if _RUN.search(line) and self.all_streams and (self.totals or self.streams):
             self.run += 1
             self.streams, self.hosts = {}, {}
             self.reverse = self.udp = self.totals = False
@@ -128,7 +128,7 @@ class _Reader:
                 receiver=remote if sends else local,
             )
             self.streams[key] = _Stream(flow, sends)
-            self.every.append(self.streams[key])
+            self.all_streams.append(self.streams[key])
         return self.streams[key]
 
     def interval(self, row: re.Match[str]) -> None:
@@ -146,8 +146,8 @@ class _Reader:
             or side in ("sender", "receiver")
             or bool(stream.ends and begin < stream.ends[-1] - 1e-6)
         )
-        if lost := _LOST.search(rest):
-            flow["segments_sent"], flow["datagrams_lost"] = int(lost["total"]), int(lost["lost"])
+        if loss := _LOST.search(rest):
+            flow["segments_sent"], flow["datagrams_lost"] = int(loss["total"]), int(loss["lost"])
         if total and stream.ends:
             self.total(flow, rest, side, size, begin, end, stream)
             return
@@ -159,7 +159,7 @@ class _Reader:
         if not stream.sends:
             self.content.received.append({"time_ns": _ns(end), "flow": stream.flow, "new_bytes": size})
             return
-        stream.written = min(stream.written + size, MOST)
+        stream.written_bytes = min(stream.written_bytes + size, MOST)
         values = _IPERF2.match(rest) or _IPERF3.match(rest.removesuffix("sender").rstrip())
         again, cwnd, rtt = None, None, None
         if values and not self.udp:
@@ -175,7 +175,7 @@ class _Reader:
                 "flow": stream.flow,
                 "cwnd_bytes": cwnd,
                 "srtt_ns": rtt or None,
-                "bytes_written": stream.written,
+                "bytes_written": stream.written_bytes,
                 "retransmits": None if again is None else stream.again,
             }
         )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from dragstrip.formats.readers.found import Found, Row, entries, nothing, table, text, whole
+from dragstrip.formats.readers.measurements import (
+    Measurements,
+    Row,
+    entries,
+    missing_content,
+    table,
+    text,
+    whole,
+)
 
 
 def is_one(document: Row) -> bool:
@@ -10,21 +18,21 @@ def is_one(document: Row) -> bool:
     return "round_trips" in document
 
 
-def read(document: Row, source: str) -> Found:
+def read(document: Row, source: str) -> Measurements:
     """Return a probe with the client's times, from its first request on; raises `BadInputError`."""
     config = table(document.get("config"))
     target = text(config.get("remote_address")) or ""
-    found = Found()
+    measurements = Measurements()
     first: int | None = None
     for trip in map(table, entries(document["round_trips"], source, "round_trips")):
         client = table(table(trip.get("timestamps")).get("client"))
-        sent = whole(table(client.get("send")).get("monotonic"))
-        if sent is None:
+        sent_ns = whole(table(client.get("send")).get("monotonic"))
+        if sent_ns is None:
             continue
-        first = sent if first is None else first
-        lost = str(trip.get("lost")).lower() != "false"
-        rtt = None if lost else whole(table(trip.get("delay")).get("rtt"))
-        found.probe(max(sent - first, 0), "irtt", target, rtt)
-    if not found.probes:
-        raise nothing(source, "no round trip with a client's time")
-    return found
+        first = sent_ns if first is None else first
+        is_lost = str(trip.get("lost")).lower() != "false"
+        rtt = None if is_lost else whole(table(trip.get("delay")).get("rtt"))
+        measurements.probe(max(sent_ns - first, 0), "irtt", target, rtt)
+    if not measurements.probes:
+        raise missing_content(source, "no round trip with a client's time")
+    return measurements

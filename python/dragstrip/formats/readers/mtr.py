@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from dragstrip.formats.readers.found import NAME_MAX, Found, Row, entries, nothing, number, table, text, whole
+from dragstrip.formats.readers.measurements import (
+    NAME_MAX,
+    Measurements,
+    Row,
+    entries,
+    missing_content,
+    number,
+    table,
+    text,
+    whole,
+)
 
 _HEAD = re.compile(
     r"^\s{0,10}HOST: (?P<host>\S{1,200})\s{1,200}(?P<names>\S.{0,300}Loss%.{0,300}|Loss%.{0,300})$"
@@ -31,30 +41,30 @@ def is_text(begin: str) -> bool:
     return any(_HEAD.match(line) for line in begin.splitlines()[:50])
 
 
-def read(document: Row, source: str) -> Found:
+def read(document: Row, source: str) -> Measurements:
     """Return a probe for each hop; raises `BadInputError` if there is none."""
     report = table(document.get("report"))
     settings = table(report.get("mtr"))
     # Until 0.90 the hops stood within `mtr`.
     hops = entries(report.get("hubs"), source, "hubs") or entries(settings.get("hubs"), source, "hubs")
-    content = Found()
+    content = Measurements()
     for hop in map(table, hops):
-        sent = whole(hop.get("Snt"))
+        sent_count = whole(hop.get("Snt"))
         share = number(hop.get("Loss%"))
         _hop(
             content,
             whole(hop.get("count")) or len(content.summaries) + 1,
             text(hop.get("host")) or UNKNOWN,
-            sent,
+            sent_count,
             share,
             hop,
         )
     return _complete(content, source)
 
 
-def read_text(report: str, source: str) -> Found:
+def read_text(report: str, source: str) -> Measurements:
     """Return a probe for each hop; raises `BadInputError` if there is none."""
-    content = Found()
+    content = Measurements()
     names: Sequence[str] = ()
     for line in report.splitlines():
         if head := _HEAD.match(line):
@@ -73,19 +83,24 @@ def _is_number(value: str) -> bool:
 
 
 def _hop(
-    content: Found, hop: int, host: str, sent: int | None, share: float | None, row: Mapping[str, object]
+    content: Measurements,
+    hop: int,
+    host: str,
+    sent_count: int | None,
+    share: float | None,
+    row: Mapping[str, object],
 ) -> None:
-    lost = None
-    if sent is not None and share is not None and 0 <= share <= 100:
-        lost = round(sent * share / 100)
+    lost_count = None
+    if sent_count is not None and share is not None and 0 <= share <= 100:
+        lost_count = round(sent_count * share / 100)
     answered = host != UNKNOWN and share is not None and share < 100
     least, mean, largest = (number(row.get(name)) if answered else None for name in ("Best", "Avg", "Wrst"))
-    content.summary(0, f"mtr hop {hop}", host[:NAME_MAX], mean, (least, largest), (sent, lost))
+    content.summary(0, f"mtr hop {hop}", host[:NAME_MAX], mean, (least, largest), (sent_count, lost_count))
 
 
-def _complete(content: Found, source: str) -> Found:
+def _complete(content: Measurements, source: str) -> Measurements:
     if not content.probes:
-        raise nothing(source, "no hop")
+        raise missing_content(source, "no hop")
     content.notes.append(
         "mtr sums each hop up: no single round trip, no times. A router may answer few requests, or late, "
         "while it forwards everything: loss and delay of a hop are the path's only if the hops behind it "

@@ -10,7 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dragstrip.formats.readers.found import MOST, Found, Row, entries, nanoseconds, nothing, table, text
+from dragstrip.formats.readers.measurements import (
+    MOST,
+    Measurements,
+    Row,
+    entries,
+    missing_content,
+    nanoseconds,
+    table,
+    text,
+)
 
 _STAMP = re.compile(r"\d{1,11}(?:\.\d{1,9})?")
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?")
@@ -35,16 +44,16 @@ def is_one(document: Row) -> bool:
     return False
 
 
-def read(document: Row, source: str) -> Found:
+def read(document: Row, source: str) -> Measurements:
     """Return flows, pings and queues of a dump; raises `BadInputError` if it has no row with a time stamp."""
-    content = Found()
+    content = Measurements()
     series = [
         (node, path, [row for row in entries(rows, source, node) if _stamped(row)])
         for node, path, rows in _series(document)
     ]
     first = min((_time(row) for _, _, rows in series for row in rows), default=None)
     if first is None:
-        raise nothing(source, "no row with a time stamp")
+        raise missing_content(source, "no row with a time stamp")
     rates = False
     for node, path, rows in series:
         keys = {key for row in rows for key in row}
@@ -61,7 +70,7 @@ def read(document: Row, source: str) -> Found:
                 if (trip := _scaled(row.get("rtt"), 1e6)) is not None:
                     content.probe(_time(row) - first, f"ping from {node}", ":".join(path), trip)
     if not (content.flows or content.probes or content.queues):
-        raise nothing(source, "no flow, no ping and no queue")
+        raise missing_content(source, "no flow, no ping and no queue")
     if content.cc_state:
         content.notes.append("windows are in segments: NeST does not record the MSS")
     if content.queues:
@@ -114,9 +123,9 @@ def _scaled(value: object, factor: float = 1) -> int | None:
     return round(scaled) if scaled <= MOST else None
 
 
-def _sockets(content: Found, node: str, path: tuple[str, ...], rows: list[Row], first: int) -> None:
-    there = ":".join(path)
-    flow = content.flow(f"{node} > {there}", sender=node, receiver=there)
+def _sockets(content: Measurements, node: str, path: tuple[str, ...], rows: list[Row], first: int) -> None:
+    peer = ":".join(path)
+    flow = content.flow(f"{node} > {peer}", sender=node, receiver=peer)
     for row in rows:
         time_ns = _time(row) - first
         rate = _RATE.fullmatch(str(row.get("delivery_rate", "")))
@@ -138,20 +147,20 @@ def _sockets(content: Found, node: str, path: tuple[str, ...], rows: list[Row], 
                 )
 
 
-def _rates(content: Found, node: str, path: tuple[str, ...], rows: list[Row], first: int) -> None:
-    there = ":".join(path)
-    flow = content.flow(f"{node} > {there}", sender=node, receiver=there)
-    written, before = 0, None
+def _rates(content: Measurements, node: str, path: tuple[str, ...], rows: list[Row], first: int) -> None:
+    peer = ":".join(path)
+    flow = content.flow(f"{node} > {peer}", sender=node, receiver=peer)
+    written_bytes, before = 0, None
     for row in rows:
         time_ns = _time(row) - first
         size = _scaled(row.get("sending_rate"), 1e6 / 8)  # Mbit/s, over the interval that ends now
         if size is not None and before is not None and time_ns > before:
-            written = min(written + round(size * ((time_ns - before) / 1e9)), MOST)
-        content.samples.append({"time_ns": time_ns, "flow": flow, "bytes_written": written})
+            written_bytes = min(written_bytes + round(size * ((time_ns - before) / 1e9)), MOST)
+        content.samples.append({"time_ns": time_ns, "flow": flow, "bytes_written": written_bytes})
         before = time_ns
 
 
-def _queue(content: Found, place: str, rows: list[Row], first: int) -> None:
+def _queue(content: Measurements, place: str, rows: list[Row], first: int) -> None:
     for row in rows:
         counts = {column: _scaled(row.get(name)) for column, name in _COUNTS.items()}
         link = f"{place} {text(row.get('kind')) or ''}".strip()

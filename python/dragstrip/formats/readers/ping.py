@@ -10,7 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from dragstrip.formats.readers.found import LOST_MAX, MOST, Found, nanoseconds, nothing, unwrapped
+from dragstrip.formats.readers.measurements import (
+    LOST_MAX,
+    MOST,
+    Measurements,
+    missing_content,
+    nanoseconds,
+    unwrapped,
+)
 
 _REPLY = re.compile(
     r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d{1,6} (?:[^\d\s]\S{0,20} ){1,3}"
@@ -24,7 +31,7 @@ _FPING = re.compile(
     r"(?:timed out|\d{1,6} bytes, (?P<rtt>\d{1,9}(?:\.\d{1,6})?) ms)"
 )
 _UNANSWERED = re.compile(r"(?<!\w)icmp_seq[ =](\d{1,9})(?!\d)")
-"""What iputils (`-O`, a router's answer) and macOS print for a request without answer, in each language."""
+"""Line for a request without answer in iputils (`-O`, a router's answer) and macOS, in each language."""
 _SENT = re.compile(r"(\d{1,9}) packets transmitted")
 _HEAD = re.compile(
     r"(?:^|\s)PING (?P<host>[^\s(]{1,200}) ?\((?P<address>[^)\s]{1,200})\)|"
@@ -60,16 +67,16 @@ class _Run:
     names: tuple[str, ...]
     answers: dict[int, tuple[int | None, int | None]] = field(default_factory=dict)
     """By number: the stamp of the answer, if there is one, and the round trip, None if it timed out."""
-    shown: str = ""
+    reply_host: str = ""
     first: int | None = None
     last: int | None = None
-    sent: int | None = None
+    sent_count: int | None = None
     took_ms: int | None = None
     ended: bool = False
 
-    def number(self, said: str) -> int:
+    def number(self, digits: str) -> int:
         """Return a sequence number as one that counts on."""
-        number = unwrapped(int(said), int(said) if self.last is None else self.last)
+        number = unwrapped(int(digits), int(digits) if self.last is None else self.last)
         self.first = number if self.first is None else min(self.first, number)
         self.last = number if self.last is None else max(self.last, number)
         return number
@@ -85,45 +92,45 @@ def is_one(begin: str) -> bool:
     )
 
 
-def read(said: str, source: str) -> Found:
+def read(output: str, source: str) -> Measurements:
     """Return a probe for each run and target; raises `BadInputError` if nothing says what was sent."""
-    if _WINDOWS_HEAD.search(said[:LOOKED_AT]):
-        return _windows(said, source)
-    found, room = Found(), LOST_MAX
-    for run in _runs(said):
-        if run.last is not None or run.sent:
-            room -= _target(found, run, room)
-    if not found.probes:
-        raise nothing(source, "no answer")
-    return found
+    if _WINDOWS_HEAD.search(output[:LOOKED_AT]):
+        return _windows(output, source)
+    measurements, room = Measurements(), LOST_MAX
+    for run in _runs(output):
+        if run.last is not None or run.sent_count:
+            room -= _target(measurements, run, room)
+    if not measurements.probes:
+        raise missing_content(source, "no answer")
+    return measurements
 
 
-def _runs(said: str) -> list[_Run]:
+def _runs(output: str) -> list[_Run]:
     """Return the runs of a text: one after the other, or at the same time, told apart by name and address."""
     runs: list[_Run] = []
     current: _Run | None = None
-    for line in said.splitlines():
+    for line in output.splitlines():
         if head := _HEAD.search(line):
             current = _Run("ping", tuple(name for name in head.groups() if name))
             runs.append(current)
-        elif seen := _REPLY.search(line) or _FPING.search(line):
-            if seen.groupdict().get("dup"):
+        elif reply := _REPLY.search(line) or _FPING.search(line):
+            if reply.groupdict().get("dup"):
                 continue
-            kind = "fping" if seen.re is _FPING else "ping"
-            run = _run_of(runs, kind, seen["host"], current)
-            rtt = None if seen["rtt"] is None else round(float(seen["rtt"].replace(",", ".")) * 1e6)
-            at = None if seen["at"] is None else nanoseconds(seen["at"])
-            run.answers.setdefault(run.number(seen["seq"]), (at, rtt))
-            run.shown = run.shown or seen["host"]
+            kind = "fping" if reply.re is _FPING else "ping"
+            run = _run_of(runs, kind, reply["host"], current)
+            rtt = None if reply["rtt"] is None else round(float(reply["rtt"].replace(",", ".")) * 1e6)
+            at = None if reply["at"] is None else nanoseconds(reply["at"])
+            run.answers.setdefault(run.number(reply["seq"]), (at, rtt))
+            run.reply_host = run.reply_host or reply["host"]
         elif end := _STATISTICS.search(line):
-            current = _named(runs, end["words"]) or current
+            current = _open_run(runs, end["words"]) or current
             if current:
                 current.ended = True
         elif current and (number := _UNANSWERED.search(line)):
             current.number(number[1])
-        elif (sent := _SENT.search(line) or _ended(current, line)) and (current or len(runs) == 1):
+        elif (totals := _SENT.search(line) or _ended(current, line)) and (current or len(runs) == 1):
             run = current or runs[0]
-            run.sent = int(sent[1])
+            run.sent_count = int(totals[1])
             took = _TOOK.search(line)
             run.took_ms = int(took[1]) if took else None
     return runs
@@ -131,10 +138,10 @@ def _runs(said: str) -> list[_Run]:
 
 def _ended(current: _Run | None, line: str) -> re.Match[str] | None:
     """Return the counts of a run whose statistics have begun, whatever the language."""
-    return _COUNTS.search(line) if current and current.ended and current.sent is None else None
+    return _COUNTS.search(line) if current and current.ended and current.sent_count is None else None
 
 
-def _named(runs: list[_Run], host: str) -> _Run | None:
+def _open_run(runs: list[_Run], host: str) -> _Run | None:
     """Return the latest run of a host that has not ended."""
     words = host.replace("(", " ").replace(")", " ").split()
     fits = (run for run in reversed(runs) if not run.ended and any(word in run.names for word in words))
@@ -143,20 +150,20 @@ def _named(runs: list[_Run], host: str) -> _Run | None:
 
 def _run_of(runs: list[_Run], kind: str, host: str, current: _Run | None) -> _Run:
     """Return the run that an answer belongs to: one of its host, or the one whose head stands above."""
-    if found := _named(runs, host):
-        return found
+    if open_run := _open_run(runs, host):
+        return open_run
     if current and not current.ended:
         return current
-    made = _Run(kind, tuple(host.replace("(", " ").replace(")", " ").split()))
-    runs.append(made)
-    return made
+    new_run = _Run(kind, tuple(host.replace("(", " ").replace(")", " ").split()))
+    runs.append(new_run)
+    return new_run
 
 
-def _target(found: Found, run: _Run, room: int) -> int:
+def _target(measurements: Measurements, run: _Run, room: int) -> int:
     """Add a run's rows and return the number of unanswered requests, of which at most `room` get a row."""
-    answers, host = run.answers, run.shown or run.names[0]
+    answers, host = run.answers, run.reply_host or run.names[0]
     first, latest = 1 if run.first is None else run.first, 0 if run.last is None else run.last
-    count = len(answers) if run.sent is None else run.sent
+    count = len(answers) if run.sent_count is None else run.sent_count
     # iputils counts from 1, busybox and BSD from 0; what was sent last may have no answer.
     begin = 1 if first >= 1 and latest == count else min(first, 1)
     end = max(latest + 1, begin + count)
@@ -164,31 +171,33 @@ def _target(found: Found, run: _Run, room: int) -> int:
     stamps = {number: at - (rtt or 0) for number, (at, rtt) in answers.items() if at is not None}
     origin = min(stamps.values(), default=0) - (min(stamps, default=begin) - begin) * step if stamps else 0
     if stamps:
-        found.began_s = origin / 1e9
+        measurements.began_s = origin / 1e9
     if not stamps:
-        found.notes.append(
+        measurements.notes.append(
             f"{host}: times are sequence numbers times {step / 1e9:g} s: no stamps (ping -D has them)"
         )
-    lost = end - begin - len(answers)
-    listed = range(begin, end) if lost <= room else sorted(answers)
-    if lost > room:
-        found.notes.append(f"{host}: {lost} requests without an answer are left out: more than {LOST_MAX}")
+    unanswered = end - begin - len(answers)
+    listed = range(begin, end) if unanswered <= room else sorted(answers)
+    if unanswered > room:
+        measurements.notes.append(
+            f"{host}: {unanswered} requests without an answer are left out: more than {LOST_MAX}"
+        )
     for number in listed:
         _, rtt = answers.get(number, (None, None))
         time_ns = stamps[number] - origin if number in stamps else (number - begin) * step
-        found.probe(min(max(time_ns, 0), MOST), run.kind, host, rtt)
-    return lost if lost <= room else 0
+        measurements.probe(min(max(time_ns, 0), MOST), run.kind, host, rtt)
+    return unanswered if unanswered <= room else 0
 
 
-def _windows(said: str, source: str) -> Found:
+def _windows(output: str, source: str) -> Measurements:
     """Return the probes of Windows' ping: a line for each request, a second apart."""
-    found = Found()
+    measurements = Measurements()
     room, rows, whole = LOST_MAX, 0, True
     target: str | None = None
-    for line in map(str.strip, said.splitlines()):
+    for line in map(str.strip, output.splitlines()):
         if _WINDOWS_HEAD.match(line):
-            named = _WINDOWS_HOST.search(line)
-            target, rows = (named["address"] or named["host"]) if named else "?", 0
+            target_match = _WINDOWS_HOST.search(line)
+            target, rows = (target_match["address"] or target_match["host"]) if target_match else "?", 0
             continue
         # The statistics begin with an empty line, as the requests do.
         if target is None or (not line and rows == 0):
@@ -196,19 +205,19 @@ def _windows(said: str, source: str) -> Found:
         if not line:
             target = None
             continue
-        seen = _WINDOWS.match(line)
-        rtt = None if seen is None or seen["rtt"] is None else int(seen["rtt"]) * 1_000_000
-        whole = whole and (seen is None or seen["less"] != "<")
+        reply = _WINDOWS.match(line)
+        rtt = None if reply is None or reply["rtt"] is None else int(reply["rtt"]) * 1_000_000
+        whole = whole and (reply is None or reply["less"] != "<")
         room -= rtt is None
         if rtt is None and room < 0:
             break
-        found.probe(rows * DEFAULT_NS, "ping", target, rtt)
+        measurements.probe(rows * DEFAULT_NS, "ping", target, rtt)
         rows += 1
-    if not found.probes:
-        raise nothing(source, "no answer")
-    found.notes.append(
+    if not measurements.probes:
+        raise missing_content(source, "no answer")
+    measurements.notes.append(
         "times are numbers of requests times 1 s, and round trips whole milliseconds: so writes Windows"
     )
     if not whole:
-        found.notes.append("round trips below 1 ms, written <1ms, are 1 ms here")
-    return found
+        measurements.notes.append("round trips below 1 ms, written <1ms, are 1 ms here")
+    return measurements

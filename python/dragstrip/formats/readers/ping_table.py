@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dragstrip.formats.readers.found import LOST_MAX, MOST, Found, nothing
+from dragstrip.formats.readers.measurements import LOST_MAX, MOST, Measurements, missing_content
 
 SECOND_NS = 1_000_000_000
 _MIKROTIK_HEAD = re.compile(r"^\s{0,10}SEQ\s{1,40}HOST\s{1,60}SIZE\s{1,10}TTL\s{1,10}TIME\s", re.M)
@@ -38,9 +38,9 @@ def is_one(begin: str) -> bool:
     return any(head.search(begin) for head in (_MIKROTIK_HEAD, _CORE_HEAD, _DESKTOP_HEAD))
 
 
-def read(text: str, source: str) -> Found:
+def read(text: str, source: str) -> Measurements:
     """Return a probe for each host that was pinged; raises `BadInputError` if there is no row."""
-    content = Found()
+    content = Measurements()
     lines = text.splitlines()
     if _MIKROTIK_HEAD.search(text):
         _rows(content, lines, _of_mikrotik)
@@ -51,12 +51,14 @@ def read(text: str, source: str) -> Found:
             "times are numbers of requests times 1 s, and round trips whole ms: so prints Test-Connection"
         )
     if not content.probes:
-        raise nothing(source, "no request")
+        raise missing_content(source, "no request")
     return content
 
 
 def _rows(
-    content: Found, lines: list[str], read_row: Callable[[str], tuple[int | None, str, int | None] | None]
+    content: Measurements,
+    lines: list[str],
+    read_row: Callable[[str], tuple[int | None, str, int | None] | None],
 ) -> None:
     left_out = 0
     count: dict[str, int] = {}
@@ -67,7 +69,7 @@ def _rows(
         number, host, rtt_ns = row
         number = count.get(host, 0) if number is None else number
         count[host] = number + 1
-        if rtt_ns is None and content.lost >= LOST_MAX:
+        if rtt_ns is None and content.lost_requests >= LOST_MAX:
             left_out += 1
             continue
         content.probe(min(number * SECOND_NS, MOST), "ping", host, rtt_ns)
@@ -94,8 +96,8 @@ class _Windows:
 
     def __call__(self, line: str) -> tuple[int | None, str, int | None] | None:
         """Return the number, the host and the round trip of a row, None for any other line."""
-        if named := _DESTINATION.match(line):
-            self.destination = named["host"]
+        if destination := _DESTINATION.match(line):
+            self.destination = destination["host"]
             return None
         self.desktop = bool(_DESKTOP_HEAD.match(line)) or self.desktop
         if row := _CORE.match(line):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from dragstrip.formats.readers.found import MOST, Found, Row, nanoseconds, nothing
+from dragstrip.formats.readers.measurements import MOST, Measurements, Row, missing_content, nanoseconds
 
 _POINT = re.compile(r"(?P<at>\d{1,10}\.\d{1,9}): (?:tcp:)?tcp_probe: (?P<pairs>.{1,2000})$")
 _PAIR = re.compile(r"(\w{1,30})=(\S{1,100})")
@@ -27,12 +27,12 @@ def is_one(begin: str) -> bool:
     return any(_POINT.search(line) or _PROC.match(line.strip()) for line in lines)
 
 
-def read(said: str, source: str) -> Found:
+def read(listing: str, source: str) -> Measurements:
     """Return a flow for each pair of addresses, seen from the sender; raises `BadInputError`."""
-    found = Found()
+    measurements = Measurements()
     flows: dict[tuple[str, str], tuple[int, int]] = {}
     origin: int | None = None
-    for line in said.splitlines():
+    for line in listing.splitlines():
         row = _of_point(line) or _of_proc(line)
         if row is None:
             continue
@@ -40,14 +40,16 @@ def read(said: str, source: str) -> Found:
         ends = (row["src"], row["dest"])
         if ends not in flows:
             flows[ends] = (
-                found.flow(f"{ends[0]} > {ends[1]}", sender=ends[0], receiver=ends[1]),
+                measurements.flow(f"{ends[0]} > {ends[1]}", sender=ends[0], receiver=ends[1]),
                 row["snd_una"],
             )
         number, first = flows[ends]
         time_ns = max(row["at"] - origin, 0)
         acked = (row["snd_una"] - first) % (1 << 32)
         srtt = row["srtt_us"] * 1000 or None
-        found.samples.append({"time_ns": time_ns, "flow": number, "srtt_ns": srtt, "bytes_acked": acked})
+        measurements.samples.append(
+            {"time_ns": time_ns, "flow": number, "srtt_ns": srtt, "bytes_acked": acked}
+        )
         variables = {
             "snd_cwnd": row["cwnd"],
             "outstanding_bytes": (row["snd_nxt"] - row["snd_una"]) % (1 << 32),
@@ -55,32 +57,34 @@ def read(said: str, source: str) -> Found:
         if row["ssthresh"] < INFINITE:
             variables["ssthresh"] = row["ssthresh"]
         for name, value in variables.items():
-            found.cc_state.append({"time_ns": time_ns, "flow": number, "name": name, "value": float(value)})
-    if not found.samples:
-        raise nothing(source, "no line of tcp_probe with its values")
-    wrapped = any(row["bytes_acked"] >= 1 << 31 for row in found.samples)
+            measurements.cc_state.append(
+                {"time_ns": time_ns, "flow": number, "name": name, "value": float(value)}
+            )
+    if not measurements.samples:
+        raise missing_content(source, "no line of tcp_probe with its values")
+    wrapped = any(row["bytes_acked"] >= 1 << 31 for row in measurements.samples)
     if wrapped:
-        found.notes.append("bytes_acked is counted from sequence numbers, which wrap at 4 GiB")
-    found.notes.append("windows are in segments: tcp_probe does not report the MSS")
-    return found
+        measurements.notes.append("bytes_acked is counted from sequence numbers, which wrap at 4 GiB")
+    measurements.notes.append("windows are in segments: tcp_probe does not report the MSS")
+    return measurements
 
 
 def _of_point(line: str) -> Row | None:
-    seen = _POINT.search(line)
-    if seen is None:
+    event = _POINT.search(line)
+    if event is None:
         return None
-    said = dict(_PAIR.findall(seen["pairs"]))
+    pairs = dict(_PAIR.findall(event["pairs"]))
     try:
         numbers = {
-            name: int(said[name], 0) for name in ("snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "srtt")
+            name: int(pairs[name], 0) for name in ("snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "srtt")
         }
-        ends = {"src": said["src"], "dest": said["dest"]}
+        ends = {"src": pairs["src"], "dest": pairs["dest"]}
     except (KeyError, ValueError):
         return None
     if not all(0 <= value <= MOST // 1000 for value in numbers.values()):
         return None
     return {
-        "at": nanoseconds(seen["at"]),
+        "at": nanoseconds(event["at"]),
         **ends,
         "snd_nxt": numbers["snd_nxt"],
         "snd_una": numbers["snd_una"],
@@ -91,10 +95,10 @@ def _of_point(line: str) -> Row | None:
 
 
 def _of_proc(line: str) -> Row | None:
-    seen = _PROC.match(line.strip())
-    if seen is None:
+    event = _PROC.match(line.strip())
+    if event is None:
         return None
-    at, src, dest, nxt, una, cwnd, ssthresh, _, srtt = seen.groups()[:9]
+    at, src, dest, nxt, una, cwnd, ssthresh, _, srtt = event.groups()[:9]
     return {
         "at": nanoseconds(at),
         "src": src,

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dragstrip.formats.readers.found import Found, Row, entries, nothing, number, table, text, whole
+from dragstrip.formats.readers.measurements import (
+    Measurements,
+    Row,
+    entries,
+    missing_content,
+    number,
+    table,
+    text,
+    whole,
+)
 
 METRICS = {
     "min_rtt": ("min_rtt_ns", 1e6),
@@ -36,28 +45,30 @@ def joined(records: Sequence[Any]) -> Row:
     }
 
 
-def read(document: Row, source: str) -> Found:
+def read(document: Row, source: str) -> Measurements:
     """Return a flow for each trace that has metrics; raises `BadInputError` if none has."""
-    found = Found()
+    measurements = Measurements()
     for at, trace in enumerate(map(table, entries(document["traces"], source, "traces"))):
         samples, losses = _samples(trace, source)
         if not samples:
             continue
-        flow = found.flow(text(trace.get("title")) or f"trace {at}", protocol="quic", retransmits=None)
-        found.samples += [{"flow": flow, **sample} for sample in samples]
+        flow = measurements.flow(text(trace.get("title")) or f"trace {at}", protocol="quic", retransmits=None)
+        measurements.samples += [{"flow": flow, **sample} for sample in samples]
         if losses:
-            found.notes.append(f"{found.flows[flow]['label']}: {losses} packets lost, as the sender saw it")
-    if not found.samples:
-        raise nothing(source, "no event with recovery metrics")
-    return found
+            measurements.notes.append(
+                f"{measurements.flows[flow]['label']}: {losses} packets lost, as the sender saw it"
+            )
+    if not measurements.samples:
+        raise missing_content(source, "no event with recovery metrics")
+    return measurements
 
 
 def _samples(trace: Row, source: str) -> tuple[list[Row], int]:
     """Return the known metrics after each event of changed ones, and the number of lost packets."""
     common = table(trace.get("common_fields"))
     relative = common.get("time_format") in ("relative_to_previous_event", "delta")
-    known: Row = {}
-    made: list[Row] = []
+    metrics: Row = {}
+    samples: list[Row] = []
     losses, clock = 0, 0.0
     first: float | None = None
     for event in map(table, entries(trace.get("events"), source, "events")):
@@ -69,17 +80,17 @@ def _samples(trace: Row, source: str) -> tuple[list[Row], int]:
         name = str(event.get("name")).rsplit(":", 1)[-1]
         losses += name == "packet_lost"
         if name == "congestion_state_updated":
-            known["state"] = text(table(event.get("data")).get("new"))
+            metrics["state"] = text(table(event.get("data")).get("new"))
         if name not in ("recovery_metrics_updated", "metrics_updated"):
             continue
         data = table(event.get("data"))
         for metric, (column, factor) in METRICS.items():
             if metric in data:
-                known[column] = whole(data[metric], factor)
+                metrics[column] = whole(data[metric], factor)
         time_ns = whole(max(clock - _origin(common, first), 0.0), 1e6)
         if time_ns is not None:
-            made.append({"time_ns": time_ns, **known})
-    return made, losses
+            samples.append({"time_ns": time_ns, **metrics})
+    return samples, losses
 
 
 def _origin(common: Row, first: float) -> float:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragstrip.formats.readers.found import (
+from dragstrip.formats.readers.measurements import (
     DOWNLOADING,
     IDLE,
     MOST,
     UPLOADING,
-    Found,
+    Measurements,
     Row,
-    nothing,
+    missing_content,
     number,
     table,
     text,
@@ -44,9 +44,9 @@ def is_librespeed(document: Row) -> bool:
     return document.keys() >= _LIBRESPEED
 
 
-def read_ookla(document: Row, source: str) -> Found:
+def read_ookla(document: Row, source: str) -> Measurements:
     """Return a flow for each direction and its round trips; raises `BadInputError` if there is none."""
-    content = Found()
+    content = Measurements()
     server = text(table(document.get("server")).get("host")) or "server"
     ping = table(document.get("ping"))
     _latency(content, 0, IDLE, server, ping, "latency")
@@ -77,9 +77,9 @@ def read_ookla(document: Row, source: str) -> Found:
     return _complete(content, source)
 
 
-def read_cloudflare(document: Row, source: str) -> Found:
+def read_cloudflare(document: Row, source: str) -> Measurements:
     """Return a flow for each direction and its round trips; raises `BadInputError` if there is none."""
-    content = Found()
+    content = Measurements()
     row = next(iter(_summaries(document)), {})
     server = text(document.get("endpoint")) or "speed.cloudflare.com"
     _latency(content, 0, IDLE, server, row, "latency")
@@ -99,9 +99,9 @@ def read_cloudflare(document: Row, source: str) -> Found:
     return _complete(content, source)
 
 
-def read_librespeed(document: Row, source: str) -> Found:
+def read_librespeed(document: Row, source: str) -> Measurements:
     """Return a flow for each direction and the idle round trip; raises `BadInputError` without."""
-    content = Found()
+    content = Measurements()
     server = table(document.get("server"))
     host = text(server.get("url")) or text(server.get("name")) or "server"
     _latency(content, 0, IDLE, host, document, "ping")
@@ -127,14 +127,14 @@ def _summaries(document: Row) -> Sequence[Row]:
     ]
 
 
-def _latency(content: Found, time_ns: int, label: str, server: str, row: Row, name: str) -> None:
+def _latency(content: Measurements, time_ns: int, label: str, server: str, row: Row, name: str) -> None:
     value = number(row.get(name))
     if value is not None and value > 0:
         content.summary(time_ns, label, server, value, (number(row.get("low")), number(row.get("high"))))
 
 
 def _phase(
-    content: Found,
+    content: Measurements,
     name: str,
     server: str,
     begin_ns: int,
@@ -159,9 +159,9 @@ def _phase(
     return end_ns
 
 
-def _complete(content: Found, source: str) -> Found:
+def _complete(content: Measurements, source: str) -> Measurements:
     if not content.flows and not content.probes:
-        raise nothing(source, "no rate and no latency of a speed test")
+        raise missing_content(source, "no rate and no latency of a speed test")
     content.notes.append(
         "several connections may have made up a flow; retransmissions and windows are not in the file"
     )

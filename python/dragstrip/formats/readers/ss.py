@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from dragstrip.formats.readers.found import MOST, Found, Row, nanoseconds, nothing
+from dragstrip.formats.readers.measurements import MOST, Measurements, Row, missing_content, nanoseconds
 
 _ENDS = r"\d{1,12}\s{1,60}\d{1,12}\s{1,60}(\S{1,100}:\S{1,20})\s{1,60}(\S{1,100}:\S{1,20})"
 _SOCKET = re.compile(
@@ -30,7 +30,7 @@ _STAMP = re.compile(
     r"(?:(?P<month>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) )?"
     r"(?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?))\]?[ \t](?=[ \t]*\S)"
 )
-"""What `ts` puts in front of a line."""
+"""Time stamp that `ts` puts in front of a line."""
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 DAY_NS = 86_400_000_000_000
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\s*$")
@@ -48,9 +48,9 @@ def is_one(begin: str) -> bool:
     return bool(_LISTED.search(begin) and re.search(r"\bcwnd:\d", begin))
 
 
-def read(said: str, source: str) -> Found:
+def read(listing: str, source: str) -> Measurements:
     """Return a flow for each socket whose algorithm and window were shown; raises `BadInputError`."""
-    found = Found()
+    measurements = Measurements()
     flows: dict[tuple[str, str], int] = {}
     begins: dict[tuple[str, str], dict[str, int]] = {}
     polls: dict[tuple[str, str], int] = {}
@@ -58,11 +58,11 @@ def read(said: str, source: str) -> Found:
     first: int | None = None
     now: int | None = None
     socket: tuple[str, str] | None = None
-    for line in said.splitlines():
+    for line in listing.splitlines():
         if (at := _time(line)) is not None:
             now, socket = at, None
             first = at if first is None else first
-            found.began_s = first / 1e9
+            measurements.began_s = first / 1e9
             continue
         if stamp := _STAMP.match(line):
             line = line[stamp.end() :]
@@ -75,7 +75,7 @@ def read(said: str, source: str) -> Found:
         if socket is None or "cwnd:" not in line:
             continue
         if now is None or first is None:
-            raise nothing(
+            raise missing_content(
                 source,
                 "no time before its first socket: put `date +%s.%N` in front of each `ss -tin`, or "
                 "pipe it through `ts`",
@@ -84,20 +84,20 @@ def read(said: str, source: str) -> Found:
         if socket not in flows:
             algorithm = _CC.match(words)
             ends = {"sender": socket[0], "receiver": socket[1], "cc": algorithm[1] if algorithm else None}
-            flows[socket] = found.flow(f"{socket[0]} > {socket[1]}", **ends)
-        found.samples.append({"time_ns": max(now - first, 0), "flow": flows[socket], **_sample(words)})
+            flows[socket] = measurements.flow(f"{socket[0]} > {socket[1]}", **ends)
+        measurements.samples.append({"time_ns": max(now - first, 0), "flow": flows[socket], **_sample(words)})
         counters = _counters(words)
         begins.setdefault(socket, counters)
         polls[socket] = polls.get(socket, 0) + 1
         waiting[socket] = waiting.get(socket, 0) + (" app_limited" in f" {words}")
-        found.reported[flows[socket]] = {
+        measurements.reported[flows[socket]] = {
             "limited_ms": {name: counters[name] - begins[socket][name] for name in counters},
             "app_limited_share": waiting[socket] / polls[socket],
         }
         socket = None
-    if not found.samples:
-        raise nothing(source, "no TCP socket with its window (ss -tin)")
-    return found
+    if not measurements.samples:
+        raise missing_content(source, "no TCP socket with its window (ss -tin)")
+    return measurements
 
 
 def _time(line: str) -> int | None:
@@ -120,7 +120,9 @@ def _counters(words: str) -> dict[str, int]:
 
     They are tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited; ss omits those that are 0.
     """
-    return {name: int(match[1]) if (match := each.search(words)) else 0 for name, each in _COUNTERS.items()}
+    return {
+        name: int(match[1]) if (match := pattern.search(words)) else 0 for name, pattern in _COUNTERS.items()
+    }
 
 
 def _of_date(date: re.Match[str]) -> int | None:
@@ -158,10 +160,10 @@ def _stamped(stamp: re.Match[str], before: int | None) -> int | None:
 
 def _sample(words: str) -> Row:
     """Return the values in one socket's line."""
-    said = dict(_PAIR.findall(words))
+    pairs = dict(_PAIR.findall(words))
 
     def value(name: str, factor: float = 1, part: int = 0) -> int | None:
-        parts = said.get(name, "").split("/")
+        parts = pairs.get(name, "").split("/")
         if part >= len(parts) or not re.fullmatch(r"\d{1,18}(?:\.\d{1,9})?", parts[part]):
             return None
         scaled = float(parts[part]) * factor

@@ -1,7 +1,7 @@
-"""Reader of what `tc -s qdisc show` and `tc -s class show` print, as text or with `-j` (iproute2's `tc`).
+"""Reader of the output of `tc -s qdisc show` and `tc -s class show`, as text or with `-j` (iproute2's `tc`).
 
 A listing has the settings of each discipline and its counts since it was installed: rows of `queues` at one
-instant, and in `found.disciplines` what no table has.
+instant, and in `disciplines` the settings, which no table has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats.readers.found import MOST, NAME_MAX, Found, Row, number, table, text, whole
+from dragstrip.formats.readers.measurements import (
+    MOST,
+    NAME_MAX,
+    Measurements,
+    Row,
+    number,
+    table,
+    text,
+    whole,
+)
 
 WORDS_MAX = 1_000
 """Characters of a discipline's settings, at most."""
@@ -26,7 +35,7 @@ _SENT = re.compile(
 )
 _BACKLOG = re.compile(r"\bbacklog (\d{1,20}(?:\.\d{1,9})?)([KMG]?)b (\d{1,20})p\b")
 _PASSING = re.compile(r"\brate (\d{1,20}[KMGT]?bit) \d{1,20}pps\b")
-"""What the kernel's estimator (`tc ... estimator`, htb_rate_est) says of a class."""
+"""Rate of a class by the kernel's estimator (`tc ... estimator`, htb_rate_est)."""
 _VALUE = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?")
 _MEASURED = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?[A-Za-z/%]{1,8}")
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,30}")
@@ -56,90 +65,103 @@ def is_one(begin: str) -> bool:
     return any(_HEAD.match(line.strip()) for line in begin.splitlines()[:50])
 
 
-def read(said: str, source: str) -> Found:
+def read(listing: str, source: str) -> Measurements:
     """Return the disciplines and classes of a listing; raises `BadInputError` if there are none."""
-    listed = _listed(said)
-    return _found(listed, source)
+    listed = _listed(listing)
+    return _measurements(listed, source)
 
 
-def read_document(said: Any, source: str) -> Found:
+def read_document(document: Any, source: str) -> Measurements:
     """Return the disciplines and classes of a listing in JSON; raises `BadInputError` if there are none."""
-    return _found([_of_json(table(entry)) for entry in said if "kind" in table(entry)], source)
+    return _measurements([_of_json(table(entry)) for entry in document if "kind" in table(entry)], source)
 
 
-def _found(listed: Sequence[Row], source: str) -> Found:
+def _measurements(listed: Sequence[Row], source: str) -> Measurements:
     if not listed:
         raise BadInputError("", None, "has no queue discipline", source)
-    found = Found(disciplines=list(listed))
-    for it in listed:
-        name = " ".join(filter(None, (it["device"], it["kind"], it["handle"])))
-        counts = {key: it[key] for key in ("backlog_bytes", "backlog_packets", "dropped", "sent_bytes")}
-        if it["what"] == "qdisc":
-            found.queues.append({"time_ns": 0, "link": name, "marked": it["marked"], **counts})
-    if all(it["sent_bytes"] is None for it in listed):
-        found.notes.append("there are no counts: tc -s qdisc show prints them")
+    measurements = Measurements(disciplines=list(listed))
+    for discipline in listed:
+        name = " ".join(filter(None, (discipline["device"], discipline["kind"], discipline["handle"])))
+        counts = {
+            key: discipline[key] for key in ("backlog_bytes", "backlog_packets", "dropped", "sent_bytes")
+        }
+        if discipline["what"] == "qdisc":
+            measurements.queues.append({"time_ns": 0, "link": name, "marked": discipline["marked"], **counts})
+    if all(discipline["sent_bytes"] is None for discipline in listed):
+        measurements.notes.append("there are no counts: tc -s qdisc show prints them")
     else:
-        found.notes.append("counts are those since each discipline was installed")
-    return found
+        measurements.notes.append("counts are those since each discipline was installed")
+    return measurements
 
 
-def _listed(said: str) -> list[Row]:
-    made: list[Row] = []
+def _listed(listing: str) -> list[Row]:
+    disciplines: list[Row] = []
     lines: list[str] = []
-    for line in said.splitlines():
+    for line in listing.splitlines():
         head = _HEAD.match(line.strip())
         if head is None:
             lines.append(line)
             continue
-        if made:
-            _describe(made[-1], lines)
-        made.append(_headed(head, line.strip()[head.end() :].split()))
+        if disciplines:
+            _describe(disciplines[-1], lines)
+        disciplines.append(_headed(head, line.strip()[head.end() :].split()))
         lines = []
-    if made:
-        _describe(made[-1], lines)
-    return made
+    if disciplines:
+        _describe(disciplines[-1], lines)
+    return disciplines
 
 
-def _empty(what: str, kind: str, handle: str) -> Row:
+def _empty(object_type: str, kind: str, handle: str) -> Row:
     counts = dict.fromkeys((*_OF_JSON, "marked"))
-    return {"what": what, "kind": kind, "handle": handle, "device": "", "parent": "", "words": "", **counts}
+    return {
+        "what": object_type,
+        "kind": kind,
+        "handle": handle,
+        "device": "",
+        "parent": "",
+        "words": "",
+        **counts,
+    }
 
 
 def _headed(head: re.Match[str], words: list[str]) -> Row:
-    made = _empty(head["what"], head["kind"], head["handle"])
+    discipline = _empty(head["what"], head["kind"], head["handle"])
     rest = []
     follow: Iterator[str] = iter(words)
     for word in follow:
         if word in ("dev", "parent"):
-            made["device" if word == "dev" else "parent"] = next(follow, "")[:NAME_MAX]
+            discipline["device" if word == "dev" else "parent"] = next(follow, "")[:NAME_MAX]
         elif word in ("root", "ingress", "clsact"):
-            made["parent"] = word
+            discipline["parent"] = word
         elif word == "refcnt":
             next(follow, "")
         else:
             rest.append(word)
-    made["words"] = " ".join(rest)[:WORDS_MAX]
-    return made
+    discipline["words"] = " ".join(rest)[:WORDS_MAX]
+    return discipline
 
 
-def _describe(it: Row, lines: Sequence[str]) -> None:
-    """Add what stands in the lines below a discipline's own."""
+def _describe(discipline: Row, lines: Sequence[str]) -> None:
+    """Add the counts and statistics from the lines below a discipline's own."""
     statistics: Row = {}
     tins: list[Row] = []
     before = ""
     for line in lines:
         words = line.split()
-        if sent := _SENT.search(line):
-            it["sent_bytes"], it["sent_packets"] = _count(sent["bytes"]), _count(sent["packets"])
-            it |= {key: _count(sent[key]) for key in ("dropped", "overlimits", "requeues")}
-        elif it["backlog_bytes"] is None and (left := _BACKLOG.search(line)):
+        if totals := _SENT.search(line):
+            discipline["sent_bytes"], discipline["sent_packets"] = (
+                _count(totals["bytes"]),
+                _count(totals["packets"]),
+            )
+            discipline |= {key: _count(totals[key]) for key in ("dropped", "overlimits", "requeues")}
+        elif discipline["backlog_bytes"] is None and (backlog := _BACKLOG.search(line)):
             if passing := _PASSING.search(line):
                 statistics["rate"] = passing[1]
-            size = float(left[1]) * _SIZES[left[2]]
-            it["backlog_bytes"] = round(size) if size <= MOST else None
-            it["backlog_packets"] = _count(left[3])
-        elif it["sent_bytes"] is None and words and not statistics and not tins:
-            it["words"] = f"{it['words']} {' '.join(words)}".strip()[:WORDS_MAX]
+            size = float(backlog[1]) * _SIZES[backlog[2]]
+            discipline["backlog_bytes"] = round(size) if size <= MOST else None
+            discipline["backlog_packets"] = _count(backlog[3])
+        elif discipline["sent_bytes"] is None and words and not statistics and not tins:
+            discipline["words"] = f"{discipline['words']} {' '.join(words)}".strip()[:WORDS_MAX]
         elif words and words[0] == "thresh" and not tins:
             names = [name for name in re.split(r"[ \t]{2,}", before.strip()[:WORDS_MAX]) if name]
             names = names if len(names) == len(words) - 1 else [f"tin {at}" for at in range(len(words) - 1)]
@@ -153,8 +175,8 @@ def _describe(it: Row, lines: Sequence[str]) -> None:
         elif len(statistics) < EXTRAS_MAX:
             statistics |= _pairs(words)
         before = line
-    it["statistics"], it["tins"] = statistics, tins
-    it["marked"] = _marked(statistics, tins)
+    discipline["statistics"], discipline["tins"] = statistics, tins
+    discipline["marked"] = _marked(statistics, tins)
 
 
 def _pairs(words: Sequence[str]) -> Row:
@@ -164,49 +186,57 @@ def _pairs(words: Sequence[str]) -> Row:
         return {head[:NAME_MAX]: rest.strip()[:NAME_MAX]}
     if words and _VALUE.fullmatch(words[0]):  # fq: "1 flows (0 inactive, 0 throttled)"
         words = words[::-1]
-    made: Row = {}
+    pairs: Row = {}
     at = 0
     while at + 1 < len(words):
         name, value = words[at].strip("(),:"), words[at + 1].strip("(),:")
         if _NAME.fullmatch(name) and (_VALUE.fullmatch(value) or _MEASURED.fullmatch(value)):
-            made[name] = _value(value)
+            pairs[name] = _value(value)
             at += 1
         at += 1
-    return made
+    return pairs
 
 
 def _of_json(entry: Row) -> Row:
     is_class = "class" in entry
     kind = text(entry.get("class") if is_class else entry.get("kind")) or "?"
-    made = _empty("class" if is_class else "qdisc", kind, text(entry.get("handle")) or "")
-    made["device"] = text(entry.get("dev")) or ""
-    made["parent"] = "root" if entry.get("root") is True else text(entry.get("parent")) or ""
+    discipline = _empty("class" if is_class else "qdisc", kind, text(entry.get("handle")) or "")
+    discipline["device"] = text(entry.get("dev")) or ""
+    discipline["parent"] = "root" if entry.get("root") is True else text(entry.get("parent")) or ""
     options = table(entry.get("options"))
-    made["words"] = " ".join(_option(name, value) for name, value in options.items()).strip()[:WORDS_MAX]
-    made |= {key: whole(entry.get(name)) for key, name in _OF_JSON.items()}
+    discipline["words"] = " ".join(_option(name, value) for name, value in options.items()).strip()[
+        :WORDS_MAX
+    ]
+    discipline |= {key: whole(entry.get(name)) for key, name in _OF_JSON.items()}
     statistics = {name: value for name, value in entry.items() if name not in _NO_STATISTICS}
-    made["statistics"] = _numbers(statistics)
+    discipline["statistics"] = _numbers(statistics)
     tins = entry.get("tins")
-    made["tins"] = [
+    discipline["tins"] = [
         {"name": f"tin {at}", **_numbers(table(tin))}
         for at, tin in enumerate(tins if isinstance(tins, list) else [])
     ][:EXTRAS_MAX]
-    for tin in made["tins"]:
+    for tin in discipline["tins"]:
         tin["marks"] = tin.pop("ecn_mark", tin.get("marks"))
-    made["marked"] = _marked(made["statistics"], made["tins"])
-    return made
+    discipline["marked"] = _marked(discipline["statistics"], discipline["tins"])
+    return discipline
 
 
-def _numbers(said: Row) -> Row:
-    known = ((name[:NAME_MAX], number(value)) for name, value in list(said.items())[:EXTRAS_MAX])
-    return {name: int(value) if value == int(value) else value for name, value in known if value is not None}
+def _numbers(statistics: Row) -> Row:
+    finite_values = (
+        (name[:NAME_MAX], number(value)) for name, value in list(statistics.items())[:EXTRAS_MAX]
+    )
+    return {
+        name: int(value) if value == int(value) else value
+        for name, value in finite_values
+        if value is not None
+    }
 
 
 def _option(name: str, value: object) -> str:
     if isinstance(value, bool):
         return name if value else ""
-    shown = number(value)
-    return f"{name} {value if shown is None else f'{shown:.12g}'}"[:NAME_MAX]
+    numeric = number(value)
+    return f"{name} {value if numeric is None else f'{numeric:.12g}'}"[:NAME_MAX]
 
 
 def _marked(statistics: Row, tins: Sequence[Row]) -> int | None:
@@ -214,18 +244,18 @@ def _marked(statistics: Row, tins: Sequence[Row]) -> int | None:
         if isinstance(statistics.get(name), int):
             return int(statistics[name])
     marks = [tin.get("marks") for tin in tins]
-    known = [it for it in marks if isinstance(it, int)]
-    return sum(known) if known and len(known) == len(marks) else None
+    counts = [mark_count for mark_count in marks if isinstance(mark_count, int)]
+    return sum(counts) if counts and len(counts) == len(marks) else None
 
 
-def _count(said: str) -> int | None:
-    return int(said) if int(said) <= MOST else None
+def _count(digits: str) -> int | None:
+    return int(digits) if int(digits) <= MOST else None
 
 
-def _value(said: str) -> int | float | str:
+def _value(word: str) -> int | float | str:
     """Return a number, or with a unit the text."""
-    if _VALUE.fullmatch(said):
-        value = number(float(said))
+    if _VALUE.fullmatch(word):
+        value = number(float(word))
         if value is not None:
-            return int(said) if said.lstrip("+-").isdigit() else value
-    return said[:NAME_MAX]
+            return int(word) if word.lstrip("+-").isdigit() else value
+    return word[:NAME_MAX]

@@ -39,22 +39,22 @@ def export(run: Path, to: str, out: Path) -> list[Path]:
     """
     if to not in NAMES:
         raise BadInputError("--to", to, f"one of {' '.join(NAMES)}", "command line")
-    made: Files = {}
+    outputs: Files = {}
     for folder in _recordings(run):
         recording, stem = read(folder), folder.resolve().name
         if to in PACKETS:
-            made |= PACKETS[to](recording, stem, folder / CAPTURES)
+            outputs |= PACKETS[to](recording, stem, folder / CAPTURES)
         else:
-            made |= FORMATS[to](recording, stem)
-    if not made:
+            outputs |= FORMATS[to](recording, stem)
+    if not outputs:
         raise DragstripError(f"{run}: no flow that {to} could show")
-    for name in made:
+    for name in outputs:
         if (out / name).exists():
             raise BadInputError("--out", str(out / name), "a file that does not exist yet", "command line")
     with files.adding(out) as draft:
-        for name, content in made.items():
+        for name, content in outputs.items():
             (draft / name).write_bytes(content)
-    return [out / name for name in made]
+    return [out / name for name in outputs]
 
 
 def _recordings(run: Path) -> list[Path]:
@@ -67,10 +67,10 @@ def _recordings(run: Path) -> list[Path]:
             "RUN", str(run), "the folder of a recording, or the output folder of a run", "command line"
         )
     lines = json_object(result).get("runs")
-    named = (
+    recordings_by_name = (
         [line.get("recording") for line in lines if isinstance(line, dict)] if isinstance(lines, list) else []
     )
-    folders = [run / "runs" / Path(name).name for name in named if isinstance(name, str)]
+    folders = [run / "runs" / Path(name).name for name in recordings_by_name if isinstance(name, str)]
     if not folders:
         raise BadInputError("runs", None, "names no recording", str(result))
     return folders

@@ -42,7 +42,7 @@ def write(recording: Recording, stem: str) -> dict[str, bytes]:
         meta[name] = {"UNITS": "Mbits/s", "CONG_CONTROL": flow["cc"], "LABEL": flow["label"]}
     if len(flows) > 1:
         results |= _together([results[name] for name in names])
-        meta |= {f"{UPLOAD} {what}": {"UNITS": "Mbits/s"} for what in ("sum", "avg")}
+        meta |= {f"{UPLOAD} {statistic}": {"UNITS": "Mbits/s"} for statistic in ("sum", "avg")}
         meta[f"{UPLOAD} fairness"] = {"UNITS": "Idx"}
     pings = _pings(recording)
     results[PING] = _last(pings, ends, step_ns)
@@ -67,9 +67,9 @@ def _raw(recording: Recording, flow: Row, rates: Mapping[int, float], step_ns: i
         {"t": EPOCH_S + end / 1e9, "dur": step_ns / 1e9, "val": rate} for end, rate in rates.items()
     ]
     for sample in of_flow(recording, "samples", flow["flow"]):
-        known = {"tcp_rtt": (sample["srtt_ns"], 1e6), "tcp_delivery_rate": (sample["delivery_bps"], 1e6)}
-        known["tcp_pacing_rate"] = (sample["pacing_bps"], 1e6)
-        values = {name: value / unit for name, (value, unit) in known.items() if value is not None}
+        present = {"tcp_rtt": (sample["srtt_ns"], 1e6), "tcp_delivery_rate": (sample["delivery_bps"], 1e6)}
+        present["tcp_pacing_rate"] = (sample["pacing_bps"], 1e6)
+        values = {name: value / unit for name, (value, unit) in present.items() if value is not None}
         if values:
             rows.append({"t": EPOCH_S + sample["time_ns"] / 1e9, **values})
     return sorted(rows, key=lambda row: row["t"])
@@ -81,10 +81,10 @@ def _together(series: Sequence[Series]) -> dict[str, Series]:
     average: Series = []
     fairness: Series = []
     for values in zip(*series, strict=True):
-        known = [value for value in values if value is not None]
-        total.append(sum(known) if known else None)
-        average.append(sum(known) / len(known) if known else None)
-        fairness.append(jain(known))
+        measured = [value for value in values if value is not None]
+        total.append(sum(measured) if measured else None)
+        average.append(sum(measured) / len(measured) if measured else None)
+        fairness.append(jain(measured))
     return {f"{UPLOAD} sum": total, f"{UPLOAD} avg": average, f"{UPLOAD} fairness": fairness}
 
 
@@ -97,8 +97,8 @@ def _pings(recording: Recording) -> list[Row]:
 
 def _last(pings: Sequence[Row], ends: Sequence[int], step_ns: int) -> Series:
     """Return the last ping of each interval in ms, with None where there is none."""
-    known = {-(-ping["at_ns"] // step_ns) * step_ns: ping["ms"] for ping in pings}
-    return [known.get(end) for end in ends]
+    last_ms = {-(-ping["at_ns"] // step_ns) * step_ns: ping["ms"] for ping in pings}
+    return [last_ms.get(end) for end in ends]
 
 
 def _metadata(recording: Recording, flows: Sequence[Row], series: Mapping[str, Any], stem: str) -> Row:

@@ -74,14 +74,14 @@ def _document(recording: Recording, flow: Row) -> Row | None:
 
 def _interval(recording: Recording, flow: Row, before: Row, after: Row) -> Row:
     start, end = before["time_ns"] / 1e9, after["time_ns"] / 1e9
-    sent = after["bytes_written"] - before["bytes_written"]
+    sent_bytes = after["bytes_written"] - before["bytes_written"]
     return {
         "socket": SOCKET,
         "start": start,
         "end": end,
         "seconds": end - start,
-        "bytes": sent,
-        "bits_per_second": sent * 8 / (end - start),
+        "bytes": sent_bytes,
+        "bits_per_second": sent_bytes * 8 / (end - start),
         "retransmits": after["retransmits"] - before["retransmits"],
         "snd_cwnd": after["cwnd_bytes"],
         "snd_wnd": UNKNOWN,
@@ -132,7 +132,7 @@ def _start(recording: Recording, flow: Row, stop_ns: int) -> Row:
 def _end(flow: Row, streams: Sequence[Row], last: Row, stop_ns: int) -> Row:
     rtts = [stream["rtt"] for stream in streams if stream["rtt"] != UNKNOWN]
     seconds = last["time_ns"] / 1e9
-    sent = {
+    sender_totals = {
         "start": 0,
         "end": seconds,
         "seconds": seconds,
@@ -160,12 +160,12 @@ def _end(flow: Row, streams: Sequence[Row], last: Row, stop_ns: int) -> Row:
     return {
         "streams": [
             {
-                "sender": {"socket": SOCKET, **sent, **most},
+                "sender": {"socket": SOCKET, **sender_totals, **most},
                 # iperf3 itself says the sender's seconds here (`iperf_print_results`).
                 "receiver": {"socket": SOCKET, **received, "seconds": seconds},
             }
         ],
-        "sum_sent": sent,
+        "sum_sent": sender_totals,
         "sum_received": received,
         "sender_tcp_congestion": flow["cc"],
         "receiver_tcp_congestion": flow["cc"],

@@ -56,8 +56,8 @@ def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
         for packet in packets(path)
         if packet.event == "-" and not place.host
     }
-    found = heapq.merge(*(_events(path, place, leaves) for path, place in places.items()))
-    return {f"{stem}.tr": "".join(line for _, line in found).encode()}
+    events = heapq.merge(*(_events(path, place, leaves) for path, place in places.items()))
+    return {f"{stem}.tr": "".join(line for _, line in events).encode()}
 
 
 def _places(scenario: Json, captures: Path) -> dict[Path, Place]:
@@ -72,14 +72,14 @@ def _places(scenario: Json, captures: Path) -> dict[Path, Place]:
     for link, node in ends.items():
         devices[link] = of_node[node]
         of_node[node] += 1
-    found = {}
+    places_by_file = {}
     for point in [*hosts, *ends]:
         path = capture_of(captures, point)
         if path is not None:
             node, device = (nodes.index(point), 0) if point in hosts else (ends[point], devices[point])
             line = f"/NodeList/{node}/DeviceList/{device}/$ns3::CsmaNetDevice"
-            found[path] = Place(node, device, line, nodes[node] in hosts)
-    return found
+            places_by_file[path] = Place(node, device, line, nodes[node] in hosts)
+    return places_by_file
 
 
 def _events(
@@ -87,17 +87,17 @@ def _events(
 ) -> Iterator[tuple[tuple[int, int, int], str]]:
     """Yield a file's lines with their sort keys; `+` comes before the `-` of the same packet."""
     for number, packet in enumerate(packets(path)):
-        said = _packet(packet)
+        headers = _packet(packet)
         key = (packet.at_ns, place.rank(packet.event), number)
-        yield key, _line(packet, packet.event, place, said)
+        yield key, _line(packet, packet.event, place, headers)
         behind = leaves.get((place.node, packet.id)) if packet.event == "r" else None
         if behind is not None:
-            yield key, _line(packet, "+", behind, said)
+            yield key, _line(packet, "+", behind, headers)
 
 
-def _line(packet: Packet, event: str, place: Place, said: str) -> str:
+def _line(packet: Packet, event: str, place: Place, headers: str) -> str:
     at = f"{packet.at_ns // 10**9}.{packet.at_ns % 10**9:09}".rstrip("0").rstrip(".")
-    return f"{event} {at} {place.line}/{EVENTS[event]} {said}\n"
+    return f"{event} {at} {place.line}/{EVENTS[event]} {headers}\n"
 
 
 def _packet(packet: Packet) -> str:
@@ -108,7 +108,7 @@ def _packet(packet: Packet) -> str:
     flags = "[DF]" if fragment & 0x4000 else "[none]"
     ends = f"{IPv4Address(frame[26:30])} > {IPv4Address(frame[30:34])}"
     dscp = "Default" if tos < 4 else f"0x{tos >> 2:x}"
-    said = (
+    headers = (
         f"ns3::EthernetHeader ( length/type=0x800, source={source}, destination={target}) "
         f"ns3::Ipv4Header (tos 0x{tos:x} DSCP {dscp} ECN {_ECN[tos & 3]} ttl {ttl} id {number} "
         f"protocol {protocol} offset (bytes) 0 flags {flags} length: {total} {ends})"
@@ -123,7 +123,7 @@ def _packet(packet: Packet) -> str:
         header, length = f"ns3::Icmpv4Header (type={kind}, code={code})", 4
     payload = total - 20 - length
     data = f" Payload (size={payload})" if payload > 0 else ""
-    return f"{said} {header}{data} ns3::EthernetTrailer (fcs=0)"
+    return f"{headers} {header}{data} ns3::EthernetTrailer (fcs=0)"
 
 
 def _segment(segment: bytes) -> tuple[str, int]:
@@ -131,8 +131,8 @@ def _segment(segment: bytes) -> tuple[str, int]:
     ports = struct.unpack_from(">HHIIBBHHH", segment)
     length, bits = (ports[4] >> 4) * 4, ports[5]
     flags = "|".join(name for place, name in enumerate(_TCP_FLAGS) if bits >> place & 1)
-    said = f"{ports[0]} > {ports[1]} [{flags}] Seq={ports[2]} Ack={ports[3]} Win={ports[6]}"
-    return f"ns3::TcpHeader ({' '.join([said, *_options(segment[20:length])])})", length
+    fields = f"{ports[0]} > {ports[1]} [{flags}] Seq={ports[2]} Ack={ports[3]} Win={ports[6]}"
+    return f"ns3::TcpHeader ({' '.join([fields, *_options(segment[20:length])])})", length
 
 
 def _options(rest: bytes) -> Iterator[str]:
@@ -152,7 +152,9 @@ def _options(rest: bytes) -> Iterator[str]:
             yield "ns3::TcpOptionSackPermitted([sack_permitted])"
         elif kind == 5:
             edges = struct.unpack(f">{len(value) // 4}I", value)
-            pairs = "".join(f"[{left},{right}]" for left, right in zip(edges[::2], edges[1::2], strict=True))
+            pairs = "".join(
+                f"[{left_edge},{right}]" for left_edge, right in zip(edges[::2], edges[1::2], strict=True)
+            )
             yield f"ns3::TcpOptionSack(blocks: {len(edges) // 2},{pairs})"
         elif kind == 8:
             yield "ns3::TcpOptionTS({};{})".format(*struct.unpack(">II", value))

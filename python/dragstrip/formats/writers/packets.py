@@ -48,20 +48,20 @@ def packets(path: Path) -> Iterator[Packet]:
 
     Such a file is pcapng, little-endian, with one Ethernet interface and nanoseconds.
     """
-    held = b""
+    partial = b""
     for piece, _ in capture_pieces(path):
-        held += piece
+        partial += piece
         at = 0
-        while len(held) - at >= 12:
-            kind, length = struct.unpack_from("<II", held, at)
+        while len(partial) - at >= 12:
+            kind, length = struct.unpack_from("<II", partial, at)
             if length < 12 or length % 4 or (at == 0 and kind not in (_SHB, _EPB, 1, 5)):
                 raise BadInputError("block", length, "a capture that a run has written", str(path))
-            if len(held) - at < length:
+            if len(partial) - at < length:
                 break
             if kind == _EPB:
-                yield _block(held[at + 8 : at + length - 4])
+                yield _block(partial[at + 8 : at + length - 4])
             at += length
-        held = held[at:]
+        partial = partial[at:]
 
 
 def _block(body: bytes) -> Packet:
@@ -89,7 +89,7 @@ def flow_of(packet: Packet) -> int | None:
 
 def by_ports(source: int, target: int) -> tuple[int | None, bool]:
     """Return the flow, and whether the end that begins it has sent the packet."""
-    begun = source > target
+    from_opener = source > target
     low, high = sorted((source, target))
     flow = low - _RECEIVER_PORT
-    return (flow, begun) if 0 <= flow == high - _SENDER_PORT else (None, begun)
+    return (flow, from_opener) if 0 <= flow == high - _SENDER_PORT else (None, from_opener)

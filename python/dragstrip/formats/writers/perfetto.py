@@ -26,7 +26,7 @@ POINTS_MAX = 20_000
 DROPS_MAX = 50_000
 """Drops that are drawn with their arrows, the earliest first."""
 INSTANT_US = 0.001
-"""How long the slice of a packet lasts, in microseconds: an arrow needs a slice to begin and to end in."""
+"""Duration of a packet's slice in microseconds: an arrow needs a slice to begin and to end in."""
 LIFE, STATE, LIMIT, AGAIN, DROPS = 1, 2, 3, 4, 5
 """Numbers of the threads, in the order in which they are shown."""
 SAMPLED = {
@@ -58,13 +58,13 @@ def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
     for probe, rows in probes.items():
         events += _probe(probe, rows, pids["probe", probe])
     events += _packets(drops[:DROPS_MAX], pids)
-    other: Row = {"title": stem, "description": about(recording)}
+    metadata: Row = {"title": stem, "description": about(recording)}
     if drops:
-        other |= {"drops": len(drops), "drops_drawn": min(len(drops), DROPS_MAX)}
+        metadata |= {"drops": len(drops), "drops_drawn": min(len(drops), DROPS_MAX)}
     document = {
         "traceEvents": sorted(events, key=_order),
         "displayTimeUnit": "ms",
-        "otherData": other,
+        "otherData": metadata,
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     return {f"{stem}.perfetto.json": text.encode() + b"\n"}
@@ -72,10 +72,10 @@ def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
 
 def _by(recording: Recording, table: str, column: str) -> dict[str, list[Row]]:
     """Return the rows of a table by what a column says, in the order of its first appearance."""
-    found: dict[str, list[Row]] = {}
+    rows_by_value: dict[str, list[Row]] = {}
     for row in recording[table].to_pylist():
-        found.setdefault(row[column], []).append(row)
-    return found
+        rows_by_value.setdefault(row[column], []).append(row)
+    return rows_by_value
 
 
 def _order(event: Row) -> tuple[bool, float, bool, float]:
@@ -83,14 +83,14 @@ def _order(event: Row) -> tuple[bool, float, bool, float]:
     return event["ph"] != "M", event["ts"], event["ph"] in "sf", -event.get("dur", 0.0)
 
 
-def _named(pid: int, name: str, threads: Mapping[int, str]) -> Iterator[Row]:
+def _names(pid: int, name: str, threads: Mapping[int, str]) -> Iterator[Row]:
     """Yield the names of a process and its threads, in the order in which they are shown."""
     about_it = [("process_name", 0, {"name": name}), ("process_sort_index", 0, {"sort_index": pid})]
     for tid, thread in threads.items():
         about_it.append(("thread_name", tid, {"name": thread}))
         about_it.append(("thread_sort_index", tid, {"sort_index": tid}))
-    for what, tid, args in about_it:
-        yield {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": args}
+    for event_name, tid, args in about_it:
+        yield {"ph": "M", "name": event_name, "pid": pid, "tid": tid, "ts": 0, "args": args}
 
 
 def _us(time_ns: int) -> float:
@@ -105,10 +105,10 @@ def _slice(pid: int, tid: int, name: str, span_ns: tuple[int, int], **args: Any)
 
 def _counter(pid: int, name: str, points: Iterable[tuple[int, float | None]]) -> Iterator[Row]:
     """Yield the values that are known, thinned to `POINTS_MAX`."""
-    known = [(time_ns / 1e3, value) for time_ns, value in points if value is not None]
-    if not known:
+    measured = [(time_ns / 1e3, value) for time_ns, value in points if value is not None]
+    if not measured:
         return
-    x, y = np.array(known, dtype=np.float64).T
+    x, y = np.array(measured, dtype=np.float64).T
     curve = decimate(Curve(x, y), POINTS_MAX)
     for at, value in zip(curve.x.tolist(), curve.y.tolist(), strict=True):
         yield {"ph": "C", "name": name, "pid": pid, "ts": at, "args": {"value": value}}
@@ -122,9 +122,9 @@ def _scaled(rows: Sequence[Row], column: str, unit: float) -> Iterator[tuple[int
 
 def _phases(pid: int, tid: int, samples: Sequence[Row], column: str, stop_ns: int) -> Iterator[Row]:
     """Yield a slice for each stretch of samples with the same word in a column."""
-    found = [(word, next(rows)["time_ns"]) for word, rows in groupby(samples, key=lambda row: row[column])]
-    ends = [begin for _, begin in found[1:]] + [max(stop_ns, samples[-1]["time_ns"])] if samples else []
-    for (word, begin), end in zip(found, ends, strict=True):
+    phases = [(word, next(rows)["time_ns"]) for word, rows in groupby(samples, key=lambda row: row[column])]
+    ends = [begin for _, begin in phases[1:]] + [max(stop_ns, samples[-1]["time_ns"])] if samples else []
+    for (word, begin), end in zip(phases, ends, strict=True):
         if word is not None:
             yield _slice(pid, tid, word, (begin, end))
 
@@ -132,12 +132,12 @@ def _phases(pid: int, tid: int, samples: Sequence[Row], column: str, stop_ns: in
 def _flow(recording: Recording, flow: Row, pid: int) -> Iterator[Row]:
     title = f"{flow['label']} ({flow['sender']} to {flow['receiver']})"
     life = flow["start_ns"], flow["stop_ns"]
-    yield from _named(
+    yield from _names(
         pid, title, {LIFE: "flow", STATE: "congestion state", LIMIT: "limited by", AGAIN: "retransmissions"}
     )
     counts = ("bytes_received", "segments_sent", "retransmits", "rto_count", "reductions")
-    told = {name: flow[name] for name in counts if flow[name] is not None}
-    yield _slice(pid, LIFE, flow["cc"] or flow["protocol"], life, **told)
+    totals = {name: flow[name] for name in counts if flow[name] is not None}
+    yield _slice(pid, LIFE, flow["cc"] or flow["protocol"], life, **totals)
     samples = of_flow(recording, "samples", flow["flow"])
     yield from _phases(pid, STATE, samples, "state", flow["stop_ns"])
     yield from _phases(pid, LIMIT, samples, "limit", flow["stop_ns"])
@@ -160,7 +160,7 @@ def _goodput(received: Sequence[Row], start_ns: int) -> Iterator[tuple[int, floa
 
 
 def _queue(link: str, rows: Sequence[Row], pid: int) -> Iterator[Row]:
-    yield from _named(pid, f"queue {link}", {DROPS: "drops"})
+    yield from _names(pid, f"queue {link}", {DROPS: "drops"})
     for name, (column, unit) in QUEUED.items():
         yield from _counter(pid, name, _scaled(rows, column, unit))
     yield from _counter(pid, "dropped so far", _scaled(rows, "dropped", 1.0))
@@ -168,17 +168,26 @@ def _queue(link: str, rows: Sequence[Row], pid: int) -> Iterator[Row]:
 
 
 def _probe(label: str, rows: Sequence[Row], pid: int) -> Iterator[Row]:
-    yield from _named(pid, f"ping {label}", {})
+    yield from _names(pid, f"ping {label}", {})
     yield from _counter(pid, "RTT (ms)", _scaled(rows, "rtt_ns", 1e6))
 
 
 def _packets(drops: Sequence[Drop], pids: Mapping[tuple[str, Any], int]) -> Iterator[Row]:
     """Yield drops, retransmissions (one slice for all of an instant) and the arrows between them."""
-    for (where, at_ns), same in groupby(drops, key=lambda drop: (drop.where, drop.at_ns)):
-        lost = list(same)
+    for (where, at_ns), group in groupby(drops, key=lambda drop: (drop.where, drop.at_ns)):
+        group_drops = list(group)
         pid = pids["queue", where]
-        yield _slice(pid, DROPS, "drop", (at_ns, at_ns), packets=len(lost), bytes=sum(it.size for it in lost))
-    again = sorted((it.flow, it.again_ns) for it in drops if it.flow is not None and it.again_ns is not None)
+        yield _slice(
+            pid,
+            DROPS,
+            "drop",
+            (at_ns, at_ns),
+            packets=len(group_drops),
+            bytes=sum(one_drop.size for one_drop in group_drops),
+        )
+    again = sorted(
+        (drop.flow, drop.again_ns) for drop in drops if drop.flow is not None and drop.again_ns is not None
+    )
     for (flow, at_ns), repaired in groupby(again):
         count = len(list(repaired))
         yield _slice(pids["flow", flow], AGAIN, "retransmission", (at_ns, at_ns), drops=count)

@@ -40,8 +40,8 @@ def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
 
 
 def _trace(recording: Recording, flow: Row, captures: Path) -> Row:
-    sent = _sent(captures, flow)
-    events = heapq.merge(_recovery(recording, flow), sent, key=lambda event: event["time"])
+    captured_events = _sent_events(captures, flow)
+    events = heapq.merge(_recovery(recording, flow), captured_events, key=lambda event: event["time"])
     return {
         "vantage_point": {"name": flow["sender"], "type": "client"},
         "title": flow["label"],
@@ -57,7 +57,7 @@ def _trace(recording: Recording, flow: Row, captures: Path) -> Row:
 
 def _recovery(recording: Recording, flow: Row) -> Iterator[Row]:
     """Yield the changes of state and metrics of a sender, from one sample to the next."""
-    known: Row = {}
+    last_values: Row = {}
     state = None
     for sample in of_flow(recording, "samples", flow["flow"]):
         time_ms = sample["time_ns"] / 1e6
@@ -66,13 +66,13 @@ def _recovery(recording: Recording, flow: Row) -> Iterator[Row]:
             yield {"time": time_ms, "name": "recovery:congestion_state_updated", "data": change}
             state = sample["state"]
         now = _metrics(sample)
-        changed = {name: value for name, value in now.items() if known.get(name) != value}
+        changed = {name: value for name, value in now.items() if last_values.get(name) != value}
         if changed:
             yield {"time": time_ms, "name": "recovery:metrics_updated", "data": changed}
-            known = now
+            last_values = now
 
 
-def _sent(captures: Path, flow: Row) -> Iterator[Row]:
+def _sent_events(captures: Path, flow: Row) -> Iterator[Row]:
     """Yield the TCP segments of a flow that left its sender, if that was captured; lengths in bytes."""
     path = capture_of(captures, flow["sender"])
     if path is None:

@@ -24,7 +24,7 @@ _SYN_FIN = 0x03
 
 @dataclass
 class Drop:
-    """A packet that was dropped, and when its first byte was sent again."""
+    """A dropped packet, and the time when its first byte was retransmitted."""
 
     where: str
     """The link, or the host at whose interface it was."""
@@ -34,14 +34,14 @@ class Drop:
     size: int
     """Bytes of the frame."""
     again_ns: int | None = None
-    """None if it carries no data, or was not sent again before the run ended."""
+    """None if it carries no data, or was not retransmitted before the run ended."""
 
 
 class _Segment(NamedTuple):
-    """What a TCP packet carries: of which flow, from the end that began it or the other, and which bytes."""
+    """A TCP packet's flow, its sender (the end that opened the connection or the other) and its bytes."""
 
     flow: int
-    begun: bool
+    from_opener: bool
     first: int
     length: int
 
@@ -52,14 +52,14 @@ def repairs(recording: Recording, captures: Path) -> list[Drop]:
     Raises `BadInputError` for a file among the captures that no run has written.
     """
     files = dict(_files(recording, captures))
-    lost: dict[tuple[int, int], tuple[Drop, _Segment | None]] = {}
+    first_drops: dict[tuple[int, int], tuple[Drop, _Segment | None]] = {}
     for point, path in files.items():
         for packet in packets(path):
             if packet.event == "d":
                 segment, flow = _segment(packet), flow_of(packet)
-                known = Drop(point, packet.at_ns, flow, packet.original)
-                lost.setdefault((packet.at_ns, packet.id), (known, segment))
-    drops = sorted(lost.values(), key=lambda it: (it[0].at_ns, it[0].where))
+                first_drop = Drop(point, packet.at_ns, flow, packet.original)
+                first_drops.setdefault((packet.at_ns, packet.id), (first_drop, segment))
+    drops = sorted(first_drops.values(), key=lambda entry: (entry[0].at_ns, entry[0].where))
     for path, served in _served(recording, drops, files).items():
         _repair(served, packets(path))
     return [drop for drop, _ in drops]
@@ -70,7 +70,7 @@ def _files(recording: Recording, captures: Path) -> Iterator[tuple[str, Path]]:
     scenario = recording.scenario
     if len(scenario.get("flows", ())) > _FLOWS_MAX:
         return
-    for point in [it["name"] for it in (*scenario.get("links", ()), *scenario.get("nodes", ()))]:
+    for point in [element["name"] for element in (*scenario.get("links", ()), *scenario.get("nodes", ()))]:
         path = capture_of(captures, point)
         if path is not None:
             yield point, path
@@ -84,38 +84,38 @@ def _served(
     served = defaultdict(list)
     for drop, segment in drops:
         if segment is not None and segment.length and segment.flow in ends:
-            host = ends[segment.flow][segment.begun]
+            host = ends[segment.flow][segment.from_opener]
             served[files.get(host, files[drop.where])].append((drop, segment))
     return served
 
 
-def _repair(drops: list[tuple[Drop, _Segment]], sent: Iterable[Packet]) -> None:
-    """Set when each drop was sent again; drops and packets are in order of time."""
+def _repair(drops: list[tuple[Drop, _Segment]], sent_packets: Iterable[Packet]) -> None:
+    """Set when each drop was retransmitted; drops and packets are in order of time."""
     open_: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
     last: dict[tuple[int, bool], int] = {}
 
     def place(segment: _Segment) -> int:
         """Return the first byte's number without its wrap at 2^32, near the latest one of its stream."""
-        stream = segment.flow, segment.begun
+        stream = segment.flow, segment.from_opener
         near = last.get(stream, segment.first)
         last[stream] = near + ((segment.first - near + 2**31) & 0xFFFF_FFFF) - 2**31
         return last[stream]
 
     at = 0
-    for packet in sent:
+    for packet in sent_packets:
         while at < len(drops) and drops[at][0].at_ns < packet.at_ns:
             segment = drops[at][1]
-            bisect.insort(open_[segment.flow, segment.begun], (place(segment), at))
+            bisect.insort(open_[segment.flow, segment.from_opener], (place(segment), at))
             at += 1
         segment_sent = None if packet.event == "r" else _segment(packet)
         if segment_sent is None or not segment_sent.length:
             continue
         first = place(segment_sent)
-        waiting = open_[segment_sent.flow, segment_sent.begun]
+        waiting = open_[segment_sent.flow, segment_sent.from_opener]
         begin = bisect.bisect_left(waiting, (first, -1))
         end = bisect.bisect_left(waiting, (first + segment_sent.length, -1))
-        for _, which in waiting[begin:end]:
-            drops[which][0].again_ns = packet.at_ns
+        for _, drop_index in waiting[begin:end]:
+            drops[drop_index][0].again_ns = packet.at_ns
         del waiting[begin:end]
 
 
@@ -126,8 +126,8 @@ def _segment(packet: Packet) -> _Segment | None:
         return None
     (total,) = struct.unpack_from(">H", frame, 16)
     source, target, first, _, offset, flags = struct.unpack_from(">HHIIBB", frame, 34)
-    flow, begun = by_ports(source, target)
+    flow, from_opener = by_ports(source, target)
     if flow is None:
         return None
     length = total - 20 - (offset >> 4) * 4 + (flags & _SYN_FIN).bit_count()
-    return _Segment(flow, begun, first, max(length, 0))
+    return _Segment(flow, from_opener, first, max(length, 0))

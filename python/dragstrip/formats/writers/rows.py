@@ -1,4 +1,4 @@
-"""What several formats need of a recording: flows, their rows, and the time of the beginning."""
+"""Parts of a recording that several formats need: flows, their rows, and the start time."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def tcp_flows(recording: Recording) -> list[Row]:
 
 def of_flow(recording: Recording, table: str, flow: int) -> list[Row]:
     """Return a table's rows of one flow."""
-    found = recording[table]
-    rows: list[Row] = found.filter(pc.equal(found["flow"], pa.scalar(flow))).to_pylist()
+    table_rows = recording[table]
+    rows: list[Row] = table_rows.filter(pc.equal(table_rows["flow"], pa.scalar(flow))).to_pylist()
     return rows
 
 
@@ -44,9 +44,9 @@ def at_ends(samples: list[Row], step_ns: int) -> Iterator[Row]:
 
 def about(recording: Recording) -> str:
     """Return one line that identifies the run."""
-    known = recording.provenance
+    provenance = recording.provenance
     words = ("engine", "version", "seed", "recording_sha256")
-    return "Dragstrip: " + ", ".join(f"{word} {known[word]}" for word in words if word in known)
+    return "Dragstrip: " + ", ".join(f"{word} {provenance[word]}" for word in words if word in provenance)
 
 
 def word(name: str) -> str:

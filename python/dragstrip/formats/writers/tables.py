@@ -18,7 +18,7 @@ def write(recording: Recording, stem: str) -> dict[str, bytes]:
 
     Texts that a spreadsheet would take for formulas stand behind an apostrophe.
     """
-    made = {}
+    files = {}
     for name in TABLES:
         table = recording[name]
         if not table.num_rows:
@@ -26,8 +26,8 @@ def write(recording: Recording, stem: str) -> dict[str, bytes]:
         plain = [_plain(column) for column in table.columns]
         file = io.BytesIO()
         csv.write_csv(pa.table(dict(zip(table.column_names, plain, strict=True))), file)
-        made[f"{stem}.{name}.csv"] = file.getvalue()
-    return made
+        files[f"{stem}.{name}.csv"] = file.getvalue()
+    return files
 
 
 def _plain(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 from dragstrip.results.standings import path as paths
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.look import DASHES
-from dragstrip.scenario.paths import Known, PathFacts, known
+from dragstrip.scenario.paths import Known, PathFacts, scenario_facts
 
 T = TypeVar("T")
 Json: TypeAlias = Mapping[str, Any]
@@ -54,7 +54,7 @@ class Run:
     @cached_property
     def known(self) -> Known:
         """The scenario with its facts."""
-        return known(self.scenario)
+        return scenario_facts(self.scenario)
 
     @property
     def settings(self) -> Json:

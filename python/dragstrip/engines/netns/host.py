@@ -9,51 +9,51 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dragstrip.engines.agent import compiled
-from dragstrip.engines.agent.asked import CHECKED, Asked
+from dragstrip.engines.agent import binaries
+from dragstrip.engines.agent.answers import with_limits
 from dragstrip.engines.agent.bpf import Loadable
+from dragstrip.engines.agent.client import CHECKED, AgentClient
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.agent.packets import Packets
-from dragstrip.engines.agent.recorded import judged
-from dragstrip.engines.agent.runs import performed
+from dragstrip.engines.agent.runs import run_by_agent
 from dragstrip.engines.contract import Json, Progress, Refusal, Say, quietly
 from dragstrip.io.cache import cache
 from dragstrip.recording import Recording
 
 NAME = "netns"
 REFUSED = 2
-"""The agent's exit status where the machine has not what it takes."""
-AGENT = Asked(NAME, grant="programs", shape=CHECKED)
+"""The agent's exit status where the machine lacks a requirement."""
+AGENT = AgentClient(NAME, grant="programs", shape=CHECKED)
 
 
 def program(say: Say = quietly) -> Path:
     """The agent; raises `DragstripError` where it cannot be compiled."""
-    return compiled.program(say)
+    return binaries.program(say)
 
 
 def about(say: Say = quietly) -> Json:
-    """What this machine's kernel has.
+    """Facts about this machine's kernel.
 
     Raises `BadInputError` without the rights, `DragstripError` without the agent.
     """
-    found: Json = _asked("about", say=say)
-    return found
+    facts: Json = _query("about", say=say)
+    return facts
 
 
 def missing(scenarios: Sequence[Json]) -> list[Refusal | None]:
-    """What keeps this machine's kernel from running each of these; raises as `about` does."""
-    found = _asked("missing", json.dumps(list(scenarios)))
-    return [None if reason is None else Refusal(*reason) for reason in found]
+    """Returns why this machine's kernel cannot run each of these, or None; raises as `about` does."""
+    reasons = _query("missing", json.dumps(list(scenarios)))
+    return [None if reason is None else Refusal(*reason) for reason in reasons]
 
 
-def _asked(mode: str, content: str = "", say: Say = quietly) -> Any:
+def _query(mode: str, content: str = "", say: Say = quietly) -> Any:
     words: list[str | Path] = [program(say), mode]
-    asked = subprocess.run(words, input=content, capture_output=True, text=True, check=False)  # noqa: S603
-    if asked.returncode == REFUSED:
-        raise Refusal(*asked.stderr.strip().split("\n")).error(f"engine {NAME}")
-    if asked.returncode:
-        raise AGENT.refused(asked.stderr)
-    return json.loads(asked.stdout)
+    completed = subprocess.run(words, input=content, capture_output=True, text=True, check=False)  # noqa: S603
+    if completed.returncode == REFUSED:
+        raise Refusal(*completed.stderr.strip().split("\n")).error(f"engine {NAME}")
+    if completed.returncode:
+        raise AGENT.refused(completed.stderr)
+    return json.loads(completed.stdout)
 
 
 def run(
@@ -70,7 +70,7 @@ def run(
     Raises `BadInputError` for one that this kernel cannot run, `DragstripError` for anything else.
     """
     with locked(cache() / f"{NAME}.lock"):  # two at a time would share the processors
-        recording = performed(
+        recording = run_by_agent(
             NAME,
             scenario,
             lambda request, behind: AGENT.ask(request, progress, behind),
@@ -79,4 +79,4 @@ def run(
             packets=packets,
             words={"real_time": True},
         )
-    return judged(recording, "the machine", strict=strict)
+    return with_limits(recording, "the machine", strict=strict)

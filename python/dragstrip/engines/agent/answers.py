@@ -14,46 +14,48 @@ from dragstrip.errors import DragstripError
 from dragstrip.recording import Recording
 
 Answer = tuple[Json, bytes | memoryview]
-"""Its head and the columns behind it."""
+"""Head of the agent's answer, and the columns behind it."""
 
 
 @dataclass(frozen=True)
-class Begun:
-    """When a run began: by the calendar, and on a clock that does not jump."""
+class RunStart:
+    """Start of a run: by the calendar, and on a clock that does not jump."""
 
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock_s: float = field(default_factory=time.monotonic)
 
 
-def recorded(engine: str, scenario: Json, answer: Answer, begun: Begun, kernel: Json, own: Json) -> Recording:
+def recording_of(
+    engine: str, scenario: Json, answer: Answer, start: RunStart, kernel: Json, engine_facts: Json
+) -> Recording:
     """The recording with its provenance.
 
-    `kernel` is what the engine knows of it beside its release, `own` what only this engine has to say.
+    `kernel` is what the engine knows of it beside its release, `engine_facts` the engine's own entries.
     """
     head, raw = answer
-    wall_s = time.monotonic() - begun.clock_s
-    seen = head["run"]
+    wall_s = time.monotonic() - start.clock_s
+    run_report = head["run"]
     provenance = {
         "engine": engine,
         "version": _core.__version__,
         "seed": scenario["seed"],
-        "started": begun.at.isoformat(timespec="seconds"),
+        "started": start.at.isoformat(timespec="seconds"),
         "recording_sha256": head["sha256"],
-        "kernel": {"release": seen.pop("kernel"), **kernel},
-        **own,
+        "kernel": {"release": run_report.pop("kernel"), **kernel},
+        **engine_facts,
         "wall_s": round(wall_s, 3),
-        "verified": seen,
+        "verified": run_report,
     }
     return Recording(scenario, tables_of(head, memoryview(raw)), provenance)
 
 
-def judged(recording: Recording, whose: str, *, strict: bool) -> Recording:
-    """The same with how `whose` time limited it. Raises `DragstripError` if it did and may not."""
-    seen = recording.provenance["verified"]
+def with_limits(recording: Recording, limiter: str, *, strict: bool) -> Recording:
+    """Adds the limits that the `limiter` set to a run. Raises `DragstripError` for any if `strict`."""
+    run_report = recording.provenance["verified"]
     served = services(recording.scenario, recording.tables["queues"])
-    found = limits(served, seen)
-    if strict and found:
+    causes = limits(served, run_report)
+    if strict and causes:
         engine = recording.provenance["engine"]
-        raise DragstripError(f"engine {engine}: {whose} limited this run: {'; '.join(found)}")
-    seen.update(service=served, limits=found)
+        raise DragstripError(f"engine {engine}: {limiter} limited this run: {'; '.join(causes)}")
+    run_report.update(service=served, limits=causes)
     return recording

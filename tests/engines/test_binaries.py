@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
 from dragstrip.errors import DragstripError
 from dragstrip.io import cache
 
@@ -40,28 +40,28 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a package that is in no clone has what it brings, and no program to be found."""
-    monkeypatch.setattr(compiled, "ROOT", tmp_path)
-    monkeypatch.setattr(compiled, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(binaries, "ROOT", tmp_path)
+    monkeypatch.setattr(binaries, "SHIPPED", tmp_path / "shipped")
     monkeypatch.setenv("PATH", "")
     return tmp_path / "shipped"
 
 
 def test_a_wheel_brings_an_agent_for_each_machine(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for machine in compiled.MACHINES:
+    for machine in binaries.MACHINES:
         (wheel / machine).mkdir(parents=True)
         (wheel / machine / "dragstrip-agent").write_text(machine)
-    made = {machine: compiled.program(machine=machine) for machine in compiled.MACHINES}
+    made = {machine: binaries.program(machine=machine) for machine in binaries.MACHINES}
     for machine, file in made.items():
         assert (file.read_text(), os.access(file, os.X_OK)) == (machine, True)
     assert len({file.parent.name for file in made.values()}) == 2  # which tells recordings apart
     made["x86_64"].write_text("x86-64")
-    assert compiled.program(machine="x86_64").read_text() == "x86_64"
+    assert binaries.program(machine="x86_64").read_text() == "x86_64"
     assert capsys.readouterr().err.startswith(f"warning: {made['x86_64']}: damaged: ")
     (wheel / "x86_64/dragstrip-agent").write_text("of the next version")
-    assert compiled.program(machine="x86_64").read_text() == "of the next version"
+    assert binaries.program(machine="x86_64").read_text() == "of the next version"
 
 
-@pytest.mark.parametrize("ask", [compiled.program, compiled.lockstep])
+@pytest.mark.parametrize("ask", [binaries.program, binaries.lockstep])
 def test_a_wheel_without_them_names_what_is_missing(wheel: Path, ask: Callable[[], Path]) -> None:
     with pytest.raises(DragstripError, match=r"dragstrip-\w+ for \w+ is missing: .*DRAGSTRIP_\w+ names one"):
         ask()
@@ -70,7 +70,7 @@ def test_a_wheel_without_them_names_what_is_missing(wheel: Path, ask: Callable[[
 
 def test_of_an_unknown_machine_there_is_no_agent() -> None:
     with pytest.raises(DragstripError, match="x86_64 and aarch64, and this machine is mips"):
-        compiled.agent("mips")
+        binaries.agent("mips")
 
 
 def cargo(folder: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[str]:
@@ -96,18 +96,18 @@ def cargo(folder: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False)
 def test_a_clone_compiles_once_and_counts_the_crates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = cargo(tmp_path, monkeypatch)
     first: list[str] = []
-    made = compiled.program(first.append, "aarch64")
+    made = binaries.program(first.append, "aarch64")
     assert made.read_bytes() == b"compiled"
     assert first == ["compiling dragstrip-agent, once ..."]
     assert said == ["compiling dragstrip-agent: 2 of 3 crates ..."]
-    assert compiled.program(first.append, "aarch64") == made
+    assert binaries.program(first.append, "aarch64") == made
     assert len(first) == 1
 
 
 def test_what_does_not_compile_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cargo(tmp_path, monkeypatch, fails=True)
     with pytest.raises(DragstripError) as raised:
-        compiled.program()
+        binaries.program()
     assert str(raised.value).splitlines() == [str(raised.value)]
     assert "dragstrip-agent does not compile: " in str(raised.value)
     assert str(raised.value).endswith("error: no such thing")
@@ -116,11 +116,11 @@ def test_what_does_not_compile_is_one_line(tmp_path: Path, monkeypatch: pytest.M
 def test_without_cargo_a_clone_says_so_before_it_does_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(DragstripError, match=r"needs cargo \(https://rustup.rs\)"):
-        compiled.expect(compiled.agent("x86_64"))
+        binaries.expect(binaries.agent("x86_64"))
 
 
-@pytest.mark.parametrize("part", [compiled.agent("x86_64"), compiled.LOCKSTEP])
-def test_a_change_of_any_crate_in_it_compiles_it_again(part: compiled.Part) -> None:
+@pytest.mark.parametrize("part", [binaries.agent("x86_64"), binaries.LOCKSTEP])
+def test_a_change_of_any_crate_in_it_compiles_it_again(part: binaries.Part) -> None:
     reached, new = set(), {part.crates[0]}
     while new:
         reached |= new

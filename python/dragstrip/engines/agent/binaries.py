@@ -1,4 +1,4 @@
-"""What is compiled for the engines with a kernel: the agent, and the library preloaded into the emulator.
+"""Binaries for the engines with a kernel: the agent, and the library preloaded into the emulator.
 
 In a clone both come from its sources, once per state of them. A wheel has them in `shipped` (`make wheel`).
 DRAGSTRIP_AGENT and DRAGSTRIP_LOCKSTEP name files to use instead.
@@ -25,24 +25,24 @@ from dragstrip.io.files import DamagedError, replacing, sha256, warn
 PROFILE = "kernel"
 """Cargo's profile of both (Cargo.toml)."""
 SHIPPED = Path(__file__).with_name("shipped")
-"""What a wheel brings: a folder for each machine, which `.ci/shipped` fills."""
+"""Binaries of a wheel: a folder for each machine, which `.ci/shipped` fills."""
 ROOT = Path(__file__).resolve().parents[4]
 """The clone, if this package is in one."""
 MACHINES = ("x86_64", "aarch64")
-"""For which the agent is compiled, in uname(1)'s and Rust's word."""
+"""Machines that the agent is compiled for, in uname(1)'s and Rust's word."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something that is compiled."""
+    """A binary to compile."""
 
     package: str
     file: str
     variable: str
     crates: tuple[str, ...]
-    """Whose sources it is made of."""
+    """Crates whose sources it is made of."""
     machine: str
-    """On which it runs."""
+    """Machine that it runs on."""
     target: str | None = None
     """Rust's name of that machine, if cargo would choose another."""
 
@@ -76,33 +76,33 @@ def program(say: Say = quietly, machine: str | None = None) -> Path:
 
     Raises `DragstripError` where it is neither at hand nor can be compiled.
     """
-    return made(agent(machine), say)
+    return binary(agent(machine), say)
 
 
 def lockstep(say: Say = quietly) -> Path:
     """The library that keeps the emulator's threads in step. Raises `DragstripError` likewise."""
-    return made(LOCKSTEP, say)
+    return binary(LOCKSTEP, say)
 
 
-def made(part: Part, say: Say = quietly) -> Path:
-    """The file, in a folder whose name tells one state of it from another; compiles it if need be."""
-    own = os.environ.get(part.variable)
-    if own:
-        if not Path(own).is_file():
-            raise BadInputError(part.variable, own, f"the compiled {part.package}")
-        return Path(own)
+def binary(part: Part, say: Say = quietly) -> Path:
+    """The binary's file, in a folder named by a hash of its sources; compiles it if need be."""
+    override = os.environ.get(part.variable)
+    if override:
+        if not Path(override).is_file():
+            raise BadInputError(part.variable, override, f"the compiled {part.package}")
+        return Path(override)
     expect(part)
     shipped = None if _in_clone(part) else SHIPPED / part.machine / part.file
     place = cache() / "made" / (sha256(shipped)[:16] if shipped else _fingerprint(ROOT, part))
     if checksums.whole(place):
         return place / part.file
     with locked(cache() / "made" / "lock"):
-        if not checksums.whole(place, made_again):
+        if not checksums.whole(place, warn_of_rebuild):
             if shipped is None:
                 say(f"compiling {part.package}, once ...")
-            built = shipped or _build(ROOT, part)
+            built_file = shipped or _build(ROOT, part)
             with replacing(place) as draft:
-                shutil.copyfile(built, draft / part.file)
+                shutil.copyfile(built_file, draft / part.file)
                 (draft / part.file).chmod(0o755)
                 checksums.write(draft, [part.file])
     return place / part.file
@@ -132,15 +132,15 @@ def _in_clone(part: Part) -> bool:
 
 def _has_target(target: str) -> bool:
     """Return whether rustc has the target's standard library; where rustc cannot say, that it has."""
-    asked = ["rustc", "--print", "target-libdir", "--target", target]
+    command = ["rustc", "--print", "target-libdir", "--target", target]
     with contextlib.suppress(OSError):
-        done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
-        return done.returncode != 0 or Path(done.stdout.strip()).is_dir()
+        query = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        return query.returncode != 0 or Path(query.stdout.strip()).is_dir()
     return True
 
 
-def made_again(error: DamagedError) -> None:
-    """Tells of something compiled that is not what was written."""
+def warn_of_rebuild(error: DamagedError) -> None:
+    """Warns of a compiled file that differs from its checksum and is compiled again."""
     warn(DamagedError(error.path, error.reason, "it is compiled again"))
 
 
@@ -165,5 +165,5 @@ def _build(root: Path, part: Part) -> Path:
     words += ["--target", part.target] if part.target else []
     ended = cargo.build(words, part.package, root, target)
     if not ended.ok:
-        raise DragstripError(f"{part.package} does not compile: {' '.join(ended.said)[-2000:]}")
+        raise DragstripError(f"{part.package} does not compile: {' '.join(ended.messages)[-2000:]}")
     return target / (part.target or "") / PROFILE / part.file

@@ -20,7 +20,7 @@ def anonymise(path: Path, out: Path, quiet: bool = False) -> tuple[int, int]:
     them are in the copy. Memory grows with the number of hosts. Raises `BadInputError` for a file that is no
     capture or has no TCP; then nothing is written.
     """
-    made, counts, share = _core.Anonymous(), (0, 0), 0.0
+    anonymiser, counts, share = _core.Anonymous(), (0, 0), 0.0
     speaker = ProgressMessages()
 
     def fill(draft: Path) -> None:
@@ -31,9 +31,9 @@ def anonymise(path: Path, out: Path, quiet: bool = False) -> tuple[int, int]:
                 share = read
                 begin = begin or captures.beginning(piece)
                 with captures.refusing(path, begin):
-                    file.write(made.feed(piece))
+                    file.write(anonymiser.feed(piece))
         with captures.refusing(path, begin):
-            counts = made.end()
+            counts = anonymiser.end()
         if not counts[1]:
             raise BadInputError("", None, "a capture with TCP", str(path))
 

@@ -34,13 +34,13 @@ def check(folder: Path) -> bool:
         )
         if _sound.get(folder) == state:
             return True
-        written, now = read_json(folder / SUMS), _sums(folder)
+        recorded_sums, now = read_json(folder / SUMS), _sums(folder)
     except (BadInputError, OSError) as error:
         raise DamagedError(folder, untrusted.first_line(error)) from error
     for name, digest in now.items():
-        if written.get(name) != digest:
+        if recorded_sums.get(name) != digest:
             raise DamagedError(folder / name, f"its SHA-256 is not the one in {SUMS}")
-    if written.keys() != now.keys():
+    if recorded_sums.keys() != now.keys():
         raise DamagedError(folder / SUMS, "it does not consist of ram and state")
     _sound[folder] = state
     return True

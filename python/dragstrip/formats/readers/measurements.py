@@ -21,7 +21,7 @@ ROWS_MAX = 10_000_000
 LOST_MAX = 250_000
 """Requests without an answer that get a row, at most; one line may claim any number of them."""
 WRAP = 1 << 16
-"""Where the sequence numbers of pings begin again."""
+"""Modulus of the sequence numbers of pings, which have 16 bits."""
 IDLE, DOWNLOADING, UPLOADING, BOTH_WAYS = "idle", "during download", "during upload", "during both"
 """Names of the probes of a file that states under which load it measured them."""
 NAME_MAX = 200
@@ -35,7 +35,7 @@ _TYPES: Mapping[str, Any] = {
 
 
 @dataclass
-class Found:
+class Measurements:
     """Rows by table, and notes about them.
 
     `reported` has, by flow, figures that the other program computed, as `results.per_flow` takes them:
@@ -54,13 +54,13 @@ class Found:
     disciplines: list[Row] = field(default_factory=list)
     rtts: list[Row] = field(default_factory=list)
     summaries: list[Row] = field(default_factory=list)
-    lost: int = 0
+    lost_requests: int = 0
     began_s: float | None = None
     """Time 0 of the rows, in seconds since 1970, where the file has it."""
 
     def probe(self, time_ns: int, probe: str, target: str, rtt_ns: int | None) -> None:
         """Add a request and its round trip, None if it was lost."""
-        self.lost += rtt_ns is None
+        self.lost_requests += rtt_ns is None
         row = {"probe": probe, "target": target, "rtt_ns": rtt_ns, "lost": rtt_ns is None}
         self.probes.append({"time_ns": time_ns, **row})
 
@@ -84,10 +84,10 @@ class Found:
             {"probe": probe, "target": target, "sent": counts[0], "lost": counts[1], "rtt_ms": figures}
         )
 
-    def flow(self, label: str, **known: Any) -> int:
+    def flow(self, label: str, **columns: Any) -> int:
         """Add a flow and return its number."""
         number = len(self.flows)
-        self.flows.append({"flow": number, "label": label[:NAME_MAX], "protocol": "tcp", **known})
+        self.flows.append({"flow": number, "label": label[:NAME_MAX], "protocol": "tcp", **columns})
         return number
 
     def recording(self, provenance: Mapping[str, Any]) -> Recording:
@@ -107,7 +107,7 @@ class Found:
         scenario = {"name": str(provenance.get("source", "")), "duration_ns": max(ends, default=0)}
         facts = {**provenance, "notes": self.notes}
         if self.reported:
-            facts["reported"] = {str(flow): said for flow, said in self.reported.items()}
+            facts["reported"] = {str(flow): figures for flow, figures in self.reported.items()}
         if self.began_s is not None:
             facts["began_s"] = self.began_s
         if self.summaries:
@@ -131,18 +131,18 @@ def number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        finite = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) and abs(found) <= MOST else None
+    return finite if math.isfinite(finite) and abs(finite) <= MOST else None
 
 
 def whole(value: object, factor: float = 1) -> int | None:
     """Return a number times `factor`, rounded, or None outside 0 to `MOST`; programs write -1 for unknown."""
-    found = number(value)
-    if found is None or found < 0 or found * factor > MOST:
+    finite = number(value)
+    if finite is None or finite < 0 or finite * factor > MOST:
         return None
-    return round(found * factor)
+    return round(finite * factor)
 
 
 def unwrapped(number: int, before: int) -> int:
@@ -150,9 +150,9 @@ def unwrapped(number: int, before: int) -> int:
     return number + WRAP * ((before - number + WRAP // 2) // WRAP)
 
 
-def nanoseconds(said: str) -> int:
+def nanoseconds(decimal_s: str) -> int:
     """Convert decimal seconds such as `1700000000.123` exactly, to nine decimals and at most `MOST`."""
-    seconds, _, rest = said.partition(".")
+    seconds, _, rest = decimal_s.partition(".")
     return min(int(seconds) * 1_000_000_000 + int(rest[:9].ljust(9, "0")), MOST)
 
 
@@ -161,12 +161,12 @@ def table(value: object) -> Row:
     return value if isinstance(value, dict) else {}
 
 
-def entries(value: object, source: str, what: str) -> list[Any]:
+def entries(value: object, source: str, field_name: str) -> list[Any]:
     """Return a JSON list, or an empty one for anything else; raises `BadInputError` if it is too long."""
     if not isinstance(value, list):
         return []
     if len(value) > ROWS_MAX:
-        raise BadInputError(what, len(value), f"at most {ROWS_MAX} entries", source)
+        raise BadInputError(field_name, len(value), f"at most {ROWS_MAX} entries", source)
     return value
 
 
@@ -175,6 +175,6 @@ def text(value: object) -> str | None:
     return value[:NAME_MAX] if isinstance(value, str) else None
 
 
-def nothing(source: str, what: str) -> BadInputError:
+def missing_content(source: str, defect: str) -> BadInputError:
     """Return the error for a file of a known format without the expected content."""
-    return BadInputError("", None, f"has {what}", source)
+    return BadInputError("", None, f"has {defect}", source)

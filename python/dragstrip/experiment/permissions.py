@@ -1,4 +1,4 @@
-"""Experiments in files: whoever runs one decides on which engine, and what goes into a running kernel."""
+"""Limits on experiment files: the command line alone chooses the engine and what a running kernel loads."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ def bound(
     another one. A congestion control in C that the file loads is not put into a running kernel unless the
     command line names it (`load`). Raises `BadInputError` for that.
     """
-    kept = dict(content)
+    allowed = dict(content)
     if engine is None or engine == engines.DEFAULT:
-        named = kept.get("engine", engines.DEFAULT)
-        if engine is None and named != engines.DEFAULT and not _is_wrong("engine", named):
-            note = f"{source}: asks for engine {named}; it runs on the simulator without --engine {named}"
+        engine_name = allowed.get("engine", engines.DEFAULT)
+        if engine is None and engine_name != engines.DEFAULT and not _is_wrong("engine", engine_name):
+            option = f"--engine {engine_name}"
+            note = f"{source}: asks for engine {engine_name}; it runs on the simulator without {option}"
             warnings.warn(note, Note, stacklevel=2)
         return {
-            name: value for name, value in kept.items() if name not in OF_ENGINES or _is_wrong(name, value)
+            name: value for name, value in allowed.items() if name not in OF_ENGINES or _is_wrong(name, value)
         }
     running = [name for name in engines.parse(engine) if engines.named(name).real_time]
-    if kept.get("load") and load is None and running:
+    if allowed.get("load") and load is None and running:
         reason = f"engine {running[0]} puts it into a running kernel"
         expected = f"--load FILE on the command line (`load` in Python): {reason}"
-        raise BadInputError("load", str(kept["load"]), expected, source)
-    return kept
+        raise BadInputError("load", str(allowed["load"]), expected, source)
+    return allowed
 
 
 def _is_wrong(name: str, value: object) -> bool:

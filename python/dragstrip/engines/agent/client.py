@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import binaries
 from dragstrip.engines.contract import Json, Progress
 from dragstrip.errors import BadInputError, DragstripError, Raw
 from dragstrip.io.shape import COUNT, NUMBER, TEXT, Shape, expect
@@ -27,7 +27,7 @@ PROTOCOL = 3
 SILENCE_S = 60
 """A run that has not moved for so long hangs."""
 SILENCE_OF_HOSTS_S = 600
-"""The same for a lab's conductor: it brings the agent (23 MB) to each host, over whatever line there is."""
+"""The silence limit of a lab's conductor: it copies the agent (23 MB) to each host, over any line."""
 ANSWER_BYTES_MAX = 1 << 30
 HEAD = struct.Struct("<cQ")
 _RECORDED: dict[str, Shape] = {
@@ -49,17 +49,17 @@ _CHECK: dict[str, Shape] = {
 ANSWER: Shape = {**_RECORDED, "run": _RUN}
 """The line of JSON in the answer to a run, as far as it is used here."""
 CHECKED: Shape = {**_RECORDED, "run": {**_RUN, "checks": [_CHECK]}}
-"""The same of a run in real time, whose path was checked with streams of the agent's own."""
+"""The line of JSON of a run in real time, whose path was checked with streams of the agent's own."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Whom the agent works for, and what it is started to do."""
+class AgentClient:
+    """Starts the agent for an engine in one mode, and exchanges a request and its answer."""
 
     engine: str
     mode: str = "run"
     grant: str = ""
-    """What of the machine it may change (crates/agent/src/machine/grant.rs)."""
+    """Parts of the machine that it may change (crates/agent/src/machine/grant.rs)."""
     shape: Shape | None = None
     """The shape of the answer's line of JSON; None means that of a run."""
     silence_s: int = SILENCE_S
@@ -69,11 +69,11 @@ class Asked:
 
         Raises `BadInputError` for what this machine cannot do, `DragstripError` for anything else.
         """
-        with self._started() as (process, said):
+        with self._started() as (process, errors):
             assert process.stdin is not None
             content = json.dumps(request).encode() + (b"\n" + raw if raw else b"")
             try:
-                frames = self._frames(process, said)
+                frames = self._frames(process, errors)
                 spoken = json.loads(self._content(frames, b"h")).get("protocol")
                 if spoken != PROTOCOL:
                     raise self._fault(f"the agent speaks protocol {spoken}, not {PROTOCOL}")
@@ -90,11 +90,11 @@ class Asked:
                 pass
             except (ValueError, KeyError, struct.error) as error:
                 raise self._not_taken(str(error)) from None
-            raise self._gone(process, said)
+            raise self._exit_error(process, errors)
 
-    def refused(self, said: str) -> DragstripError:
-        """The agent's last word, where it could not begin."""
-        return self._fault(said.removeprefix("dragstrip-agent: ").strip())
+    def refused(self, message: str) -> DragstripError:
+        """The error for an agent that could not begin, with its message."""
+        return self._fault(message.removeprefix("dragstrip-agent: ").strip())
 
     def _fault(self, reason: str) -> DragstripError:
         return DragstripError(f"engine {self.engine}: {one_line(reason)}")
@@ -121,13 +121,13 @@ class Asked:
     @contextlib.contextmanager
     def _started(self) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
         words = ["exchange=-", f"grant={self.grant}", f"parent={os.getpid()}"]
-        command = [str(compiled.program()), self.mode, *words]
-        with tempfile.TemporaryFile() as said:
+        command = [str(binaries.program()), self.mode, *words]
+        with tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(  # noqa: S603
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
             )
             try:
-                yield process, said
+                yield process, errors
             finally:
                 process.kill()
                 for pipe in (process.stdin, process.stdout):
@@ -136,14 +136,14 @@ class Asked:
                             pipe.close()
                 process.wait()
 
-    def _frames(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _frames(self, process: subprocess.Popen[bytes], errors: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
         while True:
-            kind, size = HEAD.unpack(self._exactly(process, said, HEAD.size))
+            kind, size = HEAD.unpack(self._exactly(process, errors, HEAD.size))
             if size > ANSWER_BYTES_MAX:
                 raise self._fault(f"the agent's answer has {size} bytes")
-            yield kind, self._exactly(process, said, size)
+            yield kind, self._exactly(process, errors, size)
 
-    def _exactly(self, process: subprocess.Popen[bytes], said: IO[bytes], size: int) -> bytes:
+    def _exactly(self, process: subprocess.Popen[bytes], errors: IO[bytes], size: int) -> bytes:
         assert process.stdout is not None
         descriptor, parts = process.stdout.fileno(), bytearray()
         while len(parts) < size:
@@ -151,20 +151,20 @@ class Asked:
                 raise self._fault(f"the agent has been silent for {self.silence_s} s")
             part = os.read(descriptor, min(size - len(parts), 1 << 20))
             if not part:
-                raise self._gone(process, said)
+                raise self._exit_error(process, errors)
             parts += part
         return bytes(parts)
 
-    def _content(self, frames: Iterator[tuple[bytes, bytes]], wanted: bytes) -> bytes:
+    def _content(self, frames: Iterator[tuple[bytes, bytes]], expected_kind: bytes) -> bytes:
         kind, body = next(frames)
-        if kind != wanted:
+        if kind != expected_kind:
             raise self._fault(f"the agent began with {kind!r}")
         return body
 
-    def _gone(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> DragstripError:
+    def _exit_error(self, process: subprocess.Popen[bytes], errors: IO[bytes]) -> DragstripError:
         status = process.wait()
-        said.seek(0)
-        words = said.read()[-2000:].decode(errors="replace")
+        errors.seek(0)
+        words = errors.read()[-2000:].decode(errors="replace")
         if words.strip():
             return self.refused(words)
         return self._fault(f"the agent ended (status {status})")
