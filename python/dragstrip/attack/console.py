@@ -1,4 +1,4 @@
-"""What an attack found, as text for a terminal and as Markdown; and how kept finds fare."""
+"""Results of an attack search, and of the check of kept finds, as text for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def finds_of(document: Mapping[str, Any], goal: Mapping[str, Any]) -> list[Mappi
 
 
 VERDICTS = {"worse": "WORSE", "better": "better", "same": "same", "worst": "at 0"}
-"""How a verdict on a kept find is shown."""
+"""Display text of each verdict on a kept find."""
 
 
 def checked(document: Mapping[str, Any]) -> str:

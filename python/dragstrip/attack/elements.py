@@ -1,4 +1,4 @@
-"""What an attack may consist of: elements, each a kind with a few whole numbers.
+"""Elements of an attack, each a kind with a few whole numbers.
 
 Every number has a range, chosen so that no element takes the link away by itself: cross traffic carries at
 most `CROSS_MAX_PCT` of the rate, loss stays within `LOSS_MAX_PCT`, and an outage is short. What a range still
@@ -68,9 +68,9 @@ class Kind:
     apply: Callable[[Scene, Values], None]
     words: Callable[[Values], str]
     two_flows: bool = False
-    """Whether it needs two flows."""
+    """True when it needs two flows."""
     sets_rtt: bool = False
-    """Whether it sets the other flow's round-trip time."""
+    """True when it sets the other flow's round-trip time."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _ms(us: int) -> str:
 
 
 WHOM_GENE = Gene("whom", 0, 2, log=False)
-"""Whose packets are hit: those of every TCP flow (0), of the victim (1) or of the other flow (2)."""
+"""Target of the impairment: the packets of every TCP flow (0), of the victim (1) or of the other flow (2)."""
 PERIOD = Gene("period_ms", 200, 5000)
 
 KINDS = (

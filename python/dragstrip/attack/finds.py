@@ -36,7 +36,7 @@ WORKERS_MAX = 1024
 
 @dataclass(frozen=True)
 class Asked:
-    """What is searched: the algorithm, goals and vectors, and on which path if not on each goal's own."""
+    """Search request: the algorithm, goals and vectors, and the path if not each goal's own."""
 
     algorithm: str
     goals: tuple[Goal, ...]
@@ -70,12 +70,12 @@ class Find:
 
     @property
     def starved(self) -> bool:
-        """Whether the victim has less than a tenth of its share, also in a run of twice the duration."""
+        """True when the victim has less than a tenth of its share, also in a run of twice the duration."""
         return self.value < STARVED
 
     @property
     def words(self) -> str:
-        """What the attack does."""
+        """Description of the attack."""
         return (
             "; ".join(element.words(self.score.other is not None) for element in self.attack) or "no attack"
         )

@@ -1,4 +1,4 @@
-"""What counts as failure: a victim's figure, compared with a reference in the same conditions.
+"""Goals of an attack: a victim's figure, compared with a reference in the same conditions.
 
 A sender that gets little where nobody could get more has not failed. So each figure is divided by a
 reference: the capacity that cross traffic leaves, or what another sender reaches under the same attack,
@@ -25,7 +25,7 @@ from dragstrip.recording.columns import core_columns
 from dragstrip.recording.core_build import blamed
 
 NEIGHBOUR = "cubic"
-"""What the neighbour runs."""
+"""Congestion control of the neighbour."""
 STARVED = 0.1
 """Share of the reference below which a flow is starved."""
 MBIT_PER_BIT = 1 / 1e6
@@ -48,7 +48,7 @@ class Goal:
     """Share of the run, from its beginning, that does not count."""
     about: str
     reference: str
-    """What the figure is compared with, in words."""
+    """Reference of the comparison, in words."""
     find_max: float = 0.8
     """Largest value of an attack that is reported."""
 
@@ -99,20 +99,20 @@ GOALS = (UTILISATION, STARVATION, HARM, STALL)
 
 @dataclass(frozen=True)
 class Score:
-    """How one attack fares."""
+    """Score of one attack."""
 
     value: float
     """From 0, a total failure, to 1."""
     figure: float
     """The victim's figure, in the goal's unit."""
     reference: float
-    """What the figure is compared with, in the goal's unit."""
+    """Reference figure, in the goal's unit."""
     left: float
     """The capacity that cross traffic leaves, in Mbit/s of payload."""
     other: float | None
     """The other flow's goodput in Mbit/s."""
     whole: bool = True
-    """Whether the reference sender has run; if not, `value` is a lower bound."""
+    """True when the reference sender has run; if not, `value` is a lower bound."""
 
 
 class _Run:
@@ -187,12 +187,12 @@ class Trial:
 
     @property
     def after_ms(self) -> int:
-        """How much of the beginning does not count, in ms."""
+        """Initial interval that does not count, in ms."""
         return round(self.path.duration_ms * self.goal.after_share)
 
     @property
     def senders(self) -> tuple[str, ...]:
-        """What the victim and the other flow run."""
+        """Congestion controls of the victim and the other flow."""
         if self.goal is HARM:
             return NEIGHBOUR, self.algorithm
         return (self.algorithm,) * (2 if self.goal.two_flows else 1)

@@ -46,7 +46,7 @@ class Path:
 
     @property
     def words(self) -> dict[str, str]:
-        """What each option of the command line says."""
+        """Value of each command-line option."""
         fixed = {} if self.other_rtt is None else {"--other-rtt": self.other_rtt}
         given = {"--rate": self.rate, "--rtt": self.rtt, "--queue": self.queue, "--duration": self.duration}
         return given | fixed
@@ -103,7 +103,7 @@ class Scene:
 
     path: Path
     senders: tuple[str, ...]
-    """What the flows run: the victim's congestion control and, if there is one, the other's."""
+    """Congestion controls of the flows: the victim's and, if there is one, the other flow's."""
     duration_ms: int
     seed: int
     programs: dict[str, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Scene:
 
     @property
     def two_flows(self) -> bool:
-        """Whether a second TCP flow competes."""
+        """True when a second TCP flow competes."""
         return len(self.senders) > 1
 
     def cross(self, rate_pct: float, start_ms: int, stop_ms: int) -> None:
@@ -200,7 +200,7 @@ class Scene:
 
     @property
     def late_ms(self) -> int:
-        """How much later than the run the victim starts, in ms."""
+        """Start time of the victim after that of the run, in ms."""
         return self._late_ms
 
     def rtt_ms(self, at: int) -> float:

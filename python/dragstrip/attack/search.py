@@ -50,12 +50,12 @@ class Confirmed:
 
 @dataclass
 class Budget:
-    """What one search may take: evaluations, or seconds."""
+    """Budget of one search: evaluations, or seconds."""
 
     evaluations: int | None = None
     seconds: float | None = None
     interrupted: bool = False
-    """Whether Ctrl-C ended the search."""
+    """True when Ctrl-C ended the search."""
     _began: float = field(default_factory=time.monotonic, init=False)
 
     def taken(self) -> float:

@@ -1,4 +1,4 @@
-"""How the program ends: every error is one line on standard error, and the status tells its kind.
+"""Exit of the program: every error is one line on standard error, and the status tells its kind.
 
 | status | |
 |---|---|
@@ -107,7 +107,7 @@ OTHERWISE = {
     "--parallel": "--flows",
     "--output": "--out",
 }
-"""What other programs call our options."""
+"""Names of our options in other programs."""
 
 
 def _renamed(error: Exception) -> str:

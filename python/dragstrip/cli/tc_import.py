@@ -62,7 +62,7 @@ def _said(queue: dict[str, Any]) -> str:
     lines = ", ".join(map(str, queue["lines"]))
     head = f"{queue['device']}, {way} ({'line' if len(queue['lines']) == 1 else 'lines'} {lines})"
     fields = queue["path"]
-    # What `compare` has no option for stays in the queue's words.
+    # Settings without a `compare` option stay in the queue's words.
     known = fields.keys() <= OPTIONS and "rate" in fields
     options = "".join(
         f"--{name} {shlex.quote(fields[name])} "

@@ -1,4 +1,4 @@
-"""What varies: `path.rate=1mbit..1gbit:log:12`, `path.rtt=5ms,20ms,80ms`, `path.loss=0.01%..2%:log`.
+"""Axes of a sweep: `path.rate=1mbit..1gbit:log:12`, `path.rtt=5ms,20ms,80ms`, `path.loss=0.01%..2%:log`.
 
 An axis is a list of levels, or a range from which a sample is drawn. A level sets one field or, for an
 alternative of the experiment's file, several fields under one name.

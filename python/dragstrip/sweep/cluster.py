@@ -86,7 +86,7 @@ class Cluster:
         self.flying: dict[int, tuple[Order, Any]] = {}
         """Submitted runs by number, in the order of submission."""
         self.since: dict[int, tuple[float, str]] = {}
-        """When each run that must be running was first seen at its worker, and which worker that is."""
+        """Time at which each run that must be running was first seen at its worker, and that worker."""
         self.asked = 0.0
         self.holders: dict[str, str] = {}
         """The worker of each run by its key, as the scheduler last reported."""

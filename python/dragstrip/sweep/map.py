@@ -57,7 +57,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which axes span a map, and which give a map per level."""
+    """Axes that span a map, and axes that give a map per level."""
 
     x: str | None
     y: str | None

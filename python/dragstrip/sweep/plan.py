@@ -1,4 +1,4 @@
-"""Which runs a sweep has, and the key of each.
+"""Runs of a sweep, and the key of each.
 
 A sweep may have a hundred thousand runs, so it is one description, and each run is computed from its number.
 Scenarios exist as text only on their way to a worker, never all at once.

@@ -1,4 +1,4 @@
-"""What a sweep says: medians with intervals, paired differences, and who is ahead in which cell.
+"""Results of a sweep: medians with intervals, paired differences, and who is ahead in which cell.
 
 A cell is one combination of everything that varies except the contenders (the algorithms). Repeats are
 paired: within a cell every contender runs with the same seeds, so the differences per seed are compared.
@@ -34,7 +34,7 @@ class Utility:
     unit: str
     more_is_better: bool
     relative: bool = True
-    """Whether differences are shares of the figure, else they are in its unit."""
+    """True when differences are shares of the figure, else they are in its unit."""
 
 
 UTILITIES = (
@@ -56,7 +56,7 @@ class Judged:
     low: Floats
     high: Floats
     best: npt.NDArray[np.bool_]
-    """Whether a contender has the best median, or does not differ from the best."""
+    """True when a contender has the best median, or does not differ from the best."""
 
 
 @dataclass(frozen=True)
