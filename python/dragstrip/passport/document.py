@@ -138,7 +138,7 @@ def _difference(entry: Judged, name: str) -> dict[str, Any]:
 
 
 def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, Any]]:
-    """Harm by the algorithm that does it, the neighbour that suffers it, and the buffer; its own kind first."""
+    """Harm by its doer, the neighbour that suffers it, and the buffer; its own kind first."""
     cells = []
     for bdp, path in beside.PATHS.items():
         for neighbour in (beside.OWN, *BASELINES):
