@@ -155,9 +155,9 @@ class _Run:
         """Return the rate at which cross traffic arrived, in bit/s of Ethernet frames."""
         names, index = self._columns["flows"]["label"][1]
         numbers = self._columns["flows"]["flow"][1]
-        wanted = [at for at, name in enumerate(names) if name == CROSS or name.startswith(f"{CROSS}-")]
+        cross_flows = [at for at, name in enumerate(names) if name == CROSS or name.startswith(f"{CROSS}-")]
         table = self._columns["received"]
-        hit = np.isin(table["flow"][1], numbers[np.isin(index, wanted)])
+        hit = np.isin(table["flow"][1], numbers[np.isin(index, cross_flows)])
         hit &= table["time_ns"][1] > after_ms * 1e6
         return float(table["wire_bytes"][1][hit].sum()) * 8e3 / (until_ms - after_ms)
 
@@ -168,9 +168,9 @@ def planned(scene: Scene) -> str:
     times = scene.traces()
     for medium in content.get("media", {}).values():
         medium["opportunities_ms"] = times[medium["file"]]
-    known = [*_core.algorithms(), *scene.programs]
+    algorithm_names = [*_core.algorithms(), *scene.programs]
     try:
-        return _core.planned(json.dumps(content), "{}", 0, 1, known, True)
+        return _core.planned(json.dumps(content), "{}", 0, 1, algorithm_names, True)
     except _core.InputError as error:
         raise refused(error) from None
 
@@ -219,14 +219,16 @@ class Trial:
         scene = self.scene(attack)
         run = _Run(scene)
         until = self.path.duration_ms
-        left = (scene.capacity_bps(self.after_ms) - run.cross_bps(self.after_ms, until)) * PAYLOAD / 1e6
+        available_mbps = (
+            (scene.capacity_bps(self.after_ms) - run.cross_bps(self.after_ms, until)) * PAYLOAD / 1e6
+        )
         if self.goal is STALL:
-            return self._stalled(attack, run, left, below)
+            return self._stalled(attack, run, available_mbps, below)
         figure = run.goodput(0, self._after(scene))
-        other = run.goodput(1, self.after_ms) if self.goal.two_flows else None
-        most = left / len(scene.senders)
-        if self.goal is STARVATION and other is not None:
-            most = min(most, other)
+        other_mbps = run.goodput(1, self.after_ms) if self.goal.two_flows else None
+        most = available_mbps / len(scene.senders)
+        if self.goal is STARVATION and other_mbps is not None:
+            most = min(most, other_mbps)
         reference = 0.0
         whole = _ratio(figure, most) < below
         if whole:
@@ -238,9 +240,9 @@ class Trial:
         else:
             reference = most
         reference = min(reference, most)
-        return Score(_ratio(figure, reference), figure, reference, left, other, whole)
+        return Score(_ratio(figure, reference), figure, reference, available_mbps, other_mbps, whole)
 
-    def _stalled(self, attack: Attack, run: _Run, left: float, below: float) -> Score:
+    def _stalled(self, attack: Attack, run: _Run, available_mbps: float, below: float) -> Score:
         stall = run.stall_s()
         whole = 1 / (1 + stall) < below
         reference = 0.0
@@ -248,7 +250,7 @@ class Trial:
             reference = stall
             for senders in self._references(self.scene(attack)):
                 reference = min(reference, _Run(self.scene(attack, senders)).stall_s())
-        return Score(1 / (1 + stall - reference), stall, reference, left, None, whole)
+        return Score(1 / (1 + stall - reference), stall, reference, available_mbps, None, whole)
 
     def _after(self, scene: Scene) -> float:
         """Return what the victim's beginning leaves out, in ms of its own life."""
