@@ -33,8 +33,8 @@ def tc_import(
     from dragstrip.io.untrusted import DESCRIPTION_MAX, text_or_input
 
     script, name = text_or_input(file, DESCRIPTION_MAX, "a script of tc commands")
-    found = scripts.imported(script, name)
-    queues, skipped = found["queues"], found["skipped"]
+    imported = scripts.imported(script, name)
+    queues, skipped = imported["queues"], imported["skipped"]
     paths = [_path(device, list(of)) for device, of in _by_device(queues)]
     if as_json:
         print_json({"version": 1, "file": name, "queues": queues, "paths": paths, "skipped": skipped})
