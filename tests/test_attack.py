@@ -226,7 +226,7 @@ def test_each_element_can_be_simulated_and_told(kind: elements.Kind) -> None:
     it = trial(STARVATION if kind.two_flows else STALL, "cubic", rate="1mbit", duration="2s")
     told = set()
     for _ in range(6):
-        drawn = elements.changed(elements.drawn([kind], rng), rng)
+        drawn = elements.changed(elements.draw_element([kind], rng), rng)
         for gene, number in zip(kind.genes, drawn.numbers, strict=True):
             assert gene.low <= number <= gene.high
         assert 0 <= it.score((drawn,)).value <= 1

@@ -354,7 +354,7 @@ def test_a_worker_that_hangs_costs_its_run_s_time_and_90_s(monkeypatch: pytest.M
     future = SimpleNamespace(key="run", cancel=lambda force: cancelled.append(force))
     holder = {"tcp://one": ("run",)}
     place = Place.__new__(Place)
-    place.limits, place.threads, place.since, place.asked, place.holders = Limits(), 1, {}, 0.0, {}
+    place.limits, place.threads, place.since, place.census_at, place.holders = Limits(), 1, {}, 0.0, {}
     place.client = SimpleNamespace(processing=lambda: holder)
     place.flying = {7: (Order(7, "{}"), future)}
     assert place._overdue() == []

@@ -1,4 +1,4 @@
-"""What an attack found, as text for a terminal and as Markdown; and how kept finds fare."""
+"""Results of an attack search, and of the check of kept finds, as text for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def markdown(document: Mapping[str, Any]) -> str:
                 cells = [f"{find['value']:.3f}", f"{find['doubled']['value']:.3f}", _figure(goal, find)]
                 lines.append(f"| {' | '.join([*cells, find['words'], '`' + find['replay'] + '`'])} |")
             lines.append("")
-        lines += [f"{said}." for said in _rest(document, goal)] + [""]
+        lines += [f"{sentence}." for sentence in _rest(document, goal)] + [""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -51,7 +51,7 @@ def finds_of(document: Mapping[str, Any], goal: Mapping[str, Any]) -> list[Mappi
 
 
 VERDICTS = {"worse": "WORSE", "better": "better", "same": "same", "worst": "at 0"}
-"""How a verdict on a kept find is shown."""
+"""Display text of each verdict on a kept find."""
 
 
 def checked(document: Mapping[str, Any]) -> str:
@@ -73,8 +73,8 @@ def _goal(document: Mapping[str, Any], goal: Mapping[str, Any], folder: str) -> 
         yield from wrapped(f"{find['value']:.3f}  {_figure(goal, find)}{twice}{starved}", "  ", " " * 9)
         yield from wrapped(find["words"], "         ")
         yield f"         dragstrip run {folder}/{find['name']}.toml"
-    for said in _rest(document, goal):
-        yield from wrapped(said, "  ")
+    for sentence in _rest(document, goal):
+        yield from wrapped(sentence, "  ")
 
 
 def _setting(goal: Mapping[str, Any]) -> str:
@@ -91,6 +91,6 @@ def _figure(goal: Mapping[str, Any], find: Mapping[str, Any]) -> str:
 def _rest(document: Mapping[str, Any], goal: Mapping[str, Any]) -> Iterator[str]:
     """Yield what happens without an attack, and which searches found nothing."""
     yield f"Without an attack {goal['without']['value']:.3f}"
-    nothing = [it["vector"] for it in document["nothing"] if it["goal"] == goal["name"]]
+    nothing = [entry["vector"] for entry in document["nothing"] if entry["goal"] == goal["name"]]
     if nothing:
         yield f"Nothing new by: {', '.join(nothing)}"

@@ -1,4 +1,4 @@
-"""What an attack may consist of: elements, each a kind with a few whole numbers.
+"""Elements of an attack, each a kind with a few whole numbers.
 
 Every number has a range, chosen so that no element takes the link away by itself: cross traffic carries at
 most `CROSS_MAX_PCT` of the rate, loss stays within `LOSS_MAX_PCT`, and an outage is short. What a range still
@@ -32,7 +32,7 @@ class Gene:
     high: int
     log: bool = True
 
-    def drawn(self, rng: random.Random) -> int:
+    def draw(self, rng: random.Random) -> int:
         """Return a number of the range at random."""
         if not self.log:
             return rng.randint(self.low, self.high)
@@ -41,7 +41,7 @@ class Gene:
     def changed(self, value: int, rng: random.Random) -> int:
         """Return a number near `value`."""
         if not self.log:
-            return self.drawn(rng)
+            return self.draw(rng)
         return self.tidy(value * math.exp(rng.gauss(0.0, 0.3)))
 
     def tidy(self, value: float) -> int:
@@ -68,9 +68,9 @@ class Kind:
     apply: Callable[[Scene, Values], None]
     words: Callable[[Values], str]
     two_flows: bool = False
-    """Whether it needs two flows."""
+    """True when it needs two flows."""
     sets_rtt: bool = False
-    """Whether it sets the other flow's round-trip time."""
+    """True when it sets the other flow's round-trip time."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Element:
 
     def words(self, two_flows: bool) -> str:
         """Return the element in a few words; whom it hits is said where there are two flows."""
-        said = self.kind.words(self.values)
-        return f"{said}{WHOM[self.values.get('whom', 0)]}" if two_flows else said
+        words = self.kind.words(self.values)
+        return f"{words}{WHOM[self.values.get('whom', 0)]}" if two_flows else words
 
     def document(self, two_flows: bool) -> dict[str, object]:
         """Return the element as JSON."""
@@ -118,7 +118,9 @@ def cross_pct(attack: Attack) -> float:
 def loss_pct(attack: Attack) -> float:
     """Return the mean share of packets, in per cent, that loss episodes take."""
     episodes = [element.values for element in attack if element.kind.name == "loss_episodes"]
-    return sum(it["share_pct"] * min(1.0, it["length_ms"] / it["period_ms"]) for it in episodes)
+    return sum(
+        episode["share_pct"] * min(1.0, episode["length_ms"] / episode["period_ms"]) for episode in episodes
+    )
 
 
 def admissible(attack: Attack) -> bool:
@@ -188,7 +190,7 @@ def _ms(us: int) -> str:
 
 
 WHOM_GENE = Gene("whom", 0, 2, log=False)
-"""Whose packets are hit: those of every TCP flow (0), of the victim (1) or of the other flow (2)."""
+"""Target of the impairment: the packets of every TCP flow (0), of the victim (1) or of the other flow (2)."""
 PERIOD = Gene("period_ms", 200, 5000)
 
 KINDS = (
@@ -315,10 +317,10 @@ def kinds(vectors: Collection[str], two_flows: bool, fixed_rtt: bool = False) ->
     return [kind for kind in fit if not (fixed_rtt and kind.sets_rtt)]
 
 
-def drawn(pool: Sequence[Kind], rng: random.Random) -> Element:
+def draw_element(pool: Sequence[Kind], rng: random.Random) -> Element:
     """Return an element of one of these kinds at random."""
     kind = rng.choice(list(pool))
-    return Element(kind, tuple(gene.drawn(rng) for gene in kind.genes))
+    return Element(kind, tuple(gene.draw(rng) for gene in kind.genes))
 
 
 def changed(element: Element, rng: random.Random) -> Element:

@@ -36,7 +36,7 @@ WORKERS_MAX = 1024
 
 @dataclass(frozen=True)
 class Asked:
-    """What is searched: the algorithm, goals and vectors, and on which path if not on each goal's own."""
+    """Search request: the algorithm, goals and vectors, and the path if not each goal's own."""
 
     algorithm: str
     goals: tuple[Goal, ...]
@@ -70,12 +70,12 @@ class Find:
 
     @property
     def starved(self) -> bool:
-        """Whether the victim has less than a tenth of its share, also in a run of twice the duration."""
+        """True when the victim has less than a tenth of its share, also in a run of twice the duration."""
         return self.value < STARVED
 
     @property
     def words(self) -> str:
-        """What the attack does."""
+        """Description of the attack."""
         return (
             "; ".join(element.words(self.score.other is not None) for element in self.attack) or "no attack"
         )
@@ -92,36 +92,36 @@ def asked(
     programs: Mapping[str, str],
 ) -> Asked:
     """Return what is searched. Raises `BadInputError` for what cannot be."""
-    wanted = tuple(
-        goals.named(_known("--goal", name, [goal.name for goal in goals.GOALS])) for name in goal_names
+    chosen_goals = tuple(
+        goals.named(_valid_word("--goal", name, [goal.name for goal in goals.GOALS])) for name in goal_names
     )
-    chosen = tuple(_known("--with", vector, elements.VECTORS) for vector in vectors)
-    given = {name: value for name, value in path.items() if value is not None}
-    made = Asked(
+    chosen_vectors = tuple(_valid_word("--with", vector, elements.VECTORS) for vector in vectors)
+    path_words = {name: value for name, value in path.items() if value is not None}
+    request = Asked(
         _plain(algorithm, programs),
-        wanted or goals.GOALS,
-        chosen,
-        given,
+        chosen_goals or goals.GOALS,
+        chosen_vectors,
+        path_words,
         seed,
         evaluations,
         seconds,
         programs,
     )
-    searches = _searches(made)
+    searches = _searches(request)
     if not searches:
-        value = ", ".join(goal.name for goal in made.goals)
+        value = ", ".join(goal.name for goal in request.goals)
         expected = "starvation or neighbour beside --with rtt, which needs two flows"
         raise BadInputError("--goal", value, expected, "command line")
     if evaluations is not None and evaluations < len(searches):
         raise BadInputError(
             "--evaluations", evaluations, f"at least {len(searches)}, one a search", "command line"
         )
-    if "other_rtt" in given and not all(goal.two_flows for goal in made.goals):
-        value = ", ".join(goal.name for goal in made.goals if not goal.two_flows)
+    if "other_rtt" in path_words and not all(goal.two_flows for goal in request.goals):
+        value = ", ".join(goal.name for goal in request.goals if not goal.two_flows)
         expected = "starvation or neighbour beside --other-rtt, which needs two flows"
         raise BadInputError("--goal", value, expected, "command line")
-    for goal in made.goals:
-        trial = made.trial(goal)
+    for goal in request.goals:
+        trial = request.trial(goal)
         if trial.path.duration_ms < DURATION_MIN_MS:
             expected = f"at least {DURATION_MIN_MS // 1000}s"
             raise BadInputError("--duration", trial.path.duration, expected, "command line")
@@ -131,24 +131,26 @@ def asked(
             name = "--rate" if longest == DURATION_MIN_MS else "--duration"
             raise BadInputError(name, trial.path.words[name], expected, "command line")
         _check(trial)
-    return made
+    return request
 
 
-def _known(option: str, word: str, known: Sequence[str]) -> str:
-    if word in known:
+def _valid_word(option: str, word: str, valid_words: Sequence[str]) -> str:
+    if word in valid_words:
         return word
-    raise BadInputError(option, word, f"one of {', '.join(known)}{nearest(word, known)}", "command line")
+    raise BadInputError(
+        option, word, f"one of {', '.join(valid_words)}{nearest(word, valid_words)}", "command line"
+    )
 
 
 def _plain(algorithm: str, programs: Mapping[str, str]) -> str:
     """Return the algorithm with its options; raises `BadInputError` for a count, a round trip or a start."""
-    known = [*_core.ALGORITHMS, *programs]
+    algorithm_names = [*_core.ALGORITHMS, *programs]
     try:
         word = _core.flow_word(algorithm)
     except _core.InputError as error:
         raise BadInputError("ALGORITHM", algorithm, error.args[2], "command line") from None
-    if word.name not in known:
-        expected = f"one of {', '.join(known)}{nearest(word.name, known)}"
+    if word.name not in algorithm_names:
+        expected = f"one of {', '.join(algorithm_names)}{nearest(word.name, algorithm_names)}"
         raise BadInputError("ALGORITHM", word.name, expected, "command line")
     if not word.is_algorithm_alone:
         expected = "an algorithm with its options alone: the attack decides on flows, RTT and start"
@@ -172,55 +174,55 @@ def _check(trial: Trial) -> None:
         raise BadInputError(name, text, error.expected, "command line") from None
 
 
-def _searches(asked: Asked) -> list[tuple[Goal, str]]:
+def _searches(request: Asked) -> list[tuple[Goal, str]]:
     """Return each goal with each of its vectors; several vectors are mixed at the end."""
-    found: list[tuple[Goal, str]] = []
-    for goal in asked.goals:
-        wanted = asked.vectors or elements.VECTORS
-        fit = [vector for vector in wanted if elements.kinds([vector], goal.two_flows)]
+    searches: list[tuple[Goal, str]] = []
+    for goal in request.goals:
+        vectors = request.vectors or elements.VECTORS
+        fit = [vector for vector in vectors if elements.kinds([vector], goal.two_flows)]
         mixed = [elements.MIXED] if len(fit) > 1 else []
-        found += [(goal, vector) for vector in dict.fromkeys([*fit, *mixed])]
-    return found
+        searches += [(goal, vector) for vector in dict.fromkeys([*fit, *mixed])]
+    return searches
 
 
 def attack(
-    asked: Asked, workers: int | None = None, quiet: bool = False
+    request: Asked, workers: int | None = None, quiet: bool = False
 ) -> tuple[dict[str, Any], list[Find]]:
     """Search, minimise and confirm; return the document and the finds in its order.
 
     Ctrl-C ends it with the finds so far, and the document is marked as partial; the best attack of the search
     that was interrupted is not minimised. Raises `KeyboardInterrupt` where nothing was found yet.
     """
-    searches = _searches(asked)
-    budgets = _budgets(asked, len(searches))
-    found: dict[str, list[Find]] = {goal.name: [] for goal in asked.goals}
+    searches = _searches(request)
+    budgets = _budgets(request, len(searches))
+    finds_by_goal: dict[str, list[Find]] = {goal.name: [] for goal in request.goals}
     without: dict[str, search.Confirmed] = {}
     nothing: list[dict[str, Any]] = []
-    spent = 0
+    scored_attacks = 0
     partial = False
     messages = ProgressMessages()
     with search.bench(worker_count(workers, WORKERS_MAX)) as bench:
         try:
             for at, (goal, vector) in enumerate(searches):
-                trial, mine = asked.trial(goal), found[goal.name]
+                trial, mine = request.trial(goal), finds_by_goal[goal.name]
                 if not quiet:
-                    messages.doing(_told(goal, vector, at, len(searches), bench))
+                    messages.doing(_progress_text(goal, vector, at, len(searches), bench))
                 if goal.name not in without:
                     (bare,) = search.confirmed(trial, bench.scores(trial, [()]), bench)
                     without[goal.name] = bare
                     if bare.value <= goal.find_max:
                         mine.append(_find(goal, NO_ATTACK, bare))
                 budget = next(budgets)
-                best, scored = _best(asked, trial, vector, budget, bench, mine)
-                spent += scored
-                partial, made = budget.interrupted, best
+                best, scored = _best(request, trial, vector, budget, bench, mine)
+                scored_attacks += scored
+                partial, strongest = budget.interrupted, best
                 if best is not None and not partial:
                     try:
-                        made = search.minimised(trial, best, bench)
+                        strongest = search.minimised(trial, best, bench)
                     except KeyboardInterrupt:
                         partial = True
-                if made is not None and _counts(made, without[goal.name], mine, goal):
-                    _keep(mine, _find(goal, _vector(vector, made), made))
+                if strongest is not None and _counts(strongest, without[goal.name], mine, goal):
+                    _keep(mine, _find(goal, _vector(vector, strongest), strongest))
                 elif not partial:
                     value = None if best is None else best.value
                     nothing.append({"goal": goal.name, "vector": vector, "value": value})
@@ -230,35 +232,40 @@ def attack(
             partial = True
         finally:
             messages.close()
-    finds = [find for goal in asked.goals for find in found[goal.name]]
+    finds = [find for goal in request.goals for find in finds_by_goal[goal.name]]
     if partial and not finds:
         raise KeyboardInterrupt
-    return {**_document(asked, finds, nothing, without, spent), "partial": partial}, finds
+    return {**_document(request, finds, nothing, without, scored_attacks), "partial": partial}, finds
 
 
-def _budgets(asked: Asked, searches: int) -> Iterator[search.Budget]:
+def _budgets(request: Asked, searches: int) -> Iterator[search.Budget]:
     """Yield what each search may take when it begins: an equal share of what is left."""
-    if asked.evaluations is not None:
-        share, more = divmod(asked.evaluations, searches)
+    if request.evaluations is not None:
+        share, more = divmod(request.evaluations, searches)
         yield from (search.Budget(evaluations=share + (at < more)) for at in range(searches))
         return
-    until = time.monotonic() + (asked.seconds or 0.0) * SEARCHED
+    until = time.monotonic() + (request.seconds or 0.0) * SEARCHED
     for at in range(searches):
         yield search.Budget(seconds=(until - time.monotonic()) / (searches - at))
 
 
 def _best(
-    asked: Asked, trial: Trial, vector: str, budget: search.Budget, bench: search.Bench, mine: Sequence[Find]
+    request: Asked,
+    trial: Trial,
+    vector: str,
+    budget: search.Budget,
+    bench: search.Bench,
+    mine: Sequence[Find],
 ) -> tuple[search.Confirmed | None, int]:
     """Return the best attack of a vector; all vectors mixed begin with the goal's finds so far."""
     mixed = vector == elements.MIXED
-    vectors = (asked.vectors or elements.VECTORS) if mixed else [vector]
+    vectors = (request.vectors or elements.VECTORS) if mixed else [vector]
     begin = [find.attack for find in mine if find.attack] if mixed else []
     pool = elements.kinds(vectors, trial.goal.two_flows, trial.path.other_rtt is not None)
     return search.search(trial, vector, pool, budget, bench, begin)
 
 
-def _told(goal: Goal, vector: str, at: int, of: int, bench: search.Bench) -> Callable[[], str]:
+def _progress_text(goal: Goal, vector: str, at: int, of: int, bench: search.Bench) -> Callable[[], str]:
     return lambda: f"{goal.name}, {vector}: search {at + 1} of {of}, {bench.scored} attacks scored"
 
 
@@ -266,50 +273,50 @@ def _goal(find: Find) -> Goal:
     return goals.named(find.name.partition("-")[0])
 
 
-def _counts(made: search.Confirmed, bare: search.Confirmed, mine: Sequence[Find], goal: Goal) -> bool:
+def _counts(strongest: search.Confirmed, bare: search.Confirmed, mine: Sequence[Find], goal: Goal) -> bool:
     """Return whether an attack is worth telling: it works, it needs its elements, and it is new."""
-    if not made.attack or made.value > min(goal.find_max, bare.value / search.HOLDS):
+    if not strongest.attack or strongest.value > min(goal.find_max, bare.value / search.HOLDS):
         return False
-    return all(find.attack != made.attack for find in mine)
+    return all(find.attack != strongest.attack for find in mine)
 
 
-def _vector(searched: str, made: search.Confirmed) -> str:
+def _vector(searched: str, confirmed: search.Confirmed) -> str:
     """Return the vector of an attack: of a mixed search, too, the one that all its elements have."""
-    vectors = {element.kind.vector for element in made.attack}
+    vectors = {element.kind.vector for element in confirmed.attack}
     return vectors.pop() if len(vectors) == 1 else searched
 
 
 def _keep(mine: list[Find], find: Find) -> None:
     """Add a find; of two with the same name the stronger one stays."""
-    known = next((at for at, it in enumerate(mine) if it.name == find.name), None)
-    if known is None:
+    position = next((at for at, entry in enumerate(mine) if entry.name == find.name), None)
+    if position is None:
         mine.append(find)
-    elif find.value < mine[known].value:
-        mine[known] = find
+    elif find.value < mine[position].value:
+        mine[position] = find
 
 
-def _find(goal: Goal, vector: str, made: search.Confirmed) -> Find:
-    return Find(f"{goal.name}-{vector}", vector, made.attack, made.score, made.doubled)
+def _find(goal: Goal, vector: str, confirmed: search.Confirmed) -> Find:
+    return Find(f"{goal.name}-{vector}", vector, confirmed.attack, confirmed.score, confirmed.doubled)
 
 
 def _document(
-    asked: Asked,
-    found: Sequence[Find],
+    request: Asked,
+    finds: Sequence[Find],
     nothing: list[dict[str, Any]],
     without: Mapping[str, search.Confirmed],
-    spent: int,
+    scored_attacks: int,
 ) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "algorithm": asked.algorithm,
-        "seed": asked.seed,
-        "evaluations": spent,
+        "algorithm": request.algorithm,
+        "seed": request.seed,
+        "evaluations": scored_attacks,
         "goals": [
-            _told_goal(asked.trial(goal), without[goal.name].score)
-            for goal in asked.goals
+            _told_goal(request.trial(goal), without[goal.name].score)
+            for goal in request.goals
             if goal.name in without
         ],
-        "finds": [_told_find(find) for find in found],
+        "finds": [_told_find(find) for find in finds],
         "nothing": nothing,
     }
 
@@ -383,11 +390,11 @@ def experiment(trial: Trial, find: Find) -> dict[str, Any]:
     return {**head, **content, "claims": [claim]}
 
 
-def files(asked: Asked, found: Sequence[Find]) -> dict[str, str]:
+def files(request: Asked, finds: Sequence[Find]) -> dict[str, str]:
     """Return the texts of all finds' experiments, and of the recorded links beside them, by file name."""
     texts: dict[str, str] = {}
-    for find in found:
-        trial = asked.trial(_goal(find))
+    for find in finds:
+        trial = request.trial(_goal(find))
         texts[f"{find.name}.toml"] = toml.toml_text(experiment(trial, find))
         for name, times in trial.scene(find.attack).traces().items():
             texts[name] = "".join(f"{time}\n" for time in times)

@@ -1,4 +1,4 @@
-"""What counts as failure: a victim's figure, compared with a reference in the same conditions.
+"""Goals of an attack: a victim's figure, compared with a reference in the same conditions.
 
 A sender that gets little where nobody could get more has not failed. So each figure is divided by a
 reference: the capacity that cross traffic leaves, or what another sender reaches under the same attack,
@@ -24,7 +24,7 @@ from dragstrip.recording.columns import core_columns
 from dragstrip.recording.core_build import blamed
 
 NEIGHBOUR = "cubic"
-"""What the neighbour runs."""
+"""Congestion control of the neighbour."""
 STARVED = 0.1
 """Share of the reference below which a flow is starved."""
 MBIT_PER_BIT = 1 / 1e6
@@ -47,7 +47,7 @@ class Goal:
     """Share of the run, from its beginning, that does not count."""
     about: str
     reference: str
-    """What the figure is compared with, in words."""
+    """Reference of the comparison, in words."""
     find_max: float = 0.8
     """Largest value of an attack that is reported."""
 
@@ -98,20 +98,20 @@ GOALS = (UTILISATION, STARVATION, HARM, STALL)
 
 @dataclass(frozen=True)
 class Score:
-    """How one attack fares."""
+    """Score of one attack."""
 
     value: float
     """From 0, a total failure, to 1."""
     figure: float
     """The victim's figure, in the goal's unit."""
     reference: float
-    """What the figure is compared with, in the goal's unit."""
+    """Reference figure, in the goal's unit."""
     left: float
     """The capacity that cross traffic leaves, in Mbit/s of payload."""
     other: float | None
     """The other flow's goodput in Mbit/s."""
     whole: bool = True
-    """Whether the reference sender has run; if not, `value` is a lower bound."""
+    """True when the reference sender has run; if not, `value` is a lower bound."""
 
 
 class _Run:
@@ -154,9 +154,9 @@ class _Run:
         """Return the rate at which cross traffic arrived, in bit/s of Ethernet frames."""
         names, index = self._columns["flows"]["label"][1]
         numbers = self._columns["flows"]["flow"][1]
-        wanted = [at for at, name in enumerate(names) if name == CROSS or name.startswith(f"{CROSS}-")]
+        cross_flows = [at for at, name in enumerate(names) if name == CROSS or name.startswith(f"{CROSS}-")]
         table = self._columns["received"]
-        hit = np.isin(table["flow"][1], numbers[np.isin(index, wanted)])
+        hit = np.isin(table["flow"][1], numbers[np.isin(index, cross_flows)])
         hit &= table["time_ns"][1] > after_ms * 1e6
         return float(table["wire_bytes"][1][hit].sum()) * 8e3 / (until_ms - after_ms)
 
@@ -167,9 +167,9 @@ def planned(scene: Scene) -> _core.Scenario:
     times = scene.traces()
     for medium in content.get("media", {}).values():
         medium["opportunities_ms"] = times[medium["file"]]
-    known = [*_core.ALGORITHMS, *scene.programs]
+    algorithm_names = [*_core.ALGORITHMS, *scene.programs]
     try:
-        return _core.planned(content, known, True)
+        return _core.planned(content, algorithm_names, True)
     except _core.InputError as error:
         raise refused(error) from None
 
@@ -186,12 +186,12 @@ class Trial:
 
     @property
     def after_ms(self) -> int:
-        """How much of the beginning does not count, in ms."""
+        """Initial interval that does not count, in ms."""
         return round(self.path.duration_ms * self.goal.after_share)
 
     @property
     def senders(self) -> tuple[str, ...]:
-        """What the victim and the other flow run."""
+        """Congestion controls of the victim and the other flow."""
         if self.goal is HARM:
             return NEIGHBOUR, self.algorithm
         return (self.algorithm,) * (2 if self.goal.two_flows else 1)
@@ -218,14 +218,16 @@ class Trial:
         scene = self.scene(attack)
         run = _Run(scene)
         until = self.path.duration_ms
-        left = (scene.capacity_bps(self.after_ms) - run.cross_bps(self.after_ms, until)) * PAYLOAD / 1e6
+        available_mbps = (
+            (scene.capacity_bps(self.after_ms) - run.cross_bps(self.after_ms, until)) * PAYLOAD / 1e6
+        )
         if self.goal is STALL:
-            return self._stalled(attack, run, left, below)
+            return self._stalled(attack, run, available_mbps, below)
         figure = run.goodput(0, self._after(scene))
-        other = run.goodput(1, self.after_ms) if self.goal.two_flows else None
-        most = left / len(scene.senders)
-        if self.goal is STARVATION and other is not None:
-            most = min(most, other)
+        other_mbps = run.goodput(1, self.after_ms) if self.goal.two_flows else None
+        most = available_mbps / len(scene.senders)
+        if self.goal is STARVATION and other_mbps is not None:
+            most = min(most, other_mbps)
         reference = 0.0
         whole = _ratio(figure, most) < below
         if whole:
@@ -237,9 +239,9 @@ class Trial:
         else:
             reference = most
         reference = min(reference, most)
-        return Score(_ratio(figure, reference), figure, reference, left, other, whole)
+        return Score(_ratio(figure, reference), figure, reference, available_mbps, other_mbps, whole)
 
-    def _stalled(self, attack: Attack, run: _Run, left: float, below: float) -> Score:
+    def _stalled(self, attack: Attack, run: _Run, available_mbps: float, below: float) -> Score:
         stall = run.stall_s()
         whole = 1 / (1 + stall) < below
         reference = 0.0
@@ -247,7 +249,7 @@ class Trial:
             reference = stall
             for senders in self._references(self.scene(attack)):
                 reference = min(reference, _Run(self.scene(attack, senders)).stall_s())
-        return Score(1 / (1 + stall - reference), stall, reference, left, None, whole)
+        return Score(1 / (1 + stall - reference), stall, reference, available_mbps, None, whole)
 
     def _after(self, scene: Scene) -> float:
         """Return what the victim's beginning leaves out, in ms of its own life."""

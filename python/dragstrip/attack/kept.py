@@ -36,19 +36,21 @@ def check(folder: Path, workers: int | None = None, quiet: bool = False) -> dict
     for a file that is none, and where the folder's `attack.json` has another figure for a find or a find
     more. A claim of 0 that no `attack.json` confirms is refused: nothing is worse.
     """
-    found = [(file, *_read(file)) for file in sorted(folder.glob("*.toml"))] if folder.is_dir() else []
-    if not found:
+    stored_finds = [(file, *_read(file)) for file in sorted(folder.glob("*.toml"))] if folder.is_dir() else []
+    if not stored_finds:
         expected = "a folder with finds (dragstrip attack ALGORITHM --out FOLDER)"
         raise BadInputError("--check", str(folder), expected, "command line")
-    _expect_recorded(folder / DOCUMENT, {file: claim for file, _, claim in found})
-    with progress(f"running {len(found)} finds ...", quiet):
-        threads = ThreadPoolExecutor(worker_count(workers, min(len(found), WORKERS_MAX)))
+    _expect_recorded(folder / DOCUMENT, {file: claim for file, _, claim in stored_finds})
+    with progress(f"running {len(stored_finds)} finds ...", quiet):
+        threads = ThreadPoolExecutor(worker_count(workers, min(len(stored_finds), WORKERS_MAX)))
         try:
-            made = list(threads.map(lambda it: _figure(it[1], it[2], it[0]), found))
+            figures = list(threads.map(lambda stored: _figure(stored[1], stored[2], stored[0]), stored_finds))
         finally:
             threads.shutdown(cancel_futures=True)
-    told = [_told(file, claim, figure) for (file, _, claim), figure in zip(found, made, strict=True)]
-    return {"version": VERSION, "allowed": ALLOWED, "finds": told}
+    verdicts = [
+        _entry(file, claim, figure) for (file, _, claim), figure in zip(stored_finds, figures, strict=True)
+    ]
+    return {"version": VERSION, "allowed": ALLOWED, "finds": verdicts}
 
 
 def _read(file: Path) -> tuple[Experiment, Claim]:
@@ -103,7 +105,7 @@ def _finished(experiment: Experiment, run: PlannedRun) -> claims.Finished:
     return claims.Finished(run, Measured(engine.run(run.scenario, experiment.options_of(run.engine))))
 
 
-def _told(file: Path, claim: Claim, figure: float | None) -> dict[str, Any]:
+def _entry(file: Path, claim: Claim, figure: float | None) -> dict[str, Any]:
     return {
         "name": file.stem,
         "metric": claim.metric,

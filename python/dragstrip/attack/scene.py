@@ -46,10 +46,15 @@ class Path:
 
     @property
     def words(self) -> dict[str, str]:
-        """What each option of the command line says."""
+        """Value of each command-line option."""
         fixed = {} if self.other_rtt is None else {"--other-rtt": self.other_rtt}
-        given = {"--rate": self.rate, "--rtt": self.rtt, "--queue": self.queue, "--duration": self.duration}
-        return given | fixed
+        option_values = {
+            "--rate": self.rate,
+            "--rtt": self.rtt,
+            "--queue": self.queue,
+            "--duration": self.duration,
+        }
+        return option_values | fixed
 
     @property
     def rate_bps(self) -> int:
@@ -81,10 +86,10 @@ class Path:
     @property
     def discipline(self) -> str:
         """The queue in tc's words."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)bdp", self.queue.strip())
-        if found is None:
+        bdp_match = re.fullmatch(r"(\d+(?:\.\d+)?)bdp", self.queue.strip())
+        if bdp_match is None:
             return self.queue
-        return f"pfifo limit {max(1, round(float(found[1]) * self.bdp))}"
+        return f"pfifo limit {max(1, round(float(bdp_match[1]) * self.bdp))}"
 
 
 def _parsed(option: str, text: str, parse: Any) -> int:
@@ -103,7 +108,7 @@ class Scene:
 
     path: Path
     senders: tuple[str, ...]
-    """What the flows run: the victim's congestion control and, if there is one, the other's."""
+    """Congestion controls of the flows: the victim's and, if there is one, the other flow's."""
     duration_ms: int
     seed: int
     programs: dict[str, str] = field(default_factory=dict)
@@ -118,7 +123,7 @@ class Scene:
 
     @property
     def two_flows(self) -> bool:
-        """Whether a second TCP flow competes."""
+        """True when a second TCP flow competes."""
         return len(self.senders) > 1
 
     def cross(self, rate_pct: float, start_ms: int, stop_ms: int) -> None:
@@ -200,7 +205,7 @@ class Scene:
 
     @property
     def late_ms(self) -> int:
-        """How much later than the run the victim starts, in ms."""
+        """Start time of the victim after that of the run, in ms."""
         return self._late_ms
 
     def rtt_ms(self, at: int) -> float:
@@ -211,7 +216,7 @@ class Scene:
 
     def traces(self) -> dict[str, list[int]]:
         """Return the recorded links that hold ACKs back: file → times in ms."""
-        return {_trace(every): [every] * AGGREGATE for every in sorted(set(self._held_ms.values()))}
+        return {_trace(hold_ms): [hold_ms] * AGGREGATE for hold_ms in sorted(set(self._held_ms.values()))}
 
     def content(self) -> Json:
         """Return the experiment."""
@@ -252,21 +257,27 @@ class Scene:
         if self._cross:
             nodes.append({"name": "u", "kind": "host"})
             links.append({"from": "u", "to": "r"})
-        made: Json = {"duration": f"{self.duration_ms}ms", "seed": self.seed, "nodes": nodes, "links": links}
+        experiment: Json = {
+            "duration": f"{self.duration_ms}ms",
+            "seed": self.seed,
+            "nodes": nodes,
+            "links": links,
+        }
         if self._held_ms:
-            made["media"] = {
-                _medium(every): {"kind": "trace", "file": _trace(every)} for every in self._held_ms.values()
+            experiment["media"] = {
+                _medium(hold_ms): {"kind": "trace", "file": _trace(hold_ms)}
+                for hold_ms in self._held_ms.values()
             }
         if self.programs:
-            made["programs"] = dict(self.programs)
-        made["hosts"] = {
+            experiment["programs"] = dict(self.programs)
+        experiment["hosts"] = {
             "*": {"sysctl": {f"net.ipv4.tcp_{name}": BUFFERS for name in ("rmem", "wmem")}},
         }
-        made["flows"] = [*flows, *self._cross]
-        made["record"] = {"rtts": False}
+        experiment["flows"] = [*flows, *self._cross]
+        experiment["record"] = {"rtts": False}
         if self._changes:
-            made["changes"] = [change for _, change in sorted(self._changes, key=lambda pair: pair[0])]
-        return made
+            experiment["changes"] = [change for _, change in sorted(self._changes, key=lambda pair: pair[0])]
+        return experiment
 
 
 def _medium(every_ms: int) -> str:

@@ -50,27 +50,27 @@ class Confirmed:
 
 @dataclass
 class Budget:
-    """What one search may take: evaluations, or seconds."""
+    """Budget of one search: evaluations, or seconds."""
 
     evaluations: int | None = None
     seconds: float | None = None
     interrupted: bool = False
-    """Whether Ctrl-C ended the search."""
+    """True when Ctrl-C ended the search."""
     _began: float = field(default_factory=time.monotonic, init=False)
 
-    def taken(self) -> float:
+    def elapsed_s(self) -> float:
         """Return the seconds since it was made."""
         return time.monotonic() - self._began
 
-    def room(self, spent: int) -> int:
+    def room(self, scored_attacks: int) -> int:
         """Return how many more attacks may be scored in the next generation."""
         if self.evaluations is not None:
-            return max(0, min(DRAWN, self.evaluations - spent))
+            return max(0, min(DRAWN, self.evaluations - scored_attacks))
         return 0 if self.late() else DRAWN
 
     def late(self) -> bool:
         """Return whether the time is over."""
-        return self.seconds is not None and self.taken() >= self.seconds
+        return self.seconds is not None and self.elapsed_s() >= self.seconds
 
 
 class Bench:
@@ -91,14 +91,14 @@ class Bench:
     ) -> list[Scored]:
         """Score attacks and return them in their order; those that begin when it is `late` are left out."""
 
-        def one(attack: Attack) -> Scored | None:
+        def score(attack: Attack) -> Scored | None:
             if self._stop.is_set() or (late is not None and late()):
                 return None
             return attack, trial.score(attack, below)
 
-        made = [scored for scored in self._threads.map(one, list(attacks)) if scored is not None]
-        self.scored += len(made)
-        return made
+        scores = [scored for scored in self._threads.map(score, list(attacks)) if scored is not None]
+        self.scored += len(scores)
+        return scores
 
     def close(self) -> None:
         """End the threads; what has not begun is dropped."""
@@ -109,11 +109,11 @@ class Bench:
 @contextmanager
 def bench(workers: int) -> Iterator[Bench]:
     """Yield threads to score attacks on."""
-    made = Bench(workers)
+    threads = Bench(workers)
     try:
-        yield made
+        yield threads
     finally:
-        made.close()
+        threads.close()
 
 
 def search(
@@ -131,98 +131,100 @@ def search(
     says so.
     """
     rng = random.Random(f"{trial.seed}/{trial.goal.name}/{vector}")  # noqa: S311
-    kept: list[Confirmed] = []
-    seen: set[Attack] = set()
-    spent = 0
+    strongest: list[Confirmed] = []
+    drawn_before: set[Attack] = set()
+    scored_attacks = 0
     try:
-        while pool and (room := budget.room(spent)):
-            drawn: list[Attack] = []
-            if not kept:
-                drawn += [attack for attack in dict.fromkeys(begin_with) if attack not in seen][:room]
-                seen.update(drawn)
-            while len(drawn) < room:
-                attack = _drawn([it.attack for it in kept], pool, rng, seen)
+        while pool and (room := budget.room(scored_attacks)):
+            generation: list[Attack] = []
+            if not strongest:
+                generation += [attack for attack in dict.fromkeys(begin_with) if attack not in drawn_before][
+                    :room
+                ]
+                drawn_before.update(generation)
+            while len(generation) < room:
+                attack = _draw_attack([entry.attack for entry in strongest], pool, rng, drawn_before)
                 if attack is None:
                     break
-                seen.add(attack)
-                drawn.append(attack)
-            if not drawn:
+                drawn_before.add(attack)
+                generation.append(attack)
+            if not generation:
                 break
-            below = kept[-1].value if len(kept) == KEPT else 1.0
-            scored = bench.scores(trial, drawn, below, budget.late)
-            spent += len(scored)
+            below = strongest[-1].value if len(strongest) == KEPT else 1.0
+            scored = bench.scores(trial, generation, below, budget.late)
+            scored_attacks += len(scored)
             if not scored:
                 break
             promising = sorted(scored, key=lambda pair: pair[1].value)[:KEPT]
-            kept += confirmed(trial, [pair for pair in promising if pair[1].value < below], bench, below)
-            kept.sort(key=lambda it: (it.value, len(it.attack)))
-            del kept[KEPT:]
+            strongest += confirmed(trial, [pair for pair in promising if pair[1].value < below], bench, below)
+            strongest.sort(key=lambda entry: (entry.value, len(entry.attack)))
+            del strongest[KEPT:]
     except KeyboardInterrupt:
         budget.interrupted = True
-        kept.sort(key=lambda it: (it.value, len(it.attack)))
-    return (kept[0] if kept else None), spent
+        strongest.sort(key=lambda entry: (entry.value, len(entry.attack)))
+    return (strongest[0] if strongest else None), scored_attacks
 
 
 def confirmed(trial: Trial, scored: Sequence[Scored], bench: Bench, below: float = 2.0) -> list[Confirmed]:
     """Run attacks for twice the duration, and return those whose value stays below `below`."""
     later = bench.scores(trial.doubled(), [attack for attack, _ in scored], below)
-    made = (Confirmed(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
-    return [it for it in made if it.value < below]
+    candidates = (Confirmed(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
+    return [entry for entry in candidates if entry.value < below]
 
 
-def _drawn(
-    kept: Sequence[Attack], pool: Sequence[Kind], rng: random.Random, seen: set[Attack]
+def _draw_attack(
+    strongest: Sequence[Attack], pool: Sequence[Kind], rng: random.Random, drawn_before: set[Attack]
 ) -> Attack | None:
     """Return an admissible attack that was not scored before, or None if there seems to be none."""
     for _ in range(TRIES_MAX):
-        if not kept or rng.random() < FRESH:
-            attack: Attack = tuple(elements.drawn(pool, rng) for _ in range(rng.choice((1, 1, 2))))
+        if not strongest or rng.random() < FRESH:
+            attack: Attack = tuple(elements.draw_element(pool, rng) for _ in range(rng.choice((1, 1, 2))))
         elif rng.random() < MIXES:
-            attack = _combined(_parent(kept, rng), _parent(kept, rng), rng)
+            attack = _combined(_parent(strongest, rng), _parent(strongest, rng), rng)
         else:
-            attack = _changed(_parent(kept, rng), pool, rng)
-        if attack and attack not in seen and elements.admissible(attack):
+            attack = _changed(_parent(strongest, rng), pool, rng)
+        if attack and attack not in drawn_before and elements.admissible(attack):
             return attack
     return None
 
 
-def _parent(kept: Sequence[Attack], rng: random.Random) -> Attack:
+def _parent(strongest: Sequence[Attack], rng: random.Random) -> Attack:
     """Return one of two at random, the better one: `kept` is sorted."""
-    return kept[min(rng.randrange(len(kept)), rng.randrange(len(kept)))]
+    return strongest[min(rng.randrange(len(strongest)), rng.randrange(len(strongest)))]
 
 
-def _combined(one: Attack, other: Attack, rng: random.Random) -> Attack:
+def _combined(first: Attack, second: Attack, rng: random.Random) -> Attack:
     """Return about half the elements of each; none twice."""
-    return tuple(dict.fromkeys(element for element in (*one, *other) if rng.random() < 0.6))
+    return tuple(dict.fromkeys(element for element in (*first, *second) if rng.random() < 0.6))
 
 
 def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack:
     """Return the attack with an element changed, and now and then one more or one less."""
-    made = list(attack)
+    variant = list(attack)
     dice = rng.random()
-    if dice < 0.15 and len(made) > 1:
-        del made[rng.randrange(len(made))]
+    if dice < 0.15 and len(variant) > 1:
+        del variant[rng.randrange(len(variant))]
     elif dice < 0.3:
-        made.append(elements.drawn(pool, rng))
+        variant.append(elements.draw_element(pool, rng))
     else:
-        at = rng.randrange(len(made))
-        made[at] = elements.changed(made[at], rng)
-    return tuple(made)
+        at = rng.randrange(len(variant))
+        variant[at] = elements.changed(variant[at], rng)
+    return tuple(variant)
 
 
-def minimised(trial: Trial, found: Confirmed, bench: Bench) -> Confirmed:
+def minimised(trial: Trial, strongest: Confirmed, bench: Bench) -> Confirmed:
     """Return the attack without the elements that it does not need.
 
     It may need none. Elements are dropped one after the other while the value rises by no more than 5 % in
     all.
     """
-    most = found.value * HOLDS
-    while found.attack:
-        attack = found.attack
+    most = strongest.value * HOLDS
+    while strongest.attack:
+        attack = strongest.attack
         fewer = bench.scores(trial, [(*attack[:at], *attack[at + 1 :]) for at in range(len(attack))])
         hold = confirmed(trial, [pair for pair in fewer if pair[1].value <= most], bench)
-        best = min(hold, key=lambda it: it.value, default=None)
+        best = min(hold, key=lambda entry: entry.value, default=None)
         if best is None or best.value > most:
             break
-        found = best
-    return found
+        strongest = best
+    return strongest

@@ -116,7 +116,7 @@ def _run() -> object:
 
 def main() -> NoReturn:
     """Run the command line; every error is one line on standard error, bad input exits with 2."""
-    # What a hundred thousand hosts are made of has no cycles: looking for some took a quarter of the time.
+    # The objects of a hundred thousand hosts have no cycles: the search for some took a quarter of the time.
     gc.set_threshold(200_000, 50, 50)
     ending.run(_run)
 

@@ -24,7 +24,7 @@ class Capturing(Once):
 
 
 def _is_algorithm(word: str) -> bool:
-    """Whether a word names an algorithm of the simulator, with or without options, count, RTT and start."""
+    """True when a word names an algorithm of the simulator, with or without options, count, RTT and start."""
     from dragstrip import _core
 
     try:

@@ -36,7 +36,7 @@ def list_(
 
     Example: dragstrip list --paths
     """
-    asked = {
+    chosen_kinds = {
         "algorithms": algorithms,
         "queues": queues,
         "measures": measures,
@@ -44,16 +44,16 @@ def list_(
         "media": media,
         "workloads": workloads,
     }
-    kinds = [kind for kind, wanted in asked.items() if wanted] or ["experiments"]
-    found = {kind: _LISTS[kind]() for kind in kinds}
+    kinds = [kind for kind, selected in chosen_kinds.items() if selected] or ["experiments"]
+    rows_by_kind = {kind: _LISTS[kind]() for kind in kinds}
     if as_json:
-        print_json(found)
+        print_json(rows_by_kind)
         return
     from rich.table import Table
 
     from dragstrip.io.terminal import Terminal
 
-    for kind, rows in found.items():
+    for kind, rows in rows_by_kind.items():
         columns = list(_COLUMNS[kind])
         table = Table(*columns, title="catalogue" if kind == "experiments" else kind)
         for row in rows:
@@ -100,8 +100,8 @@ def _measures() -> list[Row]:
 
 def _named(kind: str) -> Callable[[], list[Row]]:
     def rows() -> list[Row]:
-        found: list[Row] = _core.names()[kind]
-        return found
+        entries: list[Row] = _core.names()[kind]
+        return entries
 
     return rows
 

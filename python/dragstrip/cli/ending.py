@@ -1,4 +1,4 @@
-"""How the program ends: every error is one line on standard error, and the status tells its kind.
+"""Exit of the program: every error is one line on standard error, and the status tells its kind.
 
 | status | |
 |---|---|
@@ -107,7 +107,7 @@ OTHERWISE = {
     "--parallel": "--flows",
     "--output": "--out",
 }
-"""What other programs call our options."""
+"""Names of our options in other programs."""
 
 
 def _renamed(error: Exception) -> str:
@@ -188,7 +188,7 @@ class _Output(io.FileIO):
 def _outputs() -> list[_Output]:
     """Replace the process's standard streams and return those for output, unless a test captures them."""
     closed = _opened()
-    found = []
+    outputs = []
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         stream: TextIO | None = getattr(sys, name)
         if stream is not getattr(sys, f"__{name}__"):
@@ -205,8 +205,8 @@ def _outputs() -> list[_Output]:
         setattr(sys, name, text)
         setattr(sys, f"__{name}__", text)
         if descriptor == 1:
-            found.append(output)
-    return found
+            outputs.append(output)
+    return outputs
 
 
 def _opened() -> set[int]:

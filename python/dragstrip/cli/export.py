@@ -30,5 +30,7 @@ def export(
     """
     from dragstrip.formats import writers
 
-    written = [str(file) for file in writers.export(run, to, out)]
-    print_json({"files": written}) if as_json else say("\n".join(f"Wrote {file}" for file in written))
+    exported_files = [str(file) for file in writers.export(run, to, out)]
+    print_json({"files": exported_files}) if as_json else say(
+        "\n".join(f"Wrote {file}" for file in exported_files)
+    )

@@ -84,19 +84,25 @@ def inspect(
             )
         _anonymise(files, anonymise, as_json)
         return
-    others = [file for file in files if readers.is_one(file)]
-    taken = [file for file in files if file not in others]
-    if taken and out is not None and (out / CAPTURES).exists():
+    summary_files = [file for file in files if readers.is_one(file)]
+    capture_files = [file for file in files if file not in summary_files]
+    if capture_files and out is not None and (out / CAPTURES).exists():
         raise BadInputError("--out", str(out / CAPTURES), "a folder that does not exist", "command line")
-    names = {} if out is None else summary.folders(others, out, [CAPTURES] if taken else [])
-    told, read = summary.inspect(others) if others else ({"files": [], "flows": [], "notes": []}, {})
+    names = {} if out is None else summary.folders(summary_files, out, [CAPTURES] if capture_files else [])
+    told, read = (
+        summary.inspect(summary_files) if summary_files else ({"files": [], "flows": [], "notes": []}, {})
+    )
     said: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
     recording, paths = None, []
-    if taken and path:
-        said, recording, each = captures.inspect_with_segments(taken, rows=out is not None, labels=labels)
-        paths = [one for file, found in zip(taken, each, strict=True) for one in of_segments(file, found)]
-    elif taken:
-        said, recording = captures.inspect(taken, rows=out is not None, labels=labels)
+    if capture_files and path:
+        said, recording, each = captures.inspect_with_segments(
+            capture_files, rows=out is not None, labels=labels
+        )
+        paths = [
+            one for file, found in zip(capture_files, each, strict=True) for one in of_segments(file, found)
+        ]
+    elif capture_files:
+        said, recording = captures.inspect(capture_files, rows=out is not None, labels=labels)
     if out is not None:
         with adding(out) as draft:
             for file, name in names.items():
@@ -107,12 +113,12 @@ def inspect(
         shown = {**said, **{key: said.get(key, []) + told[key] for key in told}}
         print_json({**shown, "paths": console.document(paths)} if path else shown)
         return
-    if taken:
+    if capture_files:
         _say(said)
     if path:
         say("")
         say(console.text(paths) if paths else "No path to infer: no capture with data.")
-    if others:
+    if summary_files:
         say(summary.as_text(told))
         for note in told["notes"]:
             say(f"note: {note}")

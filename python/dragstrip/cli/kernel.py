@@ -26,15 +26,15 @@ def list_(as_json: JsonFlag = False) -> None:
     """
     from dragstrip.engines.kernels import kernel
 
-    found = kernel.kernels()
+    kernels = kernel.kernels()
     if as_json:
-        print_json({"kernels": [kernel.as_json(one) for one in found]})
+        print_json({"kernels": [kernel.as_json(entry) for entry in kernels]})
         return
-    if not found:
+    if not kernels:
         say("No kernel yet; `dragstrip kernel fetch` downloads Debian's.")
-    for one in found:
-        mark = "*" if one.name == kernel.in_use() else " "
-        say(f"{mark} {one.name}  {one.package or one.folder}")
+    for entry in kernels:
+        mark = "*" if entry.name == kernel.in_use() else " "
+        say(f"{mark} {entry.name}  {entry.package or entry.folder}")
 
 
 @app.command(short_help="Download a kernel from the Debian archive.")

@@ -57,14 +57,14 @@ def check(
 
     Example: dragstrip lab check lab.toml geni-tcp/step1
     """
-    found = _checked(file, _first(experiment, file) if experiment else None)
-    healthy = all(finding["ok"] for finding in found["findings"])
+    report = _checked(file, _first(experiment, file) if experiment else None)
+    healthy = all(finding["ok"] for finding in report["findings"])
     if as_json:
-        print_json({"healthy": healthy, **found})
+        print_json({"healthy": healthy, **report})
     else:
-        _show(found["findings"])
+        _show(report["findings"])
     if not healthy:
-        written = any(finding["refused"] for finding in found["findings"] if not finding["ok"])
+        written = any(finding["refused"] for finding in report["findings"] if not finding["ok"])
         raise typer.Exit(2 if written else 1)
 
 
@@ -85,8 +85,8 @@ def _show(findings: list[dict[str, Any]]) -> None:
 
     for finding in findings:
         where = f"host {finding['host']}: " if finding["host"] else ""
-        wanted = f", expected {finding['expected']}" if finding["expected"] and not finding["ok"] else ""
-        said = f"{where}{finding['what']}: {one_line(finding['found'])}{one_line(wanted)}"
+        expectation = f", expected {finding['expected']}" if finding["expected"] and not finding["ok"] else ""
+        said = f"{where}{finding['what']}: {one_line(finding['found'])}{one_line(expectation)}"
         say_finding("ok" if finding["ok"] else "WRONG", said)
 
 
@@ -96,8 +96,8 @@ def show(file: File, as_json: JsonFlag = False) -> None:
 
     Example: dragstrip lab show lab.toml
     """
-    found = _checked(file)
-    used = [finding for finding in found["findings"] if finding["what"] in ("in use", "reached")]
+    report = _checked(file)
+    used = [finding for finding in report["findings"] if finding["what"] in ("in use", "reached")]
     if as_json:
         print_json({"hosts": [{"host": one["host"], one["what"]: one["found"]} for one in used]})
     else:
@@ -122,13 +122,15 @@ def clean(file: File, as_json: JsonFlag = False) -> None:
     lab = _read(file)
     with progress(f"asking {len(lab.hosts)} hosts ..."):
         hosts.prepare()
-        found = hosts.clean(lab)["hosts"]
+        cleaned_hosts = hosts.clean(lab)["hosts"]
     if as_json:
-        print_json({"hosts": found})
+        print_json({"hosts": cleaned_hosts})
     else:
-        for host in found:
+        for host in cleaned_hosts:
             undone = host.get("undone")
-            told = host.get("failed") or (f"undone: {len(undone)} changes" if undone else "nothing to undo")
-            say(f"host {host['host']}: {one_line(told)}")
-    if any("failed" in host for host in found):
+            outcome = host.get("failed") or (
+                f"undone: {len(undone)} changes" if undone else "nothing to undo"
+            )
+            say(f"host {host['host']}: {one_line(outcome)}")
+    if any("failed" in host for host in cleaned_hosts):
         raise typer.Exit(1)

@@ -76,13 +76,13 @@ def play(
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
-    """Whether the option stands on the command line."""
+    """True when the option stands on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _shown(what: list[str], race: Race, given: list[str]) -> Shown | None:
-    """What the page begins with."""
+    """Initial state of the page."""
     if not what:
         if given:
             raise BadInputError("ALGORITHM", None, f"is needed beside {given[0]}", "command line")

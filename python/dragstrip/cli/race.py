@@ -72,7 +72,7 @@ def _parameter(option: RaceOption, kind: Any) -> inspect.Parameter:
 
 
 STAND_INS = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo"}
-"""What is taken for an option that is wrong or missing while the others are looked at."""
+"""Substitutes for wrong or missing options while the others are checked."""
 CARRIERS = ("path", "medium", "trace")
 """Options that stand for a rate."""
 

@@ -50,9 +50,9 @@ def _command(words: list[str], command: Any) -> str:
         line, *more = example.split("\n\n")
         text += f"\n```\n{' '.join(line.split())}\n```\n"
         text += "".join(f"\n{' '.join(part.split())}\n" for part in more)
-    shown = [part for part in command.params if not getattr(part, "hidden", False)]
-    arguments = [part for part in shown if part.param_type_name == "argument"]
-    options = [part for part in shown if part.param_type_name == "option"]
+    visible_params = [part for part in command.params if not getattr(part, "hidden", False)]
+    arguments = [part for part in visible_params if part.param_type_name == "argument"]
+    options = [part for part in visible_params if part.param_type_name == "option"]
     if arguments:
         text += "\n| argument | meaning |\n|---|---|\n"
         text += "".join(
@@ -77,10 +77,10 @@ def _names(option: Any) -> str:
 
 
 def _default(option: Any) -> str:
-    shown = option.show_default
-    if isinstance(shown, str):
-        return _cell(shown)
-    if shown is False or option.is_flag or option.default is None or callable(option.default):
+    default = option.show_default
+    if isinstance(default, str):
+        return _cell(default)
+    if default is False or option.is_flag or option.default is None or callable(option.default):
         return ""
     return "" if option.default in ("", [], ()) else f"`{option.default}`"
 

@@ -42,23 +42,23 @@ def report(
 
     Example: dragstrip report server.pcapng iperf.json runs/compare-001 --out beside
     """
-    wanted = words.figures(figures, width, None)
+    paper = words.figures(figures, width, None)
     (first, *others) = of
     recorded = (first / "provenance.json").exists() and not (first / "result.json").exists()
     if others or recorded or first.is_file():
-        _beside(of, out, wanted, as_json)
+        _beside(of, out, paper, as_json)
         return
     if not first.is_dir():
         expected = "the output folder of a run, or a file that exists"
         raise BadInputError("FOLDER", str(first), expected, "command line")
     inspected = list(_recordings(first))
     if inspected and not any((first / name).exists() for name in ("result.json", "sweep.json")):
-        _beside(inspected, out, wanted, as_json)
+        _beside(inspected, out, paper, as_json)
         return
     if out is not None:
         expected = "no folder: the report of a run stays in the run's folder"
         raise BadInputError("--out", str(out), expected, "command line")
-    _again(first, figures, wanted, as_json)
+    _again(first, figures, paper, as_json)
 
 
 def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> None:
@@ -87,11 +87,11 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
         for run in bundle.runs:
             read(run.recording.folder)
         with completed(folder):
-            written = write_report(folder, wanted, bundle)
+            report_file = write_report(folder, wanted, bundle)
     if as_json:
-        print_json({"report": str(written), "result": checksums.read_json(folder, "result.json")})
+        print_json({"report": str(report_file), "result": checksums.read_json(folder, "result.json")})
     else:
-        say(f"Report: {written}")
+        say(f"Report: {report_file}")
 
 
 def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) -> None:
@@ -112,11 +112,11 @@ def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) 
         expected = "an empty folder, or one that does not exist"
         raise BadInputError("--out", str(out), expected, "command line")
     with place(out, "report") as folder:
-        written = beside.write(sources, folder, wanted)
+        report_file = beside.write(sources, folder, wanted)
     if as_json:
-        print_json({"report": str(written), **beside.document(sources)})
+        print_json({"report": str(report_file), **beside.document(sources)})
     else:
-        say(f"Report: {written}")
+        say(f"Report: {report_file}")
 
 
 def _sources(path: Path) -> Iterator[Source]:

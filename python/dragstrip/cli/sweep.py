@@ -124,8 +124,8 @@ def sweep(
 
     limits = command.limits(time_limit, memory_limit)
     if replay is not None:
-        written = command.replay(from_, replay, out)
-        print_json({"recording": str(written)}) if as_json else say(f"Recording: {written}")
+        recording_folder = command.replay(from_, replay, out)
+        print_json({"recording": str(recording_folder)}) if as_json else say(f"Recording: {recording_folder}")
         return
     if experiment is None:
         raise BadInputError(

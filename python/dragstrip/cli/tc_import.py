@@ -33,8 +33,8 @@ def tc_import(
     from dragstrip.io.untrusted import DESCRIPTION_MAX, text_or_input
 
     script, name = text_or_input(file, DESCRIPTION_MAX, "a script of tc commands")
-    found = scripts.imported(script, name)
-    queues, skipped = found["queues"], found["skipped"]
+    imported = scripts.imported(script, name)
+    queues, skipped = imported["queues"], imported["skipped"]
     paths = [_path(device, list(of)) for device, of in _by_device(queues)]
     if as_json:
         print_json({"version": 1, "file": name, "queues": queues, "paths": paths, "skipped": skipped})
@@ -62,7 +62,7 @@ def _said(queue: dict[str, Any]) -> str:
     lines = ", ".join(map(str, queue["lines"]))
     head = f"{queue['device']}, {way} ({'line' if len(queue['lines']) == 1 else 'lines'} {lines})"
     fields = queue["path"]
-    # What `compare` has no option for stays in the queue's words.
+    # Settings without a `compare` option stay in the queue's words.
     known = fields.keys() <= OPTIONS and "rate" in fields
     options = "".join(
         f"--{name} {shlex.quote(fields[name])} "

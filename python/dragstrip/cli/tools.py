@@ -55,5 +55,5 @@ def conform(
         print_json(conformance.document(played))
     else:
         say(conformance.table(played, trace=trace))
-    if not all(one.fine for one in played):
+    if not all(result.fine for result in played):
         raise typer.Exit(1)

@@ -164,6 +164,6 @@ def help_(
         with command.make_context(topic, [], parent=context.parent, resilient_parsing=True) as inner:
             typer.echo(command.get_help(inner))
         return
-    known = [*TOPICS, *commands]
-    expected = f"a topic ({', '.join(TOPICS)}) or a command{nearest(topic, known)}"
+    topic_names = [*TOPICS, *commands]
+    expected = f"a topic ({', '.join(TOPICS)}) or a command{nearest(topic, topic_names)}"
     raise BadInputError("TOPIC", topic, expected, "command line")

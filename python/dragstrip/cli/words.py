@@ -1,4 +1,4 @@
-"""What several commands read from the command line: lists, pairs, endings."""
+"""Parsers that several commands share: lists, pairs, endings."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def compare(now: Mapping[str, Any], before: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What changed since an earlier passport, which is called `name`.
+    """Lists the changes since an earlier passport, which is called `name`.
 
     Rows whose recordings have equal hashes are unchanged and not judged. Of the others, a row is worse if
     a limit was held and is missed, if its runs fail that did not, or if its figure is worse by more than 3 %
@@ -117,7 +117,7 @@ def _how(row: Mapping[str, Any], old: Mapping[str, Any]) -> str:
 
 
 def _apart(high: Sequence[float], low: Sequence[float], floor: float) -> bool:
-    """Whether all figures of one passport are above all of the other, by the margin and the floor."""
+    """True when all figures of one passport are above all of the other, by the margin and the floor."""
     if not high or not low:
         return False
     least, most = min(high), max(low)

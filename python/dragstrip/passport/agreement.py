@@ -12,7 +12,7 @@ from dragstrip.passport.verdicts import Judged
 def compare(
     judged: Sequence[Judged], others: Sequence[Judged], lacking: Mapping[str, str], on: On
 ) -> dict[str, Any]:
-    """How many rows have the same verdict on the engine `on` too, and those that have another one.
+    """Counts the rows with the same verdict on the engine `on` too, and lists those with another one.
 
     `lacking` are the rows that it does not run, by id, with the reason.
     """

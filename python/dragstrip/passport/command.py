@@ -1,4 +1,4 @@
-"""What `dragstrip passport` does: make runs, judge rows, write files, and say what fails a build."""
+"""Steps of `dragstrip passport`: make runs, judge rows, write files, list what fails a build."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def asked(
     on: On = SIMULATOR,
     beside: str | None = None,
 ) -> Asked:
-    """What the command line asks for; raises `BadInputError`, in its words, for what is wrong."""
+    """Reads the request of the command line; raises `BadInputError`, in its words, for what is wrong."""
     subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files), on)
     other = None if beside is None else _beside(beside, on)
     for one in (on, *([] if other is None else [other])):

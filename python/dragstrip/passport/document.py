@@ -19,7 +19,7 @@ from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 FORMAT = 1
 """The version of the document's form."""
 KERNEL = "a real kernel"
-"""What the suite leaves untested on the simulator alone."""
+"""Limits of the suite on the simulator alone: untested properties."""
 WORST = 5
 """Rows that are shown as the worst."""
 VERDICTS = ("held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed")
@@ -78,7 +78,7 @@ def document(
 
 
 def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many rows have each verdict, those without one left out."""
+    """Counts the rows by verdict, those without one left out."""
     found = Counter(row["verdict"] for row in rows)
     return {name: found[name] for name in VERDICTS if found[name]}
 
@@ -138,7 +138,7 @@ def _difference(entry: Judged, name: str) -> dict[str, Any]:
 
 
 def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, Any]]:
-    """Who does it, to whom, and what is left to the neighbour of the link, by buffer; its own kind first."""
+    """Harm by its doer, the neighbour that suffers it, and the buffer; its own kind first."""
     cells = []
     for bdp, path in beside.PATHS.items():
         for neighbour in (beside.OWN, *BASELINES):

@@ -1,4 +1,4 @@
-"""What a row of a passport is: a scenario, a figure of its runs, and a rule with its source."""
+"""Rows of a passport: a scenario, a figure of its runs, and a rule with its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragstrip.experiment.comparison import COMMAND_LINE, command, compare
 from dragstrip.experiment.types import Experiment
 
 PLACE = "{a}"
-"""What stands for the algorithm in a scenario's flows."""
+"""Placeholder for the algorithm in a scenario's flows."""
 BASELINES = ("cubic", "reno")
 """The deployed algorithms that every row is also run with: RFC 9743 asks for no more harm than they do."""
 SEEDS = 6
@@ -42,7 +42,7 @@ class On:
 
     @property
     def build(self) -> str:
-        """What decides the figures beside the scenario."""
+        """Settings beside the scenario that decide the figures."""
         return engines.named(self.engine).build(self.all_options)
 
     @property
@@ -83,7 +83,7 @@ class Subject:
     files: tuple[str, ...] = ()
     """The files of the texts, as the command line named them."""
     on: On = SIMULATOR
-    """What runs it."""
+    """Engine and options that run it."""
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class Scenario:
     an experiment."""
     options: Options
     subjects: int | None = None
-    """How many flows, from the first, are the algorithm's; None: all."""
+    """Number of flows, from the first, that are the algorithm's; None: all."""
     repeats: int = SEEDS
     """Runs with different seeds, where something is random; what draws nothing runs once."""
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Scenario:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether one `dragstrip compare` line says all of it."""
+        """True when one `dragstrip compare` line says all of it."""
         return not self.fields and all(isinstance(flow, str) for flow in self.flows)
 
     def experiment(self, subject: Subject, repeats: int | None = None) -> Experiment:
@@ -154,7 +154,7 @@ def _table(flow: str | Mapping[str, Any], word: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a row measures in one run."""
+    """Figure that a row measures in one run."""
 
     name: str
     unit: str
@@ -163,18 +163,18 @@ class Figure:
     of: Callable[[Summary, Scenario], float | None]
     """The figure of a run; None where there is nothing to measure."""
     formula: str
-    """How it follows from `dragstrip compare --json`."""
+    """Derivation from `dragstrip compare --json`."""
     floor: float = 0.0
     """A difference too small to matter, in the figure's unit."""
     smaller: Callable[[Summary, Scenario], str] | None = None
     """The side that has less in a run, for a ratio of two sides."""
     of_phases: bool = False
-    """Whether it is read from the algorithm's phases, which a kernel does not tell."""
+    """True when it is read from the algorithm's phases, which a kernel does not tell."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What is asked of a row's figure, and who asks."""
+    """Requirement on a row's figure, and its source."""
 
     kind: Kind
     """P: a document's limit; T: a published target; K: no worse than the worse baseline; R: reported."""
@@ -218,7 +218,7 @@ class Row:
     figure: Figure
     rule: Rule
     quick: bool = False
-    """Whether `--quick` has it."""
+    """Included in `--quick`."""
     law: Law | None = None
     only_for: tuple[str, ...] = ()
     """Names of the algorithms that the row is about; empty: all."""

@@ -53,14 +53,14 @@ def planned(scenario: Scenario, subject: Subject) -> Planned:
 
 
 def _seeds(run: PlannedRun) -> int:
-    """How many seeds the row of a run gets."""
+    """Number of seeds of the run's row."""
     if not run.core.draws:
         return 1
     return SEEDS if engines.named(run.engine).model else SLOW_SEEDS
 
 
 class Made:
-    """What the runs of a passport showed."""
+    """Results of the runs of a passport."""
 
     def __init__(
         self, shown: dict[str, Shown], plans: dict[tuple[str, str], Planned], left: dict[str, str]
@@ -70,7 +70,7 @@ class Made:
         """The rows that were not run on this engine, by id, and why."""
 
     def of(self, row: Row, subject: Subject) -> list[Shown]:
-        """What the runs of a row with this algorithm showed, by seed, or why there are none."""
+        """Returns the results of a row's runs with this algorithm, by seed, or the reason for none."""
         plan = self._plans[row.id, subject.word]
         return [self.shown[_key(run)] for run in plan.runs] or [Shown(None, failure=plan.failure)]
 

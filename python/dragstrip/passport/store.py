@@ -1,4 +1,4 @@
-"""What runs showed, kept by build and scenario in the cache: the next passport simulates what is new.
+"""Results of runs, cached by build and scenario: the next passport simulates what is new.
 
 A wheel also has those of CUBIC and Reno (`dragstrip.passport.baselines` makes them).
 """
@@ -23,12 +23,12 @@ from dragstrip.io.shape import SUMMARY, TEXT, Plain, expect
 from dragstrip.recording import core_build
 
 SHIPPED = Path(__file__).with_name("baselines.json.gz")
-"""What a wheel brings."""
+"""Results shipped in the wheel."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a run showed, or why there is nothing."""
+    """Result of a run, or the reason why there is none."""
 
     summary: dict[str, Any] | None
     sha256: str = ""
@@ -48,7 +48,7 @@ class Store:
         return self.folder / key[:2] / f"{key}.json"
 
     def find(self, simulated: str) -> Shown | None:
-        """What the run with this hash of engine and scenario showed; None if it is not known, or damaged."""
+        """Returns the result of the run with this hash of engine and scenario; None if absent or damaged."""
         return self._kept(simulated) or _shipped(self.build).get(simulated)
 
     def _kept(self, simulated: str) -> Shown | None:

@@ -94,7 +94,7 @@ def rows(algorithm: str, wanted: Sequence[str], quick: bool) -> list[Row]:
 
 
 def _is_about(row: Row, algorithm: str) -> bool:
-    """Whether a row is about an algorithm; the cases of BBR are about all whose names claim to be one."""
+    """True when a row is about an algorithm; the cases of BBR are about all whose names claim to be one."""
     if row.chapter == bbr.NAME:
         return algorithm.startswith(row.only_for)
     return not row.only_for or algorithm in row.only_for

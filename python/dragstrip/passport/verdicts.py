@@ -46,7 +46,7 @@ class Judged:
     baselines: Mapping[str, Value]
     verdict: Verdict
     badness: float
-    """How far on the wrong side the figure is, as a natural logarithm of a ratio; 0 where it is not."""
+    """Distance of the figure beyond its limit, as a natural logarithm of a ratio; 0 within it."""
     differences: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The ends of the interval of the figure less the baseline's, by baseline; empty unless K compares."""
 
@@ -93,7 +93,7 @@ def judge(row: Row, own: Value, baselines: Mapping[str, Value]) -> Judged:
 
 
 def holds(rule: Rule, figure: float) -> bool:
-    """Whether a figure is within a rule's limit."""
+    """Returns True when a figure is within a rule's limit."""
     return (rule.most is None or figure <= rule.most) and (rule.least is None or figure >= rule.least)
 
 
@@ -130,7 +130,7 @@ def difference(own: Value, other: Value, name: str) -> tuple[float, float]:
 
 
 def _side(figure: Figure, low: float, high: float, margin: float) -> Verdict:
-    """Where the interval of a difference lies: beyond the margin on one side, or not."""
+    """Locates the interval of a difference: beyond the margin on one side, or not."""
     if (low <= margin and high >= -margin) or figure.more_is_better is None:
         return "same"
     return "better" if (low > margin) == figure.more_is_better else "worse"

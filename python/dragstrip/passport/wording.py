@@ -37,7 +37,7 @@ def by_reason(not_run: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def agreed(beside: Mapping[str, Any]) -> str:
-    """How many rows have the same verdict on a second engine, in words."""
+    """Number of rows with the same verdict on a second engine, in words."""
     rows, same = beside["rows"], beside["same"]
     share = f" ({100 * same / rows:.0f} %)" if rows else ""
     return f"Beside engine {engine(beside)}: {same} of {counted(rows, 'row')} have the same verdict{share}"

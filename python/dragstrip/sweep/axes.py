@@ -1,4 +1,4 @@
-"""What varies: `path.rate=1mbit..1gbit:log:12`, `path.rtt=5ms,20ms,80ms`, `path.loss=0.01%..2%:log`.
+"""Axes of a sweep: `path.rate=1mbit..1gbit:log:12`, `path.rtt=5ms,20ms,80ms`, `path.loss=0.01%..2%:log`.
 
 An axis is a list of levels, or a range from which a sample is drawn. A level sets one field or, for an
 alternative of the experiment's file, several fields under one name.
@@ -86,10 +86,10 @@ def of_text(path: str, values: str, source: str) -> Axis | Range:
         )
     if count is not None and count > POINTS_MAX:
         raise BadInputError(f"vary.{path}", values, f"at most {POINTS_MAX:,} values", source)
-    made = _range(path, *ends.split("..", 1), log=kind == "log", source=source)
+    value_range = _range(path, *ends.split("..", 1), log=kind == "log", source=source)
     if count is None:
-        return made
-    steps = [made.at(step / (count - 1)) if count > 1 else made.at(0) for step in range(count)]
+        return value_range
+    steps = [value_range.at(step / (count - 1)) if count > 1 else value_range.at(0) for step in range(count)]
     return listed(path, list(dict.fromkeys(steps)), source)
 
 
@@ -97,8 +97,8 @@ def listed(path: str, values: Sequence[Any], source: str) -> Axis:
     """Return an axis of values; raises `BadInputError` if one is empty or occurs twice."""
     if not values or any(value == "" for value in values):
         raise BadInputError(f"vary.{path}", list(values), "at least one value, and none empty", source)
-    seen = [repr(value) for value in values]
-    if len(set(seen)) < len(seen):
+    spellings = [repr(value) for value in values]
+    if len(set(spellings)) < len(spellings):
         raise BadInputError(f"vary.{path}", list(values), "every value once", source)
     return Axis(path, tuple(Level(value, {path: value}) for value in values))
 
@@ -132,14 +132,14 @@ def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list
                 f"vary.{ranges[0].path}", None, "a range without a count needs --sample lhs:N or random:N"
             )
         return lists
-    found = re.fullmatch(r"(lhs|random):([1-9][0-9]*)", sample)
-    if found is None:
+    sample_match = re.fullmatch(r"(lhs|random):([1-9][0-9]*)", sample)
+    if sample_match is None:
         raise BadInputError("--sample", sample, "lhs:N or random:N", "command line")
-    if int(found[2][:9]) > POINTS_MAX:
+    if int(sample_match[2][:9]) > POINTS_MAX:
         raise BadInputError("--sample", sample, f"at most {POINTS_MAX:,} points", "command line")
     if not ranges:
         raise BadInputError("--sample", sample, "a --vary with a range, such as path.rate=1mbit..1gbit:log")
-    points = list(_points(len(ranges), int(found[2]), found[1] == "lhs", seed))
+    points = list(_points(len(ranges), int(sample_match[2]), sample_match[1] == "lhs", seed))
     levels = []
     for number, point in enumerate(points):
         assignments = {axis.path: axis.at(share) for axis, share in zip(ranges, point, strict=True)}
@@ -159,8 +159,8 @@ def _points(dimensions: int, count: int, latin: bool, seed: int) -> Iterator[tup
         strata = list(range(count))
         if latin:  # Fisher and Yates, by random() alone
             for last in range(count - 1, 0, -1):
-                other = int(draws.random() * (last + 1))
-                strata[last], strata[other] = strata[other], strata[last]
+                swap_index = int(draws.random() * (last + 1))
+                strata[last], strata[swap_index] = strata[swap_index], strata[last]
             columns.append([(stratum + draws.random()) / count for stratum in strata])
         else:
             columns.append([draws.random() for _ in strata])

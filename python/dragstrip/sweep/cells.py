@@ -102,13 +102,13 @@ class Pages:
         settings = self.sweep.settings(row["run"] // self.sweep.repeat)
         contender = str(settings.get(self.findings.axis or "", ""))
         label = row["label"] or contender
-        shown = contender if label == contender or not contender else f"{label} ({contender}’s run)"
+        contender_label = contender if label == contender or not contender else f"{label} ({contender}’s run)"
         figures = (
             [q.rate(row["goodput_bps"]), q.milliseconds(row["rtt_ms_p50"]), q.count(row["retransmits"])]
             if row["status"] == "ok"
             else [f"{row['status']}: {row['reason']}", "", ""]
         )
-        cells = [row["run"], row["seed"], shown, settings.get("against", "alone"), *figures]
+        cells = [row["run"], row["seed"], contender_label, settings.get("against", "alone"), *figures]
         columns = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
         command = html.escape(replay_line(self.folder, row["key"]))
         return f"<tr>{columns}<td><code class=copy>{command}</code></td></tr>"

@@ -44,19 +44,19 @@ def claimed(
     document = json.loads(json.dumps(sweep.document()))
 
     def describe(alone: bool) -> None:
-        known = _known(out)
-        if known == document:
+        stored_description = _stored_description(out)
+        if stored_description == document:
             return
         if not alone:
             raise DragstripError(f"{out}: another sweep is writing here, a different one")
-        if known is not None and not _same(known, document):
-            _settle(out, known, sweep, index, replace, confirm)
+        if stored_description is not None and not _has_same_runs(stored_description, document):
+            _settle(out, stored_description, sweep, index, replace, confirm)
         write_description(out, sweep)
 
-    with ExitStack() as held:
-        held.enter_context(files.only_one(out / f"{LOCK}-{shard[0]}-of-{shard[1]}", WHO))
+    with ExitStack() as lock_stack:
+        lock_stack.enter_context(files.only_one(out / f"{LOCK}-{shard[0]}-of-{shard[1]}", WHO))
         files.remove_drafts(out)
-        held.enter_context(files.shared(out / LOCK, WHO, describe))
+        lock_stack.enter_context(files.shared(out / LOCK, WHO, describe))
         yield
 
 
@@ -86,8 +86,8 @@ def _read(file: Path) -> Json:
         if not file.exists():
             raise
         raise DamagedError(file, error.explanation) from error
-    written = document.pop(OWN_SUM, None)  # an earlier version wrote none
-    if written is not None and written != _sum(document):
+    stored_sum = document.pop(OWN_SUM, None)  # an earlier version wrote none
+    if stored_sum is not None and stored_sum != _sum(document):
         raise DamagedError(file, f"its SHA-256 is not the one in its field {OWN_SUM}")
     return document
 
@@ -100,16 +100,20 @@ def _sum(document: Json) -> str:
 def _expect(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise BadInputError("--out", str(out), "a folder", "command line")
-    known = (out / DESCRIPTION).exists() or (out / STORE).exists()
+    is_sweep_folder = (out / DESCRIPTION).exists() or (out / STORE).exists()
     # Locks and drafts are all that is there if a sweep was killed at once.
     ours = (LOCK, ".draft-")
-    if not known and out.exists() and not all(entry.name.startswith(ours) for entry in out.iterdir()):
+    if (
+        not is_sweep_folder
+        and out.exists()
+        and not all(entry.name.startswith(ours) for entry in out.iterdir())
+    ):
         raise BadInputError(
             "--out", str(out), "a folder that is empty, does not exist yet, or holds a sweep", "command line"
         )
 
 
-def _known(out: Path) -> Json | None:
+def _stored_description(out: Path) -> Json | None:
     """Return the folder's description, or None if there is none or it cannot be read."""
     if not (out / DESCRIPTION).exists():
         return None
@@ -120,26 +124,29 @@ def _known(out: Path) -> Json | None:
         return None
 
 
-def _same(one: Json, other: Json) -> bool:
+def _has_same_runs(stored: Json, requested: Json) -> bool:
     """Return whether two descriptions, of any versions, have the same runs."""
     words = ("version", "title")
-    pair = [{key: value for key, value in each.items() if key not in words} for each in (one, other)]
+    pair = [
+        {key: value for key, value in description.items() if key not in words}
+        for description in (stored, requested)
+    ]
     return json.dumps(pair[0], sort_keys=True) == json.dumps(pair[1], sort_keys=True)
 
 
-def _settle(out: Path, known: Json, sweep: Sweep, index: Index, replace: bool, confirm: Confirm) -> None:
+def _settle(out: Path, stored: Json, sweep: Sweep, index: Index, replace: bool, confirm: Confirm) -> None:
     """Raise `BadInputError` unless this sweep may replace the one that is described."""
     if replace:
         return
     try:
-        before = Index(Sweep.read({**known, "version": sweep.version}, str(out / DESCRIPTION)))
-        lost = len(set(before.all_keys()) - set(index.all_keys()))
-        what = f"of whose {len(before):,} runs this one lacks {lost:,}"
+        before = Index(Sweep.read({**stored, "version": sweep.version}, str(out / DESCRIPTION)))
+        missing_runs = len(set(before.all_keys()) - set(index.all_keys()))
+        difference = f"of whose {len(before):,} runs this one lacks {missing_runs:,}"
     except (DragstripError, LookupError, TypeError, ValueError):  # it is no sweep of this version
-        lost, what = 1, "of another version"
-    if not lost:
+        missing_runs, difference = 1, "of another version"
+    if not missing_runs:
         return
-    holds = f"{out} holds another sweep ({known.get('name', '')}), {what}"
-    kept = "its description, dataset and report are replaced, its runs stay in store/"
-    if not confirm(f"{holds}. Go on? ({kept})"):
-        raise BadInputError("--out", None, f"{holds}; another folder, or --replace: {kept}", "command line")
+    holds = f"{out} holds another sweep ({stored.get('name', '')}), {difference}"
+    effect = "its description, dataset and report are replaced, its runs stay in store/"
+    if not confirm(f"{holds}. Go on? ({effect})"):
+        raise BadInputError("--out", None, f"{holds}; another folder, or --replace: {effect}", "command line")

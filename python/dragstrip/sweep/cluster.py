@@ -75,23 +75,23 @@ class Cluster:
             _connect_once(url)
             self.client = distributed.Client(url, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
-            said = one_line(str(error) or type(error).__name__)
-            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {said}") from None
+            reason = one_line(str(error) or type(error).__name__)
+            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {reason}") from None
         try:
             self._refuse_others(self._versions(engine))
         except BaseException:
             self.client.close()
             raise
-        self.done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.completions: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.flying: dict[int, tuple[Order, Any]] = {}
         """Submitted runs by number, in the order of submission."""
         self.since: dict[int, tuple[float, str]] = {}
-        """When each run that must be running was first seen at its worker, and which worker that is."""
-        self.asked = 0.0
+        """Time at which each run that must be running was first seen at its worker, and that worker."""
+        self.census_at = 0.0
         self.holders: dict[str, str] = {}
         """The worker of each run by its key, as the scheduler last reported."""
         self.threads = 0
-        self.counted = 0.0
+        self.thread_count_at = 0.0
         self.tries = 0
 
     def describe(self) -> str:
@@ -100,13 +100,13 @@ class Cluster:
 
     def room(self) -> int:
         """Return the free places: a few runs per thread, none while there is no worker."""
-        if time.monotonic() - self.counted > CENSUS_S:
+        if time.monotonic() - self.thread_count_at > CENSUS_S:
             self._reachable()
             try:
                 self.threads = sum(self.client.ncores().values())
             except (OSError, TimeoutError):
-                raise self._gone() from None
-            self.counted = time.monotonic()
+                raise self._scheduler_lost() from None
+            self.thread_count_at = time.monotonic()
         return AHEAD * self.threads - len(self.flying)
 
     def submit(self, order: Order) -> None:
@@ -126,15 +126,15 @@ class Cluster:
         self._await(order.number, future)
 
     def _await(self, number: int, future: Any) -> None:
-        future.add_done_callback(lambda _future: self.done.put((number, future)))
+        future.add_done_callback(lambda _future: self.completions.put((number, future)))
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Return the runs that have ended, or that are overdue by more than the grace time."""
         ended: dict[int, Any] = {}
         try:
-            ended.update([self.done.get(timeout=timeout_s)])
+            ended.update([self.completions.get(timeout=timeout_s)])
             while True:
-                ended.update([self.done.get_nowait()])
+                ended.update([self.completions.get_nowait()])
         except queue.Empty:
             pass
         if not ended:
@@ -167,7 +167,7 @@ class Cluster:
             return [(number, answer) for (number, _), answer in zip(good, answers, strict=True)]
         except Exception:  # noqa: BLE001 - one of many may raise whatever its worker sent
             self._reachable()
-        found = []
+        events = []
         until = time.monotonic() + FETCH_S
         for number, future in good:
             try:
@@ -177,16 +177,16 @@ class Cluster:
                 continue
             except Exception as error:  # noqa: BLE001
                 answer = error
-            found.append((number, answer))
-        return found
+            events.append((number, answer))
+        return events
 
-    def _event(self, order: Order, said: object) -> Event:
-        if isinstance(said, BaseException):
-            return Event(order, refused(f"{type(said).__name__}: {said}"))
+    def _event(self, order: Order, result: object) -> Event:
+        if isinstance(result, BaseException):
+            return Event(order, refused(f"{type(result).__name__}: {result}"))
         try:
-            if not isinstance(said, bytes):
-                raise BadInputError("", type(said).__name__, "bytes of JSON", "a worker's answer")
-            answer = parsed(said)
+            if not isinstance(result, bytes):
+                raise BadInputError("", type(result).__name__, "bytes of JSON", "a worker's answer")
+            answer = parsed(result)
         except BadInputError as error:
             return Event(order, refused(str(error)))
         if isinstance(answer, dict) and "status" not in answer:  # nothing was run
@@ -219,8 +219,8 @@ class Cluster:
         now = time.monotonic()
         allowed = self.limits.time_s + START_S + GRACE_S
         oldest = list(self.flying)[: self.threads]
-        if now - self.asked > CENSUS_S:
-            self.asked, self.holders = now, self._held()
+        if now - self.census_at > CENSUS_S:
+            self.census_at, self.holders = now, self._workers_by_run()
         since = {}
         for number in oldest:
             began, worker = self.since.get(number, (now, ""))
@@ -237,7 +237,7 @@ class Cluster:
                 events.append(Event(order, {"status": TIME_LIMIT, "reason": reason, "wall_s": allowed}))
         return events
 
-    def _held(self) -> dict[str, str]:
+    def _workers_by_run(self) -> dict[str, str]:
         """Return the worker of each run by the run's key."""
         try:
             has = self.client.processing()
@@ -247,25 +247,25 @@ class Cluster:
 
     def _reachable(self) -> None:
         if self.client.status != "running":
-            raise self._gone()
+            raise self._scheduler_lost()
 
-    def _gone(self) -> LostPlaceError:
+    def _scheduler_lost(self) -> LostPlaceError:
         return LostPlaceError(f"--on {self.address}: the scheduler is gone; no finished run is lost")
 
     def _versions(self, engine: str) -> dict[str, str]:
         """Return each worker's version."""
-        asked = _census(engine)
+        version_query = _census(engine)
         try:
-            found = self.client.sync(
+            worker_versions = self.client.sync(
                 self.client._run,
-                asked,
+                version_query,
                 on_error="return",
                 callback_timeout=CONNECT_S + START_S,
             )
         except (OSError, TimeoutError) as error:
-            said = one_line(str(error)) or "a worker does not answer"
-            raise DragstripError(f"--on {self.address}: {said}") from None
-        return {str(worker): str(version) for worker, version in found.items()}
+            reason = one_line(str(error)) or "a worker does not answer"
+            raise DragstripError(f"--on {self.address}: {reason}") from None
+        return {str(worker): str(version) for worker, version in worker_versions.items()}
 
     def _refuse_others(self, versions: dict[str, str]) -> None:
         for worker, version in sorted(versions.items()):
@@ -352,14 +352,14 @@ def make(line: str, engine: str, version: str, time_s: float, memory_bytes: int)
     Errors are returned as text, because not every exception can be pickled.
     """
     try:
-        answer = _made(line, engine, version, Limits(time_s, memory_bytes))
+        answer = _execute(line, engine, version, Limits(time_s, memory_bytes))
         return json.dumps({**answer, "host": socket.gethostname()}).encode()
     except Exception as error:  # noqa: BLE001
         reason = one_line(f"{type(error).__name__}: {error}")
         return json.dumps({"status": FAILED, "reason": reason}).encode()
 
 
-def _made(line: str, engine: str, version: str, limits: Limits) -> Answer:
+def _execute(line: str, engine: str, version: str, limits: Limits) -> Answer:
     if build_version(engine) != version:
         from distributed import get_worker
 

@@ -118,8 +118,8 @@ def _place(options: Options, sweep: Sweep) -> Place:
         workers = 1 if real_time else min(options.workers or cores(), sweep.points * sweep.repeat)
         return Local(workers, options.limits)
     if real_time or sweep.options:
-        which = f"engine {sweep.engine}" if real_time else ", ".join(sweep.options)
-        expected = f"none: {which} is for this machine alone"
+        restriction = f"engine {sweep.engine}" if real_time else ", ".join(sweep.options)
+        expected = f"none: {restriction} is for this machine alone"
         raise BadInputError("--on", options.on, expected, "command line")
     from dragstrip.sweep.cluster import Cluster
 
@@ -161,19 +161,19 @@ def ranking_table(ranked: dict[str, Any]) -> str:
     for name in names:
         for line in ranked[name]:
             share = line.get("of_best", line.get("median"))
-            shown = "–" if share is None else f"{share * 100:.1f} %"
-            rows[line["contender"]].append(f"{line['sole_best']} / {line['best_or_tied']}  {shown:>7}")
+            share_text = "–" if share is None else f"{share * 100:.1f} %"
+            rows[line["contender"]].append(f"{line['sole_best']} / {line['best_or_tied']}  {share_text:>7}")
     table = Table("", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for name in names:
         table.add_column(WORDS[name], justify="right")
     for contender, row in rows.items():
         table.add_row(contender, *row)
     paths = f"{ranked['paths']:,} path{'s' * (ranked['paths'] != 1)}"
-    said = (
+    heading = (
         f"On {paths}: on how many sole best / best or tied, and the median share of the best one's figure"
         + (" (harm: its median)" if "harm" in names else "")
     )
-    lines = [hanging(said, 0), as_text(table)]
+    lines = [hanging(heading, 0), as_text(table)]
     if ranked["repeats"] < REPEATS_MIN:
         lines.append(f"Below {REPEATS_MIN} repeats (--repeat) nothing is called different.")
     return "\n".join(lines)
@@ -267,22 +267,23 @@ def find(folder: Path, key: str) -> tuple[str, str, str]:
     from dragstrip.io.files import warn
     from dragstrip.sweep.store import Store
 
-    found = {}
+    matching_runs = {}
     columns = ["key", "scenario", "version", "engine"]
     for table in Store(folder / STORE).tables(columns, warn):
-        for known, text, version, engine in zip(*(table[name].to_pylist() for name in columns), strict=True):
-            if text and known.startswith(key):
-                found[known] = (text, version, engine)
-    if len(found) != 1:
+        rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+        for stored_key, text, version, engine in rows:
+            if text and stored_key.startswith(key):
+                matching_runs[stored_key] = (text, version, engine)
+    if len(matching_runs) != 1:
         expected = (
             "the key of a run in this folder"
-            if not found
+            if not matching_runs
             else "more characters: several keys begin like this"
         )
         raise BadInputError("--replay", key, expected, str(folder))
-    ((known, (text, version, engine)),) = found.items()
-    if run_key(text, engine, version).hex() != known:
-        reason = f"the key {known} is not that of the scenario beside it; nothing is run"
+    ((stored_key, (text, version, engine)),) = matching_runs.items()
+    if run_key(text, engine, version).hex() != stored_key:
+        reason = f"the key {stored_key} is not that of the scenario beside it; nothing is run"
         raise DamagedError(folder / STORE, reason)
     return text, version, engine
 

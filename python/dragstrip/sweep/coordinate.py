@@ -139,21 +139,21 @@ class Coordinator:
             self.stopped = self.stopped or answer["reason"]
             self.stopping = True
             return
-        shown = " ".join(f"{path}={value}" for path, value in self.sweep.settings(run.point).items())
+        settings_text = " ".join(f"{path}={value}" for path, value in self.sweep.settings(run.point).items())
         if answer["status"] == OK:
             if notes := answer.pop("notes", ()):
                 answer["reason"] = "; ".join(note.partition(": ")[2].lstrip(": ") for note in notes)
-                self.progress.note(f"run {run.number} ({shown}): {answer['reason']}")
+                self.progress.note(f"run {run.number} ({settings_text}): {answer['reason']}")
             answer.update(figures(answer.pop("summary")))
         answer["attempts"] = self.attempts.pop(run.number, 0) + (event.answer is not None)
         seed = self.sweep.seed + run.repeat
         self.store.add(result_rows(run.key, run.text, seed, self.sweep.engine, self.sweep.version, answer))
-        tally.made += 1
+        tally.executed += 1
         tally.weight_made += run.weight
         tally.cpu_s += answer.get("cpu_s") or 0.0
         if answer["status"] != OK:
             tally.failed += 1
-            self.progress.note(f"{answer['status']}: run {run.number} ({shown}): {answer['reason']}")
+            self.progress.note(f"{answer['status']}: run {run.number} ({settings_text}): {answer['reason']}")
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -176,14 +176,14 @@ class Coordinator:
         try:
             yield
         finally:
-            for which, handler in before.items():
-                signal.signal(which, handler)
+            for signal_number, handler in before.items():
+                signal.signal(signal_number, handler)
 
 
-def missing(index: Index, done: set[bytes], shard: tuple[int, int]) -> tuple[list[int], int]:
+def missing(index: Index, finished_keys: set[bytes], shard: tuple[int, int]) -> tuple[list[int], int]:
     """Return the numbers of this shard's runs that are not done, each key once, and the shard's size."""
     part, parts = shard
-    seen: set[bytes] = set()
+    shard_keys: set[bytes] = set()
     numbers = []
     mine = 0
     for number in range(len(index)):
@@ -191,7 +191,7 @@ def missing(index: Index, done: set[bytes], shard: tuple[int, int]) -> tuple[lis
         if int.from_bytes(key[:4], "big") % parts != part - 1:
             continue
         mine += 1
-        if key not in done and key not in seen:
-            seen.add(key)
+        if key not in finished_keys and key not in shard_keys:
+            shard_keys.add(key)
             numbers.append(number)
     return numbers, mine

@@ -42,8 +42,8 @@ def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
     values: dict[str, list[Any]] = {path: [] for path in sweep.columns()}
     for axis in sweep.axes:
         for level in axis.levels:
-            shown = level.assignments if axis.path == "sample" else {axis.path: level.label}
-            for path, value in shown.items():
+            assignments = level.assignments if axis.path == "sample" else {axis.path: level.label}
+            for path, value in assignments.items():
                 values[path].append(value)
     return named_columns(values)
 
@@ -53,12 +53,12 @@ def named_columns(values: Mapping[str, Sequence[Any]]) -> list[tuple[str, str, s
 
     The suffix of a text column is None, and so is that of values of several kinds.
     """
-    made: list[tuple[str, str, str | None]] = []
+    columns: list[tuple[str, str, str | None]] = []
     for path, labels in values.items():
-        kinds = {found[0] if (found := quantity(label)) else None for label in labels}
+        kinds = {parsed[0] if (parsed := quantity(label)) else None for label in labels}
         suffix = kinds.pop() if len(kinds) == 1 else None
-        made.append((path, column(path, suffix or ""), suffix))
-    return made
+        columns.append((path, column(path, suffix or ""), suffix))
+    return columns
 
 
 def write(
@@ -130,13 +130,15 @@ def _tables(
 def _rows(index: Index, numbers: list[int], store: Store) -> pa.Table:
     """Return the store's rows of these runs with the runs' numbers, in order and without duplicates."""
     keys = [index.key(number).hex() for number in numbers]
-    wanted = pa.array(keys)
-    found = []
+    key_set = pa.array(keys)
+    matching_tables = []
     for table in store.tables(RESULTS):
-        inside = table.filter(pc.is_in(table["key"], value_set=wanted))
+        inside = table.filter(pc.is_in(table["key"], value_set=key_set))
         if inside.num_rows:
-            found.append(inside)
-    gathered = pa.concat_tables(found) if found else pa.table([[]] * len(RESULTS), names=RESULTS)
+            matching_tables.append(inside)
+    gathered = (
+        pa.concat_tables(matching_tables) if matching_tables else pa.table([[]] * len(RESULTS), names=RESULTS)
+    )
     return _expanded(gathered, keys, numbers)
 
 
@@ -147,20 +149,20 @@ def _expanded(rows: pa.Table, keys: list[str], numbers: list[int]) -> pa.Table:
     """
     by_key: dict[str, list[tuple[bool, int, int]]] = {}
     flows: list[Any] = rows["flow"].to_pylist()
-    known: list[Any] = rows["key"].to_pylist()
+    row_keys: list[Any] = rows["key"].to_pylist()
     good = [status == "ok" for status in rows["status"].to_pylist()]
-    for place, key in enumerate(known):
+    for place, key in enumerate(row_keys):
         by_key.setdefault(key, []).append((good[place], -1 if flows[place] is None else flows[place], place))
-    chosen: list[int] = []
+    row_places: list[int] = []
     owner: list[int] = []
     for key, number in zip(keys, numbers, strict=True):
         entries = by_key.get(key, [])
         best = max((entry[0] for entry in entries), default=False)
         places = {flow: place for ok, flow, place in reversed(entries) if ok == best}
         for flow in sorted(places):
-            chosen.append(places[flow])
+            row_places.append(places[flow])
             owner.append(number)
-    return rows.take(pa.array(chosen, pa.int64())).append_column("run", pa.array(owner, pa.int64()))
+    return rows.take(pa.array(row_places, pa.int64())).append_column("run", pa.array(owner, pa.int64()))
 
 
 def _labelled(
@@ -175,26 +177,26 @@ def _labelled(
     points, repeats = np.divmod(runs, sweep.repeat)
     distinct, where = np.unique(points, return_inverse=True)
     settings = [sweep.settings(int(point)) for point in distinct]
-    made: dict[str, Any] = {
+    labelled_columns: dict[str, Any] = {
         "run": rows["run"],
         "repeat": pa.array(repeats, pa.int32()),
         "cell": pa.array(cells[points], pa.int64()),
     }
     for path, name, suffix in columns:
         values = [in_base_units(setting[path], suffix) for setting in settings]
-        made[name] = pa.array(values, schema.field(name).type).take(pa.array(where))
+        labelled_columns[name] = pa.array(values, schema.field(name).type).take(pa.array(where))
     for name in RESULTS:
-        made[name] = rows[name].cast(SCHEMA.field(name).type)
-    return pa.table([made[name] for name in schema.names], schema=schema)
+        labelled_columns[name] = rows[name].cast(SCHEMA.field(name).type)
+    return pa.table([labelled_columns[name] for name in schema.names], schema=schema)
 
 
 def in_base_units(label: Any, suffix: str | None) -> Any:
     """Return a value as its column has it: in the unit of the suffix, or as text."""
     if suffix is None:
         return label if isinstance(label, str) else repr(label)
-    found = quantity(label)
-    assert found is not None
-    return round(found[1]) if suffix in ("_bps", "_ns", "_bytes") else found[1]
+    parsed = quantity(label)
+    assert parsed is not None
+    return round(parsed[1]) if suffix in ("_bps", "_ns", "_bytes") else parsed[1]
 
 
 def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
@@ -216,18 +218,18 @@ def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
     for part in parts:
         _check(part)
         with untrusted.parquet(part, kinds) as (file, schema):
-            wanted = columns or schema.names
-            tables.append(untrusted.spelled_out(file.read(columns=wanted), schema, part))
+            column_names = columns or schema.names
+            tables.append(untrusted.spelled_out(file.read(columns=column_names), schema, part))
     return pa.concat_tables(tables)
 
 
 def _check(part: Path) -> None:
-    beside = _checksum(part)
-    if beside.exists() and untrusted.content(beside, untrusted.KIB).split()[:1] != [
+    checksum_file = _checksum(part)
+    if checksum_file.exists() and untrusted.content(checksum_file, untrusted.KIB).split()[:1] != [
         files.sha256(part).encode()
     ]:
         advice = f"dragstrip report {part.parent.parent} writes it again"
-        raise DamagedError(part, f"its SHA-256 is not the one in {beside.name}", advice)
+        raise DamagedError(part, f"its SHA-256 is not the one in {checksum_file.name}", advice)
 
 
 def runs_in(folder: Path) -> int:

@@ -29,11 +29,11 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flow(flow: dict[str, Any]) -> dict[str, Any]:
-    kept = ("flow", "label", "cc", "goodput_bps", "throughput_bps_p50")
-    made = {name: flow[name] for name in (*kept, "retransmits", "segments_sent", "share")}
-    made.update({f"rtt_ms_{part}": flow["rtt_ms"][part] for part in ("p5", "p50", "p95")})
+    copied_fields = ("flow", "label", "cc", "goodput_bps", "throughput_bps_p50")
+    figures = {name: flow[name] for name in (*copied_fields, "retransmits", "segments_sent", "share")}
+    figures.update({f"rtt_ms_{part}": flow["rtt_ms"][part] for part in ("p5", "p50", "p95")})
     delay_ms = flow["rtt_ms"]["p50"]
     # Kleinrock's power: throughput over delay (L. Kleinrock, Power and deterministic rules of thumb for
     # probabilistic problems in computer communications, ICC 1979).
-    made["power_bps_per_ms"] = flow["goodput_bps"] / delay_ms if delay_ms else None
-    return made
+    figures["power_bps_per_ms"] = flow["goodput_bps"] / delay_ms if delay_ms else None
+    return figures

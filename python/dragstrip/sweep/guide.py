@@ -121,15 +121,15 @@ def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterat
 
 def _regions(name: str, findings: Findings, layout: Layout) -> Iterator[str]:
     judged = findings.judged[name]
-    shown = relative(judged)
+    relative_figures = relative(judged)
     yield f"| | {layout.y or ''} | " + " | ".join(findings.contenders) + " |"
     yield "|---|---|" + "---|" * len(findings.contenders)
     for settings, cells in layout.facets:
         for level in dict.fromkeys(findings.cells[cell].get(layout.y or "") for cell in cells):
-            here = [cell for cell in cells if findings.cells[cell].get(layout.y or "") == level]
-            median, _, _ = interval(shown[here].T)
+            level_cells = [cell for cell in cells if findings.cells[cell].get(layout.y or "") == level]
+            median, _, _ = interval(relative_figures[level_cells].T)
             figures = [
-                f"{int(judged.best[here, at].sum())}/{len(here)}, {_share(float(median[at]))}"
+                f"{int(judged.best[level_cells, at].sum())}/{len(level_cells)}, {_share(float(median[at]))}"
                 for at in range(len(findings.contenders))
             ]
             yield f"| {_as_written(settings)} | {level} | " + " | ".join(figures) + " |"

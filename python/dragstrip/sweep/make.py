@@ -28,10 +28,10 @@ def make(
     with claimed(out, sweep, index, options.shard, options.replace, options.confirm):
         store = Store(out / STORE)
         store.open()
-        done = store.keys([OK] if options.retry_failed else None, store.set_aside)
-        numbers, mine = missing(index, done, options.shard)
+        finished_keys = store.keys([OK] if options.retry_failed else None, store.set_aside)
+        numbers, mine = missing(index, finished_keys, options.shard)
         tally = Tally(total=mine, reused=mine - len(numbers))
-        del done
+        del finished_keys
         if numbers:
             recordings = out / "recordings" if options.keep_recordings else None
             if recordings is not None:
@@ -79,7 +79,7 @@ def _summary(
         "experiment": sweep.name,
         "runs": tally.total,
         "reused": tally.reused,
-        "made": tally.made,
+        "made": tally.executed,
         "failed": tally.failed,
         "tried_again": tally.retried,
         "interrupted": tally.interrupted,
@@ -107,8 +107,8 @@ def rewrite_report(folder: Path) -> Path:
         index = Index(sweep)
         least = max(1, dataset.runs_in(folder))
         data = dataset.write(sweep, index, Store(folder / STORE), folder / dataset.FOLDER, least=least)
-        written, _ = _report(sweep, folder)
-        assert written is not None
+        report_file, _ = _report(sweep, folder)
+        assert report_file is not None
         if (runs := dataset.runs_in(folder)) < len(index):
             sys.stderr.write(f"warning: {data}: {runs:,} of {len(index):,} runs: the sweep is not finished\n")
-    return written
+    return report_file

@@ -57,7 +57,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which axes span a map, and which give a map per level."""
+    """Axes that span a map, and axes that give a map per level."""
 
     x: str | None
     y: str | None
@@ -79,12 +79,12 @@ def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, fol
     report = folder / "report.html"
     with aside(report) as draft:
         pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
-        made = draft / "pages"
-        pages.write(made)
+        draft_pages = draft / "pages"
+        pages.write(draft_pages)
         with (draft / report.name).open("w", encoding="utf-8") as file:
             file.writelines(_page(sweep, findings, layout, pages, failures(data), folder))
         make_folder(folder / FOLDER)
-        move_in(made, folder / FOLDER / pages.name)
+        move_in(draft_pages, folder / FOLDER / pages.name)
         (draft / report.name).replace(report)
     # Until here the old map led to the old pages; killed now, they stay until the next one.
     for entry in (folder / FOLDER).iterdir():
@@ -95,20 +95,22 @@ def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, fol
 
 def lay_out(sweep: Sweep, findings: Findings) -> Layout:
     """Choose rate as horizontal and RTT as vertical axis if they vary, else the axes with most levels."""
-    drawn = [path for axis in sweep.axes if axis.path == "sample" for path in axis.levels[0].assignments]
+    sampled_paths = [
+        path for axis in sweep.axes if axis.path == "sample" for path in axis.levels[0].assignments
+    ]
     sizes = {axis.path: len(axis.levels) for axis in sweep.axes}
-    candidates = drawn or sorted(
+    candidates = sampled_paths or sorted(
         (path for path in findings.paths if path in sizes), key=lambda path: -sizes[path]
     )
     ordered: list[str] = [path for path in ("path.rate", "path.rtt", "path.delay") if path in candidates]
     ordered += [path for path in candidates if path not in ordered]
     x, y = (*ordered, None, None)[:2]
-    rest = [path for path in findings.paths if path not in (x, y) and path not in drawn]
+    rest = [path for path in findings.paths if path not in (x, y) and path not in sampled_paths]
     groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
     for number, settings in enumerate(findings.cells):
-        own = {path: settings[path] for path in rest}
-        groups.setdefault(repr(own), (own, []))[1].append(number)
-    return Layout(x, y, list(groups.values()), bool(drawn))
+        facet_settings = {path: settings[path] for path in rest}
+        groups.setdefault(repr(facet_settings), (facet_settings, []))[1].append(number)
+    return Layout(x, y, list(groups.values()), bool(sampled_paths))
 
 
 # --- the page ---------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ def _answer(findings: Findings) -> str:
 def _failed(failed: Sequence[Mapping[str, Any]], folder: Path) -> str:
     if not failed:
         return ""
-    shown = "".join(
+    items = "".join(
         f"<li>run {row['run']}, seed {row['seed']}: {html.escape(str(row['status']))}: "
         f"{html.escape(str(row['reason']))} <code>{html.escape(replay_line(folder, row['key']))}</code></li>"
         for row in failed[:FAILURES_SHOWN]
@@ -191,7 +193,7 @@ def _failed(failed: Sequence[Mapping[str, Any]], folder: Path) -> str:
     more = f"<p>And {len(failed) - FAILURES_SHOWN} more.</p>" if len(failed) > FAILURES_SHOWN else ""
     return (
         f'<section class="alarm"><h2>{len(failed):,} runs have no figures</h2>'
-        f"<ul>{shown}</ul>{more}<p>They are missing from everything below.</p></section>"
+        f"<ul>{items}</ul>{more}<p>They are missing from everything below.</p></section>"
     )
 
 
@@ -225,14 +227,14 @@ def _section(
             f"{html.escape(str(findings.rival))} flow’s own goodput lost).</p>"
         )
         for at, contender in enumerate(findings.contenders):
-            drawn = [
+            captioned_maps = [
                 _caption(
                     {"by": contender, **settings},
                     drawing(judged, findings, layout, cells, pages, _shades(judged, at)),
                 )
                 for settings, cells in layout.facets
             ]
-            parts.append('<div class="maps picture">' + "".join(drawn) + "</div>")
+            parts.append('<div class="maps picture">' + "".join(captioned_maps) + "</div>")
     return "".join(parts)
 
 
@@ -339,7 +341,7 @@ def _scale(values: Sequence[Any], continuous: bool, upwards: bool) -> _Scale:
 
 
 def _logarithmic(values: Sequence[Any], upwards: bool) -> _Scale:
-    numbers = {repr(value): (found[1] if (found := quantity(value)) else 0.0) for value in values}
+    numbers = {repr(value): (parsed[1] if (parsed := quantity(value)) else 0.0) for value in values}
     low, high = min(numbers.values()), max(numbers.values())
     log = low > 0 and high / low > 10
 
@@ -359,12 +361,12 @@ def _logarithmic(values: Sequence[Any], upwards: bool) -> _Scale:
 
 
 def _box(x: float, y: float, step: float, fills: list[tuple[str, float]]) -> str:
-    left, top, wide, high = LEFT + x + 1, TOP + y + 1, step - 2, HIGH - 2
+    x_left, top, wide, high = LEFT + x + 1, TOP + y + 1, step - 2, HIGH - 2
     if not fills:
-        return f'<rect class="none" x="{left:.0f}" y="{top:.0f}" width="{wide:.0f}" height="{high}"/>'
-    each = wide / len(fills)
+        return f'<rect class="none" x="{x_left:.0f}" y="{top:.0f}" width="{wide:.0f}" height="{high}"/>'
+    fill_px = wide / len(fills)
     return "".join(
-        f'<rect x="{left + number * each:.1f}" y="{top:.0f}" width="{each:.1f}" height="{high}" '
+        f'<rect x="{x_left + number * fill_px:.1f}" y="{top:.0f}" width="{fill_px:.1f}" height="{high}" '
         f'fill="{colour}" fill-opacity="{opacity:.2f}"/>'
         for number, (colour, opacity) in enumerate(fills)
     )
@@ -380,7 +382,7 @@ def _dot(x: float, y: float, fills: list[tuple[str, float]]) -> str:
 
 
 def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bool) -> str:
-    shown = FORMAT[judged.utility.name]
+    format_figure = FORMAT[judged.utility.name]
     lines = [", ".join(f"{path} {value}" for path, value in findings.cells[cell].items())]
     median = judged.median[cell]
     sign = -1 if judged.utility.more_is_better else 1
@@ -388,8 +390,8 @@ def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bo
     for at in order if full else order[:1]:
         mark = "● " if judged.best[cell, at] else "   "
         low, high = judged.low[cell, at], judged.high[cell, at]
-        spread = f" ({shown(float(low))} to {shown(float(high))})" if low != high else ""
-        lines.append(f"{mark}{findings.contenders[at]}: {shown(float(median[at]))}{spread}")
+        spread = f" ({format_figure(float(low))} to {format_figure(float(high))})" if low != high else ""
+        lines.append(f"{mark}{findings.contenders[at]}: {format_figure(float(median[at]))}{spread}")
     number = int(findings.runs[cell, order[0], 0])
     lines.append(f"run {number}: {pages.replay(number)}")
     return "\n".join(lines)
@@ -446,10 +448,10 @@ def _method(sweep: Sweep, findings: Findings) -> str:
             "use --repeat 3 or more."
         )
     elif sweep.repeat < 6:
-        held = {3: "75 %", 4: "87.5 %", 5: "93.75 %"}[sweep.repeat]
+        coverage = {3: "75 %", 4: "87.5 %", 5: "93.75 %"}[sweep.repeat]
         words.append(
             f"With {sweep.repeat} seeds an interval is the range of the repeats, which holds the true "
-            f"median with a probability of {held}, not 95 %."
+            f"median with a probability of {coverage}, not 95 %."
         )
     words.append(
         f"Seeds made a difference in {findings.random * 100:.0f} % of the rows; elsewhere nothing on the "

@@ -1,4 +1,4 @@
-"""How a sweep is made: processes, limits, and what is kept."""
+"""Options of a sweep: processes, limits, captures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragstrip.sweep.claim import Confirm
 
 @dataclass(frozen=True)
 class Options:
-    """How a sweep is made; no option changes a figure."""
+    """Options of a sweep; none changes a figure."""
 
     workers: int | None = None
     on: str | None = None
@@ -19,11 +19,11 @@ class Options:
     limits: Limits = field(default_factory=Limits)
     keep_recordings: bool = False
     capture: CaptureRequest | None = None
-    """What is captured of the packets of runs that are made now; earlier runs have no captures."""
+    """Packet capture of the runs that are made now; earlier runs have no captures."""
     retry_failed: bool = False
     report: bool = True
     command: str = ""
     replace: bool = False
-    """Whether another sweep's folder may be taken over without a question."""
+    """True when another sweep's folder may be taken over without a question."""
     confirm: Confirm = lambda _: False
     """Asked before another sweep's folder is taken over, unless `replace`."""

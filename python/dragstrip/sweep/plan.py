@@ -1,4 +1,4 @@
-"""Which runs a sweep has, and the key of each.
+"""Runs of a sweep, and the key of each.
 
 A sweep may have a hundred thousand runs, so it is one description, and each run is computed from its number.
 Scenarios exist as text only on their way to a worker, never all at once.
@@ -105,14 +105,14 @@ class Sweep:
 
     def settings(self, point: int) -> Json:
         """Return what is shown of a combination, by dotted path."""
-        shown: Json = {}
+        settings: Json = {}
         for axis, place in zip(self.axes, self.levels(point), strict=True):
             level = axis.levels[place]
             if axis.path == "sample":
-                shown.update(level.assignments)
+                settings.update(level.assignments)
             else:
-                shown[axis.path] = level.label
-        return shown
+                settings[axis.path] = level.label
+        return settings
 
     def columns(self) -> list[str]:
         """Return the paths that vary, in order."""
@@ -129,13 +129,13 @@ class Sweep:
             refuse_if_too_large(scenario, filled["duration_ns"], self.source)
         weight = packets(filled)
         filled["name"] = ""
-        made = []
+        runs = []
         for repeat in range(self.repeat):
             filled["seed"] = self.seed + repeat
             text = json.dumps(filled, sort_keys=True, separators=(",", ":"))
             key = run_key(text, self.engine, self.version)
-            made.append(SweepRun(point * self.repeat + repeat, point, repeat, key, text, weight))
-        return made
+            runs.append(SweepRun(point * self.repeat + repeat, point, repeat, key, text, weight))
+        return runs
 
     def run(self, number: int) -> SweepRun:
         """Return one run by its number; raises `BadInputError` as `at` does."""
@@ -201,7 +201,7 @@ class Sweep:
             Axis(axis["path"], tuple(Level(level["label"], level["set"]) for level in axis["levels"]))
             for axis in document["axes"]
         ]
-        made = cls(
+        sweep = cls(
             document["experiment"],
             axes,
             document["repeat"],
@@ -212,9 +212,9 @@ class Sweep:
             document["title"],
             document["version"],
         )
-        if not 1 <= made.runs <= RUNS_MAX:
-            raise BadInputError("axes", Raw(f"{made.runs} runs"), f"1 to {RUNS_MAX} of them", source)
-        return made
+        if not 1 <= sweep.runs <= RUNS_MAX:
+            raise BadInputError("axes", Raw(f"{sweep.runs} runs"), f"1 to {RUNS_MAX} of them", source)
+        return sweep
 
 
 class Index:
@@ -276,15 +276,15 @@ def describe(
     for alias in ("seed", "repeat"):
         if alias in by_path:
             raise BadInputError(f"vary.{alias}", None, f"is not varied: use --{alias}", source)
-    chosen = experiment.seed if seed is None else seed
-    axes = _axes.sampled(list(by_path.values()), sample, chosen)
+    sample_seed = experiment.seed if seed is None else seed
+    axes = _axes.sampled(list(by_path.values()), sample, sample_seed)
     if against is not None:
         axes.append(_against(against, axes))
     described = Sweep(
         base,
         axes,
         experiment.repeat if repeat is None else repeat,
-        chosen,
+        sample_seed,
         experiment.engine,
         source,
         experiment.name or Path(source).stem or "sweep",
@@ -292,20 +292,22 @@ def describe(
     )
     if described.runs > RUNS_MAX:
         parts = [f"{len(axis.levels):,} of {axis.path}" for axis in axes]
-        asked = " x ".join([*parts, f"{described.repeat:,} seeds"])
-        raise BadInputError("--vary", Raw(asked), f"at most {RUNS_MAX:,} runs in a sweep", "command line")
+        run_product = " x ".join([*parts, f"{described.repeat:,} seeds"])
+        raise BadInputError(
+            "--vary", Raw(run_product), f"at most {RUNS_MAX:,} runs in a sweep", "command line"
+        )
     return described
 
 
 def _typed(vary: Sequence[str]) -> Iterator[tuple[str, Axis | Range]]:
     """Yield the axes of the command line; raises `BadInputError` for a field that is varied twice."""
-    seen = set()
+    varied_paths = set()
     for text in vary:
         axis = _axes.parse(text)
-        if axis.path in seen:
+        if axis.path in varied_paths:
             expected = f"each field once: {axis.path} is varied by another --vary"
             raise BadInputError("--vary", text, expected, "command line")
-        seen.add(axis.path)
+        varied_paths.add(axis.path)
         yield axis.path, axis
 
 

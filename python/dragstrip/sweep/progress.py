@@ -16,7 +16,7 @@ class Tally:
 
     total: int
     reused: int = 0
-    made: int = 0
+    executed: int = 0
     failed: int = 0
     retried: int = 0
     weight_total: float = 0.0
@@ -29,7 +29,7 @@ class Tally:
     @property
     def rate(self) -> float:
         """Runs per second so far."""
-        return self.made / max(1e-9, time.monotonic() - self.started)
+        return self.executed / max(1e-9, time.monotonic() - self.started)
 
     @property
     def left_s(self) -> float | None:
@@ -58,15 +58,15 @@ class Line(Progress):
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
-        self.shown = time.monotonic() - (LOG_S - 2.0)
+        self.last_line_at = time.monotonic() - (LOG_S - 2.0)
         """Time of the last line, on the monotonic clock; a log has its first line after two seconds."""
 
     def update(self, tally: Tally) -> None:
         """Show the line if it is due."""
         now = time.monotonic()
-        if now - self.shown < (TERMINAL_S if self.terminal else LOG_S):
+        if now - self.last_line_at < (TERMINAL_S if self.terminal else LOG_S):
             return
-        self.shown = now
+        self.last_line_at = now
         text = line(tally)
         sys.stderr.write(f"\r\x1b[K{text}" if self.terminal else f"{text}\n")
         sys.stderr.flush()
@@ -84,11 +84,13 @@ class Line(Progress):
 
 def line(tally: Tally) -> str:
     """Return a line such as `1,234/4,320 runs (1,000 reused), 96 runs/s, 0:32 left, 3 failed`."""
-    done = tally.reused + tally.made
-    parts = [f"{done:,}/{tally.total:,} runs" + (f" ({tally.reused:,} reused)" if tally.reused else "")]
+    finished_runs = tally.reused + tally.executed
+    parts = [
+        f"{finished_runs:,}/{tally.total:,} runs" + (f" ({tally.reused:,} reused)" if tally.reused else "")
+    ]
     parts.append(f"{tally.rate:.3g} runs/s")
-    left = tally.left_s
-    parts.append("time left unknown" if left is None else f"{clock(left)} left")
+    remaining_s = tally.left_s
+    parts.append("time left unknown" if remaining_s is None else f"{clock(remaining_s)} left")
     parts.append(f"{tally.failed} failed")
     if tally.retried:
         parts.append(f"{tally.retried} tried again")

@@ -74,23 +74,23 @@ def read(folder: Path) -> dict[Route, dict[str, Figures]]:
     seeds: dict[tuple[Route, str], list[Figures]] = {}
     for (rate_bps, rtt_ns, queue, _), rows in runs.items():
         seeds.setdefault((Route(rate_bps, rtt_ns), queue), []).append(_figures(rows))
-    found: dict[Route, dict[str, Figures]] = {}
+    by_route: dict[Route, dict[str, Figures]] = {}
     for (path, queue), figures in seeds.items():
-        middle = map(median, zip(*(each[:-1] for each in figures), strict=True))
-        pings = tuple(each.ping_p95_ms for each in figures)
-        found.setdefault(path, {})[queue] = Figures(*middle)._replace(pings_p95_ms=pings)
-    return found
+        middle = map(median, zip(*(seed_figures[:-1] for seed_figures in figures), strict=True))
+        pings = tuple(run.ping_p95_ms for run in figures)
+        by_route.setdefault(path, {})[queue] = Figures(*middle)._replace(pings_p95_ms=pings)
+    return by_route
 
 
 def _figures(rows: Sequence[dict[str, Any]]) -> Figures:
     bulk = [row["goodput_bps"] for row in rows if row["label"] != REQUESTS]
     answers = sum(row["goodput_bps"] for row in rows if row["label"] == REQUESTS) / ANSWER_BITS
-    sent = sum(row["segments_sent"] for row in rows)
+    segments_sent = sum(row["segments_sent"] for row in rows)
     return Figures(
         goodput_bps=sum(row["goodput_bps"] for row in rows),
         ping_ms=rows[0]["probe_ms_p50"],
         ping_p95_ms=rows[0]["probe_ms_p95"],
-        retransmitted=sum(row["retransmits"] for row in rows) / sent,
+        retransmitted=sum(row["retransmits"] for row in rows) / segments_sent,
         answers_per_s=answers,
         least_share=min(bulk) / sum(bulk),
     )
@@ -119,13 +119,13 @@ def tied(queues: dict[str, Figures]) -> list[str]:
     return [name for name in order if not longer(name)]
 
 
-def advice(found: dict[Route, dict[str, Figures]]) -> str:
+def advice(by_route: dict[Route, dict[str, Figures]]) -> str:
     """Return which queue to use, and on which paths another one is better: `Use fq, unless ...`."""
-    among = {path: tied(queues) for path, queues in found.items()}
+    among = {path: tied(queues) for path, queues in by_route.items()}
     names = dict.fromkeys(name for queues in among.values() for name in queues)
 
     def merit(name: str) -> tuple[int, float]:
-        goodput = [queues[name].goodput_bps for queues in found.values()]
+        goodput = [queues[name].goodput_bps for queues in by_route.values()]
         return sum(name in queues for queues in among.values()), sum(goodput)
 
     use = max(names, key=merit)
@@ -134,34 +134,34 @@ def advice(found: dict[Route, dict[str, Figures]]) -> str:
     text = f"**Use `{use}`**"
     if alike:
         text += f" (or {q.listing([f'`{name}`' for name in alike])}, which is as good on as many paths)"
-    text += f": on {count} of {len(found)} paths no queue that fills the link has certainly shorter pings."
+    text += f": on {count} of {len(by_route)} paths no queue that fills the link has certainly shorter pings."
     nearly = [name for name in names if count > 1 and merit(name)[0] == count - 1]
     if nearly:
         text += f" {q.listing([f'`{name}`' for name in nearly])}: on {count - 1}."
     for path, queues in among.items():
         if use not in queues:
-            mine, other = found[path][use], found[path][queues[0]]
+            mine, better = by_route[path][use], by_route[path][queues[0]]
             text += (
                 f" Unless the path is {_name(path)}: there `{queues[0]}` has "
-                f"{q.milliseconds(other.ping_p95_ms)} and `{use}` {q.milliseconds(mine.ping_p95_ms)}."
+                f"{q.milliseconds(better.ping_p95_ms)} and `{use}` {q.milliseconds(mine.ping_p95_ms)}."
             )
     return text
 
 
-def page(sweep: Sweep, found: dict[Route, dict[str, Figures]]) -> str:
+def page(sweep: Sweep, by_route: dict[Route, dict[str, Figures]]) -> str:
     """Return the page's text."""
-    return "\n".join(_lines(sweep, found)) + "\n"
+    return "\n".join(_lines(sweep, by_route)) + "\n"
 
 
-def _lines(sweep: Sweep, found: dict[Route, dict[str, Figures]]) -> Iterator[str]:
+def _lines(sweep: Sweep, by_route: dict[Route, dict[str, Figures]]) -> Iterator[str]:
     yield f"# {sweep.title or sweep.name}"
     yield ""
-    yield advice(found)
+    yield advice(by_route)
     yield ""
-    count = len(next(iter(found.values())))
+    count = len(next(iter(by_route.values())))
     yield (
         f"Generated from {sweep.runs} runs by `make guide` ([bench/queues.toml](../../bench/queues.toml), "
-        f"dragstrip {sweep.version}): {len(found)} paths, {count} queues, {sweep.repeat} seeds. "
+        f"dragstrip {sweep.version}): {len(by_route)} paths, {count} queues, {sweep.repeat} seeds. "
         "A CUBIC and a BBR flow load the bottleneck, a client behind it requests 10 kB, waits 200 ms and "
         "requests again, and a ping crosses it ten times a second. Disciplines have their defaults, flows "
         "have no ECN; figures are medians over the seeds."
@@ -183,14 +183,14 @@ def _lines(sweep: Sweep, found: dict[Route, dict[str, Figures]]) -> Iterator[str
     yield ""
     yield "| path | best | their pings | the next one |"
     yield "|---|---|---|---|"
-    for path, queues in found.items():
+    for path, queues in by_route.items():
         first, order = tied(queues), best(queues)
         pings = [queues[name].ping_p95_ms for name in first]
         ends = dict.fromkeys(q.milliseconds(end) for end in (min(pings), max(pings)))
         rest = [name for name in order if name not in first]
         after = f"{rest[0]}, {q.milliseconds(queues[rest[0]].ping_p95_ms)}" if rest else "none"
         yield f"| {_name(path)} | {', '.join(first)} | {' to '.join(ends)} | {after} |"
-    for path, queues in found.items():
+    for path, queues in by_route.items():
         yield from _table(path, queues)
 
 
@@ -216,5 +216,5 @@ def _name(path: Route) -> str:
 
 
 if __name__ == "__main__":
-    made = Path(sys.argv[1])
-    files.write_text(Path(sys.argv[2]), page(read_description(made), read(made)))
+    sweep_folder = Path(sys.argv[1])
+    files.write_text(Path(sys.argv[2]), page(read_description(sweep_folder), read(sweep_folder)))

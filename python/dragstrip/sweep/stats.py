@@ -1,4 +1,4 @@
-"""What a sweep says: medians with intervals, paired differences, and who is ahead in which cell.
+"""Results of a sweep: medians with intervals, paired differences, and who is ahead in which cell.
 
 A cell is one combination of everything that varies except the contenders (the algorithms). Repeats are
 paired: within a cell every contender runs with the same seeds, so the differences per seed are compared.
@@ -34,7 +34,7 @@ class Utility:
     unit: str
     more_is_better: bool
     relative: bool = True
-    """Whether differences are shares of the figure, else they are in its unit."""
+    """True when differences are shares of the figure, else they are in its unit."""
 
 
 UTILITIES = (
@@ -56,7 +56,7 @@ class Judged:
     low: Floats
     high: Floats
     best: npt.NDArray[np.bool_]
-    """Whether a contender has the best median, or does not differ from the best."""
+    """True when a contender has the best median, or does not differ from the best."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def judge(sweep: Sweep, data: pa.Table) -> Findings:
     rival = next(
         (
             level.label
-            for one in sweep.axes
-            if one.path == AGAINST
-            for level in one.levels
+            for sweep_axis in sweep.axes
+            if sweep_axis.path == AGAINST
+            for level in sweep_axis.levels
             if level.label != ALONE
         ),
         None,
@@ -114,21 +114,21 @@ class _Places:
     """The cell and contender of each combination, and whether it ran beside a rival."""
 
     def __init__(self, sweep: Sweep, axis: str | None) -> None:
-        sizes = [len(one.levels) for one in sweep.axes]
+        sizes = [len(sweep_axis.levels) for sweep_axis in sweep.axes]
         point = np.arange(sweep.points)
         self.cell = np.zeros(sweep.points, dtype=np.int64)
         self.contender = np.zeros(sweep.points, dtype=np.int64)
-        self.beside = np.zeros(sweep.points, dtype=np.int64)
+        self.with_rival = np.zeros(sweep.points, dtype=np.int64)
         self.contenders = ["all"]
         step = sweep.points
-        for one, size in zip(sweep.axes, sizes, strict=True):
+        for sweep_axis, size in zip(sweep.axes, sizes, strict=True):
             step //= size
             level = point // step % size
-            if one.path == axis:
+            if sweep_axis.path == axis:
                 self.contender = level
-                self.contenders = [str(entry.label) for entry in one.levels]
-            elif one.path == AGAINST:
-                self.beside = level
+                self.contenders = [str(entry.label) for entry in sweep_axis.levels]
+            elif sweep_axis.path == AGAINST:
+                self.with_rival = level
             else:
                 self.cell = self.cell * size + level
         self.count = int(self.cell.max()) + 1
@@ -144,11 +144,11 @@ class _Places:
 
     def runs(self, sweep: Sweep) -> npt.NDArray[np.int64]:
         """Return the run without a rival of each cell, contender and repeat; -1 where there is none."""
-        made = np.full((self.count, len(self.contenders), sweep.repeat), -1, dtype=np.int64)
-        alone = np.flatnonzero(self.beside == 0)
+        run_numbers = np.full((self.count, len(self.contenders), sweep.repeat), -1, dtype=np.int64)
+        alone = np.flatnonzero(self.with_rival == 0)
         for repeat in range(sweep.repeat):
-            made[self.cell[alone], self.contender[alone], repeat] = alone * sweep.repeat + repeat
-        return made
+            run_numbers[self.cell[alone], self.contender[alone], repeat] = alone * sweep.repeat + repeat
+        return run_numbers
 
 
 def _values(sweep: Sweep, data: pa.Table, places: _Places, rival: str | None) -> dict[str, Floats]:
@@ -158,16 +158,16 @@ def _values(sweep: Sweep, data: pa.Table, places: _Places, rival: str | None) ->
     run = data["run"].to_numpy()
     point, repeat = np.divmod(run, sweep.repeat)
     competitor = _is(data, "label", COMPETITOR)
-    beside = places.beside[point] > 0
+    has_rival = places.with_rival[point] > 0
     where = (places.cell[point], places.contender[point], repeat)
     goodput, delay = _numbers(data, "goodput_bps"), _numbers(data, "rtt_ms_p50")
 
-    alone = ok & ~beside
+    alone = ok & ~has_rival
     total = _summed(shape, where, goodput, alone)
     middle = _medians(shape, where, delay, alone)
     values = {"goodput": total, "delay": middle, "power": total / middle}
     if rival is not None:
-        theirs = _summed(shape, where, goodput, ok & beside & competitor)
+        theirs = _summed(shape, where, goodput, ok & has_rival & competitor)
         reference = total[:, places.contenders.index(rival), :][:, None, :]
         # Ware, Mukerjee, Seshan and Sherry, Beyond Jain's fairness index, HotNets 2019: the share of what
         # a flow has alone that it loses beside the other.
@@ -176,8 +176,8 @@ def _values(sweep: Sweep, data: pa.Table, places: _Places, rival: str | None) ->
 
 
 def _is(data: pa.Table, name: str, value: str) -> npt.NDArray[np.bool_]:
-    same = pc.equal(data[name], pa.scalar(value)).fill_null(False)
-    return np.asarray(same.to_numpy(), dtype=np.bool_)
+    equal_rows = pc.equal(data[name], pa.scalar(value)).fill_null(False)
+    return np.asarray(equal_rows.to_numpy(), dtype=np.bool_)
 
 
 def _numbers(data: pa.Table, name: str) -> Floats:
@@ -185,27 +185,27 @@ def _numbers(data: pa.Table, name: str) -> Floats:
 
 
 def _summed(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, rows: Any) -> Floats:
-    made = np.zeros(shape)
-    seen = np.zeros(shape, dtype=bool)
-    chosen = tuple(index[rows] for index in where)
-    np.add.at(made, chosen, values[rows])
-    seen[chosen] = True
-    return np.where(seen, made, math.nan)
+    sums = np.zeros(shape)
+    has_row = np.zeros(shape, dtype=bool)
+    row_index = tuple(index[rows] for index in where)
+    np.add.at(sums, row_index, values[rows])
+    has_row[row_index] = True
+    return np.where(has_row, sums, math.nan)
 
 
 def _medians(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, rows: Any) -> Floats:
     """Return the median over a run's flows."""
-    chosen = tuple(index[rows] for index in where)
-    flat = np.ravel_multi_index(chosen, shape)
+    row_index = tuple(index[rows] for index in where)
+    flat = np.ravel_multi_index(row_index, shape)
     order = np.argsort(flat, kind="stable")
     sorted_values = values[rows][order]
     distinct, starts, counts = np.unique(flat[order], return_index=True, return_counts=True)
-    made = np.full(int(np.prod(shape)), math.nan)
+    medians = np.full(int(np.prod(shape)), math.nan)
     single = counts == 1
-    made[distinct[single]] = sorted_values[starts[single]]
+    medians[distinct[single]] = sorted_values[starts[single]]
     for place, start, count in zip(distinct[~single], starts[~single], counts[~single], strict=True):
-        made[place] = np.nanmedian(sorted_values[start : start + count])
-    return made.reshape(shape)
+        medians[place] = np.nanmedian(sorted_values[start : start + count])
+    return medians.reshape(shape)
 
 
 def _judge(utility: Utility, values: Floats) -> Judged:
@@ -287,10 +287,10 @@ def failures(data: pa.Table) -> list[Mapping[str, Any]]:
 
 def by_level(findings: Findings, path: str) -> Mapping[Any, Sequence[int]]:
     """Return the cells of each level of a path, in the order of the axis."""
-    found: dict[Any, list[int]] = {}
+    cells_by_level: dict[Any, list[int]] = {}
     for number, settings in enumerate(findings.cells):
-        found.setdefault(settings[path], []).append(number)
-    return found
+        cells_by_level.setdefault(settings[path], []).append(number)
+    return cells_by_level
 
 
 def cells_of_points(sweep: Sweep) -> npt.NDArray[np.int64]:

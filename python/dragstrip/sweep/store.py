@@ -154,11 +154,11 @@ class Store:
         A part counts if its bytes match its name and every key in it that of its scenario. Parts of earlier
         versions have no checksum and do not count.
         """
-        found: set[bytes] = set()
+        stored_keys: set[bytes] = set()
         for part in filter(_has_checksum, self.parts()):
             try:
                 self._check(part)
-                found |= _keys(part, statuses)
+                stored_keys |= _keys(part, statuses)
             except FileNotFoundError:
                 pass
             except DamagedError as error:
@@ -169,7 +169,7 @@ class Store:
                 f"warning: {self.folder}: {many} no checksum (an earlier version wrote so): "
                 "does not count as done\n"
             )
-        return found
+        return stored_keys
 
     def set_aside(self, error: DamagedError) -> None:
         """Rename a damaged part, so that it is reported once and its runs are made again."""
@@ -219,9 +219,9 @@ class Store:
                 if gathered:
                     writer.write_table(pa.concat_tables(gathered))
 
-        made = files.write_by_hash(self.folder, ENDING, write)
+        compacted_part = files.write_by_hash(self.folder, ENDING, write)
         for part in good:
-            if part != made:
+            if part != compacted_part:
                 part.unlink(missing_ok=True)
 
 
@@ -244,7 +244,7 @@ def _rows(part: Path) -> int:
 
 def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
     """Return a part's keys (with one of these statuses), each checked against its scenario."""
-    found: set[bytes] = set()
+    part_keys: set[bytes] = set()
     columns = ["key", "status", "scenario", "engine", "version"]
     for table in read_part(part, columns):
         for slice_ in table.to_batches(max_chunksize=TEXTS_AT_A_TIME):
@@ -252,12 +252,12 @@ def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
             for key, status, text, engine, version in rows:
                 if text is None:
                     continue  # another flow of the same run
-                known = run_key(text, engine, version)
-                if known.hex() != key:
+                expected_key = run_key(text, engine, version)
+                if expected_key.hex() != key:
                     raise DamagedError(part, f"the key {key} is not that of the scenario beside it")
                 if statuses is None or status in statuses:
-                    found.add(known)
-    return found
+                    part_keys.add(expected_key)
+    return part_keys
 
 
 _KINDS = {name: untrusted.kind_of(SCHEMA.field(name).type) for name in SCHEMA.names}
@@ -270,9 +270,11 @@ def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     """
     try:
         with untrusted.parquet(part, _KINDS, columns) as (file, schema):
-            known = [name for name in columns if name in schema.names]
+            present_columns = [name for name in columns if name in schema.names]
             for group in range(file.num_row_groups):
-                table = untrusted.spelled_out(file.read_row_group(group, columns=known), schema, part)
+                table = untrusted.spelled_out(
+                    file.read_row_group(group, columns=present_columns), schema, part
+                )
                 yield _conformed(table, columns)
     except BadInputError as error:
         if not part.exists():
@@ -282,13 +284,13 @@ def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     fields = [SCHEMA.field(name) for name in columns]
-    made = [
+    conformed_columns = [
         table[field.name].cast(field.type)
         if field.name in table.column_names
         else pa.nulls(table.num_rows, field.type)
         for field in fields
     ]
-    return pa.table(made, schema=pa.schema(fields))
+    return pa.table(conformed_columns, schema=pa.schema(fields))
 
 
 def result_rows(key: bytes, text: str, seed: int, engine: str, version: str, answer: Row) -> list[Row]:

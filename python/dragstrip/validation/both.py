@@ -38,7 +38,7 @@ class _Pair:
     traces: dict[str, list[TimeLine]] = field(default_factory=dict)
     """Time lines by engine."""
     limits: dict[str, None] = field(default_factory=dict)
-    """How the machine limited the kernel's runs, each limit once."""
+    """Limits that the machine put on the kernel's runs, each limit once."""
     idle_shares: list[float] = field(default_factory=list)
     """Idle share of the machine's processors in each of the kernel's runs, in real time."""
 

@@ -39,7 +39,7 @@ class Conditions:
     algorithms: tuple[str, ...]
     """The algorithms of its flows, each once, in order."""
     stochastic: bool
-    """Whether netem impairs at random: loss, jitter, reordering."""
+    """True when netem impairs at random: loss, jitter, reordering."""
     bottleneck: str | None
     """The link at whose queue the first flow waits."""
     discipline: str
@@ -47,22 +47,22 @@ class Conditions:
     packet_ms: float
     """Transmission time of a full segment at the bottleneck, in milliseconds."""
     marked: bool
-    """Whether hosts negotiate ECN."""
+    """True when hosts negotiate ECN."""
 
     @property
     def random(self) -> bool:
-        """Whether one run is one sample of many."""
+        """True when one run is one sample of many."""
         draws = self.discipline in DRAWING_QUEUES or any(name in RANDOMIZED for name in self.algorithms)
         return self.stochastic or draws
 
     @property
     def managed(self) -> bool:
-        """Whether the bottleneck's queue does more than drop what does not fit."""
+        """True when the bottleneck's queue does more than drop what does not fit."""
         return self.discipline not in FIFOS
 
     @property
     def losses_alone_reduce(self) -> bool:
-        """Whether every reduction of the window is counted as a recovery or a timeout."""
+        """True when every reduction of the window is counted as a recovery or a timeout."""
         return not self.marked and not any(name in CHOOSES for name in self.algorithms)
 
 

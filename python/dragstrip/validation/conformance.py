@@ -39,11 +39,11 @@ class Played:
     """Why the script fails or is not played."""
     failures: list[Failure] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
-    """What the endpoint sent, one line each, up to the first failure on the wire."""
+    """Segments that the endpoint sent, one line each, up to the first failure on the wire."""
 
     @property
     def fine(self) -> bool:
-        """Whether nothing needs to be done about it."""
+        """True when nothing needs to be done about it."""
         return self.verdict in ("pass", "known gap", "not here")
 
 

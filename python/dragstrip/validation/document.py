@@ -57,7 +57,7 @@ FIFO = "drop-tail"
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """Source data of the page."""
 
     agreement: Agreement
     """The agreement of the open part."""

@@ -36,7 +36,7 @@ class Compared:
 
     @property
     def reached(self) -> bool:
-        """Whether the error is within the limit, up to the rounding of doubles."""
+        """True when the error is within the limit, up to the rounding of doubles."""
         return self.severity <= 1 + 1e-9
 
     @property

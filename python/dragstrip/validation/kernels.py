@@ -185,7 +185,7 @@ def in_words(figure: Compared) -> str:
 
 HEAD = """\
 <!-- Written from the recordings of these kernels by the command below: do not edit. -->
-# What changes from kernel to kernel
+# Changes from kernel to kernel
 
 {cells} cells of the [grid](fidelity.md), recorded on each kernel in the same emulator: one flow or several,
 drop-tail and every discipline, loss, without SACK, RACK or timestamps. A figure counts as changed if the two

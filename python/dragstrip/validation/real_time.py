@@ -53,12 +53,12 @@ class Judged:
 
     @property
     def goodput_reached(self) -> bool:
-        """Whether the goodput is within its limit."""
+        """True when the goodput is within its limit."""
         return self.goodput_percent is not None and self.goodput_percent <= GOODPUT_PERCENT
 
     @property
     def rtt_reached(self) -> bool:
-        """Whether the median RTT is within its limit."""
+        """True when the median RTT is within its limit."""
         if self.rtt_ms is None:
             return False
         here, there = self.rtt_ms
@@ -66,12 +66,12 @@ class Judged:
 
     @property
     def within(self) -> bool:
-        """Whether both are within their limits."""
+        """True when both are within their limits."""
         return self.goodput_reached and self.rtt_reached
 
     @property
     def random(self) -> bool:
-        """Whether an algorithm or netem draws random numbers, so that one run is one sample of many."""
+        """True when an algorithm or netem draws random numbers, so that one run is one sample of many."""
         return self.case.conditions.random
 
 

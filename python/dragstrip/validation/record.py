@@ -106,7 +106,7 @@ def content(spec: Json, made: Recording) -> Json:
             "emulator": made.provenance["emulator"],
             "cpu_idle_share": round(verified["cpu_idle_share"], 3),
             "late_ms": 0.0,
-            # Where every ping has jitter, the hosts' own work cannot be seen.
+            # The hosts' own work cannot be seen where every ping has jitter.
             "idle_ms": 0.0 if "delay" in spec.get("fwd_netem", "") else round(idle_ms, 6),
         },
     }

@@ -26,7 +26,7 @@ class Quantity:
 
     @property
     def judged(self) -> bool:
-        """Whether there is a target; other quantities are only shown."""
+        """True when there is a target; other quantities are only shown."""
         return any(self.wanted)
 
 
@@ -145,7 +145,7 @@ GOODPUT_MEDIAN_MAX = 1.0
 
 @dataclass(frozen=True)
 class Standing:
-    """How a class of cases meets the target of one quantity."""
+    """Result of a class of cases against the target of one quantity."""
 
     quantity: Quantity
     group: str
@@ -167,7 +167,7 @@ class Standing:
 
     @property
     def reached(self) -> bool:
-        """Whether enough cases are within their limits, and the median too where there is a target for it."""
+        """True when enough cases are within their limits, and the median too if it has a target."""
         enough = self.within >= self.quantity.share[self.stochastic] * self.cases - 1e-9
         half = self.quantity.key != "goodput" or self.stochastic or self.median <= GOODPUT_MEDIAN_MAX
         return enough and half

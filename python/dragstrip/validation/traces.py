@@ -214,7 +214,7 @@ class Change:
 
     @property
     def reduction(self) -> bool:
-        """Whether the threshold lies far enough below the window to be a reduction."""
+        """True when the threshold lies far enough below the window to be a reduction."""
         return self.ssthresh < DEPTH * self.cwnd
 
 

@@ -36,12 +36,12 @@ counts the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms,
 
 @dataclass(frozen=True)
 class Machine:
-    """What a recording shows of the machine that made it, which the scenario does not say."""
+    """Properties of the recording machine, which the scenario does not give."""
 
     late_ns: int
     """Delay of what should start at 0: 6.04 ms in linux-6.1, where a capture has the SYN at 6.041 ms."""
     idle_ns: int
-    """What the hosts' own work adds to the round trip: 50 µs there, 70 µs with a host for netem."""
+    """Addition of the hosts' own work to the round trip: 50 µs there, 70 µs with a host for netem."""
 
 
 def machine(run: KernelRun) -> Machine:

@@ -63,7 +63,7 @@ class Case:
     idle_share: float = 1.0
     """Idle share of the kernel's processor in its busiest run."""
     limits: list[str] = field(default_factory=list)
-    """How the machine limited the kernel's runs, in real time."""
+    """Limits that the machine put on the kernel's runs, in real time."""
     idle_shares: list[float] = field(default_factory=list)
     """Idle share of the machine's processors in each of the kernel's runs, in real time."""
 
@@ -74,12 +74,12 @@ class Case:
 
     @property
     def stochastic(self) -> bool:
-        """Whether netem impairs at random."""
+        """True when netem impairs at random."""
         return self.conditions.stochastic
 
     @property
     def limited(self) -> bool:
-        """Whether the machine that recorded it was a bottleneck besides the path's."""
+        """True when the machine that recorded it was a bottleneck besides the path's."""
         return self.idle_share < IDLE_SHARE_MIN
 
     @property

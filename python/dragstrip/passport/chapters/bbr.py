@@ -17,15 +17,15 @@ NAME = "bbr"
 TITLE = "the example cases of BBR"
 DRAFT = "draft-ietf-ccwg-bbr-06, appendix of example test cases"
 V3 = ("bbr3",)
-"""What the names of those begin with whose cycle of PROBE_BW has phases: UP, DOWN, CRUISE, REFILL."""
+"""Name prefix of the algorithms whose PROBE_BW cycle has phases: UP, DOWN, CRUISE, REFILL."""
 FAMILY = ("bbr",)
-"""What the names of all that claim to be BBR begin with."""
+"""Name prefix of all algorithms that claim to be BBR."""
 RECORD = {"every_ack": True, "cc_state": True}
 UP, DOWN, REFILL = "probe_bw_up", "probe_bw_down", "probe_bw_refill"
 QUICK = (1, 3, 10, 14)
 """The cases of the quick suite."""
 QUANTA = 0.08
-"""What the draft's budget for bursts adds to a window, in BDP at 40 ms: three bursts of 1 ms (5.6.3)."""
+"""Addition of the draft's burst budget to a window, in BDP at 40 ms: three bursts of 1 ms (5.6.3)."""
 NOT_TESTED = (
     "2 and 6, which need a source of a steady low rate and chosen losses; 18 and 19, spurious recovery "
     "and timeout, whose scripts dragstrip conform plays; 22, a pause at a chosen instant; of 13, "
@@ -43,9 +43,9 @@ class AtEntry(Scenario):
 
     phase: str = ""
     stay: int = 0
-    """Which stay in the phase, from 0."""
+    """Index of the stay in the phase, from 0."""
     change: Mapping[str, str] = field(default_factory=dict)
-    """What changes, as in an experiment's `[[changes]]`."""
+    """Changes of the path, as in an experiment's `[[changes]]`."""
 
     def experiment(self, subject: Subject, repeats: int | None = None) -> Experiment:
         """The scenario with the instant in it; raises `BadInputError` if the phase is never entered."""
@@ -104,7 +104,7 @@ def _figure(
 
 
 def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], formula: str) -> Figure:
-    """How far the bandwidth of the algorithm's model is from the path's rate at the end of a stay."""
+    """Distance of the model's bandwidth from the path's rate at the end of a stay."""
 
     def away(stays: Sequence[Stay]) -> float | None:
         stay = at(stays)
@@ -329,7 +329,7 @@ def _cycle() -> Iterator[Row]:
 
 
 def _probes_end_on_loss(stays: Sequence[Stay]) -> bool | None:
-    """Whether the recovery that ends a probe paces below the bandwidth, as DOWN does."""
+    """Checks that the recovery that ends a probe paces below the bandwidth, as DOWN does."""
     ends = [
         third
         for (one, second), (_, third) in pairwise(pairwise(stays))
@@ -400,7 +400,7 @@ def _least_round_trip() -> Iterator[Row]:
 
 
 def _on_resuming(stays: Sequence[Stay]) -> float | None:
-    """How often PROBE_RTT begins within half a second after a silence of case 11."""
+    """Counts how often PROBE_RTT begins within half a second after a silence of case 11."""
     return float(sum(stay["state"] == "probe_rtt" and stay["from_s"] % 8 < 0.5 for stay in stays))
 
 
@@ -475,7 +475,7 @@ def _last(stays: Sequence[Stay]) -> Stay:
 
 
 CHANGE_S = 10.0
-"""When the rate of cases 15 and 16 changes."""
+"""Time at which the rate of cases 15 and 16 changes."""
 
 
 def _changes() -> Iterator[Row]:

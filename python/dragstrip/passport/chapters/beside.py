@@ -12,14 +12,14 @@ TITLE = "beside others"
 HARM = Rule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
 OWN_KIND = Rule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
 OWN = "own"
-"""What stands for its own kind where a neighbour is named."""
+"""Placeholder for its own kind where a neighbour is named."""
 ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
 PATHS = {bdp: Path(50, 30, bdp, 60 if bdp <= 4 else 120) for bdp in (0.5, 1, 4, 16)}
 """The paths of one flow beside one other; google/bbr nsperf: coexist."""
 
 
 def key(neighbour: str, bdp: float) -> str:
-    """What the ids of the rows of one flow beside this one begin with, after the chapter."""
+    """Prefix of the ids of the rows with one flow beside this one, after the chapter."""
     return f"{neighbour}-{bdp:g}bdp"
 
 
