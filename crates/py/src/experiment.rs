@@ -253,25 +253,30 @@ pub fn flow_word(word: &str) -> PyResult<PyFlowWord> {
 #[pyfunction]
 pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     panic::caught("names", || {
-        let queues: Vec<Value> = dragstrip_qdisc::KINDS
-            .iter()
-            .map(|kind| {
-                let words = (kind.words)();
-                serde_json::json!({
-                    "name": kind.name,
-                    "words": words,
-                    "example": kind.least,
-                    "fifo": kind.fifo,
-                    "aqm": kind.aqm,
-                    "since": kind.since,
-                })
-            })
-            .collect();
         let names = serde_json::json!({
-            "paths": core::PATHS, "media": core::MEDIA, "workloads": core::WORKLOADS, "queues": queues,
+            "paths": core::PATHS, "media": core::MEDIA, "workloads": core::WORKLOADS, "queues": rows(),
         });
         to_python(py, &names)
     })
+}
+
+/// The rows of all queue disciplines, in the order of the reference page.
+pub fn queues(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &rows())
+}
+
+fn rows() -> Vec<Value> {
+    let row = |kind: &dragstrip_qdisc::Kind| {
+        serde_json::json!({
+            "name": kind.name,
+            "words": (kind.words)(),
+            "example": kind.least,
+            "fifo": kind.fifo,
+            "aqm": kind.aqm,
+            "since": kind.since,
+        })
+    };
+    dragstrip_qdisc::KINDS.iter().map(row).collect()
 }
 
 /// The kernel's modules that the queue disciplines may be in.

@@ -7,7 +7,7 @@ from typing import Any
 
 from dragstrip import _core
 
-ROWS: Mapping[str, Mapping[str, Any]] = {row["name"]: row for row in _core.names()["queues"]}
+ROWS: Mapping[str, Mapping[str, Any]] = {row["name"]: row for row in _core.QUEUES}
 """Discipline → its row: tc's words, an example, facts."""
 FIFOS = frozenset(name for name, row in ROWS.items() if row["fifo"])
 """Disciplines that serve packets in order of arrival and drop the arriving packet when they are full."""
