@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub at_ns: u64,
-    /// Of the plan.
+    /// Index of the hop in the plan.
     pub hop: usize,
     pub from: QdiscSpec,
     pub to: QdiscSpec,
@@ -15,7 +15,7 @@ pub struct Step {
     pub anew: bool,
 }
 
-/// What of a link changes in the middle of a run.
+/// Properties of a link that change during a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changing {
     pub delay: bool,

@@ -35,7 +35,7 @@ pub const CLOCK_STEP_NS: i64 = 1_000_000;
 pub const PINGS: usize = 10;
 /// A ping's answer is waited for so long, and twice the delay.
 pub const PINGS_WAIT_NS: i64 = 50_000_000;
-/// Of a ping, whose round trip nobody asks for here.
+/// Bytes on the wire of a ping whose round trip is not evaluated here.
 const PING_FRAME_BYTES: u32 = 98;
 /// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
 const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"];
@@ -44,7 +44,7 @@ const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeou
 #[derive(Deserialize)]
 pub struct Request {
     scenario: Scenario,
-    /// What stands behind the request: the loader, and what it is to load; or nothing.
+    /// Programs whose bytes follow the request: the loader and what it loads; may be empty.
     load: Vec<Part>,
     /// Real time: streams of our own go along the paths before any figure is believed.
     #[serde(default)]
@@ -147,7 +147,7 @@ fn wait_until(time: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What came of our own streams; their queues start afresh after them.
+/// Results of the probe streams; their queues are reset afterwards.
 fn checked(scenario: &Scenario, plan: &Plan, network: &mut Network) -> Result<Vec<Check>, Fault> {
     let found = checks::run(scenario, plan, network)?;
     network.renew_queues(plan)?;
@@ -220,7 +220,7 @@ fn answer_until(pinger: &mut Pinger, time: i64) -> Result<Option<i64>, Fault> {
     Ok(last)
 }
 
-/// What a ping's 98 bytes may take on all transmitters together.
+/// Serialisation time of a ping's 98 bytes on all transmitters together.
 pub fn serialisation_ns(scenario: &Scenario) -> i64 {
     let rates = scenario.links.iter().filter_map(|link| link.rate_bps);
     rates.map(|bps| (200 * 8 * 1_000_000_000 / bps.max(1)) as i64).sum()
@@ -392,7 +392,7 @@ impl<'r> Ends<'r> {
         }
     }
 
-    /// Which TCP flows have ECN; a fault if the hosts' settings and the algorithm imply something else.
+    /// Lists the TCP flows that negotiated ECN; a fault if the hosts' settings and the algorithm imply otherwise.
     pub fn check_ecn(&self, scenario: &Scenario, plan: &Plan) -> Result<Value, Fault> {
         let setting = |host: &str| -> Result<&str, Fault> {
             let own = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
@@ -416,8 +416,9 @@ impl<'r> Ends<'r> {
     }
 }
 
-/// Whether the ends of a flow agree on ECN, with these `net.ipv4.tcp_ecn` (`tcp_ecn_send_syn`, `tcp_ecn_create_request`): a SYN
-/// of an algorithm that needs ECN is ECN-capable itself, which only a listener with such an algorithm grants, or accurate ECN.
+/// True when the ends of a flow agree on ECN with these `net.ipv4.tcp_ecn` settings (`tcp_ecn_send_syn`,
+/// `tcp_ecn_create_request`): a SYN of an algorithm that needs ECN is itself ECN-capable, which only a listener with
+/// such an algorithm grants, or accurate ECN.
 fn has_ecn(client: &str, server: &str, transport: &Transport) -> bool {
     let (needs, grants) = (transport.needs_ecn(false), transport.needs_ecn(true));
     let asks = needs || matches!(client, "1" | "3" | "4");

@@ -202,7 +202,7 @@ impl Kernel {
         Ok(Some(()))
     }
 
-    /// What the application does by itself: accept, read, write.
+    /// Performs the application's own calls: accept, read, write.
     fn serve(&mut self) {
         if self.socket.is_none() {
             self.socket = self.listener.as_ref().and_then(sys::accept);

@@ -1,4 +1,4 @@
-//! What is shared with whoever asked for the run: the request in, progress and the answer out.
+//! Channel shared with the requester of a run: the request in, progress and the answer out.
 //!
 //! Through a file that both have mapped:
 //!
@@ -41,7 +41,7 @@ const PROTOCOL: u32 = 3;
 /// The largest request that is read from a pipe.
 const REQUEST_BYTES_MAX: u64 = 1 << 28;
 
-/// How the agent and whoever asks are joined.
+/// Transport between the agent and the requester.
 pub enum Exchange {
     /// By a file.
     Shared(Mapping),

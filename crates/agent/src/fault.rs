@@ -1,4 +1,4 @@
-//! What can go wrong: one line for a person.
+//! Errors, each a single line for the user.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 #[derive(Debug)]
 pub enum Fault {
     Failed(String),
-    /// What was asked for cannot be had here: where it stands, what it is (or nothing), what would be right.
+    /// A request that cannot be fulfilled here: field, value (may be empty), and what would be right.
     Refused(String, String, String),
 }
 

@@ -24,7 +24,7 @@ const FORBIDDING: [(&str, &str); 3] = [
     ("user.max_user_namespaces", "0"),
 ];
 
-/// Whose rights a process has.
+/// Origin of a process's rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Those that it was started with.

@@ -1,4 +1,4 @@
-//! What is known of the kernel that carries the packets.
+//! Facts about the kernel that carries the packets.
 
 use serde_json::{Value, json};
 use std::fs;

@@ -1,11 +1,11 @@
-//! What the machine was doing besides, and how late that made the agent.
+//! Load of the machine during a run, and the resulting delay of the agent's samples.
 
 use std::fs;
 
 /// A sample this late is no longer one of its moment.
 const LATE_NS: i64 = 10_000_000;
 
-/// How punctual the samples were.
+/// Punctuality of the samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     pub samples: u64,
@@ -36,13 +36,13 @@ pub struct Load {
 /// The same over a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loaded {
-    /// Of all processors' time.
+    /// Share of all processors' time.
     pub idle_share: f64,
-    /// What a hypervisor took.
+    /// Share taken by a hypervisor.
     pub steal_share: f64,
     /// Packets that the kernel dropped before any queue saw them.
     pub dropped: u64,
-    /// How often its receive work ran out of its budget.
+    /// Number of times that the receive softirq ran out of its budget.
     pub squeezed: u64,
 }
 

@@ -1,9 +1,8 @@
 //! The agent: builds a scenario's network out of a real kernel's namespaces, drives its traffic over real
 //! sockets, and leaves the tables of a recording.
 //!
-//! What lives here: everything that happens on the machine whose kernel carries the packets.
-//! What must not: anything about how that machine came to be (an emulator, this host, a testbed), or what is done
-//! with the tables.
+//! Scope: everything that happens on the machine whose kernel carries the packets. Out of scope: how that machine was
+//! set up (an emulator, this host, a testbed), and the evaluation of the tables.
 //!
 //! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine of its own.
 //! `dragstrip-agent guest`: as the first process of a virtual machine in real time (machine/guest.rs).

@@ -27,7 +27,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Settings that a new network namespace has from the first one.
 const INHERITED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-/// Where a node lives, and a netlink socket there.
+/// A node's network namespace with a netlink socket in it.
 #[derive(Debug)]
 pub struct Place {
     /// Its own namespace; none: the one that this process was started in, which is never left.
@@ -47,7 +47,7 @@ pub const fn seed_of(seed: u64, index: usize) -> u64 {
     seed.wrapping_add(1 + ((index as u64) << 32)).wrapping_mul(GOLDEN)
 }
 
-/// What was built.
+/// The network as built.
 #[derive(Debug)]
 pub struct Network {
     /// By node.
@@ -252,7 +252,7 @@ impl Network {
     }
 }
 
-/// Whether namespaces and interfaces can be made here: tried, for asking about rights tells less.
+/// Tries whether namespaces and interfaces can be made here, as querying the rights is not conclusive.
 pub fn may_build() -> Result<bool, Fault> {
     let home = fs::File::open("/proc/thread-self/ns/net")?;
     let made = scratch().is_ok();
@@ -337,13 +337,13 @@ fn proc_file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// Whether the thread's namespace has a setting of its own: elsewhere its file is missing, or only to be read.
+/// True when the thread's namespace has its own copy of a setting: otherwise its file is missing or read-only.
 fn writable(name: &str) -> bool {
     fs::metadata(proc_file(name)).is_ok_and(|found| !found.permissions().readonly())
 }
 
-/// Whether accurate ECN (RFC 9768) can be asked for. Linux 6.18 brought the protocol and this setting, but `tcp_ecn` may be
-/// above 2 only since 7.0 (`tcp_ecn_mode_max` in `sysctl_net_ipv4.c`).
+/// True when accurate ECN (RFC 9768) can be requested. Linux 6.18 introduced the protocol and this setting, but
+/// `tcp_ecn` may be above 2 only since 7.0 (`tcp_ecn_mode_max` in `sysctl_net_ipv4.c`).
 pub fn has_accurate_ecn() -> bool {
     let major = kernel_release().split('.').next().and_then(|digits| digits.parse::<u32>().ok());
     let option = fs::exists(proc_file("net.ipv4.tcp_ecn_option")).unwrap_or(false);

@@ -43,12 +43,12 @@ pub struct Hop {
     pub near_end_of: Option<String>,
 }
 
-/// What is built.
+/// The network to build.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub nodes: Vec<Node>,
     pub hops: Vec<Hop>,
-    /// What changes during the run.
+    /// Changes during the run.
     pub steps: Vec<Step>,
     /// From which every netem gets a seed of its own, on a kernel that takes one.
     pub seed: Option<u64>,
@@ -261,7 +261,7 @@ impl Plan {
         least
     }
 
-    /// How long a packet of a path may wait for slots.
+    /// Longest time that a packet of a path may wait for netem slots.
     pub fn slots_ns(&self, from: usize, to: usize) -> u64 {
         let (mut at, mut total) = (from, 0);
         while at != to {
@@ -302,8 +302,8 @@ struct Chain {
     mtu_bytes: u32,
 }
 
-/// What one link puts on a chain, each with its name in the table of queues: its queue, and what stands behind it
-/// elsewhere.
+/// Disciplines that one link contributes to a chain, each with its name in the table of queues: its queue, and the
+/// stage after it at another place.
 pub struct Side {
     pub queue: (QdiscSpec, Option<String>),
     pub behind: Option<(Box<NetemSpec>, Option<String>)>,
@@ -534,16 +534,16 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 /// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
 const BURST: u64 = 1600;
 
-/// What a scenario's file calls something, or a member of it.
+/// Name of a value, or of its member, in a scenario's file.
 fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
     let value = serde_json::to_value(part).unwrap_or_default();
     let named = member.map_or(Some(&value), |member| value.get(member));
     named.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
-/// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
-/// is to reorder them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
+/// The stage after the queue: a delay, impairments, and the serialisation that htb leaves out (it releases a packet at
+/// the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which is to reorder
+/// them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
 ///
 /// So does one whose delay changes, for packets overtake others there.
 fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {

@@ -90,7 +90,7 @@ fn policed(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(),
     confirmed(PoliceSpec::KIND, &spec.confirm(action.unwrap_or_default()))
 }
 
-/// What the policer has dropped.
+/// Packets that the policer has dropped.
 fn refused(socket: &mut Socket, interface: i32) -> Result<u64, Fault> {
     Ok(read_handle(socket, interface, CLSACT, &QdiscSpec::NOQUEUE)?.counters.dropped)
 }
@@ -136,7 +136,8 @@ fn add(
     socket.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
 }
 
-/// What tc(8) would send, and for a netem its seed: Linux takes one since 6.6, and before ignores what it does not know.
+/// The options that tc(8) would send, and for a netem its seed: Linux takes one since 6.6, and earlier kernels ignore
+/// unknown attributes.
 fn options(spec: &QdiscSpec, seed: Option<u64>) -> Option<Vec<u8>> {
     const TCA_NETEM_PRNG_SEED: u16 = 14;
     let options = spec.options()?;
@@ -217,7 +218,7 @@ pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
     socket.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 
-/// Whether the kernel knows a discipline: without options it makes one, or says what it misses.
+/// True when the kernel has a discipline: without options it creates one, or reports a missing option.
 pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
     let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
     let lacks = |fault: Fault| fault.to_string().contains(&unknown);
@@ -233,7 +234,7 @@ pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
     socket.ask(message).err().is_none_or(|fault| !fault.to_string().starts_with(&unknown))
 }
 
-/// What a queue holds and has done.
+/// Backlog and totals of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub backlog_bytes: u64,
@@ -256,7 +257,7 @@ impl AddAssign for Counters {
     }
 }
 
-/// What the kernel says about a discipline.
+/// The kernel's description of a discipline.
 #[derive(Debug)]
 struct Answer {
     kind: String,
@@ -264,7 +265,7 @@ struct Answer {
     counters: Counters,
 }
 
-/// What the queue where packets wait holds and has done: the classes' disciplines together, or the root.
+/// Reads the counters of the queue where packets wait: the classes' disciplines together, or the root.
 pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Counters, Fault> {
     let mut sum = Counters::default();
     if spec.policer().is_some() {

@@ -63,7 +63,7 @@ pub fn go_ahead() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
 }
 
-/// Whether it does.
+/// True when this process has the raised priority.
 pub fn goes_ahead() -> bool {
     (unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }) < 0
 }
@@ -82,7 +82,7 @@ pub fn tick_hz() -> Option<u32> {
     (asked == 0 && tick.tv_nsec > 0).then(|| (1_000_000_000 / tick.tv_nsec) as u32)
 }
 
-/// How far the real-time clock is ahead of the one that nobody sets: of several readings the quickest one, for others may
+/// Offset of the real-time clock from the monotonic one: of several readings the quickest one counts, as others may
 /// have been interrupted between the clocks.
 pub fn clock_offset() -> i64 {
     const READINGS: usize = 16;
@@ -98,7 +98,7 @@ pub fn clock_offset() -> i64 {
     readings.min().map_or(0, |(_, offset)| offset)
 }
 
-/// What the kernel knows of its clock from whatever keeps it (RFC 5905, section 11.3: estimated and maximum error).
+/// State of the kernel's clock discipline (RFC 5905, section 11.3: estimated and maximum error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discipline {
     pub synchronised: bool,
@@ -329,14 +329,14 @@ pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
     usize::try_from(taken).ok()
 }
 
-/// Whether a socket has room enough for a writer that waits for it (poll(2), `POLLOUT`).
+/// True when a socket has enough free buffer space for a waiting writer (poll(2), `POLLOUT`).
 pub fn is_writeable(fd: &impl AsRawFd) -> bool {
     let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
     let ready = unsafe { libc::poll(&raw mut asked, 1, 0) };
     ready == 1 && asked.revents & libc::POLLOUT != 0
 }
 
-/// Whether a file has something to be read, or its end, within a time (poll(2)).
+/// True when a file becomes readable, or reaches its end, within a time (poll(2)).
 pub fn is_readable_within(fd: &impl AsRawFd, timeout_ms: i32) -> bool {
     let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     unsafe { libc::poll(&raw mut asked, 1, timeout_ms) == 1 }
@@ -353,7 +353,7 @@ pub fn lock(file: &impl AsRawFd) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// Whether this process may write in a folder (access(2), with the effective user's rights).
+/// True when this process may write in a folder (access(2), with the effective user's rights).
 pub fn writable(folder: &std::path::Path) -> bool {
     let name = text(&folder.to_string_lossy());
     let flags = libc::AT_EACCESS;
@@ -373,7 +373,7 @@ pub fn receive(fd: &impl AsRawFd, into: &mut [u8]) -> Option<usize> {
     usize::try_from(taken).ok()
 }
 
-/// What recvmsg(2) gives of a packet.
+/// Result of recvmsg(2) for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     pub bytes: usize,

@@ -1,10 +1,10 @@
-//! What the arrivals of a stream say.
+//! Path figures computed from the arrivals of a probe stream.
 
 use serde::{Deserialize, Serialize};
 
 /// The share of a thick stream's arrivals that is not counted: buckets are full at first, and the queue is filling.
 const WARM_UP: f64 = 0.2;
-/// Of the waits in a queue that is kept full: the last packet that it took of a burst met it full.
+/// Quantile of the waits that counts as a full queue: the last packet accepted of a burst met the queue full.
 const FULL: f64 = 0.9;
 
 /// ARP, spanning tree and LLDP stay below it.
@@ -32,7 +32,7 @@ impl Check {
         Self { path: path.to_owned(), what, unit, asked, measured, least, most }
     }
 
-    /// What an interface carried, both ways, in a time in which a run sent nothing.
+    /// The rate that an interface carried in both directions while no run was sending.
     pub fn foreign(interface: String, bytes: u64, span_ns: i64) -> Self {
         let measured = bytes as f64 * 8e9 / span_ns.max(1) as f64;
         let (what, unit) = ("foreign traffic", "bit/s");
@@ -65,7 +65,7 @@ impl RoundTrips {
         Some(Self { best_ns, median_ns })
     }
 
-    /// How much longer than its delays an idle round trip may take: 2 %, 1 ms, and the pings' time on the wires.
+    /// Tolerance of an idle round trip above its configured delays: 2 %, 1 ms, and the pings' serialisation time.
     pub const fn slack_ns(delays_ns: i64, serialisation_ns: i64) -> i64 {
         delays_ns / 50 + 1_000_000 + serialisation_ns
     }
@@ -74,7 +74,7 @@ impl RoundTrips {
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Of the stream.
+    /// Sequence number within the stream.
     pub number: usize,
     pub sent_ns: i64,
     pub time_ns: i64,

@@ -21,7 +21,7 @@ use std::os::fd::OwnedFd;
 
 /// Paths that are looked at, at most: hundreds of hosts mostly have alike ones.
 const PATHS_MAX: usize = 16;
-/// Of our own sockets, which are closed before there are others.
+/// Port of the agent's own probe sockets, which are closed before any flow's socket exists.
 const PORT: u16 = 9;
 /// Datagrams of a thin stream: ten of each ECN codepoint.
 const THIN: usize = 40;
@@ -29,10 +29,10 @@ const THIN: usize = 40;
 const THIN_FRAME_BYTES: u32 = 106;
 /// Between two of them, if the bottleneck is not slower than that.
 const GAP_NS: i64 = 500_000;
-/// How long a thick stream keeps the queue full, and the share of the rate that it asks for.
+/// Duration for which a thick stream keeps the queue full, and its rate as a multiple of the bottleneck's.
 const THICK_NS: i64 = 1_000_000_000;
 const THICK_SHARE: f64 = 1.1;
-/// What would take longer to fill is not measured.
+/// Longest time to fill a buffer; a buffer that takes longer is not measured.
 const FILL_NS_MAX: f64 = 2e9;
 /// A stream has ended when nothing of it came for so long, beside the path's own delay.
 const QUIET_NS: i64 = 50_000_000;
@@ -292,7 +292,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// What a frame costs at a link's rate.
+/// Bytes that a frame is charged at a link's rate.
 fn charged(link: &LinkSpec, frame_bytes: u32) -> u32 {
     if link.rate_bps.is_some() {
         return frame_bytes + link.overhead_bytes;

@@ -1,4 +1,4 @@
-//! Where the kernel's ticks are: a script begins with one, as the simulator's runs do.
+//! Alignment to the kernel's ticks: a script starts on a tick, as the simulator's runs do.
 
 use crate::fault::{Fault, fault};
 use std::fs;

@@ -35,7 +35,7 @@ pub enum Change {
     Root { interface: String },
     /// An interface of the lab (ifb).
     Ifb { name: String },
-    /// What comes in is sent through such an interface first.
+    /// Redirection of incoming packets through such an interface (ifb).
     Ingress { interface: String },
     /// A congestion control in the kernel, held there by a process of the agent's.
     Program { name: String },

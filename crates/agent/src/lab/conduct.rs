@@ -35,7 +35,7 @@ pub struct Request {
     /// Those of which it is asked whether the hosts can run them.
     #[serde(default)]
     scenarios: Vec<Scenario>,
-    /// What stands behind the request: the loader, and the congestion controls that it is to load; or nothing.
+    /// Programs whose bytes follow the request: the loader and the congestion controls that it loads; may be empty.
     #[serde(default)]
     load: Vec<Part>,
     /// Packets are kept too.
@@ -168,7 +168,7 @@ fn missing(
     Ok(line(&json!({"missing": found})))
 }
 
-/// What the hosts have seen of a run.
+/// Data collected from the hosts of a run.
 #[derive(Default)]
 struct Seen {
     recording: Recording,
@@ -176,7 +176,7 @@ struct Seen {
     captured: Vec<Captured>,
 }
 
-/// What a thread that panicked has left is as good as what the others leave.
+/// Locks a mutex; data left by a panicked thread are as usable as any other.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a look at a host finds, and whether it will do.
+//! Results of probing a host, checked against the scenario's requirements.
 
 use super::hosts::{Host, Lab, Remote};
 use super::words::{Ask, Facts};
@@ -17,12 +17,12 @@ pub struct Finding {
     pub what: String,
     pub found: String,
     pub ok: bool,
-    /// Where it is not: what would be right, and whether the user can write it differently.
+    /// If not ok: what would be right. `refused`: the user can write it differently.
     pub expected: String,
     pub refused: bool,
 }
 
-/// What was found on a host, by subject.
+/// Lists the results of probing a host, by subject.
 pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |what: &str, found: String, ok: bool, expected: &str, refused: bool| {
@@ -131,7 +131,7 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
     findings
 }
 
-/// What a host's kernel knows of its clock.
+/// Describes the state of a host's clock discipline as its kernel reports it.
 fn discipline(of: Option<Discipline>) -> String {
     let ms = |ns: i64| ns as f64 / 1e6;
     match of {
@@ -158,7 +158,7 @@ fn inside(lab: &Lab, address: Ipv4Addr) -> bool {
     })
 }
 
-/// How far a host's clock is ahead of ours, and what is known of that.
+/// Offset of a host's clock ahead of ours, and the error bounds of that offset.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Clock {
     pub offset_ns: i64,

@@ -19,10 +19,10 @@ pub const PROTOCOL: u32 = 1;
 const BYTES_MAX: u64 = 1 << 28;
 /// The largest of any other kind.
 const SMALL_MAX: u64 = 1 << 20;
-/// How often each end says that it is there.
+/// Interval between the heartbeats that each end sends.
 pub const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// What a frame is, and what is in it.
+/// A frame's kind and content.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Frame {
     pub kind: u8,
@@ -67,7 +67,7 @@ impl Frame {
         Ok((value, raw.get(1..).unwrap_or_default()))
     }
 
-    /// What an answer says: JSON and raw bytes, or the other end's fault.
+    /// Decodes an answer: JSON and raw bytes, or the other end's fault.
     pub fn outcome<T: DeserializeOwned>(&self) -> Result<(T, &[u8]), Fault> {
         let text = || String::from_utf8_lossy(&self.content).into_owned();
         match self.kind {

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const BOOTSTRAP: &str = include_str!("bootstrap.sh");
-/// What login shells may say before.
+/// Most bytes that a login shell may print before the agent starts.
 const BANNER_MAX: usize = 64 << 10;
 /// To connect, to log in, and to store the agent.
 const BEGIN_WITHIN_MS: i32 = 60_000;
@@ -49,7 +49,7 @@ pub struct Lab {
     pub owner: String,
 }
 
-/// What may be changed on the hosts.
+/// Changes that are permitted on the hosts.
 #[derive(Debug, Deserialize)]
 pub struct Allow {
     /// Settings, each with a star at its end or none.
@@ -341,7 +341,7 @@ fn introduce(
     Ok(connection)
 }
 
-/// What was heard before the agent speaks.
+/// Output of the remote shell before the agent starts.
 struct Heard {
     bytes: usize,
 }

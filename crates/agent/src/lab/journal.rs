@@ -23,12 +23,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
-/// What undoing takes at most before the host counts as in use.
+/// Longest time for a rollback; after it the host counts as in use.
 const ENDING: Duration = Duration::from_secs(2);
 /// Bytes of a journal; one of a lab with every setting has a few thousand.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Where a host's journal is: in the machine's own place where this process may write there, or in its user's.
+/// Folder of a host's journal: the system-wide one if this process may write there, otherwise the user's.
 pub fn folder() -> Result<PathBuf, Fault> {
     let home =
         std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/dragstrip/lab"));
@@ -62,7 +62,7 @@ fn said(what: &str, error: &std::io::Error) -> Fault {
     Fault::Failed(format!("{what}: {error}"))
 }
 
-/// Who has changed this host, if anybody has.
+/// Returns the current holder of this host's changes, if there is one.
 pub fn holder() -> Result<Option<Holder>, Fault> {
     let folder = folder()?;
     let (_lock, free) = lock(&folder)?;
@@ -252,7 +252,7 @@ fn watch(mut guardian: Child, changing: &Mutex<()>, held: &Mutex<Option<Held>>, 
     std::process::exit(3);
 }
 
-/// What the guardian does: waits until the agent has gone, however, and undoes what it has left.
+/// Runs the guardian: waits until the agent has gone, for whatever reason, and rolls back its remaining changes.
 pub fn guard(folder: &str) -> Result<(), Fault> {
     let mut nothing = [0; 1];
     while std::io::stdin().read(&mut nothing)? > 0 {}

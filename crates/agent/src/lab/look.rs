@@ -1,4 +1,4 @@
-//! What a host has: interfaces, addresses, queue disciplines, routes, rights. Nothing is changed here.
+//! Inventory of a host: interfaces, addresses, queue disciplines, routes, rights. Read only.
 
 use super::words::{Connection, Interface, Route};
 use crate::fault::{Fault, fault};
@@ -79,7 +79,7 @@ pub fn addresses(netlink: &mut Socket) -> Result<Vec<(i32, IpAddr, u8)>, Fault> 
     Ok(found.collect())
 }
 
-/// How packets to an address leave; nothing where there is no way.
+/// Looks up the route to an address; none if there is no route.
 pub fn route(
     netlink: &mut Socket,
     target: IpAddr,
@@ -203,7 +203,7 @@ pub fn carried(netlink: &mut Socket, interfaces: &[String]) -> Result<Vec<u64>, 
     Ok(interfaces.iter().map(|name| links.get(name).map_or(0, bytes)).collect())
 }
 
-/// How packets to these addresses leave.
+/// Looks up the routes to these addresses.
 pub fn routes(netlink: &mut Socket, targets: &[Ipv4Addr]) -> Result<Vec<Route>, Fault> {
     let names: BTreeMap<i32, String> =
         links(netlink)?.into_iter().map(|(name, link)| (link.index, name)).collect();

@@ -1,7 +1,7 @@
 //! Hosts of a lab: an agent on each (`serve`), which changes it within bounds and undoes that whatever happens, and one
 //! conductor for all of them (`conduct`), which reaches them by the system's own ssh.
 //!
-//! What must not be here: how an end of a flow behaves (side/), how a queue is set up (qdisc.rs).
+//! Out of scope: how an end of a flow behaves (side/), how a queue is set up (qdisc.rs).
 
 mod change;
 mod conduct;

@@ -1,10 +1,10 @@
-//! Where a scenario's nodes and queues go in a lab: nothing is asked of a host here, and nothing changed.
+//! Mapping of a scenario's nodes and queues to the hosts of a lab. No host is contacted or changed here.
 //!
-//! A link is a cable between two hosts, or as long as it takes no shaping a part of one. Its queue stands where packets
-//! leave the host that it begins at. What stands behind the queue (delay, impairments, netem) goes onto the same
-//! interface if there is no queue and the host sends no data: netem takes packets off a sender's socket, which TCP Small
-//! Queues then no longer sees. Otherwise it stands where packets come in at the host that the link leads to, on an
-//! interface of its own (ifb).
+//! A link is a cable between two hosts, or part of a host as long as it needs no shaping. Its queue is placed at the
+//! egress of the host where the link begins. The stage after the queue (delay, impairments, netem) goes onto the same
+//! interface if there is no queue and the host sends no data: netem takes packets off a sender's socket, which TCP
+//! Small Queues then no longer sees. Otherwise it is placed at the ingress of the host that the link leads to, on a
+//! separate interface (ifb).
 
 use super::hosts::{Allow, Cable, Host, Lab};
 use super::words::{Place, Queue, Ready};
@@ -17,7 +17,7 @@ use dragstrip_scenario::{LinkSpec, Period, QdiscSpec, Scenario, Sysctls, Topolog
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// What one host does in a run.
+/// Configuration and duties of one host in a run.
 #[derive(Debug, Default)]
 pub struct Part {
     pub sysctls: BTreeMap<String, String>,
@@ -25,12 +25,12 @@ pub struct Part {
     pub queues: Vec<Queue>,
     /// For each queue the node that tells of it.
     owners: Vec<usize>,
-    /// What becomes of them during the run; their hops are numbers of queues.
+    /// Changes of the queues during the run; their hops are indices of queues.
     steps: Vec<Step>,
     pub nodes: Vec<usize>,
     /// Links that begin here: the node, the name, the interface.
     pub near_ends: Vec<(usize, String, String)>,
-    /// Whether one of them forwards.
+    /// True when one of the host's nodes forwards.
     pub forwards: bool,
     /// The way to each end of a flow: its address, our interface, and the next host's address if it is not there yet.
     pub ways: Vec<(Ipv4Addr, String, Option<Ipv4Addr>)>,
@@ -44,7 +44,7 @@ pub struct Placement {
     pub parts: BTreeMap<String, Part>,
     /// Links whose delay is left to their cables.
     pub cables: Vec<String>,
-    /// What is set behind queues, by link.
+    /// Delay set after each queue, by link (ns).
     delays: Vec<u64>,
 }
 
@@ -102,7 +102,7 @@ struct Placing<'a> {
     mtus: Vec<u32>,
     /// By node.
     homes: Vec<&'a Host>,
-    /// Which link has an interface's place, and whether another may share it.
+    /// Link that occupies an interface's place, and whether another link may share the place.
     taken: BTreeMap<(String, String, bool), (String, bool)>,
     found: Placement,
 }

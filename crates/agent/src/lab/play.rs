@@ -71,7 +71,7 @@ pub fn play(
     Ok(record::answer(&tables.finish(), serde_json::to_value(played).unwrap_or_default(), captured))
 }
 
-/// How often an interface has lost or found what is at the other end of its cable.
+/// The kernel's count of carrier losses and recoveries at an interface.
 fn carrier_changes(interface: &str) -> String {
     fs::read_to_string(format!("/sys/class/net/{interface}/carrier_changes")).unwrap_or_default()
 }
@@ -157,7 +157,7 @@ impl Elsewhere for Conductor<'_> {
 }
 
 impl Line {
-    /// When the run begins by this host's clock; nothing where it does not.
+    /// Waits for the start time by this host's clock; none if the run does not start.
     fn wait_for_start(&mut self) -> Result<Option<i64>, Fault> {
         while let Some(frame) = self.next() {
             if let Frame { kind: b'q', .. } = frame {

@@ -22,10 +22,10 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-/// Of an ICMP header and payload.
+/// Bytes of ICMP header and payload.
 const PING_BYTES: usize = 64;
 
-/// What is in place on this host.
+/// State of the run on this host.
 #[derive(Default)]
 struct Host {
     journal: Option<Journal>,

@@ -1,4 +1,4 @@
-//! What a conductor and the agent on a lab's host say to each other: plain values.
+//! Messages between a conductor and the agent on a lab's host: plain values.
 
 use crate::machine::Part;
 use crate::plan::Plan;
@@ -13,13 +13,13 @@ use std::net::{IpAddr, Ipv4Addr};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Ask {
-    /// What the host is and has; nothing changes.
+    /// Inventory of the host; changes nothing.
     Facts { interfaces: Vec<String>, connection: Option<Connection> },
     /// The host's clock.
     Time,
     /// Bytes that these interfaces have carried, both ways.
     Carried { interfaces: Vec<String> },
-    /// How packets to these addresses leave.
+    /// Routes to these addresses.
     Routes { targets: Vec<Ipv4Addr> },
     /// Round trips of a few pings, each waited for so long.
     Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64 },
@@ -52,7 +52,7 @@ impl Connection {
     }
 }
 
-/// What is to be changed on a host.
+/// Changes to make on a host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Apply {
     pub lab: String,
@@ -88,17 +88,17 @@ pub struct Queue {
     pub qdisc: QdiscSpec,
     /// Name in the table of queues.
     pub watched: Option<String>,
-    /// Of a netem.
+    /// Seed of a netem.
     pub seed: Option<u64>,
 }
 
-/// Where a queue discipline stands at an interface.
+/// Attachment point of a queue discipline at an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Where packets leave.
+    /// Where packets leave the host.
     Egress,
-    /// Where they come in, on an interface of its own (ifb).
+    /// Where packets enter the host, on a separate interface (ifb).
     Ingress,
 }
 
@@ -121,7 +121,7 @@ pub struct Open {
 pub struct Facts {
     pub kernel: String,
     pub boot: String,
-    /// What its kernel knows of its clock; nothing where it does not say.
+    /// State of its clock as its kernel reports it; none if the kernel does not report it.
     pub discipline: Option<Discipline>,
     /// SHA-256 of the agent's own file.
     pub agent: String,
@@ -131,7 +131,7 @@ pub struct Facts {
     pub algorithms: Vec<String>,
     /// Its kernel says what its structures look like (BTF), without which it takes no congestion control.
     pub btf: bool,
-    /// Which of the rights that a run needs this process has.
+    /// Required rights that this process has.
     pub net_admin: bool,
     pub net_raw: bool,
     pub forwards: bool,
@@ -158,7 +158,7 @@ pub struct Interface {
     pub errors: u64,
 }
 
-/// Who has changed a host.
+/// Holder of the changes on a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub lab: String,
@@ -171,7 +171,7 @@ pub struct Holder {
     pub changes: usize,
 }
 
-/// How packets to an address leave.
+/// Route to an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     pub target: Ipv4Addr,
@@ -180,14 +180,14 @@ pub struct Route {
     pub source: Option<Ipv4Addr>,
 }
 
-/// What was changed, and how it was read back.
+/// Number of changes made, and the values read back.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Applied {
     pub changes: usize,
     pub verified: Vec<String>,
 }
 
-/// What a host leaves of a run besides its tables.
+/// A host's results of a run besides its tables.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Played {
     /// By node.

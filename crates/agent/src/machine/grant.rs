@@ -1,5 +1,5 @@
-//! What an engine lets the agent change of a whole machine. In a virtual machine of its own that is everything, on
-//! somebody's host nothing: there only what lives in the run's own namespaces is touched.
+//! Permissions that an engine gives the agent on a whole machine. In a virtual machine started for the run they are
+//! unlimited; on the user's host there are none, and only the run's own namespaces are touched.
 
 use crate::fault::{Fault, fault};
 
@@ -12,7 +12,7 @@ pub enum Programs {
     ForTheRun,
 }
 
-/// What may be changed.
+/// Permitted changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The kernel's source of randomness is stirred with the seed.

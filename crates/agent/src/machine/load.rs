@@ -75,7 +75,7 @@ pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, F
 /// The loader's word when it holds an algorithm in the kernel.
 const HELD: &str = "held";
 
-/// How a program that was started here finds a file of memory.
+/// Path under which a child process opens a file in memory.
 fn place(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
@@ -96,8 +96,8 @@ fn unpack(parts: &[Part], raw: &[u8]) -> Result<Vec<(String, File)>, Fault> {
     Ok(files)
 }
 
-/// What a person needs of libbpf's and the verifier's words, in one line: the end of the verifier's log, if there
-/// is one, and the loader's own last word.
+/// Summarises the messages of libbpf and the verifier in one line: the end of the verifier's log, if there is one, and
+/// the loader's last message.
 fn reason(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let log: Vec<&str> = lines

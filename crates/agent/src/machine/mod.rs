@@ -1,4 +1,4 @@
-//! What concerns a whole machine: being its first process, its randomness, its modules, programs in its kernel.
+//! Operations on a whole machine: running as its first process, its randomness, its modules, programs in its kernel.
 //! Each change needs the engine's [`Grant`].
 
 pub mod first;

@@ -20,7 +20,7 @@ pub fn load_all(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the kernel loads by itself while a run asks it for disciplines and interfaces.
+/// Prefixes of modules that the kernel loads by itself when a run requests disciplines and interfaces.
 const ON_DEMAND: [&str; 2] = ["sch_", "veth"];
 /// Namespaces that have gone are taken apart a moment later.
 const UNLOAD_WITHIN: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What brings an algorithm into a kernel that has it as a module.
+/// Advice for loading an algorithm that the kernel has as a module.
 pub fn loading(cc: &str) -> String {
     format!(
         "; as root, `modprobe tcp_{}` loads it if the kernel was built with it",

@@ -32,7 +32,7 @@ pub struct Asking {
     answers: Answers,
     /// Requests that the client has sent.
     rounds: u64,
-    /// Of the last request: the bytes that it asks for.
+    /// Bytes that the last request asks for.
     size: u64,
     awaited_bytes: u64,
     /// At the server: bytes of requests that have come, the first ones of the one under way, and what they all ask for.
@@ -84,10 +84,10 @@ impl Asking {
         self.rounds * self.request_bytes
     }
 
-    /// What is to be written next of a request of which `left` bytes are not written yet, where it has words; none: zeros.
+    /// The next bytes to write of a request with `left` unwritten bytes, if it carries a size field; none: zeros.
     ///
-    /// It is written with its zeros in one piece: behind a small one, Nagle's algorithm would keep the rest until that is
-    /// acknowledged.
+    /// The field and its zeros are written together: after a small write, Nagle's algorithm would hold the rest until
+    /// that is acknowledged.
     pub fn words(&self, left: u64) -> Option<Vec<u8>> {
         let written = self.request_bytes.checked_sub(left)? as usize;
         let has_words = matches!(self.answers, Answers::Video(_)) && written < SIZE_BYTES;
@@ -98,7 +98,7 @@ impl Asking {
         })
     }
 
-    /// What the client has in the end, if all answers come that it asked for.
+    /// Bytes that the client has received once all its requests are answered.
     pub const fn awaited_bytes(&self) -> u64 {
         self.awaited_bytes
     }
@@ -144,7 +144,7 @@ impl Asking {
         }
     }
 
-    /// What the server has been asked for so far.
+    /// Bytes that the server has been asked for so far.
     pub const fn answered_bytes(&self) -> u64 {
         self.answered_bytes
     }

@@ -19,7 +19,7 @@ const RING_PACKETS_MIN: usize = 1 << 11;
 /// A record without its frame.
 const AROUND: usize = 48;
 
-/// What is asked for.
+/// A request for captures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Wanted {
     /// Hosts and links.
@@ -28,7 +28,7 @@ pub struct Wanted {
     snaplen: u32,
     /// The program that writes, with its version.
     program: String,
-    /// What each file says of the run.
+    /// Comment on the run, stored in each file.
     comment: String,
 }
 
@@ -46,7 +46,8 @@ pub struct Captured {
     pub described: Described,
 }
 
-/// Where a capture of a lab's host listens: a cable of the run, and the interface (ifb) at which its incoming packets are delayed.
+/// Vantage point of a capture on a lab's host: a cable of the run, and the interface (ifb) at which its incoming
+/// packets are delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     pub cable: i32,
@@ -82,7 +83,8 @@ pub struct Capture {
 }
 
 impl Wanted {
-    /// Of each vantage point at a node: its place among all of them, and the interface there; 0 stands for all.
+    /// Lists the vantage points at a node: the index among all of them, and the interface there; 0 stands for all
+    /// interfaces.
     /// `near_end` gives the interface of a link that begins at the node.
     pub fn at(&self, node: &str, near_end: impl Fn(&str) -> Option<i32>) -> Vec<(usize, i32)> {
         let interface = |point: &str| if point == node { Some(0) } else { near_end(point) };
@@ -112,7 +114,7 @@ impl Wanted {
         })
     }
 
-    /// Whether all of them were there.
+    /// Checks that every requested vantage point was captured.
     pub fn check(&self, found: &[Captured]) -> Result<(), Fault> {
         let captured = |point: &str| found.iter().any(|it| it.described.point == point);
         match self.points.iter().find(|point| !captured(point)) {

@@ -1,4 +1,4 @@
-//! What the kernel tells of a congestion control's own state (`TCP_CC_INFO`; union tcp_cc_info,
+//! A congestion control's own variables as reported by the kernel (`TCP_CC_INFO`; union tcp_cc_info,
 //! linux/inet_diag.h), under the names that the simulator's algorithms have for it.
 
 use crate::fault::Fault;

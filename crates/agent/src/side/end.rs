@@ -21,14 +21,14 @@ const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Ethernet, IP and UDP headers.
 const UDP_HEADERS: u64 = 42;
 
-/// Which end this is: the one that opens the connection (or sends the datagrams), or the other.
+/// Role of an end: client (opens the connection or sends the datagrams) or server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Client,
     Server,
 }
 
-/// Where an end is in its flow's life.
+/// Phase of a flow at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not begun.
@@ -43,7 +43,7 @@ pub enum Phase {
     Stopped,
 }
 
-/// What came of reading a socket.
+/// Result of reading a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// Nothing to act upon.
@@ -59,7 +59,7 @@ pub fn flow_of(seen: &Seen) -> Option<usize> {
     seen.source_port.min(seen.target_port).checked_sub(FIRST_PORT).map(usize::from)
 }
 
-/// What arrives where the flow's data end.
+/// Byte counts at the receiving end of a flow.
 #[derive(Default)]
 struct Receiving {
     wire_bytes: u64,
@@ -72,20 +72,20 @@ pub struct End<'a> {
     pub spec: &'a FlowSpec,
     pub role: Role,
     pub phase: Phase,
-    /// Of this end's host, and of the server's.
+    /// Addresses of this end's host and of the server's.
     address: Ipv4Addr,
     server_address: Ipv4Addr,
     port: u16,
     client_port: u16,
-    /// Of a server, until the end.
+    /// Listening socket of a server, until the end.
     listener: Option<OwnedFd>,
-    /// Of the connection; a server of datagrams has only its listener.
+    /// Socket of the connection; a server of datagrams has only its listener.
     socket: Option<OwnedFd>,
     written: u64,
     allowed: u64,
     /// Bytes that have come to this end's application.
     read: u64,
-    /// Of a flow whose data are answers.
+    /// State of a flow whose data are answers.
     asking: Option<Asking>,
     datagrams: u64,
     ended_ns: Option<i64>,

@@ -34,7 +34,7 @@ use std::fs;
 use tap::Tap;
 use watch::Watch;
 
-/// What a side works with while it acts.
+/// Context in which a side handles an event.
 pub struct Desk<'d> {
     pub poll: &'d Poll,
     pub agenda: &'d mut Agenda,
@@ -47,7 +47,7 @@ pub struct Desk<'d> {
 pub struct Ring {
     /// That it has room for.
     pub packets: usize,
-    /// How often it is emptied; every sample empties it too.
+    /// Interval at which the ring is emptied (ns); every sample empties it too.
     pub emptied_ns: u64,
 }
 
@@ -179,13 +179,13 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// What its captures hold.
+    /// Finishes this side's captures and returns their files.
     pub fn captured(&mut self, end_ns: u64) -> Result<Vec<Captured>, Fault> {
         let start = self.start;
         self.captures.drain(..).map(|capture| capture.finish(start, end_ns)).collect()
     }
 
-    /// Whether fq stands where packets leave this host, or may: the machine's own default, where nothing was put.
+    /// True when fq is or may be at this host's egress: the machine's default, if none was configured.
     fn may_have_fq(&self, plan: &Plan) -> bool {
         let name = &plan.nodes[self.node].name;
         let mut own = self.scenario.links.iter().filter(|link| link.from == *name);
@@ -459,7 +459,7 @@ impl<'a> Side<'a> {
         Ok(Report { ends, counts })
     }
 
-    /// What this host's TCP has counted since the start; what never happened is left out.
+    /// Increments of this host's TCP counters since the start; zero increments are left out.
     fn counted(&self) -> Result<Counts, Fault> {
         self.enter()?;
         let mut now = counts();
@@ -480,7 +480,7 @@ fn counts() -> Counts {
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
-/// What the machine puts on an interface of its own accord.
+/// True when the machine's default discipline for an interface is fq.
 fn default_is_fq() -> bool {
     let found = fs::read_to_string("/proc/sys/net/core/default_qdisc");
     found.is_ok_and(|name| name.trim() == "fq")

@@ -16,7 +16,7 @@ pub struct Pinger {
     identity: u16,
     size: usize,
     sequence: u16,
-    /// When each request left, and its row in the table of probes.
+    /// Send time of each request, and its row in the table of probes.
     sent: Vec<(i64, usize)>,
 }
 

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use dragstrip_recording::{SampleRow, Samples, Word};
 use std::os::fd::OwnedFd;
 
-/// What one look at a connection says about what limits it.
+/// What limits a connection, as far as a single reading of its state tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// There is no connection yet.
@@ -39,12 +39,12 @@ const UNPACED: [&str; 16] = [
     "yeah",
 ];
 
-/// Whether anything may pace a flow: its algorithm, or `fq` where it leaves its host (`fq_init`).
+/// True when something may pace a flow: its algorithm, or `fq` at its host's egress (`fq_init`).
 pub fn may_be_paced(cc: &str, fq: bool) -> bool {
     fq || !UNPACED.contains(&cc)
 }
 
-/// What is kept of a sending end.
+/// State of a sending end.
 pub struct Sending {
     /// This end opened the connection: the kernel counts its SYN as a byte.
     opened: bool,
@@ -53,11 +53,11 @@ pub struct Sending {
     info: Info,
     matcher: Matcher,
     rtt_ns: Option<i64>,
-    /// When the last ACK came that no sample has shown yet.
+    /// Arrival time of the last ACK that no sample has covered yet.
     acked_ns: Option<i64>,
     /// ACKs that came together with a later one and have no sample of their own.
     acks_together: u64,
-    /// When the interval began, and `Info::busy_us` then.
+    /// Start of the interval, and `Info::busy_us` at that time.
     interval: (i64, [u64; 3]),
     /// Rows of `samples` since then, and what each knows by itself: what held the sender back is known at the
     /// interval's end.
@@ -118,7 +118,7 @@ impl Sending {
         !self.rows.is_empty()
     }
 
-    /// When the last ACK came that no sample has shown yet; from now on one has.
+    /// Takes the arrival time of the last ACK that no sample has covered yet.
     pub fn take_acked(&mut self) -> Option<i64> {
         self.acked_ns.take()
     }
@@ -188,7 +188,7 @@ impl Sending {
         self.info.bytes_acked.saturating_sub(u64::from(self.opened))
     }
 
-    /// What stands in the flow's row.
+    /// Statistics for the flow's row.
     pub fn report(&self) -> Sent {
         Sent {
             bytes_acked: self.bytes_acked(),

@@ -118,7 +118,7 @@ pub struct Head<'a> {
     pub loopback: bool,
     /// The interface's number.
     pub interface: i32,
-    /// Of the Ethernet frame without FCS; of a burst that is one packet, all of it.
+    /// Length of the Ethernet frame without FCS; of a burst that is one packet, the whole burst.
     pub length: u32,
     /// As many of its bytes as fit.
     pub bytes: &'a [u8],
@@ -232,15 +232,15 @@ impl Matcher {
         }
     }
 
-    /// What ends behind `left` and not behind `right`.
+    /// Segments that end after `left` and not after `right`.
     fn within(&mut self, left: u32, right: u32) -> impl Iterator<Item = &mut Sent> {
         let first = self.outstanding.partition_point(|sent| !after(sent.end, left));
         let last = self.outstanding.partition_point(|sent| !after(sent.end, right));
         self.outstanding.range_mut(first..last.max(first))
     }
 
-    /// What of a block the packet before did not say: most blocks are repeated, or have grown at one end, and to go through all of them each
-    /// time takes the flows' processor.
+    /// The part of a SACK block that the previous packet did not report: most blocks repeat or have grown at one end,
+    /// and processing all of them in full each time takes processor time from the flows.
     fn news(&self, (left, right): (u32, u32)) -> (u32, u32) {
         for &(from, to) in &self.told {
             if left == from && !after(to, right) {

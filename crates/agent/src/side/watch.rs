@@ -12,11 +12,11 @@ pub struct Watch<'a> {
     pub interface: i32,
     spec: &'a QdiscSpec,
     before: Counters,
-    /// Of disciplines that were here before this one.
+    /// Totals of disciplines that preceded this one.
     past: Past,
 }
 
-/// What a discipline that is gone had done.
+/// Totals of a discipline that has been removed.
 #[derive(Default)]
 struct Past {
     enqueued: u64,
