@@ -1,4 +1,4 @@
-//! What two captures say together of a flow.
+//! Joint results of two captures of a flow.
 
 use crate::pair::{Pair, Way};
 use crate::quantiles::Quantiles;
@@ -19,18 +19,19 @@ pub struct BetweenSaid {
     pub back: WaySaid,
     /// Round trips from the nearer capture to the farther one and back, which need no common clock.
     pub rtt_ms: Rtt,
-    /// What the farther capture's clock shows more than the nearer one's, if the least delays of both ways are equal.
+    /// Offset of the farther capture's clock ahead of the nearer one's, if the least delays of both directions are
+    /// equal.
     pub clock_offset_ms: Option<f64>,
-    /// By how many parts per million it runs faster.
+    /// Rate difference in parts per million; positive when the farther clock runs faster.
     pub clock_skew_ppm: Option<f64>,
 }
 
 /// Round trips in milliseconds.
 #[derive(Debug, Serialize)]
 pub struct Rtt {
-    /// How they were measured.
+    /// Measurement method.
     pub method: &'static str,
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
     /// The 5th percentile.
     pub p5: Option<f64>,
@@ -45,9 +46,9 @@ pub struct Rtt {
 pub struct WaySaid {
     /// Packets at its beginning.
     pub packets: u64,
-    /// Of these, seen at its end too.
+    /// Packets seen at its end too.
     pub matched: u64,
-    /// Of these, lost, while both captures ran.
+    /// Packets lost while both captures ran.
     pub lost: u64,
     /// One-way delays above their floor: where the least delay has no queue, the time spent in queues.
     pub queueing_ms: Spread,
@@ -64,12 +65,12 @@ pub struct Spread {
     pub p95: Option<f64>,
 }
 
-/// What a pair of captures shows of one direction's data.
+/// Joint view of one direction's data in a pair of captures.
 pub(crate) struct Between<'a> {
     pair: &'a Pair,
     side: usize,
     files: [(usize, &'a File); 2],
-    /// Which of both is nearer to the sender.
+    /// Index of the capture nearer to the sender.
     near: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a direction has under way: ranges of bytes with the times at which they were sent.
+//! Scoreboard of a direction: the ranges of bytes in flight with their send times.
 
 use crate::intervals::Intervals;
 use dragstrip_capture::read::Packet;
@@ -14,7 +14,7 @@ const COPIES_MAX: usize = 4;
 pub struct Sent {
     start: i64,
     end: i64,
-    /// When it was sent first.
+    /// Time of the first transmission.
     pub first_ns: i64,
     /// Time stamp of the first copy.
     pub stamp: Option<u32>,
@@ -42,19 +42,19 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement covered.
+/// The ranges covered by an acknowledgement.
 #[derive(Debug, Default)]
 pub struct Removed {
     /// Something was sent more than once.
     pub again: bool,
-    /// When the last range was sent that was sent once and not known as received before.
+    /// Latest send time among ranges that were sent once and not known to be received before.
     pub clean: Option<i64>,
     /// Stamps and times of what was sent again.
     copies: Vec<(Option<u32>, i64)>,
 }
 
 impl Removed {
-    /// When the one copy with this stamp was sent; none if several or no copies have it.
+    /// Send time of the only copy with this stamp; none if several or no copies have it.
     pub fn copy_with(&self, stamp: u32) -> Option<i64> {
         let mut with = self.copies.iter().filter(|copy| copy.0 == Some(stamp));
         let first = with.next()?;
@@ -78,7 +78,7 @@ impl Removed {
 #[derive(Debug, Default)]
 pub struct Board {
     all: VecDeque<Sent>,
-    /// What is SACKed.
+    /// SACKed ranges.
     sacked: Intervals,
 }
 
@@ -118,7 +118,7 @@ impl Board {
         self.all.get(self.all.partition_point(|held| held.start < end))
     }
 
-    /// Whether all of a range under way is SACKed; an empty one is.
+    /// True when all of a range in flight is SACKed; an empty range is.
     pub fn is_known_received(&self, start: i64, end: i64) -> bool {
         if start >= end {
             return true;
@@ -136,7 +136,7 @@ impl Board {
         self.sacked.total()
     }
 
-    /// Whether something above is SACKed.
+    /// True when something above is SACKed.
     pub fn sacked_above(&self, start: i64) -> bool {
         self.sacked.end().is_some_and(|end| end > start)
     }

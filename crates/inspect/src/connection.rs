@@ -14,7 +14,7 @@ const ECE: u16 = 64;
 const CWR: u16 = 128;
 const AE: u16 = 256;
 
-/// Where a capture stands on the way of a direction's data.
+/// A capture's position on the path of a direction's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the sender.
@@ -36,11 +36,11 @@ pub struct Direction {
     pub backward: Quantiles,
     /// The sum of both where each is more than a sign of life.
     pub both: Quantiles,
-    /// What limited it, if the capture is the sender's.
+    /// Limits of the sender over time, if the capture is the sender's.
     pub limits: Limits,
-    /// When data were first sent.
+    /// Time of the first data.
     pub first_data_ns: Option<i64>,
-    /// When data were last sent or acknowledged.
+    /// Time of the last data or acknowledgement.
     pub last_ns: i64,
     /// Packets by ECN codepoint.
     pub ecn: [u64; 4],
@@ -49,7 +49,7 @@ pub struct Direction {
     /// Times to live: least and most.
     pub ttl: Option<(u8, u8)>,
     mss: Option<u16>,
-    /// What the other end's SYN allows this one to send.
+    /// Largest segment that the other end's SYN allows this one to send.
     allowed: Option<u16>,
     sack: bool,
     scale: Option<u8>,
@@ -77,7 +77,7 @@ pub struct Direction {
     pub newly_marked: u64,
     full_size: FullSize,
     backward_last_ns: Option<i64>,
-    /// When the next state is to be recorded.
+    /// Due time of the next state record.
     pub state_due_ns: i64,
     recent: Recent,
 }
@@ -95,7 +95,7 @@ pub struct Syns {
     pub last_ns: i64,
 }
 
-/// How a receiver reports CE marks.
+/// Receiver's method of reporting CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
     /// By the flag ECE (RFC 3168 §6.1).
@@ -109,7 +109,7 @@ pub enum Echo {
 pub struct Connection {
     /// Each direction.
     pub sides: [Direction; 2],
-    /// When the third segment of the handshake came.
+    /// Arrival time of the third segment of the handshake.
     third_ns: Option<i64>,
     /// The opening was seen once each way, so that its times can be used.
     clean_opening: bool,
@@ -119,17 +119,17 @@ pub struct Connection {
     pub first_ns: i64,
     /// Last packet.
     last_ns: i64,
-    /// What its last packet was carried in.
+    /// Encapsulation of its last packet.
     pub layers: Layers,
     /// Both ends agreed on accurate ECN, or a segment beyond the handshake shows it.
     pub accurate: bool,
     /// The data in the SYN were acknowledged with it.
     pub syn_accepted: Option<bool>,
-    /// What others call the packets, if that is wanted.
+    /// Labels of other tools for the packets, if requested.
     pub labels: Option<Box<Labels>>,
 }
 
-/// What taking a packet told.
+/// Result of processing a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Taken {
     /// A frame that is there twice.
@@ -150,7 +150,7 @@ impl Connection {
         made
     }
 
-    /// Whether a packet opens another connection between the same ports.
+    /// True when a packet opens another connection between the same ports.
     pub fn is_reopened_by(&self, packet: &Packet, side: usize) -> bool {
         let opening = packet.flags & (SYN | ACK) == SYN;
         let used = self.sides.iter().any(|side| side.half.segments > 0) || self.reset;
@@ -235,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// What a SYN or SYN-ACK carries besides what both ends agree on.
+    /// Records the properties of a SYN or SYN-ACK that are not negotiated.
     fn open(&mut self, packet: &Packet, side: usize) {
         const ASKS: u8 = 7;
         let answers = packet.flags & ACK != 0;
@@ -317,7 +317,7 @@ impl Connection {
         opening.into_iter().chain(echoes).min()
     }
 
-    /// Where the capture stands for the data of a direction.
+    /// Position of the capture on the path of a direction's data.
     pub fn place(&self, side: usize) -> Place {
         const NEAR: f64 = 0.1;
         let parts =
@@ -351,7 +351,7 @@ impl Connection {
         }
     }
 
-    /// Whether both ends agreed on ECN; `None` without the handshake and without a mark.
+    /// True when both ends agreed on ECN; `None` without the handshake and without a mark.
     pub fn ecn(&self) -> Option<bool> {
         if self.accurate
             || self.sides.iter().any(|side| side.ecn[1..].iter().any(|count| *count > 0))
@@ -369,7 +369,7 @@ impl Connection {
         Some(asked & (ECE | CWR) == ECE | CWR && said != 0 && said != ECE | CWR | AE)
     }
 
-    /// How marks are reported, if both ends agreed on ECN.
+    /// Method of reporting marks, if both ends agreed on ECN.
     pub fn echo(&self) -> Option<Echo> {
         if self.accurate {
             return Some(Echo::Accurate);
@@ -397,7 +397,7 @@ impl Connection {
 }
 
 impl Direction {
-    /// Whether it answers the other's SYN; `None` without a SYN of its own.
+    /// True when this side answers the other's SYN; `None` without a SYN of its own.
     pub fn answers(&self) -> Option<bool> {
         self.syn_flags.map(|flags| flags & ACK != 0)
     }

@@ -30,9 +30,10 @@ struct Known {
 }
 
 impl Recent {
-    /// Whether the same packet was there before: behind the other side of a router, with another time to live, or on another port.
+    /// True when the same packet was captured before: on the other side of a router, with another time to live, or on
+    /// another port.
     ///
-    /// Data sent again have an identification of their own where the sender counts (RFC 6864), and the same time to live.
+    /// Retransmitted data have a new identification if the sender counts (RFC 6864), and the same time to live.
     pub fn is_copy(&mut self, packet: &Packet) -> bool {
         let id = packet.ip_id.unwrap_or(0);
         let (first, counts) = self.ids.unwrap_or((id, false));
@@ -61,7 +62,7 @@ impl Recent {
     }
 }
 
-/// What a router and a capture leave as it is.
+/// Hash of the header fields that routers and captures leave unchanged.
 pub fn fingerprint(packet: &Packet) -> u64 {
     let (value, echo) = packet.stamps.unwrap_or_default();
     let words = [

@@ -16,16 +16,16 @@ use std::collections::{BTreeMap, VecDeque};
 /// A packet that is seen as much later at the other end as this is another one (`-d`, 60 s, and 1).
 const APART_US_MAX: u64 = 61_000_000;
 
-/// Where a capture was taken.
+/// The end at which a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where the connection's data come from.
+    /// The source of the connection's data.
     Sender,
-    /// Where they go to.
+    /// The destination of the data.
     Receiver,
 }
 
-/// Which way a packet goes.
+/// A packet's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the receiver.
@@ -39,13 +39,14 @@ pub enum Way {
 pub struct Trip {
     /// The middle of it by the sender's clock.
     pub time_us: i64,
-    /// How long it took, without the receiver's time.
+    /// Duration without the receiver's processing time.
     pub rtt_us: i64,
     /// The receiver's time, from one packet to the other.
     pub processing_us: i64,
 }
 
-/// What tells packets of one way apart: identification, sequence and acknowledgement numbers, flags, window.
+/// Fields that distinguish packets of one direction: identification, sequence and acknowledgement numbers, flags,
+/// window.
 type Print = (Option<u16>, u32, u32, u16, u16);
 
 /// Packets of one way.
@@ -95,7 +96,7 @@ pub struct Ends {
     tcpstat: Tcpstat,
 }
 
-/// What arrives at the receiver's end.
+/// Bytes that arrive at the receiver's end, per interval.
 #[derive(Debug, Default)]
 struct Tcpstat {
     first_us: i64,
@@ -211,7 +212,7 @@ mod tests {
         trips.iter().map(|trip| (trip.rtt_us, trip.processing_us, trip.time_us)).collect()
     }
 
-    /// What spp 0.4.2 prints of these two files (`-# 511 -cp`).
+    /// Output of spp 0.4.2 for these two files (`-# 511 -cp`).
     #[test]
     fn pairs_are_those_of_spp() {
         let three = [(22_000, 500, 13_250), (25_000, 1_000, 33_000), (20_500, 500, 70_500)];

@@ -94,7 +94,7 @@ impl Envelope {
         Some(Floor { at: a.0, level: a.1 as f64, slope: (b.1 - a.1) as f64 / (b.0 - a.0) as f64 })
     }
 
-    /// What lies above a line.
+    /// Differences above a line.
     pub fn above(&self, floor: &Floor) -> Quantiles {
         let mut above = Quantiles::default();
         for (at, difference) in &self.kept {

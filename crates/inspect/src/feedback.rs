@@ -1,4 +1,4 @@
-//! What a receiver reports of CE marks by accurate ECN (RFC 9768).
+//! A receiver's reports of CE marks by accurate ECN (RFC 9768).
 //!
 //! The three flags AE, CWR and ECE of an acknowledgement are a counter of marked packets modulo 8, which begins at 5 (§3.2.1). How many
 //! are new is the difference to the last one; where one acknowledgement covers eight segments and more, the AccECN option's bytes tell
@@ -8,7 +8,7 @@
 use dragstrip_capture::read::Packet;
 use dragstrip_packet::EcnBytes;
 
-/// Where the counter begins.
+/// Initial value of the counter.
 const BEGIN: u8 = 5;
 
 /// The marks reported to one sender.

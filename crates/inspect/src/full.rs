@@ -40,7 +40,7 @@ pub struct Ballot {
     pub pushed: bool,
     /// An acknowledgement has let it go, and data were under way.
     pub released: bool,
-    /// What the handshake allows, less the time stamps.
+    /// Segment size that the handshake allows, less the time stamps.
     pub allowed: u32,
 }
 

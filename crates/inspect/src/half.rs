@@ -26,7 +26,7 @@ pub const PSH: u16 = 8;
 /// ACK.
 pub const ACK: u16 = 16;
 
-/// What a segment with data was.
+/// Kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Without data.
@@ -54,13 +54,13 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,
-    /// When it was first there.
+    /// Time of its first appearance.
     at: i64,
     /// The last acknowledgement that came with it.
     ack: u32,
 }
 
-/// What is known of a direction.
+/// State of a direction.
 #[derive(Debug, Default)]
 pub struct Half {
     /// A sequence number and its position; all others are told from it.
@@ -76,11 +76,11 @@ pub struct Half {
     seen: Intervals,
     unseen: VecDeque<(i64, i64)>,
     board: Board,
-    /// What became of data sent again.
+    /// Verdicts on retransmitted data.
     pub verdicts: Verdicts,
     /// Data segments.
     pub segments: u64,
-    /// Of these, with data seen before.
+    /// Data segments with data seen before.
     pub again_total: u64,
     /// Distinct bytes of data seen.
     pub bytes: u64,
@@ -106,7 +106,7 @@ pub struct Half {
     recover: i64,
     /// Stamps and times of this direction's packets, for echoes.
     stamps: VecDeque<Stamp>,
-    /// Whether IPv4's identification rises from segment to segment: times it did, times it did not.
+    /// Steps of IPv4's identification from segment to segment: rising, not rising.
     pub rising: (u32, u32),
     last_id: Option<u16>,
 }
@@ -383,7 +383,7 @@ impl Half {
         self.opened_at
     }
 
-    /// What is acknowledged and was not seen.
+    /// Notes data that are acknowledged and were not captured.
     fn note_missing(&mut self, ack: i64) {
         let holes = self.seen.missing(self.acked, ack);
         for hole in holes {
@@ -457,7 +457,7 @@ impl Half {
         self.fin.is_some_and(|fin| self.acked >= fin)
     }
 
-    /// Whether it recovers from a loss.
+    /// True when the sender recovers from a loss.
     pub fn recovering(&self) -> bool {
         self.acked < self.recover
     }
@@ -469,12 +469,12 @@ impl Half {
         self.missing_bytes.max(0).cast_unsigned().div_ceil(longest.cast_unsigned())
     }
 
-    /// Whether its segments have time stamps.
+    /// True when its segments have time stamps.
     pub fn stamped(&self) -> bool {
         !self.stamps.is_empty()
     }
 
-    /// Whether this is the sequence number that opened the direction.
+    /// True when this is the sequence number that opened the direction.
     pub fn is_first(&self, seq: u32) -> bool {
         self.opened_at == Some(seq)
     }

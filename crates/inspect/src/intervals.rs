@@ -42,7 +42,7 @@ impl Intervals {
         gaps
     }
 
-    /// How far everything from here on is in the set.
+    /// End of the covered run that begins at `start`.
     pub fn covered_from(&self, start: i64) -> i64 {
         let at = self.all.partition_point(|held| held.1 <= start);
         self.all.get(at).filter(|held| held.0 <= start).map_or(start, |held| held.1)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Events of a connection in a capture that are kept.
 const EVENTS_MAX: usize = 1 << 20;
 
-/// Of a connection in one capture.
+/// Other tools' labels for a connection in one capture.
 #[derive(Debug, Default)]
 pub struct Labels {
     wireshark: Wireshark,
@@ -18,7 +18,7 @@ pub struct Labels {
     called: [Vec<Called>; 2],
 }
 
-/// What others call a packet.
+/// Other tools' labels for a packet.
 #[derive(Clone, Copy, Debug)]
 struct Called {
     at: i64,
@@ -28,7 +28,7 @@ struct Called {
     tcptrace: Option<Count>,
 }
 
-/// What others say of a flow.
+/// Other tools' results for a flow.
 #[derive(Debug, Serialize)]
 pub struct Others {
     /// By Wireshark's labels.
@@ -42,7 +42,7 @@ pub struct Others {
 pub struct Event {
     /// The flow's number.
     pub flow: u64,
-    /// When, nanoseconds since the epoch.
+    /// Time, nanoseconds since the epoch.
     pub time_ns: i64,
     /// Its sequence number.
     pub seq: u32,
@@ -70,7 +70,7 @@ impl Labels {
         }
     }
 
-    /// What others say of a direction.
+    /// Other tools' results for a direction.
     pub fn others(&self, side: usize) -> Others {
         Others { wireshark: self.wireshark.labels(side), tcptrace: self.tcptrace.counts(side) }
     }

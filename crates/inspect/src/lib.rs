@@ -1,7 +1,7 @@
-//! What captures say about TCP flows: bytes, round trips, what was sent again and why, what limited the sender.
+//! Analysis of TCP flows in captures: bytes, round trips, retransmissions and their causes, limits of the sender.
 //!
-//! What lives here: following connections through one capture or several ([`Session`]), in memory bounded by the number of flows. What must not: the
-//! forms of files (`dragstrip-capture`), files themselves (whoever calls feeds their bytes).
+//! Scope: following connections through one capture or several ([`Session`]), in memory bounded by the number of
+//! flows. Out of scope: the file formats (`dragstrip-capture`), the files themselves (the caller feeds their bytes).
 
 mod between;
 mod board;

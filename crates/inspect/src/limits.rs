@@ -1,4 +1,4 @@
-//! What held the sender back, told from its own capture by what ended each of its silences.
+//! Limits of the sender over time, inferred from its own capture by the event that ends each of its silences.
 //!
 //! A silence that an acknowledgement ends was spent waiting for a window: the receiver's, if no full segment fitted below the edge it had
 //! offered, else the congestion window. One after a segment that ends a write short of a full one, or that ends without a reason in the capture while
@@ -8,7 +8,7 @@
 /// An acknowledgement so shortly before a segment let it go; hosts answer within tens of microseconds, busy ones within a millisecond.
 const REACTION_NS: i64 = 1_000_000;
 
-/// What limits.
+/// Limiting factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The congestion window, or pacing.
@@ -27,7 +27,7 @@ struct Last {
     ended_short: bool,
     /// No full segment more would have fitted below the offered edge, at some time since.
     at_edge: bool,
-    /// When one did again.
+    /// Time at which a full segment fitted again.
     opened_at: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ pub type Slice = (i64, i64, Limit);
 #[derive(Debug, Default)]
 pub struct Limits {
     last: Option<Last>,
-    /// When data were last acknowledged.
+    /// Time of the last acknowledgement of new data.
     acked: Option<i64>,
     /// The slices themselves, if they are kept.
     pub slices: Option<Vec<Slice>>,
@@ -49,7 +49,7 @@ pub struct Limits {
 /// A segment of data as the limits see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When.
+    /// Send time.
     pub at: i64,
     /// With PSH.
     pub pushed: bool,
@@ -97,7 +97,7 @@ impl Limits {
         Limit::Cwnd
     }
 
-    /// Whether an acknowledgement so shortly before lets a segment go.
+    /// True when an acknowledgement shortly before `at` released a segment.
     pub fn releases(&self, at: i64) -> bool {
         self.acked.is_some_and(|acked| at - acked <= REACTION_NS)
     }

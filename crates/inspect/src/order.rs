@@ -71,7 +71,7 @@ impl Order {
         }
     }
 
-    /// Whether the file holds this stamp for the second time.
+    /// True when the file contains this stamp for the second time.
     pub fn is_passed(&self, stamp: i64) -> bool {
         self.passed_until.is_some_and(|until| stamp <= until)
     }
@@ -132,7 +132,7 @@ impl Order {
         self.ended = true;
     }
 
-    /// Whether nothing can be said of the next packet before more is read.
+    /// True when the next packet cannot be determined before more is read.
     pub fn starved(&self) -> bool {
         !self.ended && self.held.len() <= HELD
     }

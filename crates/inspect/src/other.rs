@@ -1,4 +1,4 @@
-//! What a file holds besides TCP: packets and bytes by protocol and port.
+//! Traffic other than TCP in a file: packets and bytes by protocol and port.
 
 use crate::quic::Quics;
 use dragstrip_capture::read::{Other, Protocol};
@@ -20,7 +20,7 @@ pub struct Sum {
 #[derive(Debug, Default)]
 pub struct OtherPackets {
     rows: BTreeMap<Protocol, Sum>,
-    /// Of ports for which there was no room.
+    /// Total of the ports that exceed the table's capacity.
     pub rest: Sum,
     /// UDP's port 443.
     pub quic: Quics,

@@ -23,7 +23,7 @@ struct Copy {
     end: i64,
     at: i64,
     stamp: Option<u32>,
-    /// Of a packet that nothing was taken from yet.
+    /// IPv4 identification of a packet from which no part was taken yet.
     ip_id: Option<u16>,
     /// The receiver refuses it.
     stale: bool,
@@ -39,7 +39,8 @@ struct Again {
     arrived: Intervals,
 }
 
-/// What a receiver at a point would have of a direction's data, and which of them it would refuse for their stamps.
+/// Receive state that a host at a capture point would have for a direction's data, including the segments that it
+/// would reject for their stamps.
 ///
 /// PAWS (RFC 7323 §5): older than TS.Recent, which is the stamp of the last data in which the last acknowledgement lay or at whose ends it stood
 /// (`tcp_sequence`, `tcp_replace_ts_recent`). Linux allows a tick (`TCP_PAWS_WINDOW`). The receiver's echoes tell TS.Recent too, but may pass its capture later than they were sent:
@@ -271,7 +272,8 @@ impl Way {
         self.arrived.add(part.0, part.1);
     }
 
-    /// What the data sent again were, as the point `near` their sender shows them; `until`: what was sent later may still have been under way.
+    /// Verdicts on the retransmitted data at the point `near` their sender; `until`: data sent later may still have
+    /// been in flight.
     pub fn verdicts(&self, near: usize, until: i64) -> Tally {
         let mut tally = self.judged[near];
         for again in &self.again[near] {
@@ -322,7 +324,7 @@ impl Again {
 pub struct Pair {
     /// Each direction, as the key has them.
     pub ways: [Way; 2],
-    /// Which point is nearer to the first end.
+    /// Index of the point nearer to the first end.
     pub near: Option<usize>,
     /// Records that may still become the first half of a round trip, by direction.
     records: [VecDeque<Record>; 2],

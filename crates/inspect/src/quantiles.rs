@@ -34,7 +34,7 @@ impl Quantiles {
         }
     }
 
-    /// How many durations.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }

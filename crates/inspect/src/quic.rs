@@ -23,7 +23,7 @@ pub type Ends = [(Address, u16); 2];
 /// A connection.
 #[derive(Debug, Default)]
 pub struct Quic {
-    /// Which file's time it is.
+    /// Time of the first packet, by its file's clock.
     pub first_ns: i64,
     /// The last packet.
     pub last_ns: i64,
@@ -53,7 +53,7 @@ struct Spin {
 }
 
 impl Quic {
-    /// Whether most packets look like QUIC's.
+    /// True when most packets look like QUIC's.
     pub fn is_quic(&self) -> bool {
         2 * self.like >= self.packets[0] + self.packets[1]
     }

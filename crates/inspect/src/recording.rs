@@ -77,7 +77,7 @@ fn states(
     }
 }
 
-/// What the receiver had at a state, as far as the place tells.
+/// Bytes that the receiver had at a state, as far as this capture point tells.
 fn received(flow: &Shown, state: &State) -> i64 {
     if flow.at_sender { state.acked } else { state.bytes.cast_signed() }
 }

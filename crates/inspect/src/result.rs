@@ -1,4 +1,4 @@
-//! What an inspection says: files, flows, and what stands beside them.
+//! The inspection document: files, flows, and everything else.
 
 use crate::between::{Between, BetweenSaid, Rtt};
 use crate::connection::{Connection, Direction, Echo, Place};
@@ -21,40 +21,40 @@ const VERSION: u32 = 1;
 /// A connection's lesser direction is a flow of its own beyond an initial window of segments (RFC 6928): below it there is nothing to tell.
 const LESSER_SEGMENTS: u64 = 10;
 
-/// What a recording needs of a flow besides what is said.
+/// Data of a flow that only a recording needs.
 pub(crate) struct Shown {
-    /// Where its rows come from.
+    /// Origin of its rows.
     pub place: rows::Place,
     /// Its ends.
     pub ends: [String; 2],
-    /// When it began and ended.
+    /// Times of its beginning and end.
     pub times: [i64; 2],
     /// Bytes acknowledged.
     pub acked: u64,
-    /// What limited it when.
+    /// Limiting factor over time.
     pub slices: Vec<Slice>,
-    /// Whether the figures are the sender's.
+    /// True when the figures are the sender's.
     pub at_sender: bool,
     /// Data of a full segment.
     pub full: u32,
     /// The handshake's round trip.
     pub opening_ns: Option<i64>,
-    /// What was said of each segment below the highest, if that was kept.
+    /// Verdict on each segment below the highest, if recorded.
     pub every: Vec<Judged>,
 }
 
 /// The whole.
 #[derive(Debug, Serialize)]
 pub struct Inspected {
-    /// Of this form.
+    /// Version of this document's format.
     pub version: u32,
-    /// When the first listed flow began, nanoseconds since the epoch: times of a recording count from here.
+    /// Time of the first listed flow's beginning, nanoseconds since the epoch: times of a recording count from here.
     pub origin_ns: i64,
     /// A file each, in the order in which they were given.
     pub files: Vec<FileSaid>,
     /// A flow each, in the order in which they were first seen.
     pub flows: Vec<FlowSaid>,
-    /// What two captures say together, of each flow that both show.
+    /// Joint results of two captures, of each flow that both contain.
     pub between: Vec<BetweenSaid>,
     /// Data segments that are not new, where labels are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,9 +65,9 @@ pub struct Inspected {
     pub refused: Vec<Attempts>,
     /// QUIC's connections.
     pub quic: Vec<QuicRow>,
-    /// What is not TCP, by protocol and port, QUIC too.
+    /// Traffic other than TCP, by protocol and port, QUIC too.
     pub other: Vec<OtherRow>,
-    /// What else there was: connections without data, packets that could not be read.
+    /// Further remarks: connections without data, packets that could not be read.
     pub notes: Vec<String>,
 }
 
@@ -107,9 +107,9 @@ pub struct FlowSaid {
     pub rtt_ms: Rtt,
     /// Segments with data.
     pub segments: u64,
-    /// Of these, sent again.
+    /// Retransmitted segments, by verdict.
     pub retransmissions: Tally,
-    /// Of these, overtaken on the way.
+    /// Segments that were overtaken in the network.
     pub reordered: u64,
     /// SYNs of the connection that repeat an earlier one.
     pub syn_retransmissions: u64,
@@ -123,24 +123,24 @@ pub struct FlowSaid {
     pub closed_s: f64,
     /// Both ends agreed on ECN; null if the capture does not say.
     pub ecn: Option<bool>,
-    /// How the receiver reports marks: `classic` (RFC 3168) or `accurate` (RFC 9768); null without ECN.
+    /// Method of reporting marks: `classic` (RFC 3168) or `accurate` (RFC 9768); null without ECN.
     pub ecn_feedback: Option<&'static str>,
-    /// What it reported: marked packets by accurate ECN's counters; acknowledgements with ECE by classic ECN.
+    /// Reported marks: marked packets by accurate ECN's counters; acknowledgements with ECE by classic ECN.
     pub marks_reported: u64,
     /// Multipath TCP (RFC 8684): an `initial` subflow, one that has `joined`, `offered` and not agreed on, or a `subflow` of
     /// which the handshake is not in the capture; null without.
     pub mptcp: Option<&'static str>,
     /// TCP Fast Open (RFC 7413); null without.
     pub fast_open: Option<FastOpen>,
-    /// What the segments were carried in: tunnels, and tags of the line other than one VLAN tag; null without.
+    /// Encapsulation of the segments: tunnels, and link-layer tags other than one VLAN tag; null without.
     pub encapsulation: Option<String>,
-    /// Which file it is measured in, from 0.
+    /// Index of the file in which it is measured, from 0.
     pub file: usize,
-    /// Where that capture stands for this flow: at the sender, the receiver or between.
+    /// Position of that capture for this flow: at the sender, the receiver or between.
     pub place: &'static str,
     /// Data segments marked CE.
     pub marked: u64,
-    /// What others say, where that is asked for.
+    /// Results of other tools, if requested.
     #[serde(flatten)]
     pub others: Option<Others>,
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Rows at most: a quarter of a gigabyte.
 pub const SERIES_MAX: usize = 3_000_000;
 
-/// What a row tells.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Row {

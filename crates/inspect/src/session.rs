@@ -29,7 +29,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Of so many files; `rows`: for a recording too.
+    /// Creates a session for a number of files; `rows`: for a recording too.
     #[must_use]
     pub fn new(files: usize, rows: bool) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Session {
         }
     }
 
-    /// What the captures say, a recording of it if one is wanted, and each flow's segments if they are; all of them are at their end.
+    /// Returns the results, a recording and each flow's segments if requested; all captures are at their end.
     #[must_use]
     pub fn finish(self) -> (Inspected, Option<Recording>, Vec<FlowSeries>) {
         let (said, shown) = result::of(&self.files, self.flows, self.passed);

@@ -1,4 +1,4 @@
-//! What is kept of files and flows while captures are read.
+//! State of files and flows while captures are read.
 
 use crate::connection::Connection;
 use crate::lone::Lone;
@@ -12,7 +12,7 @@ use dragstrip_capture::read::{Counts, Fault, Other, Packet, Reader, Sink};
 pub struct File {
     pub reader: Reader,
     pub order: Order,
-    /// What is not TCP.
+    /// Traffic other than TCP.
     pub other: OtherPackets,
     /// The first packet's time, from which its clock is counted.
     pub first_ns: Option<i64>,
@@ -35,7 +35,7 @@ impl File {
     }
 }
 
-/// Where a file's packets go.
+/// Destination of a file's packets.
 struct Inlet<'a> {
     order: &'a mut Order,
     other: &'a mut OtherPackets,

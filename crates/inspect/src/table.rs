@@ -41,7 +41,7 @@ impl Key {
 /// Entries per piece of the store: it grows by pieces, so that nothing is ever there twice.
 const PIECE: usize = 1 << 14;
 
-/// What is known by key, numbered in the order in which it was first seen.
+/// Values by key, numbered in the order of their first appearance.
 #[derive(Debug)]
 pub struct Table<T> {
     /// Number plus one of the entry in each place; 0: free. Its length is a power of two.

@@ -1,4 +1,4 @@
-//! What tcptrace counts: the sequence space as it keeps it (`rexmit.c`, version 6.6.7), for those who compare.
+//! tcptrace's counts: the sequence space as it keeps it (`rexmit.c`, version 6.6.7), for comparisons.
 
 use crate::half::{FIN, SYN};
 use crate::intervals::Intervals;
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The sequence space is forgotten beyond this: tcptrace keeps three of its quarters.
 const KEPT: i64 = 1 << 30;
 
-/// What a segment was to it.
+/// tcptrace's classification of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Count {
@@ -84,7 +84,7 @@ impl Tcptrace {
         late.then_some(Count::Outoforder)
     }
 
-    /// Of a direction.
+    /// Counts of a direction.
     pub fn counts(&self, side: usize) -> Counts {
         self.sides[side].counts
     }

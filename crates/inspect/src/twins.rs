@@ -41,5 +41,5 @@ pub fn twins(flows: &Table<Flow>) -> BTreeSet<usize> {
     twins
 }
 
-/// What tells that two connections are one: addresses, ports, first sequence numbers.
+/// Identity of a connection: addresses, ports, first sequence numbers.
 type Twin = ([Address; 2], [u16; 2], [Option<u32>; 2]);

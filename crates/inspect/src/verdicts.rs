@@ -1,4 +1,4 @@
-//! Whether data had to be sent again: needed, spurious, or not to be told from here.
+//! Verdicts on retransmitted data: needed, spurious, or unknown from this capture.
 //!
 //! Evidence, in this order: the receiver says that it had the data (D-SACK, RFC 2883; or they were acknowledged before they were sent again);
 //! the acknowledgement's time stamp echoes an earlier copy (Eifel detection, RFC 3522); the acknowledgement came sooner than any round trip;
@@ -21,7 +21,7 @@ pub struct Retransmission {
     pub start: i64,
     /// The position after the last byte.
     pub end: i64,
-    /// When.
+    /// Send time.
     pub at: i64,
     /// Its time stamp.
     pub stamp: Option<u32>,
@@ -48,7 +48,7 @@ pub enum Verdict {
 
 /// An acknowledgement that covers something sent again.
 pub struct Covered {
-    /// When it came.
+    /// Arrival time.
     pub at: i64,
     /// All below is acknowledged.
     pub acked: i64,
@@ -61,15 +61,15 @@ pub struct Covered {
 /// A segment's verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    /// When it was seen.
+    /// Time of the segment.
     pub at: i64,
     /// Its sequence number.
     pub seq: u32,
-    /// What is said of it.
+    /// Classification of the segment.
     pub said: Said,
 }
 
-/// What is said of a segment below the highest.
+/// Classification of a segment below the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Said {
@@ -93,7 +93,7 @@ impl From<Verdict> for Said {
     }
 }
 
-/// How many got which verdict.
+/// Segments by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Earlier copies were lost.
@@ -131,9 +131,9 @@ pub struct Verdicts {
     pub sack: bool,
     /// Data not seen before below what was seen: of these, late originals.
     pub reordered: u64,
-    /// Of these, sent again after a loss on the way here.
+    /// Segments that were retransmitted after a loss before this capture point.
     pub repaired: u64,
-    /// Of these, neither to be told.
+    /// Segments that are neither known as late nor as retransmitted.
     pub late_unknown: u64,
     /// Each one's verdict, where they are wanted one by one.
     pub log: Option<Vec<Judged>>,
@@ -262,7 +262,7 @@ impl Verdicts {
         }
     }
 
-    /// How many of the data seen before got which verdict; what nothing covers cannot be told.
+    /// Retransmitted segments by verdict; uncovered ones are unknown.
     pub fn tally(&self) -> Tally {
         let mut tally = self.settled;
         for (_, verdict, _) in &self.judged {
@@ -273,8 +273,8 @@ impl Verdicts {
     }
 }
 
-/// Whether a late packet was sent before the one that overtook it: by IPv4's identification where it rises, by the time stamp, or because
-/// no copy could have come so soon.
+/// True when a late packet was sent before the one that overtook it: by IPv4's identification where it rises, by the
+/// time stamp, or because no copy could have arrived so soon.
 fn sent_before(
     packet: &Packet,
     above: Option<&Sent>,

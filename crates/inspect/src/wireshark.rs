@@ -1,4 +1,5 @@
-//! What Wireshark calls a segment: the rules of `tcp_analyze_sequence_number` in its `packet-tcp.c` (version 4.0), for those who compare.
+//! Wireshark's labels for segments: the rules of `tcp_analyze_sequence_number` in its `packet-tcp.c` (version 4.0),
+//! for comparisons.
 //!
 //! They know neither where the capture stands nor SACK: a repair within the opening's round trip is *Out-Of-Order* to them even at the sender.
 //! A port that is used again is a new connection, as to Wireshark.
@@ -11,10 +12,10 @@ use serde::Serialize;
 const FAST_NS: i64 = 20_000_000;
 /// The opening's round trip where it was not seen.
 const OPENING_NS: i64 = 3_000_000;
-/// What stands in place of the count of repeated acknowledgements after one beyond what was seen.
+/// Marker that replaces the count of repeated acknowledgements after one beyond the data seen.
 const UNSEEN: u32 = u32::MAX;
 
-/// What data, SYN or FIN below the highest were called; at most one of them.
+/// Label for data, SYN or FIN below the highest; at most one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -45,7 +46,7 @@ pub struct Labels {
     pub keep_alive: u64,
     /// One byte into a closed window.
     pub zero_window_probe: u64,
-    /// Of the other direction, which acknowledges this one: repeated acknowledgements.
+    /// Repeated acknowledgements of the other direction, which acknowledges this one.
     pub duplicate_ack: u64,
     /// "ACKed unseen segment".
     pub ack_lost_segment: u64,
@@ -98,7 +99,7 @@ impl Wireshark {
         call
     }
 
-    /// Of a direction's data and what acknowledges them.
+    /// Labels of a direction's data and of the acknowledgements for them.
     pub fn labels(&self, side: usize) -> Labels {
         let (sent, acks) = (self.sides[side].sent, self.sides[1 - side].acks);
         Labels {

@@ -256,7 +256,7 @@ const THERE: [(f64, f64); 6] =
     [(0.0, 10.0), (1.0, 12.0), (2.0, 14.0), (20.0, 32.0), (60.0, 71.0), (100.0, 111.0)];
 const BACK: [(f64, f64); 3] = [(24.5, 14.5), (46.0, 33.0), (81.0, 71.5)];
 
-/// What a point shows: segments by their number, acknowledgements of the segments there at that time.
+/// Trace at a capture point: segments by their number, acknowledgements of the segments there at that time.
 fn point(stamps: impl Fn((f64, f64)) -> f64, clock_ms: f64) -> Trace {
     let mut trace = Trace::new();
     trace.clock_ms += clock_ms;
