@@ -1,4 +1,4 @@
-//! Where every packet and every byte of a run went, counted in independent places: for tests.
+//! Conservation of packets and bytes in a run, counted in independent places: for tests.
 
 use crate::apps::FlowKind;
 use crate::network::{Processor, Server};
@@ -40,11 +40,11 @@ pub struct Stream {
     pub acked: u64,
     /// The flow runs, and not everything written has been acknowledged.
     pub unfinished: bool,
-    /// When the sending host does something of its own accord.
+    /// Time of the sending host's next timer.
     pub deadline: Instant,
-    /// When the event queue will ask it to.
+    /// Time for which the event queue has scheduled that timer.
     pub scheduled: Instant,
-    /// When the run ended.
+    /// Time at which the run ended.
     pub now: Instant,
 }
 

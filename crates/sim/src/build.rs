@@ -355,7 +355,7 @@ pub(crate) fn build_part<O: Observer>(
     ))
 }
 
-/// Whose packets are for this target.
+/// Owner of the packets for this target.
 fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
     match target {
         Target::Endpoint(endpoint) => {

@@ -5,7 +5,7 @@ use dragstrip_qdisc::{Change, Streams};
 use dragstrip_scenario::{LinkSpec, Scenario};
 use dragstrip_units::{Instant, Rate};
 
-/// Whether a link's own queue or line changes, so that its departures cannot be computed ahead.
+/// True when a link's own queue or line changes, so that its departures cannot be computed ahead.
 pub(crate) fn concerns_queue(scenario: &Scenario, link: &LinkSpec) -> bool {
     scenario.changes.iter().any(|change| {
         change.link == link.name

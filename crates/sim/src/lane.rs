@@ -65,13 +65,13 @@ impl Lane {
         self.under_way.len()
     }
 
-    /// When the last packet that entered arrives.
+    /// Arrival time of the last packet that entered.
     #[inline]
     pub fn last(&self) -> Instant {
         self.last
     }
 
-    /// When the next packet arrives.
+    /// Arrival time of the next packet.
     #[inline]
     pub fn due(&self) -> Instant {
         self.under_way.front().map_or(Instant::NEVER, |head| head.at())

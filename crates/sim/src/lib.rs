@@ -1,8 +1,7 @@
 //! The simulator: event queue, topology, recorder.
 //!
-//! What lives here: the loop that carries packets between endpoints over links, the applications,
-//! and the tables it fills. What must not: TCP (`dragstrip-tcp`), queueing (`dragstrip-qdisc`), media
-//! (`dragstrip-link`), files.
+//! Scope: the loop that carries packets between endpoints over links, the applications, and the tables it fills. Out
+//! of scope: TCP (`dragstrip-tcp`), queueing (`dragstrip-qdisc`), media (`dragstrip-link`), files.
 
 mod apps;
 #[doc(hidden)]

@@ -13,7 +13,7 @@ use dragstrip_scenario::{
 use dragstrip_units::{Duration, Rate};
 use std::collections::BTreeMap;
 
-/// What a link's queue is in front of.
+/// Server of a link's queue.
 pub(crate) enum Place {
     /// A line of its own.
     Own(Transmitter),
@@ -69,7 +69,7 @@ impl<'a> Media<'a> {
         Some(Place::Station { channel: *channel, station, ring_packets })
     }
 
-    /// How many channels there are.
+    /// Number of channels.
     pub fn count(&self) -> usize {
         self.channels.len()
     }

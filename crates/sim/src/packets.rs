@@ -8,7 +8,7 @@ use dragstrip_qdisc::PacketId;
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// What IP carries.
+    /// Payload of IP.
     pub body: Body,
     /// The hop whose queue discipline holds it; elsewhere a lane knows. Of a free record: the next free one.
     pub hop: u32,
@@ -64,7 +64,7 @@ const CHUNK: usize = 1 << CHUNK_BITS;
 /// The arena.
 #[derive(Debug)]
 pub(crate) struct Packets {
-    /// Of a fixed size, so that a record is found with one comparison.
+    /// Records in chunks of a fixed size, so that a record is found with one comparison.
     chunks: Vec<Box<[Packet; CHUNK]>>,
     /// The record freed last, which leads to the others.
     free: u32,

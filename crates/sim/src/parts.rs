@@ -22,11 +22,11 @@ pub struct Crossings(pub(crate) Vec<Crossing>);
 pub struct Parts {
     /// The parts.
     pub parts: Vec<Part>,
-    /// When they meet.
+    /// Schedule of the exchanges.
     pub turns: Turns,
 }
 
-/// When all parts exchange what has crossed.
+/// Schedule at which all parts exchange the packets that cross cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
     ahead: Duration,
@@ -34,8 +34,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// How far all parts run, in nanoseconds, before they exchange what has crossed for the `turn`-th time; the last time it is
-    /// the end of the run.
+    /// Time in nanoseconds up to which all parts run before exchange number `turn`; the last time it is the end of the
+    /// run.
     #[must_use]
     pub fn until_ns(self, turn: u64) -> u64 {
         // What is sent at the last instant before a meeting arrives after it.

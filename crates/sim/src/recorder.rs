@@ -1,4 +1,4 @@
-//! What is seen of flows and their senders, as rows of the recording.
+//! State of flows and their senders as rows of the recording.
 
 use crate::apps::Flow;
 use dragstrip_recording::{CcStateRow, FlowRow, Flows, SampleRow, Writer};

@@ -1,4 +1,4 @@
-//! What BBRv3 is for: less loss in short buffers than version 1, and a fairer share beside CUBIC.
+//! Goals of BBRv3: less loss in short buffers than version 1, and a fairer share against CUBIC.
 
 use dragstrip_scenario::{BfifoSpec, LinkSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};

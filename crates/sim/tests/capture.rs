@@ -1,4 +1,5 @@
-//! What is in a capture, read by Wireshark's dissector and held field by field against what an observer of the same run saw.
+//! Captures, decoded by Wireshark's dissector and compared field by field with the events that an observer of the same
+//! run saw.
 
 use dragstrip_packet::{Body, EchoKind, Flags, SackBlock};
 use dragstrip_scenario::Scenario;
@@ -59,7 +60,7 @@ fn a_name_that_is_no_host_and_no_link_is_refused() {
     assert!(error.message.contains(&scenario.links[0].name), "{}", error.message);
 }
 
-/// What passes a host or the near end of a link, a line for each packet, as the simulation itself knows it.
+/// Expected packets at a host or the near end of a link, a line each, from the simulation's own events.
 struct Teller<'a> {
     scenario: &'a Scenario,
     point: &'a str,
@@ -74,7 +75,7 @@ impl Teller<'_> {
         self.next += 1;
     }
 
-    /// Whether a sighting belongs into the file, and if it is of a packet that the queue dropped.
+    /// None for a sighting that the file does not contain; otherwise true when the queue dropped the packet.
     fn shown(&self, link: usize, netem: bool, event: Event) -> Option<bool> {
         let of = &self.scenario.links[link];
         let own = self.scenario.links.iter().find(|link| link.name == self.point);
@@ -131,7 +132,7 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// What tshark is asked for.
+/// Fields requested from tshark.
 const FIELDS: &[&str] = &[
     "frame.packet_id",
     "frame.time_epoch",

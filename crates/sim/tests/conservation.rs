@@ -141,7 +141,7 @@ fn nothing_is_faster_than_its_path_at_the_ends_of_the_ranges() {
     Trial { test, stream: 5, share: 4, check }.run_of(&extremes().boxed());
 }
 
-/// What `draws` says is what decides whether repeats are made.
+/// The value of `draws` decides whether repeats are made.
 #[test]
 fn what_draws_nothing_is_the_same_with_every_seed() {
     let check = |scenario: &Scenario| {
@@ -253,7 +253,7 @@ fn time_goes_on(recording: &Recording) -> Result<(), String> {
     Ok(())
 }
 
-/// What the tables say about a flow agrees with itself.
+/// Checks that the tables of a flow are consistent with each other.
 fn flows_add_up(recording: &Recording) -> Result<(), String> {
     let of = |name| column(recording, "flows", name);
     let in_intervals = |flow: usize, name| -> i64 {
@@ -300,7 +300,7 @@ fn a_flow_elsewhere_changes_nothing() {
     Trial { test, stream: 3, share: 8, check }.run();
 }
 
-/// Which flows share a bucket of a fair queue is decided by who they are, not by who else there is.
+/// The flows that share a bucket of a fair queue depend on their own identity, not on other flows.
 #[test]
 fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
     let qdisc = QdiscSpec::from(FqCodelSpec {

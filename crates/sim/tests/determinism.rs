@@ -2,7 +2,7 @@
 //! Rust and from Python (`tests/test_determinism.py` holds the same file against the compiled extension
 //! and the pool).
 //!
-//! When a change of the model is meant to change what a run gives, this writes the new hash:
+//! If a change of the model is meant to change the results of a run, this writes the new hash:
 //!
 //! ```text
 //! DRAGSTRIP_BLESS=1 cargo test --locked -p dragstrip-sim --test determinism

@@ -1,4 +1,4 @@
-//! What hosts take of time for packets, and bursts that stay together, worked out beforehand.
+//! Hosts' processing time per packet, and bursts that stay one packet, against precomputed values.
 
 use dragstrip_scenario::{CpuSpec, GsoMode, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};

@@ -254,7 +254,7 @@ fn a_tunnel_carries_what_two_rows_of_headers_leave() {
     assert!((0.96..1.0).contains(&(found / expected)), "{found} {expected}");
 }
 
-/// What the wire loses the outer connection repairs: the inner one repeats nothing for it, and sees delay.
+/// The outer connection repairs the losses on the wire: the inner one does not retransmit for them, and sees delay.
 #[test]
 fn a_tunnel_hides_losses_and_keeps_order() {
     let mut scenario = tunnel("reno", "reno", 60);

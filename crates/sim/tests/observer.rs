@@ -1,5 +1,5 @@
-//! What an observer sees: every packet is followed from its sender over each queue and line to its receiver or to the
-//! place where it is lost, nothing is reported twice or left out, and a run that is watched is the run that is not.
+//! Observer coverage: every packet is followed from its sender over each queue and line to its receiver or to the
+//! place where it is lost, no event is reported twice or left out, and an observed run equals the unobserved one.
 
 use dragstrip_packet::{Body, Ecn, TrafficClass};
 use dragstrip_scenario::{CodelSpec, FlowSpec, LinkSpec, PfifoSpec, QdiscSpec, Scenario};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Every algorithm, queue discipline, impairment and application in one run of ten seconds.
 const EVERYTHING: &str = include_str!("../../../tests/golden/recording.scenario.json");
 
-/// Where a packet is between two sightings.
+/// A packet's location between two sightings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Node(u32),
@@ -47,7 +47,7 @@ struct Counts {
 /// Follows every packet and counts what happens at every vantage point.
 #[derive(Debug)]
 struct Follower {
-    /// Of each link: nodes at its ends, whether there is a netem behind it.
+    /// Nodes at the ends of each link, and whether there is a netem after it.
     links: Vec<(u32, u32, bool)>,
     under_way: BTreeMap<u32, Packet>,
     counts: BTreeMap<Vantage, Counts>,
@@ -72,13 +72,13 @@ impl Follower {
         }
     }
 
-    /// Where a packet must be to enter this queue.
+    /// Required location of a packet before it enters this queue.
     fn before(&self, vantage: Vantage) -> Place {
         let Vantage::Link { link, netem } = vantage else { panic!("no queue at {vantage:?}") };
         if netem { Place::BeforeNetem(link) } else { Place::Node(self.links[link as usize].0) }
     }
 
-    /// Where it is after this line.
+    /// Location of a packet after this line.
     fn behind(&self, vantage: Vantage) -> Place {
         let Vantage::Link { link, netem } = vantage else { panic!("no line at {vantage:?}") };
         let (_, to, has_netem) = self.links[link as usize];
@@ -233,7 +233,7 @@ fn every_packet_of_random_scenarios_is_followed_to_its_end() {
     assert!(lost_on_medium > 0, "media that lose frames are among them");
 }
 
-/// What happens at one link, in the order of time.
+/// Events at one link, in the order of time.
 struct AtLink(u32, Vec<(u64, Event)>);
 
 impl Observer for AtLink {

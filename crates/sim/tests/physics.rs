@@ -1,4 +1,4 @@
-//! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
+//! Results of simple paths that can be computed in advance, compared with the simulation.
 
 use dragstrip_scenario::{
     Adaptation, Application, BfifoSpec, FlowSpec, FqCodelSpec, HistorySpec, HtbSpec, LinkSpec,
@@ -524,7 +524,7 @@ fn a_connection_inherits_the_threshold_of_the_one_before() {
     assert_eq!(second_begins_with(StackProfile::Linux6, true), fresh);
 }
 
-/// What a host remembers from before the run is where its first connection begins, with saving on or off.
+/// The cached metrics of a host from before the run initialise its first connection, with saving on or off.
 #[test]
 fn a_connection_begins_with_the_host_s_history() {
     for save in ["0", "1"] {

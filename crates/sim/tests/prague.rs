@@ -1,4 +1,4 @@
-//! What Prague is for: a link that is full with a queue below a millisecond, beside CUBIC that waits for fifteen.
+//! Goals of Prague: a full link with a queue below a millisecond, against CUBIC with a queue of fifteen.
 
 use dragstrip_scenario::{BfifoSpec, DualPi2Spec, FqCodelSpec, LinkSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};
@@ -25,7 +25,7 @@ fn numbers<'a>(recording: &'a Recording, of: &str, name: &str) -> &'a [i64] {
     values
 }
 
-/// What a table has of a flow after the first ten seconds.
+/// A table's values of a flow after the first ten seconds.
 fn later(recording: &Recording, of: &str, name: &str, flow: i64) -> Vec<i64> {
     let (times, flows) = (numbers(recording, of, "time_ns"), numbers(recording, of, "flow"));
     let values = numbers(recording, of, name);
@@ -106,7 +106,7 @@ fn short_paths_are_no_advantage() {
     assert!(reno > 2.0, "{reno}");
 }
 
-/// Where nobody marks, losses tell: half, and one packet per round trip, as Reno.
+/// Without marks, losses control the window: half, and one packet per round trip, as Reno.
 #[test]
 fn behind_a_plain_queue_it_is_reno() {
     let buffer = BfifoSpec { limit_bytes: 50_000_000 / 8 * 40 / 1_000 };

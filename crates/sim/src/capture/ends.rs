@@ -1,6 +1,6 @@
 //! Captures at both ends of every TCP flow, read while they are written: `record.captures`.
 //!
-//! What SPP and tcpstat say of them goes into the recording. The bytes are those of `--capture`; none of them is kept.
+//! The figures of SPP and tcpstat for them are recorded. The bytes are those of `--capture`; none of them is kept.
 
 use super::wire::{FIRST_CLIENT_PORT, FIRST_PORT, PORTS, address_of};
 use super::{Capture, CaptureSettings};
@@ -86,7 +86,7 @@ pub(crate) struct BothEnds<O> {
 }
 
 impl<O> BothEnds<O> {
-    /// Of every TCP flow of the scenario.
+    /// Captures every TCP flow of the scenario.
     ///
     /// # Errors
     /// None for a scenario that validation has passed.
@@ -119,7 +119,7 @@ impl<O> BothEnds<O> {
         Ok(Self { observer, capture, flows })
     }
 
-    /// What the captures say, at the end of the run.
+    /// Records the captures' results at the end of the run.
     pub fn finish(&mut self, end: Instant, tables: &mut Writer) {
         let finished = self.capture.take().map_or(Ok(()), |capture| capture.finish(end));
         debug_assert!(finished.is_ok(), "what is written here can be read");

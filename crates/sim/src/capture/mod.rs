@@ -21,18 +21,18 @@ use wire::{Mark, Wire};
 
 pub(crate) use ends::BothEnds;
 
-/// What to write, and how.
+/// Format of the files.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureSettings<'a> {
     /// Bytes kept of each frame.
     pub snaplen: u32,
     /// The program that writes, with its version.
     pub program: &'a str,
-    /// What each file says of the run.
+    /// Comment on the run, stored in each file.
     pub comment: &'a str,
 }
 
-/// What a tap will write.
+/// A packet for a tap to write.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     mark: Mark,
@@ -42,7 +42,7 @@ struct Seen {
     dropped: Option<DropReason>,
 }
 
-/// What a tap sees in one place.
+/// A stage of a link at which a tap sees packets.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     link: u32,
@@ -57,16 +57,16 @@ struct Tap<W> {
     order: Order<Seen>,
 }
 
-/// Which tap writes a sighting, and in which of its lines it stands in turn.
+/// A sighting's tap, and the line of that tap in which it is queued.
 type Place = (u32, u32);
 
-/// What is written of one link's packets.
+/// Places to which one link's packets are written.
 #[derive(Debug, Default)]
 struct AtLink {
     leaving: Vec<Place>,
     dropped: Vec<Place>,
     arriving: Vec<Place>,
-    /// Whether packets arrive from a netem behind the link.
+    /// True when packets arrive from a netem after the link.
     netem: bool,
 }
 
@@ -186,7 +186,7 @@ impl<W: Write> Tap<W> {
     }
 }
 
-/// What is said of a packet that a queue has dropped.
+/// Comment on a packet that a queue has dropped.
 const fn why(reason: DropReason) -> &'static str {
     match reason {
         DropReason::Overlimit => "dropped by the queue: no room",
@@ -200,7 +200,7 @@ const fn why(reason: DropReason) -> &'static str {
 }
 
 impl<W: Write> Observer for Capture<W> {
-    /// What moves its clock and what its taps write; of a copy, that there is one.
+    /// Kinds that move its clock, kinds that its taps write, and duplications.
     fn kinds(&self, vantage: Vantage) -> Kinds {
         let Vantage::Link { link, netem } = vantage else { return Kinds::SENT };
         let at_link = &self.links[link as usize];

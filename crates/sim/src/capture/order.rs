@@ -1,4 +1,4 @@
-//! What a vantage point has seen, put into the order of time, and at one instant into the order of cause and effect.
+//! Merges the sightings of a vantage point in the order of time, and at one instant in the order of cause and effect.
 //!
 //! Sightings of one stage come in order but for what overtakes; those of two do not, for departures may be told ahead of the
 //! clock. So each stage has a line of its own, and the lines are merged up to the clock. A cause is always told before its
@@ -26,7 +26,7 @@ struct Told<T> {
 }
 
 impl<T> Order<T> {
-    /// Of so many stages.
+    /// Creates an order of `lines` stages.
     pub fn new(lines: usize) -> Self {
         Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), told: 0, fresh: 0 }
     }

@@ -1,4 +1,4 @@
-//! What stands in headers beside what a simulation knows: addresses, ports, initial sequence numbers, identifications.
+//! Header fields that the simulation does not model: addresses, ports, initial sequence numbers, identifications.
 //!
 //! Addresses and ports are those that a kernel engine gives the same scenario (`crates/agent`).
 
@@ -17,14 +17,14 @@ pub(super) const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Flows whose ports are apart; where there are more, ports are used again, from another address as a rule.
 pub(super) const PORTS: usize = 25_000;
 
-/// What a packet keeps on its way.
+/// Header state of a packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     /// Its number in the run.
     pub id: u64,
     /// The conversation that it belongs to.
     talk: u32,
-    /// Who of both has sent it.
+    /// Index of the end that sent it.
     side: u16,
     ip_id: u16,
 }
@@ -32,7 +32,7 @@ pub(super) struct Mark {
 /// A flow or a probe as headers tell it.
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
-    /// Who begins it, who answers.
+    /// Opener and answerer.
     ends: [End; 2],
     isns: [u32; 2],
     /// The window scale that each has offered in its SYN.
@@ -49,9 +49,9 @@ pub(super) struct Wire {
     /// Those of the flows, and behind them those of the probes.
     talks: Vec<Conversation>,
     flows: u32,
-    /// Of each link: the addresses at its ends.
+    /// Addresses at the ends of each link.
     links: Vec<([u8; 6], [u8; 6])>,
-    /// Of each packet under way, by its record.
+    /// Marks of the packets in flight, by record.
     marks: Vec<Mark>,
     next_id: u64,
 }
@@ -142,7 +142,7 @@ impl Wire {
         self.marks[place] = mark;
     }
 
-    /// What a packet under way keeps.
+    /// Mark of a packet in flight.
     #[inline]
     pub fn mark(&self, packet: PacketId) -> &Mark {
         &self.marks[packet.0 as usize]

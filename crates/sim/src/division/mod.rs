@@ -1,4 +1,5 @@
-//! Where a large network is cut, what each part of it has, and how their tables become those of one run.
+//! Partition of a large network: the cuts, the assignment to parts, and the merge of the parts' tables into those of
+//! one run.
 
 mod seams;
 mod share;

@@ -1,4 +1,4 @@
-//! Where a network may be cut: links whose delay lets both sides run ahead of each other.
+//! Candidate cuts of a network: links whose delay is the lookahead between their two sides.
 
 use dragstrip_qdisc::{ComputedFifo, Streams};
 use dragstrip_scenario::{
@@ -15,7 +15,7 @@ const DELAY_MIN: Duration = Duration::from_micros(1000);
 /// does not depend on other links: so a run gives the same bytes in one part and in several.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seams {
-    /// Of each link; empty where nothing is cut.
+    /// Flag of each link; empty where nothing is cut.
     of_link: Vec<bool>,
 }
 
@@ -38,12 +38,12 @@ impl Seams {
         if of_link.contains(&true) { Self { of_link } } else { Self::default() }
     }
 
-    /// Whether there are any.
+    /// True when there is a cut.
     pub fn any(&self) -> bool {
         !self.of_link.is_empty()
     }
 
-    /// Whether this link is one.
+    /// True when this link is a cut.
     pub fn at(&self, link: usize) -> bool {
         self.of_link.get(link).copied().unwrap_or(false)
     }
@@ -57,7 +57,7 @@ fn is_video(flow: &FlowSpec) -> bool {
     matches!(flow.application, Application::Video { .. })
 }
 
-/// Whether a packet takes at least `DELAY_MIN` from the end of a link's queue to its far end, at all times.
+/// True when a packet takes at least `DELAY_MIN` from the end of a link's queue to its far end, at all times.
 fn may_be_cut(scenario: &Scenario, link: &LinkSpec) -> bool {
     link.delay_ns >= DELAY_MIN.as_nanos()
         && link.medium.is_none()
@@ -65,10 +65,10 @@ fn may_be_cut(scenario: &Scenario, link: &LinkSpec) -> bool {
         && scenario.changes_of(&link.name).is_empty()
 }
 
-/// Which part each node belongs to, and how far ahead of each other parts may run.
+/// Assignment of nodes to parts, and the lookahead between parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Division {
-    /// Of each node.
+    /// Part of each node.
     pub part_of: Vec<u8>,
     /// The least delay of a link between parts.
     pub ahead: Duration,

@@ -1,13 +1,13 @@
-//! What of a scenario is simulated in one world.
+//! The part of a scenario that is simulated in one world.
 
 use super::Division;
 use crate::apps::{Flow, FlowKind};
 use dragstrip_scenario::{Scenario, Topology};
 
-/// Which hosts' sockets, flows, probes and links act in this world: all of them, or those of one part.
+/// Hosts' sockets, flows, probes and links that are active in this world: all of them, or those of one part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Share {
-    /// Of each; empty: all.
+    /// Flag of each socket; empty: all.
     sockets: Vec<bool>,
     stages: Vec<bool>,
     probes: Vec<bool>,
@@ -28,7 +28,7 @@ impl Share {
         Self { in_order, ..Self::default() }
     }
 
-    /// What is of part `number`: a socket with its host, a stage of a link with the node that the link begins at.
+    /// Share of part `number`: a socket with its host, a stage of a link with the node where the link begins.
     pub fn of(
         scenario: &Scenario,
         topology: &Topology<'_>,
@@ -57,27 +57,27 @@ impl Share {
         share
     }
 
-    /// Whether a socket is of this world.
+    /// True when a socket is in this world.
     pub fn has_socket(&self, socket: usize) -> bool {
         has(&self.sockets, socket)
     }
 
-    /// Whether a stage is.
+    /// True when a stage is in this world.
     pub fn has_stage(&self, stage: usize) -> bool {
         has(&self.stages, stage)
     }
 
-    /// Whether the host that opens a flow is.
+    /// True when the host that opens a flow is in this world.
     pub fn sends(&self, flow: usize) -> bool {
         has(&self.senders, flow)
     }
 
-    /// Whether the host that a flow's data arrive at is.
+    /// True when the host that receives a flow's data is in this world.
     pub fn receives(&self, flow: usize) -> bool {
         has(&self.receivers, flow)
     }
 
-    /// Whether the node that a probe begins at is.
+    /// True when a probe's sending node is in this world.
     pub fn asks(&self, probe: usize) -> bool {
         has(&self.probes, probe)
     }

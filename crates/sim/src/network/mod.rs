@@ -34,7 +34,7 @@ const NO_STAGE: usize = usize::MAX;
 /// Ethernet's header, which a frame's length counts.
 pub(crate) const ETHERNET_BYTES: u32 = 14;
 
-/// What decides when a packet leaves a stage.
+/// Server that decides when a packet leaves a stage.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -88,7 +88,7 @@ impl Shared {
     }
 }
 
-/// What passed a stage.
+/// Totals of a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StageCounters {
     pub enqueued: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Resolution {
     pub round_trip: Duration,
 }
 
-/// Who takes a packet at the end of its path.
+/// Receiver of a packet at the end of its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// A TCP endpoint.
@@ -138,7 +138,7 @@ pub(crate) enum Target {
     Asker(u32),
 }
 
-/// What fair queueing tells packets apart by: of each port.
+/// Flow and host identity of each port, by which fair queueing classifies packets.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
     pub flows: Vec<u32>,
@@ -161,7 +161,7 @@ pub(crate) struct Network<O> {
     pub stages: Vec<Stage>,
     pub lanes: Vec<Lane>,
     pub hops: Vec<u32>,
-    /// Who takes what arrives at each port.
+    /// Receiver of the packets that arrive at each port.
     pub ports: Vec<Target>,
     pub addresses: Addresses,
     pub calendar: Calendar,
@@ -172,7 +172,7 @@ pub(crate) struct Network<O> {
     pub watch: Watch<O>,
 }
 
-/// What header compression looks at in a packet; none if it is no TCP.
+/// Header fields that header compression compares; none if the packet is not TCP.
 fn tcp_header(packet: &Packet, hops: &[u32]) -> Option<Header> {
     let Body::Tcp(segment) = packet.body else { return None };
     Some(Header { connection: port(hops, packet.hop)? as u32, segment })
@@ -513,7 +513,7 @@ impl<O: Observer> Network<O> {
         counters.bytes - fifo.backlog(now).bytes
     }
 
-    /// What waits in the queue of a stage.
+    /// Backlog of a stage's queue.
     pub fn backlog(&mut self, index: usize, now: Instant) -> Backlog {
         match &mut self.stages[index].server {
             Server::Computed(fifo) => fifo.backlog(now),

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A processor.
 #[derive(Debug, Default)]
 pub(crate) struct Processor {
-    /// When it has done everything that it has begun.
+    /// Time until which it is busy with the work it has begun.
     busy: Instant,
     /// Packets received, each with the end of its path; the first is being processed.
     received: VecDeque<(PacketId, u32)>,
@@ -64,9 +64,9 @@ impl Work {
 #[derive(Debug, Default)]
 pub(crate) struct Processors {
     all: Vec<Processor>,
-    /// Of each host that has one, in the order of nodes.
+    /// Processing times of each host with a processor, in the order of nodes.
     works: Vec<Work>,
-    /// Of each node: its place in `works`.
+    /// Index in `works` of each node.
     of_node: Vec<Option<u32>>,
 }
 
@@ -95,7 +95,7 @@ impl Processors {
         processors
     }
 
-    /// How many there are.
+    /// Number of processors.
     pub fn count(&self) -> usize {
         self.all.len()
     }

@@ -17,9 +17,9 @@ pub(crate) struct Tunnel {
     /// The socket it writes to.
     pub socket: u32,
     pub header_bytes: u32,
-    /// Where the stream ends.
+    /// Position of the stream's end.
     pub written: u64,
-    /// Where each packet ends in the stream.
+    /// End position of each packet in the stream.
     pub under_way: VecDeque<(u64, PacketId)>,
     /// Something has come to the queue, or the discipline's watchdog.
     pub source: Source,

@@ -33,7 +33,7 @@ pub(crate) struct QueueWatch {
     pub link: Word,
 }
 
-/// What has arrived at the receiving end of a flow.
+/// Bytes that have arrived at the receiving end of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
     wire_bytes: u64,
@@ -59,14 +59,14 @@ pub(crate) struct World<O> {
     changes: Changes,
     pub(crate) now: Instant,
     end: Instant,
-    /// What arrived in the last interval is recorded.
+    /// True once the last interval's arrivals are recorded.
     ended: bool,
     interval: Duration,
     every_ack: bool,
     record_rtts: bool,
     record_cc_state: bool,
     has_programs: bool,
-    /// What of it all is simulated here.
+    /// Share of the scenario that is simulated here.
     share: Share,
 }
 
@@ -194,18 +194,18 @@ impl<O: Observer> World<O> {
         events
     }
 
-    /// When the next event is due; none if that is after the end.
+    /// Time of the next event; none if that is after the end.
     pub fn pending(&self) -> Option<Instant> {
         let (at, _) = self.network.calendar.next()?;
         (at <= self.end).then_some(at)
     }
 
-    /// When the run ends.
+    /// End time of the run.
     pub const fn end(&self) -> Instant {
         self.end
     }
 
-    /// Who watches.
+    /// The observer.
     pub const fn observer(&self) -> &O {
         &self.network.watch.observer
     }
@@ -220,7 +220,7 @@ impl<O: Observer> World<O> {
         add(&mut self.network.watch.observer, self.now, &mut self.recorder);
     }
 
-    /// What has been recorded so far; rows of `flows` are made at the end.
+    /// Tables recorded so far; rows of `flows` are made at the end.
     pub const fn tables(&self) -> &Writer {
         &self.recorder
     }

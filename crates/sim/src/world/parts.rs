@@ -36,7 +36,7 @@ impl<O: Observer> World<O> {
         cuts
     }
 
-    /// Whether packets lie in a lane.
+    /// True when a lane contains packets.
     pub(crate) fn has_sent(&self, lane: u32) -> bool {
         self.network.lanes[lane as usize].len() > 0
     }

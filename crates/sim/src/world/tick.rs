@@ -1,4 +1,4 @@
-//! What is recorded at the end of every interval.
+//! Records at the end of every interval.
 
 use super::World;
 use crate::observer::Observer;
@@ -46,7 +46,7 @@ impl<O: Observer> World<O> {
         self.network.calendar.set(self.layout.tick, due);
     }
 
-    /// What has arrived since the interval before.
+    /// Records the arrivals since the previous interval.
     pub(super) fn record_arrivals(&mut self) {
         for (index, (flow, arrivals)) in self.flows.iter().zip(&mut self.arrivals).enumerate() {
             // One that is stopped at the run's end has lived through the last interval.
