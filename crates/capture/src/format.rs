@@ -42,7 +42,7 @@ pub mod option {
     pub const MISSING: u16 = 7;
 }
 
-/// What a section header says its byte order by.
+/// Magic number by which a section header shows its byte order.
 pub const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
 /// The version of the format.

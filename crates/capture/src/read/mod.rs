@@ -26,9 +26,9 @@ pub(crate) const RECORD_MAX: u32 = 16 << 20;
 /// Why a capture cannot be read further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where in the (unpacked) file, bytes from its beginning.
+    /// Offset in the (unpacked) file, bytes.
     pub at: u64,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a file held.
+/// Counts of a file's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets of any kind.
@@ -71,12 +71,12 @@ pub(crate) struct Record<'a> {
     /// Nanoseconds since the epoch.
     pub time_ns: i64,
     pub link: u32,
-    /// Of the whole packet on the line.
+    /// Length of the whole packet on the wire.
     pub original: u32,
     pub data: &'a [u8],
 }
 
-/// What the first bytes say the file is.
+/// File format by the first bytes.
 enum Form {
     /// Not known yet.
     Unread,
@@ -87,7 +87,7 @@ enum Form {
 /// Reads one file.
 pub struct Reader {
     form: Form,
-    /// What has come and was not yet used.
+    /// Input that has not been parsed.
     buffer: Vec<u8>,
     /// Bytes of `buffer` that are used.
     used: usize,
@@ -98,7 +98,7 @@ pub struct Reader {
     counts: Counts,
 }
 
-/// What a form makes of the bytes at hand.
+/// Result of parsing the available bytes.
 pub(crate) enum Step<'a> {
     /// More bytes are needed.
     Starved,
@@ -128,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// What the file has held so far.
+    /// Counts of the content so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -137,7 +137,7 @@ impl Reader {
     /// Takes the next bytes of the file and hands out the TCP segments in them.
     ///
     /// # Errors
-    /// What the file cannot be read over; nothing can be fed after it.
+    /// An error in the file that ends its reading; no more bytes can be fed.
     pub fn feed(&mut self, piece: &[u8], sink: &mut impl FnMut(Packet)) -> Result<(), Fault> {
         self.feed_all(piece, &mut Segments(sink))
     }
@@ -195,7 +195,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether there was enough to know the form.
+    /// True when the available bytes suffice to recognise the format.
     fn recognise(&mut self) -> Result<bool, Fault> {
         let Some(form) = recognised(&self.buffer).map_err(|what| Fault { at: 0, what })? else {
             return Ok(false);

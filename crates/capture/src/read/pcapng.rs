@@ -175,7 +175,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// What the capturing program says it lost: `isb_ifdrop`, `isb_osdrop`.
+    /// Adds the losses that the capturing program reports: `isb_ifdrop`, `isb_osdrop`.
     fn statistics(&self, body: &[u8], counts: &mut Counts) {
         for (code, value) in options(self.order, body.get(12..).unwrap_or_default()) {
             if matches!(code, 5 | 7) && value.len() == 8 {

@@ -25,7 +25,7 @@ pub struct Anonymous {
     reader: Reader,
     hosts: BTreeMap<(u32, Address), u32>,
     begin_ns: Option<i64>,
-    /// What has been made and not been taken.
+    /// Output that has not been fetched.
     made: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl Anonymous {
     /// Takes the next bytes of a capture and returns those of the file that is made.
     ///
     /// # Errors
-    /// What the capture cannot be read over; nothing can be fed after it.
+    /// An error in the capture that ends its reading; no more bytes can be fed.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Vec<u8>, Fault> {
         let Self { reader, hosts, begin_ns, made } = self;
         reader.feed(piece, &mut |packet| {

@@ -18,7 +18,7 @@ fn stamp(at: Instant) -> u64 {
 pub struct Section<'a> {
     /// The program that writes it, with its version.
     pub program: &'a str,
-    /// What it should say of the run.
+    /// Comment on the run.
     pub comment: &'a str,
 }
 
@@ -41,7 +41,7 @@ impl Section<'_> {
 pub struct Interface<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it is.
+    /// Description.
     pub description: &'a str,
     /// Bytes kept of each frame.
     pub snaplen: u32,
@@ -64,13 +64,13 @@ impl Interface<'_> {
 /// A packet at the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
     /// The frame; what follows its headers are zeros.
     pub frame: Frame<'a>,
     /// Bytes of its headers.
     pub headers: usize,
-    /// Where it leaves from on the line, and where it goes to.
+    /// Source and destination address on the link.
     pub macs: ([u8; 6], [u8; 6]),
     /// Bytes of the frame that are kept.
     pub len: usize,
@@ -80,12 +80,12 @@ pub struct Packet<'a> {
     pub direction: u32,
     /// Its number; the same in other files of the run.
     pub id: u64,
-    /// What happened to it, if anything.
+    /// Comment on the packet's fate, if any.
     pub comment: Option<&'a str>,
 }
 
-/// What an enhanced packet block has around the frame: six words and the length in front, flags, number, the end of
-/// options and the length behind.
+/// Bytes of an enhanced packet block around the frame: six words and the length in front, flags, number, the end of
+/// options and the length after it.
 const AROUND: usize = 28 + 8 + 12 + 4 + 4;
 
 impl Packet<'_> {
@@ -125,7 +125,7 @@ impl Packet<'_> {
 /// A packet of which the first bytes are known, at the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
     /// The first bytes of the frame.
     pub bytes: &'a [u8],
@@ -162,12 +162,12 @@ fn lay(to: &mut [u8], words: [u32; 7]) {
     to.copy_from_slice(words.map(u32::to_le_bytes).as_flattened());
 }
 
-/// What the file's only interface has counted.
+/// Counters of the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
-    /// When it began.
+    /// Start time.
     pub start: Instant,
-    /// When it ended.
+    /// End time.
     pub end: Instant,
     /// Packets in the file.
     pub received: u64,

@@ -15,23 +15,23 @@ pub const SNAPLEN_MAX: u32 = 262_144;
 #[derive(Debug)]
 pub struct File<W> {
     to: W,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     waiting: Vec<u8>,
     snaplen: usize,
     received: u64,
     dropped: u64,
     /// Packets that should be here and are not, where that can be.
     missing: Option<u64>,
-    /// What went wrong first; nothing is written after it.
+    /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
 
-/// What a record says beside the frame.
+/// Metadata of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// Where it leaves from on the line, and where it goes to.
+    /// Source and destination address on the link.
     pub macs: ([u8; 6], [u8; 6]),
     /// [`crate::format::INBOUND`] or [`crate::format::OUTBOUND`].
     pub direction: u32,
@@ -93,7 +93,7 @@ impl<W: Write> File<W> {
     /// Ends the file.
     ///
     /// # Errors
-    /// What went wrong first while it was being written.
+    /// The first error of writing.
     pub fn finish(mut self, end: Instant) -> io::Result<W> {
         let Self { received, dropped, missing, .. } = self;
         Statistics { start: Instant::ZERO, end, received, dropped, missing }

@@ -27,12 +27,12 @@ pub struct End {
     pub port: u16,
 }
 
-/// What turns a connection's own counts, from 0, into what stands in headers.
+/// Offsets between a connection's own counts, from 0, and the header fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
-    /// The initial sequence number of who sends the segment.
+    /// The sender's initial sequence number.
     pub own_isn: u32,
-    /// That of who receives it.
+    /// The receiver's initial sequence number.
     pub peer_isn: u32,
     /// Shift of the windows that the sender of the segment announces.
     pub window_shift: u8,
@@ -41,17 +41,17 @@ pub struct Numbers {
 /// A frame to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Who sends it.
+    /// Sender.
     pub from: End,
-    /// Who is to get it.
+    /// Receiver.
     pub to: End,
     /// IPv4's identification.
     pub ip_id: u16,
     /// DSCP and ECN.
     pub class: TrafficClass,
-    /// What IP carries.
+    /// Payload of IP.
     pub body: &'a Body,
-    /// Of a TCP connection.
+    /// Numbers of a TCP connection.
     pub numbers: Numbers,
     /// ICMP's identifier.
     pub echo_id: u16,
@@ -83,7 +83,7 @@ impl Frame<'_> {
     /// Writes its headers, on a line between two addresses of Ethernet, to where there are as many bytes as they have.
     ///
     /// # Panics
-    /// Where there are others (debug builds), or too few for a header.
+    /// If the length of `into` differs from the headers' (debug builds), or is too short for a header.
     #[inline]
     pub fn write(&self, (from, to): ([u8; 6], [u8; 6]), into: &mut [u8]) {
         let (front, transport) = into.split_at_mut((ETHERNET_BYTES + IP_BYTES) as usize);
