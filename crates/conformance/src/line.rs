@@ -24,7 +24,7 @@ pub struct Position {
 /// From one position up to another, without it.
 pub type Range = (Position, Position);
 
-/// What the times of a line count from.
+/// Origin of a line's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Base {
     /// The start.
@@ -34,7 +34,7 @@ pub enum Base {
     Departure,
 }
 
-/// What the application reads.
+/// Reading by the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Whatever comes, at once.
@@ -45,7 +45,7 @@ pub enum Reading {
     Some(Position),
 }
 
-/// Which segments of a line carry PSH.
+/// Segments of a line that carry PSH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// None.
@@ -77,7 +77,7 @@ pub struct Reply {
     pub stamp: Option<u32>,
     /// See `stamp`.
     pub echo: Option<u32>,
-    /// What it acknowledges; without: as far as before.
+    /// Its acknowledgement; without: as before.
     pub ack: Option<Position>,
     /// SACK blocks, a duplicate first.
     pub sack: Vec<Range>,
@@ -116,7 +116,7 @@ pub struct EcnBytes {
     pub counters: Vec<u32>,
 }
 
-/// What the endpoint should send.
+/// Segments that the endpoint should send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// A SYN.
@@ -135,13 +135,13 @@ pub struct Expected {
     pub probe: bool,
     /// The timestamp that it echoes, as it stands in the header.
     pub echo: Option<u32>,
-    /// What it acknowledges.
+    /// Its acknowledgement.
     pub ack: Option<Position>,
     /// The SACK blocks, all of them, in this order.
     pub sack: Option<Vec<Range>>,
     /// Bytes offered: at least, at most.
     pub window_bytes: Option<(i64, i64)>,
-    /// Which segments are pushed.
+    /// Segments that carry PSH.
     pub psh: Option<Pushed>,
     /// ECN echo on all, or on none.
     pub ece: Option<bool>,
@@ -159,7 +159,7 @@ pub struct Expected {
     pub timestamps: Option<bool>,
 }
 
-/// What happens on a line.
+/// Action of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// The application connects.
@@ -180,9 +180,9 @@ pub enum Action {
     Expect(Expected),
     /// The endpoint should not have sent anything else until now.
     Quiet,
-    /// What the endpoint has sent until now does not matter.
+    /// Ignores the segments that the endpoint has sent so far.
     Forget,
-    /// What the endpoint should say about itself: name, at least, at most (`state`: its name).
+    /// Checks values that the endpoint reports: name, at least, at most (`state`: its name).
     Ask(Vec<(String, String)>),
 }
 
@@ -193,18 +193,18 @@ pub struct Line {
     pub number: usize,
     /// As written.
     pub text: String,
-    /// What its times count from.
+    /// Origin of its times.
     pub base: Base,
-    /// When, in ms: the earliest and the latest.
+    /// Time in ms: the earliest and the latest.
     pub from_ms: f64,
     /// See `from_ms`.
     pub to_ms: f64,
-    /// What.
+    /// Action.
     pub action: Action,
 }
 
 impl Line {
-    /// Whether it speaks of accurate ECN.
+    /// True when the line concerns accurate ECN.
     pub(crate) fn is_accurate(&self) -> bool {
         match &self.action {
             Action::Reply(reply) => reply.ect1 || reply.ace.is_some() || reply.bytes.is_some(),
@@ -491,7 +491,7 @@ pub(crate) fn bounds(word: &str) -> Result<(i64, i64), String> {
     }
 }
 
-/// What can be asked: `tcp_info` in segments, microseconds and bytes.
+/// Names of the values that can be checked: `tcp_info` in segments, microseconds and bytes.
 const NAMES: [&str; 14] = [
     "state",
     "cwnd",

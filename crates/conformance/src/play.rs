@@ -7,7 +7,7 @@ use crate::script::{Opening, Script};
 use judge::{SLACK_MS, answer};
 use serde::{Deserialize, Serialize};
 
-/// What the SYN offers.
+/// Options offered in the SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     /// Maximum segment size, bytes.
@@ -24,7 +24,7 @@ pub struct SynOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of a TCP header under their own names")]
 pub struct Packet {
-    /// When it left, ns since the start.
+    /// Departure time, ns since the start.
     pub at_ns: i64,
     pub seq: i64,
     /// Payload, bytes.
@@ -62,7 +62,7 @@ impl Packet {
     }
 }
 
-/// What the endpoint says about itself (`tcp_info`).
+/// State that the endpoint reports (`tcp_info`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tcp_info's own names, in segments, µs and bytes")]
 pub struct Info {
@@ -78,14 +78,14 @@ pub struct Info {
     pub reordering: i64,
     pub lost: i64,
     pub notsent: i64,
-    /// How long it had something to send, and how long of that the peer's window and its own buffer were the limit; `None`:
-    /// this stack does not count.
+    /// Time with data to send, and the parts of it in which the peer's window and its own buffer were the limit;
+    /// `None`: this stack does not count.
     pub busy_us: Option<i64>,
     pub rwnd_limited_us: Option<i64>,
     pub sndbuf_limited_us: Option<i64>,
 }
 
-/// What an application reads from now on.
+/// Reading by an application from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Whatever comes, at once.
@@ -108,7 +108,7 @@ pub trait Stack {
     fn write(&mut self, bytes: Option<u64>) -> Result<(), String>;
     /// From now on each write is of so many bytes.
     fn write_by(&mut self, bytes: u64) -> Result<(), String>;
-    /// What the application reads: whatever comes, nothing, or so many bytes and then nothing.
+    /// Sets the application's reading: everything at once, nothing, or so many bytes and then nothing.
     fn read(&mut self, amount: Read) -> Result<(), String>;
     /// The application has nothing more to send, ever.
     fn shutdown(&mut self) -> Result<(), String>;
@@ -116,9 +116,9 @@ pub trait Stack {
     fn too_big(&mut self, seq: i64, mtu: u32) -> Result<(), String>;
     /// A segment of the peer's arrives.
     fn inject(&mut self, packet: &Packet) -> Result<(), String>;
-    /// What has left since the last call.
+    /// Returns the segments that have left since the last call.
     fn departures(&mut self) -> Result<Vec<Packet>, String>;
-    /// What it says about itself.
+    /// Returns the state that it reports.
     fn info(&mut self) -> Result<Info, String>;
 }
 
@@ -129,11 +129,11 @@ pub struct Failure {
     pub line: usize,
     /// As written.
     pub expected: String,
-    /// What happened instead.
+    /// Observed event.
     pub got: String,
 }
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Its lines that expect something.
@@ -209,19 +209,19 @@ pub(crate) struct Player<'a> {
     pub(crate) seen: Vec<Packet>,
     pub(crate) spoken: usize,
     client: bool,
-    /// What the peer has acknowledged.
+    /// Position that the peer has acknowledged.
     pub(crate) acked: i64,
     echo: u32,
     sent: i64,
     window_bytes: u32,
-    /// What the flags of its segments say, with accurate ECN.
+    /// Counter in the flags of its segments, with accurate ECN.
     ace: u8,
 }
 
-/// What a peer's counter of marks begins with (RFC 9768 §3.2.1).
+/// Initial value of a peer's counter of marks (RFC 9768 §3.2.1).
 const ACE_BEGINS: u8 = 5;
 
-/// How a segment of the handshake says with which codepoint the other's came (RFC 9768 §3.1.1).
+/// Code by which a segment of the handshake reports the codepoint of the other end's segment (RFC 9768 §3.1.1).
 fn handshake_code(packet: Option<&Packet>) -> u8 {
     match packet {
         Some(packet) if packet.ce => 0b110,
@@ -338,7 +338,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// When the last segment left that a line has expected, ms.
+    /// Departure time of the last segment that a line has expected, ms.
     fn departed_ms(&self) -> Result<f64, String> {
         let last = self.spoken.checked_sub(1).and_then(|last| self.seen.get(last));
         last.map(|packet| packet.at_ns as f64 / 1e6)

@@ -13,12 +13,12 @@ const MSS_BYTES: RangeInclusive<u32> = 48..=65_495;
 /// Sysctls are signed and have 32 bits.
 const SYSCTL_MAX: u64 = i32::MAX as u64;
 
-/// What is wrong with a script, and where.
+/// An error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What would be right.
+    /// Description with the accepted form.
     pub message: String,
 }
 
@@ -39,7 +39,7 @@ pub enum Opening {
     Server(f64),
 }
 
-/// What the peer offers in its SYN.
+/// Options that the peer offers in its SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerOptions {
     /// Selective acknowledgements.
@@ -71,9 +71,9 @@ pub struct Script {
     pub mtu_bytes: u32,
     /// Bytes that the peer offers after the handshake.
     pub window_bytes: u32,
-    /// How the connection comes about.
+    /// Opening of the connection.
     pub opening: Opening,
-    /// What the peer offers.
+    /// Options that the peer offers.
     pub peer: PeerOptions,
     /// It is about accurate ECN, which a kernel has or has not.
     pub needs_accurate_ecn: bool,
@@ -262,7 +262,7 @@ impl Script {
         self.sysctls.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether timestamps are used: both sides must have them.
+    /// True when timestamps are used: both ends must have them.
     #[must_use]
     pub fn timestamps(&self) -> bool {
         self.peer.timestamps && self.sysctl("tcp_timestamps") != Some("0")

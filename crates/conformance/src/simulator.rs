@@ -79,7 +79,7 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
 #[derive(Debug, Default)]
 struct Wire(Vec<Departure>);
 
-/// What left the endpoint.
+/// A segment that left the endpoint.
 #[derive(Debug)]
 struct Departure {
     at: Instant,

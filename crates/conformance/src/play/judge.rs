@@ -3,7 +3,7 @@
 use super::{Info, Packet, Player, ns};
 use crate::line::{EcnBytes, Expected, Pushed, Range, bounds};
 
-/// How far a time may be off, ms: an emulated kernel needs some of it for its instructions.
+/// Tolerance of a time, ms: an emulated kernel needs some of it for its instructions.
 pub(crate) const SLACK_MS: f64 = 1.0;
 
 impl Player<'_> {
@@ -54,7 +54,7 @@ impl Player<'_> {
         }
     }
 
-    /// What about a packet is not as wanted.
+    /// Describes the first difference between a packet and the expected one.
     fn difference(&self, wanted: &Expected, packet: &Packet, here: Place) -> Option<String> {
         let Expected { syn, fin, rst, data: _, of: _, seq, probe, echo, ack, .. } = wanted;
         let Expected { sack, window_bytes, psh, ece, cwr, ect, timestamps, .. } = wanted;
@@ -187,7 +187,7 @@ impl Player<'_> {
     }
 }
 
-/// Where in an expected range a packet should be.
+/// Expected position of a packet within a range.
 #[derive(Clone, Copy)]
 struct Place {
     at: Option<i64>,
@@ -196,7 +196,7 @@ struct Place {
     last: bool,
 }
 
-/// Whether a segment should be pushed; `None`: either way.
+/// True when a segment should carry PSH; `None`: either.
 fn pushed(psh: Pushed, last: bool) -> Option<bool> {
     match psh {
         Pushed::None => Some(false),
