@@ -34,12 +34,13 @@ impl Tree {
         self.files.contains(path) || self.folders.contains(path)
     }
 
-    /// Whether some file's path ends so.
+    /// True when some file's path has this ending.
     fn has_ending(&self, path: &str) -> bool {
         self.files.iter().any(|file| file.ends_with(path))
     }
 
-    /// What `text`, the content of the file `name`, cites and the tree has not; `read` gives a page's text.
+    /// Lists the paths that `text`, the content of the file `name`, cites and the tree lacks; `read` gives a page's
+    /// text.
     pub fn complaints(
         &self,
         name: &str,
@@ -138,7 +139,7 @@ impl Tree {
     }
 }
 
-/// Whether a file holds tests.
+/// True when a file contains tests.
 fn is_test(name: &str) -> bool {
     name.starts_with("tests/") || name.contains("/tests/") || name.ends_with("/tests.rs")
 }
@@ -156,7 +157,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands between single backticks.
+/// Texts between single backticks.
 fn backticked(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

@@ -135,7 +135,7 @@ fn fields_table(text: &mut String, fields: &[Field]) {
     }
 }
 
-/// What a field holds, with links to the headings of this page.
+/// Type of a field, with links to the headings of this page.
 fn linked(kind: &Kind) -> String {
     match kind {
         Kind::Named(name) => format!("[{0}](#{1})", plain(name), plain(name).to_lowercase()),
@@ -282,7 +282,7 @@ fn class(
     }
 }
 
-/// What reads the parts within a field; none where a field has none.
+/// Reader of the parts within a field; none if a field has none.
 fn reader(model: &Model, kind: &Kind) -> Option<String> {
     match kind {
         Kind::List(inner) => Some(format!("Entries({})", reader(model, inner)?)),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// How many inputs a target gets, and their seed, where nothing is said.
+/// Default number of inputs for a target, and their seed.
 const REPEATED: u64 = 5_000;
 const REPEATED_SEED: u64 = 1;
 /// A single input may take this long, in seconds, and the process this much memory, in MiB.
@@ -21,12 +21,12 @@ const BYTES_MAX: u64 = 16_384;
 /// A summary quotes so much of a failing target's output.
 const WHAT_LINES: usize = 30;
 
-/// What libFuzzer needs of the compiler: counters on edges, and what comparisons saw.
+/// Compiler flags for libFuzzer: counters on edges, and the operands of comparisons.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// What is asked for on the command line.
+/// Parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     targets: Vec<String>,
@@ -195,7 +195,7 @@ fn build(folder: &Path, target: &Path, profile: &str) -> Result<PathBuf, Failure
     }
 }
 
-/// What a run found: the output, and the input that failed.
+/// A failure found by a run: the output, and the input that failed.
 struct Found {
     said: String,
     input: String,
@@ -212,7 +212,7 @@ impl Found {
     }
 }
 
-/// How a run of a target ended.
+/// Result of a target's run.
 #[derive(Default)]
 struct Ran {
     count: u64,
@@ -286,7 +286,7 @@ fn one(
     Ok(all)
 }
 
-/// Whether an input is done in time when it is tried alone.
+/// True when an input finishes in time on its own.
 fn passes(program: &Path, input: &str) -> bool {
     let limit = format!("-timeout={INPUT_SECONDS}");
     let done = Command::new(program).arg(limit).arg(input).output();

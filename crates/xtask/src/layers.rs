@@ -37,7 +37,7 @@ const ORDER: &[&str] = &[
 
 type Module = Vec<String>;
 
-/// What runs up, or in a circle; `cargo xtask tidy` tells it.
+/// Lists the dependencies that point upwards or form a circle; `cargo xtask tidy` reports them.
 pub fn complaints(root: &Path) -> Result<Vec<String>, Failure> {
     let mut complaints = Vec::new();
     let folder = root.join("crates");
@@ -171,7 +171,7 @@ fn resolve(path: &Module, seen: &BTreeMap<&Module, Seen>) -> Module {
     path
 }
 
-/// What one module names of its own crate, and what it passes on under its own name.
+/// Paths that one module names of its own crate, and names that it re-exports.
 #[derive(Default)]
 struct Seen {
     module: Module,

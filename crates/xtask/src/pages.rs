@@ -228,7 +228,7 @@ fn algorithms(root: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What the endpoint does for it, as sentences.
+/// Services of the endpoint for an algorithm, as sentences.
 fn wants(needs: Needs) -> String {
     let Needs { pacing, rtt_stamps, ecn, dice } = needs;
     let mut text = String::new();

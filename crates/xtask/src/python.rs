@@ -178,7 +178,7 @@ fn annotation(kind: &Kind) -> String {
     }
 }
 
-/// What follows the annotation: ` = default` and the like.
+/// Text after the annotation: ` = default` and the like.
 fn value(model: &Model, field: &Field, alias: Option<&str>) -> String {
     let alias = alias.map(|alias| format!("alias=\"{alias}\""));
     // A list that is left out where it is empty.

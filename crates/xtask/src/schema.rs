@@ -14,7 +14,7 @@ pub struct Type {
     pub shape: Shape,
 }
 
-/// What a type is.
+/// Form of a type.
 pub enum Shape {
     /// An object.
     Struct(Vec<Field>),
@@ -28,7 +28,7 @@ pub enum Shape {
 
 /// An alternative of a union.
 pub struct Variant {
-    /// What the tag says.
+    /// Value of the tag.
     pub word: String,
     pub description: String,
     /// Without the tag.
@@ -46,7 +46,7 @@ pub struct Field {
     pub default: Option<Value>,
 }
 
-/// What a field holds.
+/// Type of a field.
 pub enum Kind {
     Bool,
     Text,
@@ -70,7 +70,7 @@ pub enum Kind {
 
 impl Model {
     /// # Panics
-    /// When the types use a form that is not known here: extend this file then.
+    /// If the types use an unknown form: extend this file then.
     pub fn read(schema: &Value) -> Self {
         let definitions = schema["$defs"].as_object().expect("a schema with definitions");
         let mut types = Vec::new();

@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Lines of a Rust file before its tests.
 const LINES_MAX: usize = 600;
-/// Where people write.
+/// Folders with hand-written files.
 const FOLDERS: &[&str] = &[
     "bpf",
     "crates",
@@ -25,7 +25,7 @@ const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"
 /// Endings of the files that are read.
 const ENDINGS: &[&str] =
     &["rs", "py", "pyi", "md", "toml", "json", "c", "h", "cc", "tcl", "sh", "html", "js", ""];
-/// What `make play` and `make wheel` make; it may be cited without being there.
+/// Outputs of `make play` and `make wheel`; they may be cited without existing.
 const MADE: [&str; 3] = [
     "python/dragstrip/play/page.html",
     "playground/node_modules/.package-lock.json",
@@ -92,7 +92,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What text files cite and the repository has not.
+/// Lists the paths that text files cite and the repository lacks.
 fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
     let mut listed = Command::new("git");
     listed.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -116,14 +116,14 @@ fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(complaints)
 }
 
-/// Whether people or programs wrote prose in this file: no data, and not the rules' own examples.
+/// True when this file contains prose by people or programs: neither data nor the rules' own examples.
 fn cites(name: &str) -> bool {
     let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
     let written = ["rs", "py", "pyi", "md", "c", "h", "toml", "tcl", "html", "css", "js", ""];
     written.contains(&ending.as_ref()) && !name.ends_with("xtask/src/citations.rs")
 }
 
-/// What is wrong with one file.
+/// Lists the problems of one file.
 fn complaints_about(name: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     for (number, line) in text.lines().enumerate() {
