@@ -1,4 +1,4 @@
-//! What the extension was built of and how: the program compares it with the checkout that it runs in.
+//! Records the sources and settings of this build: the program compares them with the checkout that it runs in.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the sources")]
 

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use std::fs::File;
 use std::io;
 
-/// What to write: (host or link, path of its file), bytes kept of each frame, what each file says of the run.
+/// Requested files: (host or link, path of its file), bytes kept of each frame, comment on the run in each file.
 pub type Asked = (Vec<(String, String)>, u32, String);
 
 /// Opens the files.

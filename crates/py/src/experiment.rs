@@ -1,4 +1,4 @@
-//! What an experiment means (`crates/experiment`), as JSON.
+//! Expansion of an experiment (`crates/experiment`), as JSON.
 
 use crate::{panic, problem, to_json};
 use dragstrip_experiment::{self as core, FlowWord, RaceForm, Variants};
@@ -127,17 +127,17 @@ pub fn compare(form_json: &str) -> PyResult<String> {
 pub struct PyFlowWord {
     /// The algorithm.
     name: String,
-    /// How many flows; None where the word has no count.
+    /// Number of flows; None if the word has no count.
     count: Option<u64>,
-    /// The base RTT; None where the word has none.
+    /// The base RTT; None if the word has none.
     rtt_ns: Option<u64>,
-    /// When the first flow starts; None where the word has no start.
+    /// Start time of the first flow; None if the word has no start.
     start_ns: Option<u64>,
 }
 
 #[pymethods]
 impl PyFlowWord {
-    /// Whether the word has no count, RTT or start: an algorithm with its options.
+    /// True when the word has no count, RTT or start: an algorithm with its options.
     #[getter]
     fn is_algorithm_alone(&self) -> bool {
         self.count.is_none() && self.rtt_ns.is_none() && self.start_ns.is_none()

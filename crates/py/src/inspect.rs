@@ -16,7 +16,8 @@ pub struct PyInspection {
 
 #[pymethods]
 impl PyInspection {
-    /// Of so many files; `rows`: for a recording too; `labels`: with those of Wireshark and tcptrace; `segments`: with each segment.
+    /// Creates an inspection of a number of files; `rows`: for a recording too; `labels`: with those of Wireshark and
+    /// tcptrace; `segments`: with each segment.
     #[new]
     #[pyo3(signature = (files, rows, labels, segments=false))]
     fn new(files: usize, rows: bool, labels: bool, segments: bool) -> PyResult<Self> {
@@ -49,8 +50,8 @@ impl PyInspection {
         })
     }
 
-    /// What the captures say, as JSON, the tables of a recording (`tables.rs`) or none, and of each flow its segments in columns of 64-bit
-    /// little-endian integers, if they are wanted; nothing can be fed after it.
+    /// Returns the results as JSON, the tables of a recording (`tables.rs`) or none, and each flow's segments in
+    /// columns of 64-bit little-endian integers, if requested; nothing can be fed after it.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Finished<'py>> {
         let session = self.session.take().ok_or_else(finished)?;
         let (said, recording, series) =
@@ -69,7 +70,7 @@ pub struct PyAnonymous {
 
 #[pymethods]
 impl PyAnonymous {
-    /// Of a file that is still to come.
+    /// Creates a copy of a file that is still to come.
     #[new]
     fn new() -> Self {
         Self { made: Anonymous::default() }

@@ -1,7 +1,7 @@
 //! Python bindings, nothing else.
 //!
-//! What lives here: the translation between Python objects and the crates below. What must not:
-//! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
+//! Scope: the translation between Python objects and the crates below. Out of scope: decisions. Tables cross as
+//! columns of bytes, which Arrow takes over without looking at rows.
 
 mod algorithms;
 mod capture;
@@ -143,7 +143,7 @@ fn facts(scenario_json: &str, frame_bytes: u32) -> PyResult<(String, String, boo
     })
 }
 
-/// Whether anything in a scenario draws random numbers; if not, every seed gives the same recording.
+/// True when something in a scenario draws random numbers; if not, every seed gives the same recording.
 #[pyfunction]
 fn draws(scenario_json: &str) -> PyResult<bool> {
     panic::caught(scenario_json, || Ok(parse(scenario_json)?.draws()))

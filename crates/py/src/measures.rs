@@ -245,7 +245,7 @@ pub fn measures() -> Vec<(&'static str, &'static str, &'static str, &'static str
     MEASURES.iter().map(row).collect()
 }
 
-/// Whether the measure that a claim calls `name` is taken of a part of a flow's life if one is named.
+/// True when the measure that a claim calls `name` can be limited to a part of a flow's life.
 #[pyfunction]
 pub fn has_window(name: &str) -> bool {
     find(name).is_some_and(|(measure, _)| measure.has_window())

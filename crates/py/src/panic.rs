@@ -1,7 +1,7 @@
 //! A panic of a core crate becomes a Python error: one run fails, and the caller's process lives.
 //!
-//! What lives here: the hook that keeps where it happened, and the boundary that every call into the core
-//! crosses. What must not: swallowing one. It is our fault, and the error asks for a report.
+//! Scope: the hook that stores the location of a panic, and the boundary that every call into the core crosses. Out of
+//! scope: hiding a panic. It is our fault, and the error asks for a report.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
@@ -19,7 +19,7 @@ create_exception!(
 );
 
 thread_local! {
-    /// Where this thread's last panic was.
+    /// Location of this thread's last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -31,10 +31,10 @@ pub fn install_hook() {
     }));
 }
 
-/// What `work` gives, or its panic as an error that names `subject`: a document in JSON by its name and seed, any
-/// other text by itself.
+/// Returns the result of `work`, or its panic as an error that names `subject`: a document in JSON by its name and
+/// seed, any other text by itself.
 ///
-/// Nothing that it was working on is used afterwards, so that what it left half done is not seen.
+/// The objects that it worked on are not used afterwards, so that a half-finished state stays invisible.
 pub fn caught<T>(subject: &str, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let (message, place) = (message(&*payload), PLACE.take());

@@ -1,7 +1,7 @@
 //! One large run on several processors: a thread for each of its parts.
 //!
-//! What lives here: the threads, and how they wait for each other. What must not: which parts there are and what they
-//! exchange (`crates/sim/src/parts.rs`).
+//! Scope: the threads and their synchronisation. Out of scope: the parts and the data that they exchange
+//! (`crates/sim/src/parts.rs`).
 
 use dragstrip_scenario::Scenario;
 use dragstrip_sim::{Crossings, Part, Parts, Recording, SetupError, unite};
@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// Turns between two looks at who waits for the run: some tens of milliseconds.
 const TURNS_UNREPORTED: u64 = 16;
 
-/// Where all threads meet. A part works for a fraction of a millisecond between two meetings, so they wait awake for a while.
+/// Barrier of all threads. A part works for a fraction of a millisecond between two meetings, so threads spin for a
+/// while.
 struct Meeting {
     parties: usize,
     arrived: AtomicUsize,
@@ -56,7 +57,8 @@ impl Drop for Broken<'_> {
     }
 }
 
-/// What is under way to each part from each part, for turns of even and of odd number: while the one is read, the other is written.
+/// Packets in flight to each part from each part, for turns of even and of odd number: while one is read, the other is
+/// written.
 type Mail = [Vec<Vec<Mutex<Crossings>>>; 2];
 
 /// Most parts: each of them holds the whole network, so that more cost memory for little.
