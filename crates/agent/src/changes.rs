@@ -41,7 +41,7 @@ pub fn down() -> QdiscSpec {
     QdiscSpec::from(BfifoSpec { limit_bytes: 1 })
 }
 
-/// The disciplines of one hop by the time from which they are there, as steps; `up` tells whether the link is.
+/// Steps of one hop from its disciplines by start time; `up` is the link's state.
 pub fn steps(hop: usize, periods: Vec<(u64, QdiscSpec, bool)>) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut periods = periods.into_iter().map(|(at_ns, spec, up)| {

@@ -1,5 +1,5 @@
-//! The conductor of a run: builds the network, believes it only when it is as asked, lets the sides play their
-//! parts by one clock, and collects what they leave.
+//! The conductor of a run: builds the network and verifies it, runs the sides by one clock, and collects their
+//! results.
 
 use crate::checks::{self, Check, RoundTrips};
 use crate::drive::{Alone, TIMER, drive};
@@ -37,7 +37,7 @@ pub const PINGS: usize = 10;
 pub const PINGS_WAIT_NS: i64 = 50_000_000;
 /// Bytes on the wire of a ping whose round trip is not evaluated here.
 const PING_FRAME_BYTES: u32 = 98;
-/// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
+/// The kernel's counters (netstat -s) that together count every loss epoch of a host.
 const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"];
 
 /// A request for a run.
@@ -46,7 +46,7 @@ pub struct Request {
     scenario: Scenario,
     /// Programs whose bytes follow the request: the loader and what it loads; may be empty.
     load: Vec<Part>,
-    /// Real time: streams of our own go along the paths before any figure is believed.
+    /// Real time: probe streams verify the paths before the run.
     #[serde(default)]
     real_time: bool,
     /// Packets are kept too.
@@ -54,7 +54,8 @@ pub struct Request {
     capture: Option<Wanted>,
 }
 
-/// Runs a scenario; `raw` are the bytes behind the request, `progress` gets how far it has come (ns), and the bytes that have arrived.
+/// Runs a scenario; `raw` are the bytes after the request, `progress` receives the elapsed time (ns) and the bytes
+/// that have arrived.
 pub fn run(
     request: &Request,
     raw: &[u8],
@@ -205,8 +206,9 @@ fn idle_round_trips(
     Ok((Value::Object(measured), checks))
 }
 
-/// The round trip of the last answer until then. Each is read at once: the kernel begins to stamp packets some time after
-/// it was asked to (net_enable_timestamp), and until then an answer's time is that of its reading.
+/// The round trip of the last answer up to `time`. Each answer is read at once: the kernel starts stamping packets
+/// some time after the request to do so (net_enable_timestamp), and until then an answer's time is that of its
+/// reading.
 fn answer_until(pinger: &mut Pinger, time: i64) -> Result<Option<i64>, Fault> {
     let (poll, timer) = (Poll::new()?, sys::timer()?);
     poll.add(&timer, libc::EPOLLIN, TIMER)?;
@@ -336,8 +338,8 @@ impl<'r> Ends<'r> {
         Ok(Self(found))
     }
 
-    /// A row of `flows` each. A host's counters tell of every recovery and timeout if no other flow shares it; the
-    /// kernel keeps no count of CWR (ECN), so samples tell of it.
+    /// Writes a row of `flows` each. A host's counters give every recovery and timeout if no other flow shares it; the
+    /// kernel does not count CWR (ECN), so samples are used for it.
     pub fn record(
         &self,
         scenario: &Scenario,
@@ -452,7 +454,7 @@ mod tests {
         assert!(of("1", "0", "cubic", "dctcp"));
     }
 
-    /// Flows from a host each to one receiver behind 100 Mbit/s, sampled at this interval.
+    /// One flow from each host to one receiver over 100 Mbit/s, sampled at this interval.
     fn scenario(flows: usize, interval_ns: u64) -> Scenario {
         let senders = || (0..flows).map(|number| format!("s{number}"));
         let host = |name: String| json!({"kind": "host", "name": name});

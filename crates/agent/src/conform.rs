@@ -1,7 +1,7 @@
 //! Conformance scripts on the kernel's own socket.
 //!
-//! Two namespaces and a veth pair between them. The socket lives in the first; the other has no address,
-//! so that no kernel answers there: a packet socket takes what leaves and injects what the peer says.
+//! Two namespaces and a veth pair between them. The socket lives in the first; the other has no address, so that no
+//! kernel answers there: a packet socket captures what leaves and injects the peer's segments.
 
 use crate::fault::{Fault, fault};
 use crate::netlink::{Message, Socket, flag};
@@ -49,7 +49,7 @@ const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const WRITE: usize = 90 * 1460;
 static ZEROS: [u8; WRITE] = [0; WRITE];
 
-/// Plays all scripts, one after the other, each in namespaces of its own.
+/// Runs all scripts, one after the other, each in separate namespaces.
 pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
     let home = fs::File::open("/proc/thread-self/ns/net")?;
     let mut played = Vec::new();
@@ -87,7 +87,7 @@ struct Kernel {
     /// Most bytes of one write(2), and whether the last one found too little room: then it waits until there is enough.
     write_size: usize,
     waits: bool,
-    /// Bytes that it still reads; `None`: whatever comes.
+    /// Bytes that it still reads; `None`: no limit.
     to_read: Option<u64>,
     start: i64,
     /// Initial sequence number of the socket, once seen.

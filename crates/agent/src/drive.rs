@@ -1,4 +1,4 @@
-//! A run by the clock: whatever is ready or due goes to the side whose it is.
+//! Event loop of a run: each ready file and due event is handled by the side that owns it.
 
 use crate::fault::Fault;
 use crate::load::Lateness;
@@ -11,7 +11,7 @@ pub const TIMER: u64 = 0;
 /// The token of what comes from elsewhere; no side has one like it.
 pub const ELSEWHERE: u64 = u64::MAX;
 
-/// Sides that other processes play, and whoever watches the run.
+/// Sides in other processes, and the observer of the run.
 pub trait Elsewhere {
     /// Passes on a notice of a local side.
     fn tell(&mut self, notice: Notice) -> Result<(), Fault>;

@@ -8,9 +8,9 @@
 //! | 8 | bytes of the request |
 //! | 16 | progress: nanoseconds of the run's own time |
 //! | 24 | bytes of the answer, of the failure's text, or of the refusal's three lines: field, value, what would be right |
-//! | 4096 | the request, later the answer: a line of JSON, and the raw bytes that it speaks of |
+//! | 4096 | the request, later the answer: a line of JSON, and the raw bytes that it refers to |
 //!
-//! Through a pipe, as frames: a byte that says what it is, the content's size in 64 bits (little endian), the content.
+//! Through a pipe, as frames: a byte for the kind, the content's size in 64 bits (little endian), the content.
 //!
 //! | byte | content |
 //! |---|---|

@@ -50,7 +50,7 @@ pub fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Failed(message.into()))
 }
 
-/// A fault of whoever asked.
+/// Returns a refusal: an error in the request.
 pub fn refusal<T>(
     field: impl Into<String>,
     value: impl Into<String>,

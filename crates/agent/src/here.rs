@@ -1,5 +1,5 @@
-//! A machine that is somebody's: the rights to make network namespaces on it, root's or those of a user namespace
-//! (user_namespaces(7)), and what its kernel has. Nothing of the machine itself changes with them.
+//! The user's own machine: the rights to make network namespaces on it, root's or those of a user namespace
+//! (user_namespaces(7)), and the features of its kernel. The machine itself is not changed.
 
 use crate::fault::{Fault, refusal};
 use crate::kernel::Kernel;

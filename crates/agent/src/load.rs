@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// A sample this late is no longer one of its moment.
+/// A sample this late no longer represents its instant.
 const LATE_NS: i64 = 10_000_000;
 
 /// Punctuality of the samples.

@@ -4,18 +4,18 @@
 //! Scope: everything that happens on the machine whose kernel carries the packets. Out of scope: how that machine was
 //! set up (an emulator, this host, a testbed), and the evaluation of the tables.
 //!
-//! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine of its own.
+//! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a separate machine.
 //! `dragstrip-agent guest`: as the first process of a virtual machine in real time (machine/guest.rs).
 //! `dragstrip-agent run exchange=FILE parent=PID [grant=WORDS]`: in a machine that runs already, as root or in a user
 //! namespace, once; it ends with the process PID, which started it.
 //! `dragstrip-agent conduct exchange=FILE parent=PID`: on hosts of a lab, which it reaches by ssh (lab/).
-//! `dragstrip-agent`: on such a host, as its conductor says by frames on standard input and output.
+//! `dragstrip-agent`: on such a host, controlled by its conductor with frames on standard input and output.
 //! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
 //! `dragstrip-agent missing`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
 //! Where it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
-//! FILE (or FILE:OFFSET:SIZE) is shared with whoever asks, or `-` for frames on standard input and output
-//! (exchange.rs). WORDS say what of the machine may be changed (machine/grant.rs).
+//! FILE (or FILE:OFFSET:SIZE) is shared with the requester, or `-` for frames on standard input and output
+//! (exchange.rs). WORDS list the permitted changes of the machine (machine/grant.rs).
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -178,14 +178,14 @@ fn run_here(arguments: &[String]) -> Result<(), Fault> {
     })
 }
 
-/// A request's line of JSON, and the bytes behind it.
+/// A request's line of JSON, and the bytes after it.
 fn parts(request: &[u8]) -> (&[u8], &[u8]) {
     let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
     let (line, raw) = request.split_at(end);
     (line, raw.get(1..).unwrap_or_default())
 }
 
-/// Does what is asked; `kernel` makes the machine ready and says what its kernel has.
+/// Executes a request; `kernel` prepares the machine and describes its kernel.
 fn serve(
     exchange: &Exchange,
     grant: Grant,

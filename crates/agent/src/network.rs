@@ -260,7 +260,7 @@ pub fn may_build() -> Result<bool, Fault> {
     Ok(made)
 }
 
-/// Those of the queue disciplines that this kernel does not know, tried in a namespace of their own.
+/// The queue disciplines that this kernel lacks, tested in a separate namespace.
 pub fn unknown_kinds(kinds: &[&'static str]) -> Result<Vec<&'static str>, Fault> {
     let home = fs::File::open("/proc/thread-self/ns/net")?;
     let (mut place, interface) = scratch()?;
@@ -355,7 +355,7 @@ fn kernel_release() -> String {
     release.trim().to_owned()
 }
 
-/// A refusal of accurate ECN, which this kernel has not: where it was asked for, with which value.
+/// A refusal of accurate ECN, which this kernel lacks, for a field and its value.
 pub fn refuse_accurate_ecn(field: &str, value: &str, instead: &str) -> Fault {
     let release = kernel_release();
     let expected = format!(

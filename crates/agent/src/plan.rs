@@ -1,9 +1,8 @@
 //! From a scenario to what is built: namespaces, veth pairs, queue disciplines, routes.
 //!
-//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the return path] - to`. A
-//! relay is there for what stands behind a queue: delay, impairments, the serialisation of a
-//! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
-//! packets from TCP Small Queues.
+//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the return path] - to`. A relay
+//! holds the stage after a queue: delay, impairments, the serialisation of a store-and-forward transmitter. Delay is
+//! never placed on a host that sends TCP data, where netem would hide the packets from TCP Small Queues.
 
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
@@ -50,7 +49,7 @@ pub struct Plan {
     pub hops: Vec<Hop>,
     /// Changes during the run.
     pub steps: Vec<Step>,
-    /// From which every netem gets a seed of its own, on a kernel that takes one.
+    /// Source of every netem's own seed, on a kernel that accepts one.
     pub seed: Option<u64>,
     /// Delays that are left to what hosts and cables take themselves, a line each.
     #[serde(default)]
@@ -61,7 +60,8 @@ pub struct Plan {
 /// a path's are below what the check of the round trip allows.
 const CABLE_NS: u64 = 250_000;
 
-/// Leaves a link's delay to its cable, where it is as short as one's and nothing else asks for netem; says so.
+/// Leaves a link's delay to its cable, if it is as short as a cable's and nothing else needs netem; returns a note
+/// about it.
 pub fn leave_to_cable(link: &mut LinkSpec, changing: Changing) -> Option<String> {
     let short = link.delay_ns > 0 && link.delay_ns <= CABLE_NS;
     if !short || link.netem.is_some() || changing.delay || changing.loss {
@@ -74,7 +74,7 @@ pub fn leave_to_cable(link: &mut LinkSpec, changing: Changing) -> Option<String>
 /// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent (253 hosts
 /// and a router: half of the silence that is taken for a hang, where five others share each core).
 const NODES_MAX: usize = 256;
-/// Flows: each has sockets with buffers of their own in the machine's memory, and ports of its number.
+/// Flows: each has sockets with their own buffers in the machine's memory, and ports by its number.
 const FLOWS_MAX: usize = 1_000;
 /// Packets that a queue without a limit may hold.
 const UNLIMITED: u32 = 1_000_000;
@@ -192,7 +192,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The steps of a link whose queue, and what stands behind it, are at these hops.
+    /// The steps of a link whose queue, and the stage after it, are at these hops.
     fn change(
         &mut self,
         scenario: &Scenario,
@@ -234,7 +234,7 @@ impl Plan {
         }
         let mut taken: BTreeSet<(usize, usize)> = BTreeSet::new();
         for (from, to) in pairs(scenario, topology) {
-            // Where there is no path, the pings on the idle path will say so.
+            // Without a path, the pings on the idle path will report it.
             taken
                 .extend(topology.path(from, to).unwrap_or_default().iter().map(|&link| (to, link)));
         }
@@ -319,7 +319,7 @@ impl Side {
         let watched = (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone());
         let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
         let queue = egress(link)?;
-        // Where the link goes down, its packets on the way arrive all the same.
+        // When the link goes down, its packets in flight arrive nevertheless.
         let free = queue == QdiscSpec::NOQUEUE && !changing.up;
         let own = free && !senders.contains(&link.from.as_str());
         Ok(match behind(link, changing, kernel) {
@@ -411,7 +411,7 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A refusal of what a link needs and the kernel has not.
+/// Refuses features that a link needs and the kernel lacks.
 pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     let lacks = |kind: &str| kernel.lacks.contains(&kind);
     let queue = egress(link)?;
@@ -738,7 +738,7 @@ mod tests {
         let plan = plan_of(&scenario);
         let steps: Vec<_> =
             plan.steps.iter().map(|step| (step.at_ns, step.hop, step.anew)).collect();
-        // The queue is at hop 2, what serialises behind it at hop 4, the way back's delay at hop 5.
+        // The queue is at hop 2, the serialising stage after it at hop 4, the return path's delay at hop 5.
         assert_eq!(
             steps,
             [(5, 2, false), (7, 2, true), (8, 2, true), (5, 4, false), (6, 5, false)]
@@ -785,7 +785,7 @@ mod tests {
         let plan = Plan::new(&scenario, &bare).unwrap();
         assert_eq!(plan.cables, ["link d-r: delay of 250 us left to the cable"]);
         assert_eq!((plan.nodes.len(), plan.delay_ns(2, 0)), (3, (0, true)));
-        // Where there is a netem it is set, and one that changes is no cable's.
+        // With a netem the delay is set; a changing delay is not left to the cable.
         assert_eq!(plan_of(&scenario).delay_ns(2, 0), (250_000, true));
         scenario.changes =
             serde_json::from_str(r#"[{"at_ns": 5, "link": "d-r", "delay_ns": 100000}]"#).unwrap();

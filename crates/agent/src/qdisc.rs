@@ -282,7 +282,7 @@ pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Cou
     Ok(sum)
 }
 
-/// Compares what stands on an interface with what should; gives it in words.
+/// Compares the discipline on an interface with the configured one; returns a description.
 pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<String, Fault> {
     let whole = spec.print();
     if let Some(policer) = spec.policer() {

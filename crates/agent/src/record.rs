@@ -8,7 +8,7 @@ use crate::side::Captured;
 use dragstrip_recording::{Data, Recording, Table};
 use serde_json::{Value, json};
 
-/// The answer's bytes; `about` tells of the run, `files` are its captures.
+/// The answer's bytes; `about` describes the run, `files` are its captures.
 pub fn answer(recording: &Recording, about: Value, files: Vec<Captured>) -> Vec<u8> {
     let mut raw = Vec::new();
     let mut tables = Vec::new();

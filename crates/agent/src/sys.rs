@@ -18,7 +18,7 @@ fn text(value: &str) -> CString {
     CString::new(value).unwrap_or_default()
 }
 
-/// Makes the calling thread live in the network namespace behind `namespace`.
+/// Moves the calling thread into the network namespace of `namespace`.
 pub fn enter(namespace: &impl AsRawFd) -> Result<(), Fault> {
     let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
     checked(result.into(), "setns").map(drop)
@@ -112,7 +112,7 @@ pub fn clock_discipline() -> Option<Discipline> {
     if unsafe { libc::adjtimex(&raw mut read) } < 0 {
         return None;
     }
-    // Both errors are in microseconds, whatever STA_NANO says.
+    // Both errors are in microseconds, regardless of STA_NANO.
     Some(Discipline {
         synchronised: read.status & libc::STA_UNSYNC == 0,
         error_ns: read.esterror.saturating_mul(1_000),
@@ -292,7 +292,7 @@ pub fn connect(fd: &impl AsRawFd, address: Ipv4Addr, port: u16) -> Result<(), Fa
     checked(result.into(), "connect").map(drop)
 }
 
-/// accept(2); nothing when nobody is waiting.
+/// accept(2); none if no connection is waiting.
 pub fn accept(fd: &impl AsRawFd) -> Option<OwnedFd> {
     let (flags, nobody) = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, std::ptr::null_mut());
     let new = unsafe { libc::accept4(fd.as_raw_fd(), nobody, nobody.cast(), flags) };
@@ -321,8 +321,8 @@ pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> 
     usize::try_from(sent).ok()
 }
 
-/// recv(2) that throws the data away (`MSG_TRUNC`): the bytes counted, nothing when there are none. A
-/// datagram is taken whole, whatever `at_most` says; it must be 0 there, or the kernel looks for a buffer.
+/// recv(2) that discards the data (`MSG_TRUNC`): the number of bytes, none when there are none. A datagram is consumed
+/// whole, regardless of `at_most`; it must be 0 there, or the kernel looks for a buffer.
 pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
     let taken =
         unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), at_most, libc::MSG_TRUNC) };
@@ -348,7 +348,7 @@ pub fn read(fd: &impl AsRawFd, into: &mut [u8]) -> std::io::Result<usize> {
     usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())
 }
 
-/// Takes the lock on a file (flock(2)), which lives until its last copy is closed; false if somebody has it.
+/// Takes the lock on a file (flock(2)), which lives until its last copy is closed; false if it is held elsewhere.
 pub fn lock(file: &impl AsRawFd) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
@@ -501,7 +501,7 @@ impl Poll {
     }
 }
 
-/// A file mapped into memory, shared with whoever else has it.
+/// A file mapped into memory, shared with other processes.
 pub struct Mapping {
     base: *mut u8,
     size: usize,
@@ -523,13 +523,13 @@ impl Mapping {
         self.size
     }
 
-    /// A word that somebody else may write at the same time.
+    /// Reads a word that another process may write at the same time.
     pub fn load(&self, offset: usize) -> u64 {
         assert!(offset + 8 <= self.size && offset.is_multiple_of(8));
         unsafe { self.base.add(offset).cast::<u64>().read_volatile() }
     }
 
-    /// Writes a word that somebody else may read at the same time.
+    /// Writes a word that another process may read at the same time.
     pub fn store(&self, offset: usize, value: u64) {
         assert!(offset + 8 <= self.size && offset.is_multiple_of(8));
         unsafe { self.base.add(offset).cast::<u64>().write_volatile(value) }

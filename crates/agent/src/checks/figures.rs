@@ -10,7 +10,7 @@ const FULL: f64 = 0.9;
 /// ARP, spanning tree and LLDP stay below it.
 const FOREIGN_BPS_MAX: f64 = 10e3;
 
-/// One quantity of a path: asked for, measured, and between what it may lie.
+/// One quantity of a path: its configured value, its measured value, and the accepted range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// `s1 to d`.
@@ -48,8 +48,8 @@ impl Check {
     }
 }
 
-/// Pings of one idle path. One that is back too soon tells of a delay that is not there; one that is late has met a busy
-/// machine, so that the usual one is judged.
+/// Pings of one idle path. The fastest answer reveals a missing delay; a slow one may only show a busy machine, so the
+/// median is compared with the upper limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
     pub best_ns: i64,

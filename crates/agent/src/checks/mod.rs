@@ -1,4 +1,4 @@
-//! Before a path is believed in real time: streams of our own along it, and what came of them beside what was asked.
+//! Path verification before a real-time run: probe streams along the path, compared with the configuration.
 //!
 //! Two streams of datagrams. A thin one leaves the queue empty: nothing of it may be lost, change its order or its ECN
 //! codepoint, and a datagram one byte longer than the MTU must not arrive. A thick one keeps the bottleneck's queue
@@ -34,12 +34,12 @@ const THICK_NS: i64 = 1_000_000_000;
 const THICK_SHARE: f64 = 1.1;
 /// Longest time to fill a buffer; a buffer that takes longer is not measured.
 const FILL_NS_MAX: f64 = 2e9;
-/// A stream has ended when nothing of it came for so long, beside the path's own delay.
+/// A stream has ended when nothing of it has arrived for this long, in addition to the path's own delay.
 const QUIET_NS: i64 = 50_000_000;
 /// IPv4 and UDP, and Ethernet before them.
 const HEADERS: u32 = 28;
 const ETHERNET: u32 = 14;
-/// Measured rate over the rate that was asked for.
+/// Accepted range of the measured rate, relative to the configured rate.
 const RATE_LIMITS: [f64; 2] = [0.98, 1.01];
 /// Frames, and share of it, by which a buffer may be off: one is on the wire, and what keeps it full comes in bursts.
 const BUFFER_SLACK: (f64, f64) = (1.5, 0.02);

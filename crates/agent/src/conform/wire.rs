@@ -28,7 +28,7 @@ const CE: u8 = 3;
 pub struct Raw {
     pub sequence: u32,
     pub packet: Packet,
-    /// The shift of the windows to come, which only a SYN says.
+    /// The shift of the following windows, present in a SYN only.
     pub scale: Option<u8>,
 }
 
@@ -255,7 +255,7 @@ mod tests {
             0,
             "RFC 1071: with its checksum a header sums to nothing"
         );
-        // As if the socket had sent it: read() looks at nobody else.
+        // As if the socket had sent it: read() ignores other senders.
         frame[26..30].copy_from_slice(&OWN.octets());
         let raw = read(&frame).unwrap();
         assert_eq!(raw.sequence, PEER_ISN + 1 + 1448);

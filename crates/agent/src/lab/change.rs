@@ -1,4 +1,4 @@
-//! Changes to a host: each says beforehand how it is undone.
+//! Changes to a host; each contains the data for its rollback.
 
 use super::look;
 use crate::fault::{Fault, fault, refusal};
@@ -42,7 +42,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Puts it back as it was; what is no longer there needs nothing.
+    /// Restores the previous state; an object that no longer exists needs no rollback.
     pub fn undo(&self, netlink: &mut Socket) -> Result<(), Fault> {
         let links = look::links(netlink)?;
         let index = |name: &String| links.get(name).map(|link| link.index);

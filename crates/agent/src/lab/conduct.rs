@@ -1,5 +1,5 @@
-//! The conductor of a lab: looks at every host before it changes any, lays the scenario out on them, believes the path
-//! when it is as asked, has all begin at one moment, and makes one recording of what they saw.
+//! The conductor of a lab: probes every host before it changes any, lays the scenario out on them, verifies the path,
+//! starts all hosts at one moment, and merges their data into one recording.
 
 use super::change::Change;
 use super::findings::{Clock, Finding, clock, examine};
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// All begin so long after the last one was told, and three round trips.
+/// Delay of the common start after the last host was notified, in addition to three round trips.
 const START_NS: i64 = 1_000_000_000;
 
 /// A request about a lab.
@@ -32,7 +32,7 @@ pub struct Request {
     lab: Lab,
     what: What,
     scenario: Option<Scenario>,
-    /// Those of which it is asked whether the hosts can run them.
+    /// Scenarios for which the hosts' ability is checked.
     #[serde(default)]
     scenarios: Vec<Scenario>,
     /// Programs whose bytes follow the request: the loader and the congestion controls that it loads; may be empty.
@@ -48,7 +48,7 @@ pub struct Request {
 enum What {
     /// Look at every host, and change nothing.
     Check,
-    /// Undo what was left behind.
+    /// Roll back the changes that a dead run has left.
     Clean,
     /// Say for each scenario what keeps the hosts from running it.
     Missing,
@@ -67,7 +67,7 @@ impl Programs<'_> {
     }
 }
 
-/// Does what is asked; `raw` stands behind the request, `progress` gets how far a run has come.
+/// Executes a request; `raw` are the bytes after it, `progress` receives the elapsed time of a run.
 pub fn conduct(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
     let Request { lab, what, scenario, scenarios, load, capture } = request;
     let programs = Programs { parts: load, raw };
@@ -317,7 +317,7 @@ impl Stage<'_> {
                     match self.listen(remote, now_ns) {
                         Ok(frame) => locked(answers).push(frame),
                         Err(fault) => {
-                            // The first one is told; the others have nothing to wait for any more.
+                            // Only the first fault is reported; the other hosts have nothing to wait for any more.
                             locked(failed).get_or_insert(fault);
                             self.remotes.iter().for_each(Remote::cut);
                         }
@@ -404,7 +404,7 @@ impl Stage<'_> {
         Ok(record::answer(&recording, about, captured))
     }
 
-    /// A host's counters are nobody's own where two of its nodes send.
+    /// Removes the counters of a host that several sending nodes share.
     fn uncount_shared(
         &self,
         scenario: &Scenario,

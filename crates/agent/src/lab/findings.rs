@@ -166,7 +166,7 @@ pub struct Clock {
     pub round_trip_ns: i64,
 }
 
-/// Reads a host's clock often, and believes the reading that was under way the shortest.
+/// Reads a host's clock often, and uses the reading with the shortest round trip.
 pub fn clock(remote: &Remote) -> Result<Clock, Fault> {
     let mut best: Option<Clock> = None;
     let mut longest = 0;

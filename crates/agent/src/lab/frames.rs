@@ -3,8 +3,8 @@
 //! | byte | content |
 //! |---|---|
 //! | `h` | the host's first word: JSON with the version of this protocol |
-//! | `q` | a question ([`Ask`](super::words::Ask)) as JSON; behind a line feed raw bytes |
-//! | `a`, `f`, `r` | its answer (JSON, raw bytes likewise), or why there is none, as in exchange.rs |
+//! | `q` | a question ([`Ask`](super::words::Ask)) as JSON; raw bytes after a line feed |
+//! | `a`, `f`, `r` | its answer (JSON, raw bytes likewise), or the reason for its absence, as in exchange.rs |
 //! | `b` | a heartbeat, each second in both directions |
 //! | `o`, `n`, `p` | in a run: an order to the sides, a notice of theirs, progress in nanoseconds |
 
@@ -58,7 +58,7 @@ impl Frame {
         Ok(Some(Self { kind, content }))
     }
 
-    /// The line of JSON in it, and the raw bytes behind.
+    /// The line of JSON in it, and the raw bytes after it.
     pub fn parsed<T: DeserializeOwned>(&self) -> Result<(T, &[u8]), Fault> {
         let end = self.content.iter().position(|byte| *byte == b'\n');
         let (line, raw) = self.content.split_at(end.unwrap_or(self.content.len()));
@@ -84,7 +84,7 @@ impl Frame {
     }
 }
 
-/// Writes a frame: a line of JSON, with raw bytes behind it if there are any.
+/// Writes a frame: a line of JSON, followed by raw bytes if there are any.
 pub fn write(
     to: &mut impl Write,
     kind: u8,

@@ -1,8 +1,8 @@
-//! The hosts of a lab as its conductor has them: what the lab's file says, and the line to each by the system's own
-//! ssh, which honours the user's configuration, keys and jump hosts.
+//! The hosts of a lab from the conductor's point of view: the contents of the lab's file, and the line to each host by
+//! the system's own ssh, which honours the user's configuration, keys and jump hosts.
 //!
-//! The remote command is a constant; behind it go a constant script, with nothing in it but a hash and a size, and the
-//! agent's bytes where the host has not got them yet.
+//! The remote command is a constant; it is followed by a constant script, with nothing in it but a hash and a size,
+//! and the agent's bytes if the host lacks them.
 
 use super::frames::{self, Frame, HEARTBEAT, PROTOCOL};
 use super::line::MAGIC;
@@ -31,7 +31,7 @@ const BEGIN_WITHIN_MS: i32 = 60_000;
 /// The machine that the agent is compiled for.
 const MACHINE: &str = "Linux x86_64";
 
-/// A lab, as its file says.
+/// A lab, as described by its file.
 #[derive(Debug, Deserialize)]
 pub struct Lab {
     pub name: String,
@@ -42,7 +42,7 @@ pub struct Lab {
     /// The host that each of a scenario's nodes lives on.
     pub nodes: BTreeMap<String, String>,
     pub allow: Allow,
-    /// The program that connects, and what it is told first.
+    /// The program that connects, with its first arguments.
     pub ssh: Vec<String>,
     /// A private folder for its sockets.
     pub control: String,
@@ -56,7 +56,7 @@ pub struct Allow {
     pub sysctl: Vec<String>,
     pub offloads: bool,
     pub replace_qdisc: bool,
-    /// Congestion controls may be put into the kernels.
+    /// Congestion controls may be loaded into the kernels.
     pub programs: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct Cable {
     pub address: Ipv4Addr,
     pub length: u8,
     pub to: String,
-    /// It is a medium of its own, on which nothing is set.
+    /// It is a real medium, on which nothing is configured.
     #[serde(default)]
     pub real: bool,
 }
@@ -132,7 +132,7 @@ impl Drop for Remote {
 }
 
 impl Remote {
-    /// Connects, brings the agent if need be, and hears its first word.
+    /// Connects, copies the agent if necessary, and reads its greeting.
     pub fn connect(lab: &Lab, host: &Host, agent: &Agent) -> Result<Self, Fault> {
         let told = format!("{}/{}-{}.said", lab.control, std::process::id(), host.name);
         let result = Self::begin(lab, host, agent, &told);
@@ -214,7 +214,7 @@ impl Remote {
         })
     }
 
-    /// The next frame that is no heartbeat.
+    /// The next frame other than a heartbeat.
     pub fn next(&self) -> Result<Frame, Fault> {
         let frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -264,7 +264,7 @@ impl Remote {
         self.ask_with(ask, &[])
     }
 
-    /// The same with bytes behind the question.
+    /// Sends a question followed by raw bytes, and waits for the answer.
     pub fn ask_with<T: DeserializeOwned>(&self, ask: &Ask, raw: &[u8]) -> Result<T, Fault> {
         self.put_with(ask, raw)?;
         let frame = self.next()?;

@@ -1,8 +1,8 @@
 //! The journal of a host: every change is written down, with how it was before, and is on the disk before it is made.
 //!
-//! Whoever undoes it reads it from the end. That is the agent itself; where it dies, its guardian, a process of its own
-//! that waits for nothing else; where both died, the next agent that comes, unless the machine has been started anew,
-//! which undoes everything. A lock on a file beside it says that somebody is there: agent and guardian share it.
+//! A rollback reads it from the end. The agent itself does that; if it dies, its guardian, a separate process that
+//! waits for nothing else; if both have died, the next agent that comes, unless the machine has been restarted, which
+//! undoes everything. A lock on a file next to it shows that it is in use: agent and guardian share it.
 
 use super::change::Change;
 use super::look;
@@ -42,8 +42,8 @@ pub fn folder() -> Result<PathBuf, Fault> {
     fault("there is no place for the journal: neither /run/dragstrip nor ~/.cache can be written")
 }
 
-/// Opens the lock; the second part says whether it is ours. One whose command has just ended may still be undoing its
-/// changes.
+/// Opens the lock; the second part is true if we own it. A holder whose command has just ended may still be rolling
+/// back its changes.
 fn lock(folder: &Path) -> Result<(File, bool), Fault> {
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o660);
@@ -115,7 +115,7 @@ fn undo(folder: &Path) -> Result<Vec<Change>, Fault> {
     Ok(undone)
 }
 
-/// Undoes what somebody left behind; a refusal while somebody is there.
+/// Rolls back changes that a dead run has left; a refusal while their holder is alive.
 pub fn clean() -> Result<Vec<Change>, Fault> {
     let folder = folder()?;
     let (_lock, free) = lock(&folder)?;
@@ -137,7 +137,7 @@ pub struct Journal {
     folder: PathBuf,
     file: File,
     changes: usize,
-    /// Nobody changes anything while somebody undoes.
+    /// Excludes changes during a rollback.
     changing: Arc<Mutex<()>>,
     /// Congestion controls in the kernel, which leave it before anything is undone.
     held: Arc<Mutex<Option<Held>>>,
@@ -179,7 +179,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The guardian: this program once more, in a group of its own, with the lock and an end of a pipe.
+    /// Starts the guardian: this program again, in a separate process group, with the lock and one end of a pipe.
     fn start_guardian(&mut self) -> Result<(), Fault> {
         let mut child = Command::new("/proc/self/exe")
             .arg("guard")

@@ -22,7 +22,7 @@ pub struct Link {
     pub up: bool,
     pub mtu_bytes: u32,
     pub gso_segments: u32,
-    /// The one that it is a part of (bond, bridge), and the one that it stands on (VLAN).
+    /// The interface that it is a part of (bond, bridge), and the one below it (VLAN).
     relatives: Vec<i32>,
     received_bytes: u64,
     sent_bytes: u64,
@@ -35,7 +35,7 @@ pub fn links(netlink: &mut Socket) -> Result<BTreeMap<String, Link>, Fault> {
     for answer in netlink.ask_all(Message::new(RTM_GETLINK, flag::DUMP, &[0; 16]))? {
         let Some(attributes) = answer.get(16..).map(Attributes) else { continue };
         let number = |kind| attributes.number(kind).unwrap_or_default();
-        // IFLA_LINK of a veth is its peer, which IFLA_LINK_NETNSID or the kind tells from a VLAN's carrier.
+        // IFLA_LINK of a veth is its peer; IFLA_LINK_NETNSID or the kind distinguishes it from a VLAN's carrier.
         let kind = attributes.inside(18).and_then(|info| info.get(1)).unwrap_or_default();
         let below = attributes.get(37).is_none() && !kind.starts_with(b"veth");
         let relatives = [number(10), if below { number(5) } else { 0 }];
@@ -106,7 +106,8 @@ fn defaults(netlink: &mut Socket) -> Result<BTreeSet<i32>, Fault> {
     Ok(all.filter_map(|a| Some(Attributes(a.get(12..)?).number(4)? as i32)).collect())
 }
 
-/// Queue disciplines that somebody put on interfaces, by index: kind and handle. The system's own have the handle 0.
+/// Queue disciplines that were configured on interfaces, by index: kind and handle. The system's own have the handle
+/// 0.
 pub fn foreign(netlink: &mut Socket) -> Result<BTreeMap<i32, (String, u32)>, Fault> {
     let mut found = BTreeMap::new();
     for answer in netlink.ask_all(Message::new(RTM_GETQDISC, flag::DUMP, &[0; 20]))? {

@@ -1,5 +1,5 @@
-//! The tables of several hosts as one recording. What a host sends is held against the definition of the tables before
-//! it is believed: a confused host gives an error, and no recording.
+//! The tables of several hosts as one recording. A host's data are validated against the definition of the tables:
+//! invalid data give an error, and no recording.
 
 use super::words::Played;
 use crate::fault::{Fault, fault};
@@ -125,7 +125,7 @@ fn eights(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
     bytes.chunks_exact(8).map(|b| [b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
 }
 
-/// The rows of one recording behind those of another.
+/// Appends the rows of one recording to another.
 pub fn append(to: &mut Recording, from: Recording) {
     if to.tables.is_empty() {
         *to = from;

@@ -1,5 +1,5 @@
-//! Hosts of a lab: an agent on each (`serve`), which changes it within bounds and undoes that whatever happens, and one
-//! conductor for all of them (`conduct`), which reaches them by the system's own ssh.
+//! Hosts of a lab: an agent on each (`serve`), which changes it within bounds and rolls that back in every case, and
+//! one conductor for all of them (`conduct`), which reaches them by the system's own ssh.
 //!
 //! Out of scope: how an end of a flow behaves (side/), how a queue is set up (qdisc.rs).
 

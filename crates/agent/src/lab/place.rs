@@ -23,7 +23,7 @@ pub struct Part {
     pub sysctls: BTreeMap<String, String>,
     pub interfaces: Vec<Ready>,
     pub queues: Vec<Queue>,
-    /// For each queue the node that tells of it.
+    /// For each queue the node that reports its counters.
     owners: Vec<usize>,
     /// Changes of the queues during the run; their hops are indices of queues.
     steps: Vec<Step>,
@@ -315,7 +315,7 @@ fn allowed(allow: &Allow, field: &str, name: &str, value: &str) -> Result<(), Fa
     refusal(field, value, expected)
 }
 
-/// A refusal that says on which host.
+/// Adds the host's name to a refusal.
 fn on(fault: Fault, host: &Host) -> Fault {
     match fault {
         Fault::Refused(field, value, expected) => {
@@ -360,7 +360,7 @@ impl Placement {
         part.map(|(name, _)| name.as_str())
     }
 
-    /// The delay that is set on the way there and back, and whether every packet meets the same one.
+    /// The delay that is set in both directions, and whether every packet meets the same one.
     pub fn delay_ns(&self, scenario: &Scenario, from: usize, to: usize) -> (u64, bool) {
         let topology = Topology::new(scenario);
         let mut links = topology.path(from, to).unwrap_or_default();

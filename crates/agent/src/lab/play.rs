@@ -17,10 +17,10 @@ use dragstrip_scenario::Transport;
 use std::fs;
 use std::io::Read;
 
-/// Progress is told this often.
+/// Interval of progress reports.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Puts the sides into place, says so, waits for the start, and plays. `interfaces` are those of the plan's hops,
+/// Prepares the sides, reports that, waits for the start, and runs them. `interfaces` are those of the plan's hops,
 /// `wires` and `cables` those that packets pass.
 pub fn play(
     open: &Open,

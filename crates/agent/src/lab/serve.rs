@@ -1,4 +1,4 @@
-//! The agent on a lab's host: answers one conductor, and lets go of everything when that one falls silent.
+//! The agent on a lab's host: answers one conductor, and reverts all changes when the conductor's heartbeat stops.
 
 use super::change::{self, Change};
 use super::journal::{self, Journal};
@@ -54,7 +54,7 @@ fn said(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
 }
 
 impl Host {
-    /// `raw` is what stands behind the question.
+    /// Executes a question; `raw` are the bytes after it.
     fn answer(&mut self, ask: Ask, raw: &[u8], line: &mut Line) -> Result<Vec<u8>, Fault> {
         match ask {
             Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
@@ -85,7 +85,7 @@ impl Host {
         self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::revert)
     }
 
-    /// The interface that each queue stands on.
+    /// The interface of each queue.
     fn indexes(&self) -> Result<Vec<i32>, Fault> {
         let numbered = self.queues.iter().enumerate();
         let names = numbered.map(|(number, queue)| match queue.place {
@@ -152,8 +152,8 @@ fn ifb_name(number: usize) -> String {
     format!("dragstrip{number}")
 }
 
-/// Refuses what would lock the user out, or break what somebody else has set up; the conductor has looked before, this
-/// is the last word.
+/// Refuses changes that would lock the user out, or break another's configuration; the conductor has checked before,
+/// this check is final.
 fn untouchable(netlink: &mut Socket, names: &[String], apply: &Apply) -> Result<(), Fault> {
     let found = look::interfaces(netlink, names, apply.connection)?;
     for name in names {
@@ -223,7 +223,8 @@ fn put(
     let link = change::touchable(netlink, interface)?;
     match place {
         Place::Egress => {
-            // One that comes only during the run is in the journal all the same; until then the system's own stands there.
+            // A change that is made only during the run is in the journal too; until then the system's own discipline
+            // is there.
             let change = Change::Root { interface: interface.clone() };
             journal.make(&change, || {
                 if *spec == QdiscSpec::NOQUEUE {
@@ -281,7 +282,7 @@ fn ping(source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64) -> Result<Option<Round
 
 fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts, Fault> {
     let mut netlink = Socket::new()?;
-    // In a process of its own, which may move into namespaces to try what the kernel has.
+    // In a separate process, which may move into namespaces to test the kernel's features.
     let about = Command::new("/proc/self/exe").arg("about").output()?;
     let about: Value = serde_json::from_slice(&about.stdout).unwrap_or_default();
     let words = |value: &Value| -> Vec<String> {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// The same for all, each on a thread of its own.
+/// Applies a function to all items, each in a separate thread.
 pub fn each<I: Sync, T: Send>(all: &[I], one: impl Fn(&I) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let one = &one;
@@ -41,7 +41,7 @@ pub fn kernel(facts: &Facts) -> Kernel {
     Kernel { tick_hz: facts.tick_hz, lacks }
 }
 
-/// A refusal of what is wrong with the files: it is said before anybody is asked.
+/// Refuses errors in the files before any host is contacted.
 pub fn expect(lab: &Lab, scenario: &Scenario, programs: &[&str]) -> Result<(), Fault> {
     place(scenario, lab, &BTreeMap::new())?;
     machine::refuse_options(scenario)?;
@@ -269,7 +269,8 @@ impl<'l> Stage<'l> {
         Ok((measured, checks))
     }
 
-    /// Waits for a while in which the run sends nothing, and tells what its interfaces carried all the same.
+    /// Waits for a while in which the run sends nothing, and reports the traffic that its interfaces carried
+    /// nevertheless.
     pub fn settle(&self) -> Result<Vec<Check>, Fault> {
         let before = self.carried()?;
         let began = sys::now();
@@ -298,7 +299,7 @@ impl<'l> Stage<'l> {
         Ok(found)
     }
 
-    /// Why pings are not answered, as far as routers can be asked.
+    /// Explains missing ping answers, as far as routers can be queried.
     fn unanswered(&self, name: &str, from: usize, to: usize) -> Result<String, Fault> {
         let plan = self.placement.plan();
         let (source, target) = (plan.nodes[from].address, plan.nodes[to].address);

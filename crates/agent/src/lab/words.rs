@@ -66,7 +66,7 @@ pub struct Apply {
     pub sysctls: BTreeMap<String, String>,
     pub interfaces: Vec<Ready>,
     pub queues: Vec<Queue>,
-    /// Programs behind the question that go into the kernel: what loads them, then the congestion controls.
+    /// Programs after the question to load into the kernel: the loader, then the congestion controls.
     pub programs: Vec<Part>,
 }
 
@@ -80,7 +80,7 @@ pub struct Ready {
     pub mtu_bytes: u32,
 }
 
-/// A queue discipline, and where it stands.
+/// A queue discipline, and its attachment point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     pub interface: String,
@@ -126,10 +126,10 @@ pub struct Facts {
     /// SHA-256 of the agent's own file.
     pub agent: String,
     pub tick_hz: Option<u32>,
-    /// Queue disciplines that its kernel has not.
+    /// Queue disciplines that its kernel lacks.
     pub lacks: Vec<String>,
     pub algorithms: Vec<String>,
-    /// Its kernel says what its structures look like (BTF), without which it takes no congestion control.
+    /// Its kernel describes its structures (BTF), without which it accepts no congestion control.
     pub btf: bool,
     /// Required rights that this process has.
     pub net_admin: bool,
@@ -147,11 +147,11 @@ pub struct Interface {
     pub up: bool,
     pub mtu_bytes: u32,
     pub addresses: Vec<(Ipv4Addr, u8)>,
-    /// A queue discipline that somebody put there: kind and handle.
+    /// A queue discipline configured by others: kind and handle.
     pub foreign: Option<(String, String)>,
     /// Why it must not be touched.
     pub carries: Option<String>,
-    /// Mbit/s, where the driver says.
+    /// Mbit/s, if the driver reports it.
     pub speed_mbit: Option<u32>,
     pub half_duplex: bool,
     pub bytes: u64,
@@ -166,7 +166,7 @@ pub struct Holder {
     /// Seconds since 1970.
     pub since: u64,
     pub boot: String,
-    /// Somebody is there; if not, it was left behind.
+    /// The holder is alive; if not, its changes were left behind.
     pub alive: bool,
     pub changes: usize,
 }

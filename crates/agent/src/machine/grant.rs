@@ -3,7 +3,7 @@
 
 use crate::fault::{Fault, fault};
 
-/// For how long congestion controls that are put into the kernel stay there.
+/// Lifetime of congestion controls that are loaded into the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
     /// Until the machine ends.
@@ -21,7 +21,7 @@ pub struct Grant {
     pub modules: bool,
     /// Settings that the kernel has once and not in each network namespace.
     pub global_sysctls: bool,
-    /// Congestion controls are put into the kernel.
+    /// Congestion controls may be loaded into the kernel.
     pub programs: Option<Programs>,
 }
 

@@ -1,5 +1,5 @@
-//! Congestion controls that a request brings along: compiled BPF programs, put into the kernel by a program that
-//! comes with them (bpf/load.c). They stay until the machine ends, or as long as the run.
+//! Congestion controls that come with a request: compiled BPF programs, loaded into the kernel by a program that comes
+//! with them (bpf/load.c). They stay until the machine ends, or for the duration of the run.
 
 use super::grant::Programs;
 use crate::fault::{Fault, fault, refusal};
@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 
-/// Lines of the verifier's log that a fault tells; the reason stands at its end.
+/// Lines of the verifier's log in a fault; the reason is at its end.
 const LOG_LINES: usize = 8;
 
-/// A file behind a request.
+/// A file after a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     name: String,
@@ -57,7 +57,7 @@ pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, F
         if let Some(said) = &mut started.stdout {
             BufReader::new(said).read_line(&mut word)?;
         }
-        // One that stays as long as this process says so, and ends only when it has failed.
+        // A holder stays as long as this process keeps it, and ends early only if it has failed.
         if word.trim() == HELD {
             held.0.push(started);
             continue;

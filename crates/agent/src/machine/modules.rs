@@ -25,7 +25,7 @@ const ON_DEMAND: [&str; 2] = ["sch_", "veth"];
 /// Namespaces that have gone are taken apart a moment later.
 const UNLOAD_WITHIN: Duration = Duration::from_secs(5);
 
-/// The modules of the machine, to be put back as they were.
+/// The modules of the machine, to be restored afterwards.
 pub struct Loaded(BTreeSet<String>);
 
 impl Loaded {
@@ -35,7 +35,8 @@ impl Loaded {
         Self(text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
     }
 
-    /// Takes out what has come since by itself. Only root may; for others they stay, as when they use tc(8).
+    /// Unloads modules that were loaded automatically since. Only root may; otherwise they stay, as after use of
+    /// tc(8).
     pub fn restore(&self) {
         let until = Instant::now() + UNLOAD_WITHIN;
         loop {

@@ -35,7 +35,8 @@ pub struct Asking {
     /// Bytes that the last request asks for.
     size: u64,
     awaited_bytes: u64,
-    /// At the server: bytes of requests that have come, the first ones of the one under way, and what they all ask for.
+    /// At the server: bytes of requests received, the first bytes of the current one, and the bytes that all of them
+    /// ask for.
     come_bytes: u64,
     words: [u8; SIZE_BYTES],
     answered_bytes: u64,
@@ -170,7 +171,7 @@ mod tests {
         Asking::new(0, &application).expect("it asks")
     }
 
-    /// Whatever pieces its requests are written and read in, the server answers what the player has asked for.
+    /// The server sends the bytes that the player asks for, however its requests are split into writes and reads.
     #[test]
     fn a_server_reads_from_a_request_how_much_is_wanted() {
         for request_bytes in [8, 11, 500] {

@@ -1,4 +1,4 @@
-//! Captures: taps beside the one that measures, at a host or at the near end of a link, of which whole heads are kept.
+//! Captures: taps in addition to the measuring one, at a host or at the near end of a link, which keep whole headers.
 //!
 //! Nothing of the measurement depends on them. A ring that is full loses packets, and a file that is full takes no more: both are
 //! counted.
@@ -83,9 +83,8 @@ pub struct Capture {
 }
 
 impl Wanted {
-    /// Lists the vantage points at a node: the index among all of them, and the interface there; 0 stands for all
-    /// interfaces.
-    /// `near_end` gives the interface of a link that begins at the node.
+    /// Lists the vantage points at a node: the index among all of them, and the interface there; 0 means all
+    /// interfaces. `near_end` gives the interface of a link that begins at the node.
     pub fn at(&self, node: &str, near_end: impl Fn(&str) -> Option<i32>) -> Vec<(usize, i32)> {
         let interface = |point: &str| if point == node { Some(0) } else { near_end(point) };
         let numbered = self.points.iter().enumerate();

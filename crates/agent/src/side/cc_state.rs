@@ -13,7 +13,7 @@ const BBR_UNIT: f64 = 256.0;
 /// An RTT that is not known yet (tcp_vegas.c, tcp_bbr.c).
 const UNKNOWN: [u32; 2] = [0x7fff_ffff, u32::MAX];
 
-/// Rows for the variables of `algorithm` that the kernel tells; none of an algorithm without `get_info`.
+/// Writes rows for the variables of `algorithm` that the kernel reports; none of an algorithm without `get_info`.
 pub fn record(
     table: &mut CcState,
     fd: &OwnedFd,

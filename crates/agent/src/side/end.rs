@@ -50,7 +50,7 @@ pub enum Taken {
     Nothing,
     /// The last byte of a bounded flow.
     Last,
-    /// The whole answer that was asked for, and when the next request is due.
+    /// The whole answer, and when the next request is due.
     Answer { next_ns: i64 },
 }
 
@@ -94,7 +94,7 @@ pub struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    /// `fq`: it may stand where packets leave the end's host.
+    /// Creates an end. `fq`: it may be at the egress of the end's host.
     pub fn new(
         flow: usize,
         spec: &'a FlowSpec,
@@ -158,8 +158,8 @@ impl<'a> End<'a> {
             return sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
         };
         let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
-        // However it is closed, nothing of it stays: the path may be somebody else's a moment later. Accepted
-        // sockets have it from the one that listens.
+        // Closing leaves no state behind: the path may be used for another run a moment later. Accepted sockets
+        // inherit it from the listener.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")?;
         sys::set_congestion(&socket, &name)?;
@@ -382,7 +382,7 @@ impl<'a> End<'a> {
         cc_state::record(&mut tables.cc_state, socket, cc, time_ns, self.flow as u32)
     }
 
-    /// A row of `samples` after ACKs that no row has shown yet: how the sender stands now that TCP has taken them in.
+    /// A row of `samples` after ACKs that no row has shown yet: the sender's state now that TCP has processed them.
     pub fn record_ack(&mut self, record: &Record, tables: &mut Writer) -> Result<(), Fault> {
         let Some(sending) = &mut self.sending else { return Ok(()) };
         if let Some(time_ns) = sending.take_acked()

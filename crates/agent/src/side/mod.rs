@@ -1,4 +1,4 @@
-//! A side: what one host does in a run. Its ends of flows, its pings, its tap, the queues at its interfaces.
+//! A side: one host's work in a run. Its ends of flows, its pings, its tap, the queues at its interfaces.
 //!
 //! A side acts when one of its files is ready or one of its events is due, and knows nothing of other hosts:
 //! what one must know of another, a conductor carries over (message.rs).
@@ -231,7 +231,7 @@ impl<'a> Side<'a> {
         self.node
     }
 
-    /// Does what the conductor says.
+    /// Executes an order of the conductor.
     pub fn on_order(&mut self, order: Order, agenda: &mut Agenda) {
         match order {
             Order::Begin { start } => {

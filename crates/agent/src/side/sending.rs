@@ -1,4 +1,4 @@
-//! The end of a TCP connection that sends the data: what its kernel says, and the RTTs that its host sees.
+//! The end of a TCP connection that sends the data: its kernel's state, and the RTTs seen at its host.
 
 use super::info::{CWR, Info};
 use super::message::Sent;
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use dragstrip_recording::{SampleRow, Samples, Word};
 use std::os::fd::OwnedFd;
 
-/// What limits a connection, as far as a single reading of its state tells.
+/// Limit of a connection, as far as a single reading of its state tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// There is no connection yet.
@@ -18,8 +18,8 @@ enum Known {
     Nothing,
 }
 
-/// Linux's congestion controls that ask for no pacing (`sk_pacing_status`): all of its own but bbr. Of one from elsewhere
-/// nothing is known.
+/// Linux's congestion controls that do not request pacing (`sk_pacing_status`): all of the kernel's own but bbr.
+/// Nothing is known of algorithms from elsewhere.
 const UNPACED: [&str; 16] = [
     "reno",
     "cubic",
@@ -55,12 +55,11 @@ pub struct Sending {
     rtt_ns: Option<i64>,
     /// Arrival time of the last ACK that no sample has covered yet.
     acked_ns: Option<i64>,
-    /// ACKs that came together with a later one and have no sample of their own.
+    /// ACKs that came together with a later one and have no separate sample.
     acks_together: u64,
     /// Start of the interval, and `Info::busy_us` at that time.
     interval: (i64, [u64; 3]),
-    /// Rows of `samples` since then, and what each knows by itself: what held the sender back is known at the
-    /// interval's end.
+    /// Rows of `samples` since then, with the limits known so far: the interval's limit is known at its end.
     rows: Vec<(usize, Known)>,
     /// Beginnings of CWR, and of any reduction, that samples saw.
     seen_cwr: u64,
@@ -101,7 +100,7 @@ impl Sending {
         None
     }
 
-    /// Asks the kernel how the connection stands.
+    /// Reads the connection's state from the kernel.
     pub fn read(&mut self, socket: Option<&OwnedFd>) -> Result<(), Fault> {
         if let Some(socket) = socket {
             let info = Info::read(socket)?;

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 const BLOCK: usize = 4096;
 const FRAME: usize = 192;
 const FRAMES_PER_BLOCK: usize = BLOCK / FRAME;
-/// Offset of struct sockaddr_ll behind the aligned struct tpacket2_hdr.
+/// Offset of struct sockaddr_ll after the aligned struct tpacket2_hdr.
 const ADDRESS: usize = 32;
 const OUTGOING: u8 = 4;
 
@@ -44,7 +44,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Opens a ring with room for about this many packets, at an interface; 0 stands for all.
+    /// Opens a ring with room for about this many packets, at an interface; 0 means all.
     pub fn open(packets: usize, interface: i32) -> Result<Self, Fault> {
         let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version2 = 1_i32;
@@ -91,7 +91,8 @@ impl Tap {
         Ok(())
     }
 
-    /// Gives the head of every packet of any kind since the last call to `each`; [`Tap::lost`] tells of others.
+    /// Passes the head of every packet of any kind since the last call to `each`; [`Tap::lost`] counts the dropped
+    /// ones.
     pub fn drain_heads(&mut self, mut each: impl FnMut(&Head<'_>)) {
         while let Some((frame, _)) = self.take() {
             if let Some(head) = head(&frame) {
@@ -100,7 +101,7 @@ impl Tap {
         }
     }
 
-    /// Packets for which the ring had no room, since this was last asked (struct tpacket_stats: packets, drops).
+    /// Packets for which the ring had no room, since the last call (struct tpacket_stats: packets, drops).
     pub fn lost(&self) -> Result<u64, Fault> {
         let mut stats = [0; 8];
         sys::get_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;

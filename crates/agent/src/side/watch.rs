@@ -26,7 +26,7 @@ struct Past {
 }
 
 impl<'a> Watch<'a> {
-    /// Notes how the counters stand before the traffic.
+    /// Records the counters before the traffic.
     pub fn new(
         netlink: &mut Socket,
         name: &'a str,
@@ -42,7 +42,7 @@ impl<'a> Watch<'a> {
         self.spec = spec;
     }
 
-    /// The discipline is about to be taken away: what it holds is dropped.
+    /// Accounts for the removal of the discipline: the packets it holds are dropped.
     pub fn ends(&mut self, netlink: &mut Socket) -> Result<(), Fault> {
         let (past, now) = self.so_far(netlink)?;
         self.past = Past { dropped: past.dropped + now.backlog_packets, ..past };
