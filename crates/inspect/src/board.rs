@@ -4,7 +4,7 @@ use crate::intervals::Intervals;
 use dragstrip_capture::read::Packet;
 use std::collections::VecDeque;
 
-/// Ranges under way at most; beyond it no acknowledgement seems to be in the capture, and the oldest are given up.
+/// Most ranges in flight; beyond that the capture seems to lack the acknowledgements, and the oldest are given up.
 const UNDER_WAY_MAX: usize = 1 << 16;
 /// Copies of a range of which stamps are kept.
 const COPIES_MAX: usize = 4;
@@ -49,7 +49,7 @@ pub struct Removed {
     pub again: bool,
     /// Latest send time among ranges that were sent once and not known to be received before.
     pub clean: Option<i64>,
-    /// Stamps and times of what was sent again.
+    /// Stamps and times of retransmitted ranges.
     copies: Vec<(Option<u32>, i64)>,
 }
 
@@ -74,7 +74,7 @@ impl Removed {
     }
 }
 
-/// The ranges under way, in order.
+/// The ranges in flight, in order.
 #[derive(Debug, Default)]
 pub struct Board {
     all: VecDeque<Sent>,
@@ -141,7 +141,7 @@ impl Board {
         self.sacked.end().is_some_and(|end| end > start)
     }
 
-    /// Marks a range as sent again; gives the stamp of the copy before.
+    /// Marks a range as retransmitted; returns the stamp of the previous copy.
     pub fn sent_again(&mut self, start: i64, end: i64, packet: &Packet) -> Option<u32> {
         self.cut(start);
         self.cut(end);

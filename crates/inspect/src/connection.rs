@@ -1,4 +1,4 @@
-//! A connection as one capture shows it: two directions, the handshake, and where the capture stands.
+//! A connection in one capture: two directions, the handshake, and the capture's position.
 
 use crate::copies::Recent;
 use crate::feedback::{Feedback, ace};
@@ -59,7 +59,7 @@ pub struct Direction {
     syn_flags: Option<u16>,
     /// A SYN offered accurate ECN.
     accurate: bool,
-    /// SYNs or SYN-ACKs, and of these, sent again.
+    /// SYNs or SYN-ACKs, and the retransmitted ones among them.
     pub syns: Syns,
     /// RSTs.
     pub resets: u64,

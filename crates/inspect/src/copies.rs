@@ -1,13 +1,13 @@
-//! Frames that a capture holds twice: on two ports, before and behind a router.
+//! Frames that a capture contains twice: from two ports, before and after a router.
 
 use crate::half::{FIN, SYN};
 use dragstrip_capture::read::Packet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Copies of a frame that a mirror port or an interface `any` gives come within this where nothing else tells them from data sent again,
-/// nanoseconds.
+/// Longest delay between copies of a frame from a mirror port or an interface `any`, if nothing else distinguishes
+/// them from retransmissions, nanoseconds.
 const COPY_NS: i64 = 1_000_000;
-/// And within this where IP tells them: what a router's queue lets pass between the packet before it and behind it.
+/// Longest delay if IP distinguishes them: the queueing time of a router between the packet before it and after it.
 const TWIN_NS: i64 = 100_000_000;
 /// Packets of a direction among which a copy is looked for.
 const RECENT_MAX: usize = 8_192;

@@ -119,7 +119,7 @@ impl Tcpstat {
 }
 
 impl Ends {
-    /// A packet that the capture at an end has shown; each capture in its order, one before or beside the other.
+    /// A packet from the capture at an end; each capture in its order, sequentially or interleaved with the other.
     pub fn take(&mut self, end: End, way: Way, packet: &Packet) {
         if (end, way) == (End::Receiver, Way::Out) {
             self.tcpstat.take(packet);
@@ -152,7 +152,7 @@ fn trips(out: &[Record], back: &[Record]) -> Vec<Trip> {
         let before = out[next..].iter().take_while(|there| there.0 < *place).count();
         let Some(last) = before.checked_sub(1).map(|last| out[next + last].1) else { continue };
         next += before;
-        // SPP tells a pair when it has seen the packet behind its first: the last one of a file never.
+        // SPP reports a pair when it has seen the packet after its first: the last one of a file never.
         if next == out.len() {
             break;
         }

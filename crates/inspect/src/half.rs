@@ -35,7 +35,7 @@ pub enum Kind {
     Probe,
     /// Data not seen before, beyond all that was.
     New,
-    /// Data not seen before, below what was: late, or sent again after a loss on the way here.
+    /// Data not seen before, below the highest: late, or retransmitted after a loss before this capture point.
     Late,
     /// Data seen before.
     Again,
@@ -63,7 +63,7 @@ struct Stamp {
 /// State of a direction.
 #[derive(Debug, Default)]
 pub struct Half {
-    /// A sequence number and its position; all others are told from it.
+    /// A sequence number and its position, from which all others are computed.
     reference: Option<(u32, i64)>,
     /// The end of all data seen or acknowledged.
     pub next: i64,
@@ -151,7 +151,7 @@ impl Half {
             return Kind::Probe;
         }
         self.segments += 1;
-        // What an acknowledgement has overtaken on the way into the file is behind no data.
+        // An acknowledgement that was reordered into the file follows no data.
         let highest = self.shown;
         let gaps = self.gaps(start, end);
         let new: i64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
@@ -423,8 +423,8 @@ impl Half {
 
     /// The first echo of a stamp of this direction, in data of this kind, gives a sample, as pping takes it.
     ///
-    /// Only what an acknowledgement can have released counts. A sender that had nothing under way when it got the acknowledgement has sent when
-    /// its application wrote, and one that repairs may have waited for a timer.
+    /// Only data that an acknowledgement can have released count. A sender without data in flight at the
+    /// acknowledgement sends when its application writes, and a sender in recovery may have waited for a timer.
     pub fn echoed(&mut self, packet: &Packet, kind: Kind) -> Option<i64> {
         let (_, echo) = packet.stamps?;
         let index = self

@@ -1,4 +1,4 @@
-//! Labels beside ours: what Wireshark and tcptrace call the same packets, and every event of them one by one.
+//! Labels of other tools: Wireshark's and tcptrace's for the same packets, with every event.
 
 use crate::tcptrace::{Count, Counts, Tcptrace};
 use crate::verdicts::{Judged, Said};
@@ -37,7 +37,7 @@ pub struct Others {
     pub tcptrace: Counts,
 }
 
-/// A data segment that anybody calls something else than new.
+/// A data segment that at least one tool labels as other than new.
 #[derive(Debug, Serialize)]
 pub struct Event {
     /// The flow's number.

@@ -61,7 +61,7 @@ pub struct Sending {
     pub room: Option<i64>,
     /// The length of a full segment.
     pub full: u32,
-    /// Bytes under way before it.
+    /// Bytes in flight before it.
     pub outstanding: i64,
     /// A loss is being recovered from.
     pub recovering: bool,

@@ -1,4 +1,4 @@
-//! The first packet of a flow in few bytes: of most flows of a scan there is no second one.
+//! The first packet of a flow in few bytes: most flows of a scan have no second one.
 
 use dragstrip_capture::read::Packet;
 

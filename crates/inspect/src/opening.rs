@@ -6,7 +6,7 @@ use serde::Serialize;
 /// TCP Fast Open in a handshake.
 #[derive(Debug, Serialize)]
 pub struct FastOpen {
-    /// The client asked for a cookie (`requested`) or had one (`sent`).
+    /// The client requested a cookie (`requested`) or had one (`sent`).
     pub cookie: &'static str,
     /// Bytes of data in the SYN.
     pub bytes: u32,

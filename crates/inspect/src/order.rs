@@ -4,10 +4,10 @@ use crate::copies::fingerprint;
 use dragstrip_capture::read::{Packet, STAMP_MAX_NS};
 use std::collections::VecDeque;
 
-/// Packets held back, among which the order is put right.
+/// Packets held back for reordering.
 const HELD: usize = 256;
-/// So many in a row that are behind are a clock that was set back, not packets written late; so many that are the file's first ones,
-/// with their stamps, are the file once more.
+/// Number of late packets in a row that indicate a clock set back, not packets written late; with the stamps of the
+/// file's first packets they are a repetition of the file.
 const STEP: usize = 64;
 /// So many of the file's first ones are the file once more where it ends before the others.
 const REPEAT_MIN: usize = 8;
@@ -16,11 +16,11 @@ const REPEAT_MIN: usize = 8;
 #[derive(Debug, Default)]
 pub struct Order {
     held: VecDeque<Packet>,
-    /// Packets in a row that are behind, in the file's order, until it is known what they are.
+    /// Late packets in a row, in the file's order, until they are classified.
     behind: Vec<Packet>,
     /// The file's first packets: stamp and content.
     first: Vec<(i64, u64)>,
-    /// All of `behind` are the file's first ones.
+    /// All of `behind` repeat the file's first packets.
     repeats: bool,
     /// Everything up to this stamp of the file is there already.
     passed_until: Option<i64>,
@@ -80,7 +80,7 @@ impl Order {
         stamp.saturating_add(self.shift_ns).min(STAMP_MAX_NS)
     }
 
-    /// A packet that is not behind.
+    /// Accepts a packet in order.
     fn accept(&mut self, mut packet: Packet) {
         self.latest_file = self.latest_file.max(packet.time_ns);
         packet.time_ns = self.shifted(packet.time_ns);
@@ -88,7 +88,7 @@ impl Order {
         self.held.push_back(packet);
     }
 
-    /// Those behind were written late.
+    /// Classifies the late packets as written late.
     fn settle(&mut self) {
         for mut packet in std::mem::take(&mut self.behind) {
             packet.time_ns = self.shifted(packet.time_ns);
@@ -98,14 +98,14 @@ impl Order {
         }
     }
 
-    /// Those behind are the file's first ones: it begins again.
+    /// Classifies the late packets as a repetition of the file, which begins again.
     fn pass_over(&mut self) {
         self.repeated += self.behind.len() as u64;
         self.behind.clear();
         self.passed_until = Some(self.latest_file);
     }
 
-    /// The clock was set back before the first of those behind.
+    /// Classifies the late packets as following a clock set back.
     fn step(&mut self) {
         let behind = std::mem::take(&mut self.behind);
         if let (Some(first), Some(latest)) = (behind.first(), self.latest) {

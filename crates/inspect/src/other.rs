@@ -4,7 +4,7 @@ use crate::quic::Quics;
 use dragstrip_capture::read::{Other, Protocol};
 use std::collections::BTreeMap;
 
-/// Protocols and ports that are told apart: a scan has all of them.
+/// Most protocols and ports that are counted separately: a scan has all of them.
 const ROWS_MAX: usize = 4_096;
 
 /// Packets and bytes.

@@ -1,8 +1,9 @@
 //! A connection at two vantage points: which packet is which, what was lost between, round trips without synchronised clocks.
 //!
-//! Data are matched by ranges of bytes, so that either side may have cut or joined segments; copies of the same bytes are told apart by
-//! their time stamps and by IPv4's identification, else they match in order. Round trips are paired as SPP does (Zander and Armitage, CAIA 2013):
-//! the last packet seen at the far point before one of the other direction, and the first such one.
+//! Data are matched by ranges of bytes, so that either side may have cut or joined segments; copies of the same bytes
+//! are distinguished by their time stamps and by IPv4's identification, else they match in order. Round trips are
+//! paired as SPP does (Zander and Armitage, CAIA 2013): the last packet seen at the far point before one of the other
+//! direction, and the first such one.
 
 use crate::envelope::Envelope;
 use crate::half::Kind;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Copies that wait for the other point at most, of a direction.
 const WAITING_MAX: usize = 1 << 16;
-/// Data sent again that wait for a verdict.
+/// Most retransmissions that wait for a verdict.
 const AGAIN_MAX: usize = 1 << 14;
 
 /// A part of a copy that one point has shown.
@@ -29,7 +30,7 @@ struct Copy {
     stale: bool,
 }
 
-/// Data sent again, and the bytes of them of which an earlier copy arrived.
+/// Retransmitted data, and the bytes of them of which an earlier copy arrived.
 #[derive(Debug)]
 struct Again {
     start: i64,
@@ -330,7 +331,7 @@ pub struct Pair {
     records: [VecDeque<Record>; 2],
     /// Round trips from the point near a direction's sender.
     pub trips: [Quantiles; 2],
-    /// The last echo at each point, by the direction of whoever echoes.
+    /// The last echo at each point, by the direction of its sender.
     echoes: [[Option<u32>; 2]; 2],
 }
 
@@ -363,7 +364,7 @@ impl Pair {
         }
     }
 
-    /// Round trips take longer at the point nearer to whoever began.
+    /// Compares the round trips at both points: they are longer at the point nearer to the initiator.
     fn nearer(&self, side: usize, back: Record) -> Option<usize> {
         let there = self.records[1 - side]
             .iter()

@@ -1,8 +1,8 @@
 //! QUIC on UDP's port 443: packets and bytes of each connection, and its round trip by the spin bit (RFC 9000 §17.4).
 //!
-//! The spin bit of short headers has the client's value inverted once a round trip. An end that does not take part sends a constant or
-//! random bits (RFC 9000 requires that of one connection in sixteen), so that a value counts only if it changes as the rule says: the
-//! server shows what the client showed last, the client the opposite of what the server did.
+//! The spin bit of short headers has the client's value inverted once a round trip. An end that does not take part
+//! sends a constant or random bits (RFC 9000 requires that of one connection in sixteen), so that a value counts only
+//! if it follows the rule: the server repeats the client's last value, the client inverts the server's.
 
 use crate::quantiles::Quantiles;
 use dragstrip_capture::read::{Address, Datagram, Other};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const PORT: u16 = 443;
 /// Connections that are followed.
 const FOLLOWED_MAX: usize = 4_096;
-/// Changes of the bit below which nothing is said.
+/// Fewest changes of the bit for a result.
 const CHANGES_MIN: u64 = 8;
 /// Packets for each change, at least, where only one direction is in the capture: random bits change with every second.
 const PACKETS_PER_CHANGE: u64 = 4;

@@ -96,7 +96,7 @@ pub struct Unopened {
     pub unanswered: Vec<Attempts>,
     /// RST came back.
     pub refused: Vec<Attempts>,
-    /// Connections for which there is no room in a list.
+    /// Connections beyond the list's limit.
     left_out: u64,
 }
 

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 
 /// The version of the document.
 const VERSION: u32 = 1;
-/// A connection's lesser direction is a flow of its own beyond an initial window of segments (RFC 6928): below it there is nothing to tell.
+/// Fewest segments with which a connection's lesser direction is a separate flow: an initial window (RFC 6928); a
+/// shorter one has no figures of interest.
 const LESSER_SEGMENTS: u64 = 10;
 
 /// Data of a flow that only a recording needs.
@@ -56,10 +57,10 @@ pub struct Inspected {
     pub flows: Vec<FlowSaid>,
     /// Joint results of two captures, of each flow that both contain.
     pub between: Vec<BetweenSaid>,
-    /// Data segments that are not new, where labels are asked for.
+    /// Data segments that are not new, if labels are requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Connections that nobody answered.
+    /// Unanswered connections.
     pub unanswered: Vec<Attempts>,
     /// Connections that were answered by RST.
     pub refused: Vec<Attempts>,
@@ -74,7 +75,7 @@ pub struct Inspected {
 /// A file.
 #[derive(Debug, Serialize)]
 pub struct FileSaid {
-    /// Filled in by whoever knows it.
+    /// Filled in by the caller.
     pub path: String,
     /// Packets of any kind.
     pub packets: u64,
@@ -154,7 +155,7 @@ pub struct Limited {
     pub receiver: f64,
     /// The application, or its socket's buffer.
     pub application: f64,
-    /// Not to be told.
+    /// Unknown.
     pub unknown: f64,
 }
 
@@ -209,7 +210,7 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
     (inspected, said.shown)
 }
 
-/// While it is put together.
+/// The document under construction.
 struct Said<'a> {
     files: &'a [File],
     shown: Vec<Shown>,

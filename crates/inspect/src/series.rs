@@ -64,7 +64,7 @@ pub struct FlowSeries {
     pub full: u32,
     /// From the first segment of the handshake to the third, if it is there once.
     pub opening_ns: Option<i64>,
-    /// Columns by name; the least integer stands for "none".
+    /// Columns by name; the least integer means "none".
     pub columns: Vec<(&'static str, Vec<i64>)>,
     /// Segments of all flows that found no room.
     pub left_out: u64,

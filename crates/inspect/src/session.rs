@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// With Wireshark's and tcptrace's labels beside ours, and every event of them.
+    /// Adds Wireshark's and tcptrace's labels, and every event of them.
     #[must_use]
     pub fn labelled(mut self) -> Self {
         self.labelled = true;
@@ -78,7 +78,7 @@ impl Session {
     /// A file is at its end.
     ///
     /// # Errors
-    /// It is no capture.
+    /// The file is not a capture.
     pub fn end(&mut self, file: usize) -> Result<(), Fault> {
         let ended = self.files[file].reader.end();
         self.close(file);

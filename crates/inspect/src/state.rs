@@ -67,6 +67,6 @@ pub enum Flow {
 pub struct Followed {
     /// File and what it shows.
     pub points: Vec<(usize, Connection)>,
-    /// The first file beside each other one.
+    /// The first file paired with each other one.
     pub pairs: Vec<Pair>,
 }

@@ -1,8 +1,9 @@
 //! Verdicts on retransmitted data: needed, spurious, or unknown from this capture.
 //!
-//! Evidence, in this order: the receiver says that it had the data (D-SACK, RFC 2883; or they were acknowledged before they were sent again);
-//! the acknowledgement's time stamp echoes an earlier copy (Eifel detection, RFC 3522); the acknowledgement came sooner than any round trip;
-//! it echoes the copy; what was sent after the data was received before them, and a receiver that sends SACK never reported a duplicate.
+//! Evidence, in this order: the receiver reports that it had the data (D-SACK, RFC 2883; or they were acknowledged
+//! before they were retransmitted); the acknowledgement's time stamp echoes an earlier copy (Eifel detection, RFC
+//! 3522); the acknowledgement came sooner than any round trip; it echoes the copy; data sent afterwards were received
+//! before them, and a receiver that sends SACK never reported a duplicate.
 
 use crate::board::Sent;
 use dragstrip_capture::read::Packet;
@@ -14,7 +15,7 @@ const JUDGED_MAX: usize = 1_024;
 /// Unjudged ones at most.
 const OPEN_MAX: usize = 1 << 16;
 
-/// Data sent again.
+/// A retransmission.
 #[derive(Clone, Debug)]
 pub struct Retransmission {
     /// First byte's position.
@@ -27,7 +28,7 @@ pub struct Retransmission {
     pub stamp: Option<u32>,
     /// The time stamp of the copy before it.
     pub stamp_before: Option<u32>,
-    /// There were signs of loss: later data SACKed, three repeated acknowledgements, or recovery under way.
+    /// There were signs of loss: later data SACKed, three repeated acknowledgements, or recovery in progress.
     pub signs: bool,
     /// All of it was acknowledged or SACKed before.
     pub known: bool,
@@ -42,11 +43,11 @@ pub enum Verdict {
     Needed,
     /// An earlier copy arrived.
     Spurious,
-    /// Not to be told.
+    /// Unknown.
     Unknown,
 }
 
-/// An acknowledgement that covers something sent again.
+/// An acknowledgement that covers a retransmission.
 pub struct Covered {
     /// Arrival time.
     pub at: i64,
@@ -77,7 +78,7 @@ pub enum Said {
     Needed,
     /// Sent again: an earlier copy arrived.
     Spurious,
-    /// Sent again, or late: not to be told.
+    /// Retransmitted or late: unknown.
     Unknown,
     /// Sent once, and overtaken.
     Reordered,
@@ -100,7 +101,7 @@ pub struct Tally {
     pub needed: u64,
     /// An earlier copy arrived.
     pub spurious: u64,
-    /// Not to be told.
+    /// Unknown.
     pub unknown: u64,
 }
 
@@ -185,7 +186,7 @@ impl Verdicts {
         all
     }
 
-    /// Something sent again is acknowledged; `received` says whether a range is SACKed.
+    /// Handles the acknowledgement of retransmissions; `received` tests whether a range is SACKed.
     pub fn covered(&mut self, by: &Covered, received: impl Fn(i64, i64) -> bool) {
         let mut index = 0;
         while index < self.open.len() {
@@ -217,7 +218,7 @@ impl Verdicts {
         if what.signs || self.sack { Verdict::Needed } else { Verdict::Unknown }
     }
 
-    /// The receiver says that it has received a range twice (D-SACK).
+    /// Handles the receiver's report of a range received twice (D-SACK).
     pub fn twice_received(&mut self, range: (i64, i64)) {
         let overlap = |what: &Retransmission| what.end.min(range.1) - what.start.max(range.0);
         let found = self.judged.iter_mut().rev().find(|(what, _, told)| {
@@ -238,7 +239,8 @@ impl Verdicts {
         }
     }
 
-    /// Data not seen before, below what was: late, or sent again because the first copy was lost on the way here.
+    /// Classifies data not seen before, below the highest: late, or retransmitted because the first copy was lost
+    /// before this capture point.
     pub fn late(
         &mut self,
         packet: &Packet,

@@ -1,8 +1,8 @@
 //! Wireshark's labels for segments: the rules of `tcp_analyze_sequence_number` in its `packet-tcp.c` (version 4.0),
 //! for comparisons.
 //!
-//! They know neither where the capture stands nor SACK: a repair within the opening's round trip is *Out-Of-Order* to them even at the sender.
-//! A port that is used again is a new connection, as to Wireshark.
+//! They ignore the capture's position and SACK: a repair within the opening's round trip is *Out-Of-Order* to them
+//! even at the sender. A port that is reused is a new connection, as in Wireshark.
 
 use crate::half::{ACK, FIN, RST, SYN};
 use dragstrip_capture::read::Packet;
@@ -168,8 +168,8 @@ fn take(own: &mut Side, other: &mut Side, packet: &Packet, opening_ns: i64) -> O
     call
 }
 
-/// An acknowledgement beyond what was seen in a row: told once where the other direction has gone on since, else once until
-/// it says something else.
+/// Handles an acknowledgement beyond the data seen: reported once if the other direction has advanced since, else once
+/// until its number changes.
 fn unseen(own: &mut Side, other: &mut Side) {
     let goes_on = other.contiguous.zip(other.next).is_some_and(|(edge, next)| after(next, edge));
     if goes_on {

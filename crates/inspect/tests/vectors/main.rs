@@ -18,7 +18,7 @@ fn again(flow: &FlowSaid) -> (u64, u64, u64) {
     (needed, spurious, unknown)
 }
 
-/// The quantiles as far as they tell the samples.
+/// Compares the quantiles that the samples determine.
 #[track_caller]
 fn expect_rtts(flow: &FlowSaid, method: &str, samples: &[f64]) {
     assert_eq!((flow.rtt_ms.method, flow.rtt_ms.samples), (method, samples.len() as u64));
@@ -100,8 +100,8 @@ fn v3_two_holes() {
     assert_eq!((flow.bytes, again(flow), flow.reordered), (9_000, (2, 0, 0), 0));
 }
 
-/// A receiver that compresses its ACKs (Linux's `tcp_compressed_ack_kick`) tells several new ranges at once, the latest arrival first. The
-/// sample is of the highest of them, as `tcp_sacktag_write_queue` comes to it last.
+/// A receiver that compresses its ACKs (Linux's `tcp_compressed_ack_kick`) reports several new ranges at once, the
+/// latest arrival first. The sample is of the highest of them, as `tcp_sacktag_write_queue` comes to it last.
 #[test]
 fn several_new_blocks_give_the_rtt_of_the_highest() {
     let mut trace = Trace::opened(SENDER);
@@ -308,7 +308,7 @@ fn v10_round_trips_between_two_points() {
     }
 }
 
-/// Segments ten milliseconds apart while acknowledgements come in between: PSH tells nothing, a short segment does.
+/// Segments ten milliseconds apart with acknowledgements in between: PSH has no significance, a short segment has.
 #[test]
 fn a_pacers_gaps_are_the_congestion_controls() {
     for (last, application) in [(1_000, false), (300, true)] {
@@ -362,7 +362,8 @@ fn what_paws_refuses_did_not_arrive() {
     assert_eq!((said.between.len(), again(&said.flows[0])), (1, (1, 0, 0)));
 }
 
-/// The same where the receiver's acknowledgements pass its capture 30 ms late, behind a delay on its own interface: the data tell what it refuses.
+/// The same with the receiver's acknowledgements 30 ms late in its capture, after a delay on its own interface: the
+/// data show which segments it rejects.
 #[test]
 fn what_paws_refuses_is_told_by_the_data_alone() {
     let mut near = Trace::opened(SENDER);
@@ -408,7 +409,7 @@ fn data_behind_their_acknowledgement_are_no_retransmission() {
     assert_eq!((flow.bytes, flow.segments, again(flow)), (300_000, 300, (0, 0, 0)));
     assert_eq!(flow.reordered, 0);
 
-    // All of them behind all that acknowledges them.
+    // All of them follow all the acknowledgements for them.
     let mut trace = Trace::opened(SENDER);
     for index in 0..300 {
         trace.b(50.0, 1_001 + 1_000 * index, 1_050, &[]);
@@ -461,7 +462,7 @@ fn what_is_missing_is_counted_in_segments_where_no_data_are_seen() {
     assert_eq!(trace.inspect().files[0].missing, 10);
 }
 
-/// Before and behind a router, whose queue takes from 1 ms to 12 ms.
+/// Before and after a router, whose queue takes from 1 ms to 12 ms.
 #[test]
 fn a_packet_on_both_sides_of_a_router_is_there_twice() {
     for ttls in [[64, 63], [64, 64]] {
@@ -500,7 +501,7 @@ fn identified(seq: u32, ip_id: u16) -> trace::Fields {
     }
 }
 
-/// A sender that writes the same identification into everything: the time to live tells what was sent again.
+/// A sender that writes the same identification into every packet: the time to live distinguishes retransmissions.
 #[test]
 fn without_an_identification_the_time_to_live_tells_copies() {
     for (second, expected) in [(64, (1, 0, 0)), (63, (0, 0, 0))] {
