@@ -54,7 +54,7 @@ pub(crate) struct Flow {
     pub ended: Option<Instant>,
     /// Requests made so far.
     pub rounds: u64,
-    /// Datagrams sent, and what a regular sender has not yet paid for in fractions of a nanosecond.
+    /// Datagrams sent, and the remainder of a regular sender's interval in fractions of a nanosecond.
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub carry: u64,

@@ -94,7 +94,7 @@ impl<O: Observer> World<O> {
         for stage in &network.stages {
             audit.copied += stage.counters.copied;
             audit.dropped += stage.counters.dropped;
-            // A packet in a computed queue is in the lane behind it already.
+            // A packet in a computed queue is already in the lane after it.
             audit.waiting += match &stage.server {
                 Server::Computed(_) => 0,
                 Server::Evented(evented) => u64::from(evented.packets()),

@@ -51,7 +51,7 @@ struct Draft {
     delay: Duration,
     /// Node it leads to: stages to the same node share a lane.
     to: usize,
-    /// The network may be cut behind it.
+    /// The network may be cut after it.
     seam: bool,
     watched: Option<String>,
 }
@@ -113,8 +113,8 @@ struct Ports<'a> {
 }
 
 impl Ports<'_> {
-    /// A port at node `to` for packets from node `from`; the answer is the first hop of its path. `name`
-    /// is what fair queueing tells it apart by, whatever other ports there are.
+    /// Adds a port at node `to` for packets from node `from`; returns the first hop of its path. `name` identifies it
+    /// in fair queueing, independently of other ports.
     fn add(
         &mut self,
         (from, to): (usize, usize),

@@ -11,7 +11,7 @@ const HOP_BITS: u32 = 20;
 /// Most entries of the table of hops.
 pub(crate) const MAX_HOPS: usize = 1 << HOP_BITS;
 
-/// A packet under way: when it arrives, and its next hop there.
+/// A packet in flight: its arrival time, and its next hop there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub at: Instant,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// Server of a link's queue.
 pub(crate) enum Place {
-    /// A line of its own.
+    /// A separate line.
     Own(Transmitter),
     /// A station of a channel.
     Station { channel: usize, station: usize, ring_packets: u32 },

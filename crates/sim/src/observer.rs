@@ -21,7 +21,7 @@ pub enum Vantage {
     Link {
         /// Index in the links of the scenario.
         link: u32,
-        /// In the netem behind the link, which has a queue of its own, instead of in the link's own queue and line.
+        /// In the netem after the link, which has a separate queue, instead of in the link's own queue and line.
         netem: bool,
     },
 }

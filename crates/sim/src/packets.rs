@@ -1,5 +1,5 @@
-//! Packets under way: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record
-//! of the data packet that caused it. The arena grows by chunks, whose records never move.
+//! Packets in flight: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record of the
+//! data packet that caused it. The arena grows by chunks, whose records never move.
 
 use dragstrip_packet::{Body, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
@@ -121,7 +121,7 @@ impl Packets {
         self.under_way -= 1;
     }
 
-    /// Packets under way.
+    /// Packets in flight.
     pub fn len(&self) -> usize {
         self.under_way
     }

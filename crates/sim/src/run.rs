@@ -72,7 +72,7 @@ impl<O: Observer> Run<O> {
         self.world.observer()
     }
 
-    /// The same, to be told what else to look at.
+    /// The same, to change the kinds of events that it observes.
     pub const fn observer_mut(&mut self) -> &mut O {
         self.world.observer_mut()
     }

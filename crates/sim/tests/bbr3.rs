@@ -38,7 +38,7 @@ fn goodput(recording: &Recording, flow: i64, from_s: i64, to_s: i64) -> f64 {
     sum as f64 * 8e-6 / (to_s - from_s) as f64
 }
 
-/// Segments that all flows sent again.
+/// Segments that all flows retransmitted.
 fn retransmits(recording: &Recording) -> i64 {
     let flows = numbers(recording, "samples", "flow");
     let counts = numbers(recording, "samples", "retransmits");

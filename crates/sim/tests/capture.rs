@@ -212,7 +212,7 @@ fn number(packet: &BTreeMap<&'static str, String>, field: &str) -> u32 {
     packet[field].parse().expect("a number")
 }
 
-/// The line that [`Teller`] has for what tshark says of a packet.
+/// The line of [`Teller`] that corresponds to tshark's fields of a packet.
 fn told(packet: &BTreeMap<&'static str, String>, sides: &Sides) -> String {
     let get = |field: &str| packet[field].as_str();
     let dropped = !get("frame.comment").is_empty();

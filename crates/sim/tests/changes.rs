@@ -76,7 +76,7 @@ fn packets_on_their_way_keep_their_time_and_are_overtaken() {
         .filter(|(_, what)| *what == "arrives")
         .map(|one| one.0)
         .collect();
-    // Sightings of the line's end and of the netem behind it: twenty.
+    // Sightings of the line's end and of the netem after it: twenty.
     assert_eq!(arrivals.len(), 20);
     let plain = seen(&datagrams(wire(), Vec::new()));
     let ends: Vec<u64> = plain.iter().map(|one| one.0).collect();
@@ -123,7 +123,7 @@ fn a_lower_limit_refuses_who_comes_next() {
     assert_eq!((dropped, seen.len() - dropped), (5, 5));
 }
 
-/// A change to what is, is no change.
+/// A change to the current value has no effect.
 #[test]
 fn changes_to_what_is_leave_a_run_as_it_is() {
     let htb =

@@ -279,7 +279,7 @@ fn flows_add_up(recording: &Recording) -> Result<(), String> {
 
 // ---- independence ----
 
-/// A second network beside the first that shares nothing with it (one case for every eight of the others).
+/// A second network next to the first that shares nothing with it (one case for every eight of the others).
 #[test]
 fn a_flow_elsewhere_changes_nothing() {
     let check = |scenario: &Scenario| {

@@ -1,4 +1,5 @@
-//! `record.captures`: what SPP and tcpstat say of the captures at both ends of a flow, beside what the run itself knows.
+//! `record.captures`: the results of SPP and tcpstat on the captures at both ends of a flow, compared with the run's
+//! own state.
 
 use dragstrip_recording::{Data, Recording};
 use dragstrip_scenario::{LinkSpec, PfifoSpec, QdiscSpec, Scenario};
@@ -107,7 +108,7 @@ fn bytes_are_those_that_arrived() {
         let counted: i64 = seconds.iter().map(|row| row[1]).sum();
         let frames = whole / 1_514;
         assert_eq!(whole % 1_514, 0);
-        // SYN (60 bytes) and the ACK behind it (52) are no data; the interval in which the run ends is not closed.
+        // SYN (60 bytes) and the ACK after it (52) carry no data; the interval in which the run ends is not closed.
         let open = counted - 112 - (whole - 14 * frames);
         assert!(open >= 0 && open % 1_500 == 0 && open < 65_000, "{open}");
         assert!(seconds.windows(2).all(|pair| pair[1][0] - pair[0][0] == 1_000_000_000));

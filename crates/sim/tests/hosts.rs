@@ -70,7 +70,7 @@ fn first_ping(scenario: &Scenario) -> i64 {
     numbers(&run(&scenario), "probes", "rtt_ns")[0]
 }
 
-/// A ping is sent and received twice; nobody has to wait, so that it does not matter whether a processor is shared.
+/// A ping is sent and received twice; nothing has to wait, so that it does not matter whether a processor is shared.
 #[test]
 fn an_idle_ping_takes_what_its_packets_take() {
     let idle = first_ping(&fast());
@@ -84,8 +84,8 @@ fn an_idle_ping_takes_what_its_packets_take() {
     assert_eq!(first_ping(&one) - idle, 4_321 * US as i64);
 }
 
-/// A processor that needs 100 µs for a packet takes 10,000 a second, wherever it stands; one that also sends an ACK for every second
-/// packet takes that many less.
+/// A processor that needs 100 µs for a packet handles 10,000 a second, at any host; one that also sends an ACK for
+/// every second packet handles that many fewer.
 #[test]
 fn a_processor_limits_a_flow() {
     for (sender, receiver, wanted) in [
@@ -119,7 +119,7 @@ fn hosts_that_share_a_processor_wait_for_each_other() {
     }
 }
 
-/// The time between two packets of a burst is the processor's, where a queue behind it can be asked and where it is computed.
+/// The time between two packets of a burst is the processor's, with a polled queue and with a computed one after it.
 #[test]
 fn a_burst_leaves_one_packet_at_a_time() {
     for limit_packets in [None, Some(10_000)] {
@@ -184,7 +184,8 @@ fn crossing(gso: GsoMode) -> (f64, f64, f64, f64) {
     (flow("segments_sent"), last("enqueued", 0), last("enqueued", 1), payload)
 }
 
-/// A burst that stays together is one packet of a queue and gets one ACK; its segments' headers are on the line all the same.
+/// A burst that stays together is one packet of a queue and gets one ACK; its segments' headers are on the wire
+/// nevertheless.
 #[test]
 fn a_whole_burst_is_one_packet_with_one_ack() {
     let (segments, packets, acks, payload) = crossing(GsoMode::Auto);

@@ -72,7 +72,7 @@ fn a_powerline_serves_a_long_queue_better_than_a_short_one() {
     assert!(vegas < cubic && (36.0..46.0).contains(&cubic), "{vegas} {cubic}");
 }
 
-/// 1304 kbit/s with an MTU of 1492, if ACKs are no hindrance.
+/// 1304 kbit/s with an MTU of 1492, if ACKs do not interfere.
 #[test]
 fn adsl_carries_what_its_cells_leave() {
     let (down, up) =
@@ -306,7 +306,7 @@ fn tunnels_nest() {
     // Four minutes: while the outermost connection repairs a loss nothing arrives in order for seconds.
     let mut scenario = tunnel("cubic", "cubic", 240);
     let one = in_order(&scenario, "a-cubic/client");
-    // The outer connection's wire is replaced by a tunnel between routers of its own.
+    // The outer connection's wire is replaced by a tunnel between separate routers.
     scenario.links.truncate(6);
     scenario.nodes.extend(["x", "y"].map(router));
     scenario.nodes.extend(["p", "q"].map(host));

@@ -99,7 +99,7 @@ impl Follower {
         assert!(other.is_none(), "{sighting:?} while {other:?} is under way");
     }
 
-    /// The packet is what it was, unless somebody has marked it.
+    /// The packet is unchanged, unless a queue has marked it.
     fn check(&self, sighting: &Sighting<'_>) -> Packet {
         let known = *self.under_way.get(&sighting.packet.0).expect("a packet under way");
         assert!(sighting.at >= known.at, "{sighting:?} after {known:?}");
@@ -179,7 +179,7 @@ impl Observer for Follower {
     }
 }
 
-/// Watches `scenario`, and holds what was seen against the run's own books and against a run that nobody watches.
+/// Observes `scenario`, and compares the sightings with the run's own counters and with an unobserved run.
 fn follow(scenario: &Scenario) -> Follower {
     let mut follower = Follower::new(scenario);
     let (recording, books) = audit_observed(scenario, &mut follower).expect("a valid scenario");

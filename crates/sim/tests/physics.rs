@@ -77,8 +77,8 @@ fn within(found: f64, expected: f64, share: f64) {
 
 // ---- rows ----
 
-/// Rows of `received` add up to what `flows` says, also where something arrives at the run's last instant and where the
-/// last interval is shorter than the others; every table has a row at the end.
+/// Rows of `received` add up to the totals in `flows`, also with an arrival at the run's last instant and a shorter
+/// last interval; every table has a row at the end.
 #[test]
 fn every_byte_received_is_in_a_row() {
     for duration_ns in [2_000 * MS, 2_050 * MS, 1_999_999_999, 2_000_000_001, 30 * MS] {
@@ -141,7 +141,7 @@ fn an_idle_ping_measures_the_base_rtt() {
     let recording = run(&scenario);
     // (The one sent as the run ends is not answered any more.)
     let rtts = &numbers(&recording, "probes", "rtt_ns")[..25];
-    // 98 bytes at 10 Gbit/s on the way into the router: 78.4 ns, cut to 78 on every idle wire.
+    // 98 bytes at 10 Gbit/s into the router: 78.4 ns, cut to 78 on every idle wire.
     assert_eq!(rtts, [40_000_078; 25]);
 }
 
@@ -202,7 +202,7 @@ fn reductions(recording: &Recording, from_s: u64) -> Vec<(f64, f64)> {
     found.into_iter().skip(1).collect()
 }
 
-/// Reno fills pipe and buffer, P + B packets, loses one, and goes on with half of that.
+/// Reno fills pipe and buffer, P + B packets, loses one, and continues with half of that.
 #[test]
 fn renos_sawtooth_turns_at_pipe_plus_buffer() {
     const BUFFER: u32 = 60;
@@ -319,13 +319,13 @@ fn an_overloaded_link_loses_the_rest() {
     let lost = numbers(&recording, "flows", "datagrams_lost")[0];
     let received = numbers(&recording, "flows", "bytes_received")[0] / 1_000;
     let sent = numbers(&recording, "flows", "segments_sent")[0];
-    // `lost` counts what has not arrived, the queue's 19 included.
+    // `lost_datagrams` includes everything that has not arrived, the queue's 19 too.
     assert_eq!(sent, received + lost);
     let dropped = *numbers(&recording, "queues", "dropped").last().expect("a queue");
     assert!((lost - dropped).abs() <= 20, "{lost} lost, {dropped} dropped");
 }
 
-/// Two equal impairments are independent: each draws from a stream of its own.
+/// Two equal impairments are independent: each draws from a separate stream.
 #[test]
 fn every_impairment_draws_for_itself() {
     let mut scenario = dumbbell(2, link("r", "d"), 10 * MS, 20);
@@ -404,7 +404,7 @@ fn a_receive_buffer_that_is_asked_for_limits_the_flow() {
     let rate = asked(None, Some(65_536), &[]) / 20.0;
     // The window is a segment (of memory) short of the 64 KiB, and rounded; slow start takes half a second.
     within(rate, 65_536.0 * 8.0 / 0.05, 0.06);
-    // Twice the 208 KiB that are granted at most, whatever is asked for ...
+    // Twice the 208 KiB that are granted at most, regardless of the request ...
     let most = asked(None, Some(10_000_000), &[]);
     within(most, asked(None, Some(212_992), &[]), 1e-9);
     assert!(most < asked(None, None, &[]) * 0.5, "untuned, the window does not grow");
@@ -426,7 +426,7 @@ fn a_send_buffer_that_is_asked_for_limits_the_flow() {
 
 // ---- bytes ----
 
-/// Question, answer, thought: 20 ms on the way and 80 ms of thinking are ten answers a second.
+/// Request, answer, think time: 20 ms in flight and 80 ms of thinking are ten answers a second.
 #[test]
 fn questions_are_asked_one_at_a_time() {
     let mut scenario = dumbbell(1, link("r", "d"), 20 * MS, 10);
@@ -496,8 +496,8 @@ fn a_transfer_ends_when_its_last_byte_arrives() {
     assert!((sending + 0.020..sending + 0.050).contains(&took), "{took} s, {sending} s of sending");
 }
 
-/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless asked
-/// not to; on 6.1 it does not.
+/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless
+/// configured otherwise; on 6.1 it does not.
 #[test]
 fn a_connection_inherits_the_threshold_of_the_one_before() {
     let second_begins_with = |profile, save: bool| {

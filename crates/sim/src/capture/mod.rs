@@ -70,7 +70,7 @@ struct AtLink {
     netem: bool,
 }
 
-/// Files of packets, one for each vantage point, written while a run goes on.
+/// Capture files, one for each vantage point, written during the run.
 #[derive(Debug)]
 pub struct Capture<W> {
     wire: Wire,

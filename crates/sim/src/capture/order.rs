@@ -1,13 +1,13 @@
 //! Merges the sightings of a vantage point in the order of time, and at one instant in the order of cause and effect.
 //!
-//! Sightings of one stage come in order but for what overtakes; those of two do not, for departures may be told ahead of the
-//! clock. So each stage has a line of its own, and the lines are merged up to the clock. A cause is always told before its
-//! effect, however far ahead: at one instant what was told first comes first.
+//! Sightings of one stage come in order except for overtaking packets; those of two do not, as departures may be
+//! reported ahead of the clock. So each stage has its own line, and the lines are merged up to the clock. A cause is
+//! always reported before its effect, however far ahead: at one instant the order of reports counts.
 
 use dragstrip_units::{Instant, make_room};
 use std::collections::VecDeque;
 
-/// Sightings told since lines were last merged, at which it is worth while again.
+/// Sightings since the last merge after which another one pays.
 const ENOUGH: u32 = 512;
 
 /// Lines of one vantage point.
@@ -18,7 +18,7 @@ pub(super) struct Order<T> {
     fresh: u32,
 }
 
-/// A sighting, and how many were told before it.
+/// A sighting, and the number of those reported before it.
 #[derive(Debug)]
 struct Told<T> {
     place: (Instant, u64),
@@ -52,7 +52,7 @@ impl<T> Order<T> {
     pub fn take(&mut self, clock: Instant, mut each: impl FnMut(usize, Instant, &T)) {
         self.fresh = 0;
         loop {
-            // What is first, and how long its line goes on before another one has something.
+            // The first line, and the time up to which it stays ahead of the others.
             let (mut first, mut next) = (END, END);
             let mut line = usize::MAX;
             for (index, told) in self.lines.iter().enumerate() {

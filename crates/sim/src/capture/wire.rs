@@ -29,7 +29,7 @@ pub(super) struct Mark {
     ip_id: u16,
 }
 
-/// A flow or a probe as headers tell it.
+/// A flow or a probe as represented in headers.
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
     /// Opener and answerer.
@@ -46,7 +46,7 @@ struct Conversation {
 /// The headers of a run.
 #[derive(Debug)]
 pub(super) struct Wire {
-    /// Those of the flows, and behind them those of the probes.
+    /// Those of the flows, followed by those of the probes.
     talks: Vec<Conversation>,
     flows: u32,
     /// Addresses at the ends of each link.
@@ -126,7 +126,7 @@ impl Wire {
         self.talks[mark.talk as usize].frame(usize::from(mark.side), mark.ip_id, class, body)
     }
 
-    /// A netem has made a copy: IP does not tell it apart.
+    /// A netem has made a copy: IP does not distinguish it.
     pub fn copied(&mut self, of: PacketId, packet: PacketId) {
         let mark = Mark { id: self.next_id, ..*self.mark(of) };
         self.next_id += 1;

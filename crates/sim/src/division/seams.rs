@@ -20,9 +20,9 @@ pub(crate) struct Seams {
 }
 
 impl Seams {
-    /// Those of a scenario with at least `flows_min` flows. What several parts would have to change at one instant leaves it in one: shared media,
-    /// tunnels, ARP, processors of several hosts, videos, whose server knows what the player has asked for, and programs, whose faults end a
-    /// run.
+    /// Selects the cuts of a scenario with at least `flows_min` flows. State that several parts would have to change
+    /// at one instant prevents cuts: shared media, tunnels, ARP, processors of several hosts, videos, whose server
+    /// knows the player's requests, and programs, whose faults end a run.
     pub fn of(scenario: &Scenario, flows_min: usize) -> Self {
         if scenario.flows.len() < flows_min
             || scenario.cold_arp
@@ -131,8 +131,9 @@ fn uncut(scenario: &Scenario, topology: &Topology<'_>, seams: &Seams) -> Vec<usi
     (0..lowest.len()).map(|node| root(&mut lowest, node)).collect()
 }
 
-/// A flow's share of the work at its sender and at its receiver, and of each link that it crosses: by a queue whose departures are
-/// computed, and by one that is asked packet by packet. Measured on an access network (`bench/cores.py`).
+/// A flow's share of the work at its sender and at its receiver, and of each link that it crosses: by a queue whose
+/// departures are computed, and by one that is polled packet by packet. Measured on an access network
+/// (`bench/cores.py`).
 const SENDER: u64 = 4;
 const RECEIVER: u64 = 6;
 const COMPUTED: u64 = 1;

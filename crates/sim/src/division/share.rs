@@ -14,7 +14,7 @@ pub(crate) struct Share {
     /// The hosts of each flow.
     senders: Vec<bool>,
     receivers: Vec<bool>,
-    /// Rows of one instant are put in order at the end: parts do not know who of them came first.
+    /// Rows of one instant are put in order at the end: parts do not know their order.
     pub in_order: bool,
 }
 

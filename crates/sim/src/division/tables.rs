@@ -2,8 +2,8 @@
 
 use dragstrip_recording::{Column, Data, Recording, Table};
 
-/// The rows of all parts in order of time, rows of one instant in the order of flows, links or probes. One part
-/// alone is put into that order too.
+/// The rows of all parts in order of time, rows of one instant in the order of flows, links or probes. A single part
+/// is sorted likewise.
 pub(crate) fn united(parts: Vec<Recording>) -> Recording {
     let mut by_part = parts.into_iter();
     let mut tables = by_part.next().unwrap_or_default().tables;
@@ -92,7 +92,7 @@ fn picked(data: &Data, order: &[usize]) -> Data {
     }
 }
 
-/// Numbers the words of a column by where they first stand.
+/// Numbers the words of a column in the order of their first appearance.
 fn renumber(data: &mut Data) {
     let Data::Text { names, index } = data else { return };
     let mut numbers = vec![None; names.len()];

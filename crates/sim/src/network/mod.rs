@@ -1,9 +1,9 @@
 //! Links, and packets on their way over them.
 //!
-//! A path is a list of stages. A stage is a queue discipline, a transmitter and a delay; a link with a netem
-//! behind it is two. Where a stage's departures can be computed on arrival ([`ComputedFifo`]) a packet walks through without
-//! an event, and on into the next stage as long as that one is fed by nobody else; it then waits in a lane, a
-//! FIFO with one pending event, for the instant at which it matters again.
+//! A path is a list of stages. A stage is a queue discipline, a transmitter and a delay; a link with a netem after it
+//! is two. Where a stage's departures can be computed on arrival ([`ComputedFifo`]) a packet passes through without an
+//! event, and on into the next stage as long as that one has no other feeder; it then waits in a lane, a FIFO with one
+//! pending event, for its next significant instant.
 
 mod change;
 mod channel;
@@ -51,7 +51,7 @@ pub(crate) enum Server {
     Tunnel(Box<Tunnel>),
 }
 
-/// A queue discipline that has to be asked, and the transmitter behind it.
+/// A queue discipline that is polled, and the transmitter after it.
 #[derive(Debug)]
 pub(crate) struct Evented {
     pub discipline: Discipline,
@@ -105,10 +105,10 @@ pub(crate) struct Stage {
     pub delay: Duration,
     /// Only one stage feeds this one, in order, and nothing watches its queue: it may be computed ahead of time.
     pub tandem: bool,
-    /// The network may be cut behind it: what passes it waits in a lane of its own.
+    /// The network may be cut after it: packets that pass it wait in a separate lane.
     pub seam: bool,
-    /// Lane shared with other stages that lead to the same node, and a lane of its own for
-    /// what would overtake there.
+    /// Lane shared with other stages that lead to the same node, and a separate lane for packets that would overtake
+    /// there.
     pub shared_lane: u32,
     pub own_lane: u32,
     pub counters: StageCounters,
@@ -236,7 +236,7 @@ impl<O: Observer> Sink for Losses<'_, O> {
     }
 }
 
-/// A packet enters a lane, which has an event of its own from its first packet on.
+/// A packet enters a lane, which has a pending event from its first packet on.
 #[inline(always)]
 fn enter(lane: &mut Lane, calendar: &mut Calendar, waiting: Waiting) {
     if lane.push(waiting) {
@@ -245,7 +245,7 @@ fn enter(lane: &mut Lane, calendar: &mut Calendar, waiting: Waiting) {
 }
 
 impl<O: Observer> Network<O> {
-    /// Shared media on which somebody talks before any of our stations does.
+    /// Starts shared media on which background traffic precedes our stations.
     pub fn start_media(&mut self) {
         for channel in &self.channels {
             self.calendar.set(channel.source, channel.medium.due());
@@ -343,7 +343,7 @@ impl<O: Observer> Network<O> {
         self.wait(Waiting { at, id, hop }, stage, stage);
     }
 
-    /// Puts a packet into the first lane in which it overtakes nobody: the one of the first stage it has just
+    /// Puts a packet into the first lane in which it overtakes no other: the one of the first stage it has just
     /// passed, the one of the last, or the last stage's own.
     #[inline(always)]
     fn wait(&mut self, waiting: Waiting, first: usize, last: usize) {
@@ -413,7 +413,7 @@ impl<O: Observer> Network<O> {
         refused
     }
 
-    /// Lets out of a stage whatever may leave now.
+    /// Releases all packets that may leave a stage now.
     pub fn pump(&mut self, index: usize, now: Instant) {
         loop {
             let stage = &mut self.stages[index];
@@ -458,7 +458,7 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Fills the ring of a stage, and tells its medium.
+    /// Fills the ring of a stage, and notifies its medium.
     fn offer(&mut self, index: usize, now: Instant) {
         let stage = &mut self.stages[index];
         let Server::Shared(shared) = &mut stage.server else { return };

@@ -1,4 +1,4 @@
-//! The loop: takes the earliest event and lets whoever waited for it act.
+//! The loop: takes the earliest event and dispatches it to its source.
 
 mod layout;
 mod parts;
@@ -150,8 +150,8 @@ impl<O: Observer> World<O> {
         world
     }
 
-    /// Runs to the end, to a program's fault, or until `progress` says no: it is asked after every simulated second and after
-    /// `EVENTS_UNREPORTED` events, for a second of a hundred thousand flows takes minutes.
+    /// Runs to the end, to a program's fault, or until `progress` returns false: it is called after every simulated
+    /// second and after `EVENTS_UNREPORTED` events, as a second of a hundred thousand flows takes minutes.
     pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) {
         let mut report_at = Instant::ZERO + Duration::from_secs(1);
         loop {
@@ -169,8 +169,8 @@ impl<O: Observer> World<O> {
 
     /// Lets everything happen that is due until `until`, but no more than `events_max` events; answers with their number.
     ///
-    /// The clock then stands at `until` (at the run's end where that is earlier), or at the last event if there were too many.
-    /// A run in slices is the run in one piece: between events nothing happens.
+    /// The clock is then at `until` (at the run's end if that is earlier), or at the last event if there were too
+    /// many. A run in slices equals the run in one piece: between events nothing happens.
     pub fn advance(&mut self, until: Instant, events_max: u32) -> u32 {
         let until = until.min(self.end);
         let mut events = 0;
@@ -358,8 +358,8 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Makes sure that an event is pending no later than the endpoint's deadline. One that is too early stays:
-    /// when it comes, the endpoint is asked again.
+    /// Ensures that an event is pending no later than the endpoint's deadline. One that is too early stays: when it
+    /// comes, the endpoint is polled again.
     #[inline]
     fn reschedule(&mut self, index: usize) {
         let deadline = self.sockets[index].endpoint.deadline();
@@ -558,7 +558,7 @@ impl<O: Observer> World<O> {
         finished(tables, in_order)
     }
 
-    /// The same of a run that goes on.
+    /// The same of a run in progress.
     pub fn recording(&self, scenario: &Scenario) -> Recording {
         let mut tables = self.recorder.clone();
         self.add_flows(scenario, &mut tables);
