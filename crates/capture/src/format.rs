@@ -51,7 +51,7 @@ pub const VERSION: (u16, u16) = (1, 0);
 /// Link type: Ethernet.
 pub const ETHERNET: u16 = 1;
 
-/// Stamps in nanoseconds, as [`option::RESOLUTION`] says it.
+/// Stamps in nanoseconds, as encoded in [`option::RESOLUTION`].
 pub const NANOSECONDS: u8 = 9;
 
 /// A packet received by the interface.

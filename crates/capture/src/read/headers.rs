@@ -223,7 +223,7 @@ fn next(
         return Some(scan.other(Protocol::Fragment(protocol)));
     }
     let rest = Rest { data, whole: whole.unwrap_or(data.len()).max(data.len()) };
-    // Of a tunnel's packet that was cut into fragments the first has the inner headers, and those tell the length.
+    // Of a tunnel's packet that was fragmented the first fragment has the inner headers, which contain the length.
     let inner = inside(scan, header, protocol, rest);
     Some(inner.unwrap_or_else(|| match protocol {
         udp::PROTOCOL => udp::other(&scan, header, data),
@@ -303,7 +303,7 @@ fn gre(scan: Scan, rest: Rest<'_>) -> Option<Content> {
                 _ => ether_type(scan, kind, rest),
             }
         }
-        // An acknowledgement of its own has no sequence number and no payload.
+        // A separate acknowledgement has no sequence number and no payload.
         1 if kind == 0x880b && flags & SEQUENCE != 0 => {
             ppp(scan, rest.after(12 + field(ACKNOWLEDGEMENT))?)
         }
@@ -311,7 +311,7 @@ fn gre(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     }
 }
 
-/// VXLAN (also at Linux's former port), Geneve, GTP-U and MPLS in UDP (RFC 7510), told by the port they go to.
+/// VXLAN (also at Linux's former port), Geneve, GTP-U and MPLS in UDP (RFC 7510), recognised by the destination port.
 fn inside_udp(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     let port = be16(rest.data, 2)?;
     let rest = rest.after(udp::HEADER)?;

@@ -20,7 +20,7 @@ pub use packet::{Address, Datagram, Other, Packet, Protocol};
 use packet::Content;
 use std::fmt;
 
-/// The longest record that is believed, bytes: a jumbogram's 65,575 and BIG TCP's 512 KiB are far below.
+/// The longest accepted record, bytes: a jumbogram's 65,575 and BIG TCP's 512 KiB are far below.
 pub(crate) const RECORD_MAX: u32 = 16 << 20;
 
 /// Why a capture cannot be read further.
@@ -55,7 +55,7 @@ pub struct Counts {
     pub foreign_links: u64,
     /// Packets without a stamp (pcapng's simple blocks).
     pub unstamped: u64,
-    /// Packets that the capturing program says it lost.
+    /// Packets that the capturing program reports as lost.
     pub said_dropped: u64,
     /// Blocks of pcapng that hold no packets.
     pub other_blocks: u64,

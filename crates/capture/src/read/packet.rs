@@ -33,7 +33,7 @@ pub struct Packet {
     pub ack: u32,
     /// The header's flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128, AE 256.
     pub flags: u16,
-    /// The window field as it stands.
+    /// The unscaled window field.
     pub window: u16,
     /// Bytes of data.
     pub payload: u32,

@@ -63,7 +63,7 @@ impl Resolution {
 pub struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// The stamp of the last packet: simple blocks have none of their own.
+    /// The stamp of the last packet: simple blocks have no stamp.
     last_ns: i64,
 }
 

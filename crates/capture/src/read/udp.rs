@@ -10,7 +10,7 @@ pub const PROTOCOL: u8 = 17;
 /// UDP's header, bytes.
 pub const HEADER: usize = 8;
 
-/// A datagram that is no tunnel.
+/// A datagram outside any tunnel.
 pub fn other(scan: &Scan, header: &Header, data: &[u8]) -> Content {
     let (Some(source_port), Some(destination_port)) = (be16(data, 0), be16(data, 2)) else {
         return scan.other(Protocol::Ip(PROTOCOL));

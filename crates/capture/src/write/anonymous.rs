@@ -41,7 +41,7 @@ impl Anonymous {
                 head(made);
                 packet.time_ns
             });
-            // What stands out of order before the first cannot have a stamp below zero.
+            // A packet that is out of order before the first cannot have a stamp below zero.
             record(made, hosts, &packet, packet.time_ns.saturating_sub(begin).max(0));
         })?;
         Ok(std::mem::take(made))

@@ -4,8 +4,8 @@ use super::frame::{Frame, HEADERS_MAX};
 use crate::format::{BYTE_ORDER, ETHERNET, NANOSECONDS, VERSION, block, option};
 use dragstrip_units::Instant;
 
-/// The second at which simulated time begins: 2001-09-09T01:46:40Z. It is not 0, which programs take for an unset stamp (tcptrace's
-/// `trace.c`), and nobody takes it for the hour at which a file was made.
+/// The second at which simulated time begins: 2001-09-09T01:46:40Z. It is not 0, which programs treat as an unset
+/// stamp (tcptrace's `trace.c`), and cannot be mistaken for the hour at which a file was made.
 pub const EPOCH_S: u64 = 1_000_000_000;
 
 /// A stamp: nanoseconds since 1970.

@@ -69,7 +69,7 @@ impl Frame<'_> {
         (ETHERNET_BYTES + IP_BYTES) as usize + transport
     }
 
-    /// Bytes behind its headers.
+    /// Bytes after its headers.
     #[inline]
     #[must_use]
     pub fn payload_len(&self) -> u32 {
@@ -117,7 +117,7 @@ impl Frame<'_> {
                 put(transport, 2, self.to.port);
                 put(transport, 4, datagram.len + 8);
                 put(transport, 6, 0);
-                // 0 stands for no checksum (RFC 768): its other form is sent.
+                // 0 means no checksum (RFC 768): its other form is sent.
                 let sum = Some(checksum(words(transport) + pseudo)).filter(|&sum| sum != 0);
                 put(transport, 6, sum.unwrap_or(u16::MAX));
             }
@@ -133,13 +133,13 @@ impl Frame<'_> {
     }
 }
 
-/// TCP's header; `pseudo`: the sum of what its checksum covers beside it.
+/// TCP's header; `pseudo`: the sum of the other data that its checksum covers.
 #[inline]
 fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let Numbers { own_isn, peer_isn, window_shift } = frame.numbers;
     let syn = segment.flags.has(Flags::SYN);
     let acks = segment.flags.has(Flags::ACK);
-    // A SYN takes a number of its own, in front of the data.
+    // A SYN occupies a sequence number, in front of the data.
     let seq = own_isn.wrapping_add(segment.seq as u32).wrapping_add(u32::from(!syn));
     let base = peer_isn.wrapping_add(1);
     let ack = if acks { base.wrapping_add(segment.ack as u32) } else { 0 };
@@ -168,7 +168,7 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     header.copy_from_slice([ports, seq, ack, rest, last.to_be_bytes()].as_flattened());
 }
 
-/// The options of a segment behind the handshake; their sum. `base`: the wire's number of the peer's first byte.
+/// The options of a segment after the handshake; their sum. `base`: the wire's number of the peer's first byte.
 #[inline]
 fn of_segment(segment: &Segment, base: u32, to: &mut [u8]) -> u64 {
     match segment.timestamps() {
