@@ -1,7 +1,7 @@
 //! One line of a time line.
 //!
-//! Every number has a bound, so that a script can be played in a moment and in little memory: an hour, a stream of
-//! 2^30 bytes (half of what sequence numbers tell apart), windows as far as scaling goes.
+//! Every number has a bound, so that a script runs in a moment and in little memory: an hour, a stream of 2^30 bytes
+//! (half of the sequence space), windows up to the scaling limit.
 
 /// The latest time, ms: an hour.
 pub(crate) const TIME_MS_MAX: f64 = 3_600_000.0;
@@ -73,7 +73,7 @@ pub struct Reply {
     pub of: Option<Position>,
     /// Its sequence number, if not the next.
     pub seq: Option<Position>,
-    /// Its timestamp and what that echoes, as they stand in the header.
+    /// Its timestamp and echo, as in the header.
     pub stamp: Option<u32>,
     /// See `stamp`.
     pub echo: Option<u32>,
@@ -87,7 +87,7 @@ pub struct Reply {
     pub of_original: bool,
     /// It echoes a timestamp this many ms old.
     pub echo_age_ms: Option<f64>,
-    /// It left the peer so many ms ago, as its timestamp says.
+    /// Its age in ms on arrival, according to its timestamp.
     pub late_ms: f64,
     /// ECN echo.
     pub ece: bool,
@@ -112,7 +112,7 @@ pub struct Reply {
 pub struct EcnBytes {
     /// Kind 174; otherwise 172.
     pub ect1_first: bool,
-    /// As they stand in the header: three at most, of 24 bits.
+    /// As in the header: three at most, of 24 bits.
     pub counters: Vec<u32>,
 }
 
@@ -133,7 +133,7 @@ pub struct Expected {
     pub seq: Option<Position>,
     /// A probe: its sequence number is one below what the peer has acknowledged.
     pub probe: bool,
-    /// The timestamp that it echoes, as it stands in the header.
+    /// The timestamp that it echoes, as in the header.
     pub echo: Option<u32>,
     /// Its acknowledgement.
     pub ack: Option<Position>,
@@ -172,7 +172,8 @@ pub enum Action {
     Read(Reading),
     /// The application has nothing more to send, ever (shutdown(2)).
     Shutdown,
-    /// A router on the way says that the oldest unacknowledged segment is too long (RFC 1191): the MTU there, bytes.
+    /// A router on the path reports that the oldest unacknowledged segment is too long (RFC 1191): the MTU there,
+    /// bytes.
     TooBig(u32),
     /// The peer sends.
     Reply(Reply),
@@ -317,7 +318,7 @@ fn times(word: &str, before: (Base, f64)) -> Result<(Base, f64, f64), String> {
     }
 }
 
-/// A time in ms that is no time of its own but an age.
+/// A time in ms that is an age instead of a point in time.
 pub(crate) fn span(word: &str, what: &str) -> Result<f64, String> {
     let ms = word.parse().ok().filter(|ms| (0.0..=TIME_MS_MAX).contains(ms));
     ms.ok_or_else(|| format!("{what} {word}: from 0 to {TIME_MS_MAX} ms"))

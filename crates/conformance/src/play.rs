@@ -1,4 +1,4 @@
-//! The player: the endpoint's peer and its application. `judge.rs` says whether what it does is as expected.
+//! The player: the endpoint's peer and its application. `judge.rs` compares the endpoint's behaviour with the script.
 
 mod judge;
 
@@ -112,7 +112,7 @@ pub trait Stack {
     fn read(&mut self, amount: Read) -> Result<(), String>;
     /// The application has nothing more to send, ever.
     fn shutdown(&mut self) -> Result<(), String>;
-    /// A router says that the segment that begins at `seq` is too long for an MTU.
+    /// A router reports that the segment that begins at `seq` is too long for an MTU.
     fn too_big(&mut self, seq: i64, mtu: u32) -> Result<(), String>;
     /// A segment of the peer's arrives.
     fn inject(&mut self, packet: &Packet) -> Result<(), String>;
@@ -125,7 +125,7 @@ pub trait Stack {
 /// A line that was not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// In the file; 0: not a line of its own.
+    /// Line number in the file; 0: no particular line.
     pub line: usize,
     /// As written.
     pub expected: String,
@@ -153,7 +153,7 @@ pub enum Verdict {
     Fail,
     /// Not as expected, and known.
     KnownGap,
-    /// As expected, but the script says that it is not: that line has to go.
+    /// As expected, but the script marks it as a known failure: that line has to go.
     GapClosed,
 }
 
@@ -438,13 +438,13 @@ impl<'a> Player<'a> {
         packet
     }
 
-    /// The peer's timestamps tick once a millisecond and start beside zero, which means "none".
+    /// The peer's timestamps tick once a millisecond and start next to zero, which means "none".
     fn clock(&self) -> u32 {
         1_000 + (self.stack.now_ns() / 1_000_000) as u32
     }
 
-    /// RFC 7323 §4.3: the timestamp of the segment that advanced the peer's window, in its last transmission
-    /// unless the script says otherwise. A peer that sends data echoes the newest it has.
+    /// RFC 7323 §4.3: the timestamp of the segment that advanced the peer's window, in its last transmission unless
+    /// the script sets another. A peer that sends data echoes the newest it has.
     fn take_echo(&mut self, reply: &Reply, ack: i64) {
         let of_first = |packet: &&Packet| {
             packet.len > 0

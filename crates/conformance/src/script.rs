@@ -28,10 +28,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A handshake that the player does by itself, with everything granted on both sides.
+/// A handshake that the player performs, with everything granted on both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Opening {
-    /// The script says it all.
+    /// The script contains every segment.
     Written,
     /// The endpoint connects at 0 and is answered after this many ms.
     Client(f64),
@@ -48,7 +48,7 @@ pub struct PeerOptions {
     pub timestamps: bool,
     /// Window scaling (by 2^7).
     pub scaling: bool,
-    /// ECN: asked for by a client, granted by a server.
+    /// ECN: requested by a client, granted by a server.
     pub ecn: bool,
     /// The same of accurate ECN; its segments have a counter for flags then.
     pub accurate: bool,
@@ -75,7 +75,7 @@ pub struct Script {
     pub opening: Opening,
     /// Options that the peer offers.
     pub peer: PeerOptions,
-    /// It is about accurate ECN, which a kernel has or has not.
+    /// It concerns accurate ECN, which not every kernel has.
     pub needs_accurate_ecn: bool,
     /// Why the simulator is known to fail it.
     pub known_gap: Option<String>,

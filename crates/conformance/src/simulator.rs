@@ -212,7 +212,7 @@ impl Stack for Simulated {
     }
 }
 
-/// The shift that the scripts' peers announce; windows are in bytes here, and nobody shifts them.
+/// The shift that the scripts' peers announce; windows are in bytes here, without a shift.
 const WINDOW_SCALE: u8 = 7;
 
 fn segment(packet: &Packet) -> Segment {
