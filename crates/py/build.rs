@@ -52,7 +52,7 @@ fn add(root: &Path, name: &str, crates: &mut BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// The Rust files below a folder; tests that have files of their own are not part of the extension.
+/// The Rust files below a folder; test files are not part of the extension.
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

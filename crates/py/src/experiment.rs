@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// All combinations of what varies in an experiment given as JSON. Each is made when it is asked for.
+/// All combinations of an experiment given as JSON. Each is built on request.
 #[pyclass(frozen, name = "Variants", module = "dragstrip._core")]
 pub struct PyVariants(Variants);
 
@@ -46,7 +46,7 @@ pub fn varied(table_json: &str, field: &str) -> PyResult<String> {
     })
 }
 
-/// Dotted path → what is no table, of a table given as JSON.
+/// Flattens a table given as JSON to leaf values by dotted path.
 #[pyfunction]
 pub fn flat(table_json: &str) -> PyResult<String> {
     panic::caught(table_json, || to_json(&core::flat(&value(table_json)?)))
@@ -101,13 +101,13 @@ pub fn change_at(change_json: &str) -> PyResult<u64> {
     panic::caught(change_json, || core::change_at(&value(change_json)?).map_err(problem))
 }
 
-/// Refuses a text that is no distribution of sizes: a name, one size, or the lines of a file.
+/// Refuses a text that is not a distribution of sizes: a name, one size, or the lines of a file.
 #[pyfunction]
 pub fn check_sizes(text: &str) -> PyResult<()> {
     panic::caught(text, || core::Sizes::parse(text).map(|_| ()).map_err(problem))
 }
 
-/// The option of a race behind a field of its experiment: its name, and its word on a command line.
+/// The option of a race that sets a field of its experiment: its name, and its word on a command line.
 #[pyfunction]
 pub fn race_option(field: &str) -> PyResult<Option<(&'static str, String)>> {
     panic::caught(field, || Ok(core::option_of(field).map(|option| (option.name, option.word()))))

@@ -176,7 +176,7 @@ fn parse_error(error: ParseError) -> PyErr {
     InputError::new_err(("", error.value, error.expected))
 }
 
-/// Refuses a text that is no program (docs/how-to/program.md): the error's field is its place, such as `3:14`.
+/// Refuses a text that is not a program (docs/how-to/program.md): the error's field is its place, such as `3:14`.
 #[pyfunction]
 fn check_program(text: &str) -> PyResult<()> {
     panic::caught(text, || {

@@ -46,7 +46,7 @@ impl Meeting {
     }
 }
 
-/// Says that a thread has panicked, so that nobody waits for it.
+/// Marks the barrier as broken when a thread panics, so that no other waits for it.
 struct Broken<'a>(&'a Meeting);
 
 impl Drop for Broken<'_> {
@@ -64,7 +64,7 @@ type Mail = [Vec<Vec<Mutex<Crossings>>>; 2];
 /// Most parts: each of them holds the whole network, so that more cost memory for little.
 const PARTS_MAX: usize = 4;
 
-/// Runs `scenario` to its end or until `progress` says no, in parts if that pays and records no captures.
+/// Runs `scenario` to its end or until `progress` returns false, in parts if that pays and records no captures.
 ///
 /// # Errors
 /// As `dragstrip_sim::run`.
