@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_while_a_link_is_down_is_there_when_it_comes_up() {
+    fn changes_while_a_link_is_down_apply_when_it_comes_up() {
         let fifo = |limit: u32| QdiscSpec::parse(&format!("pfifo limit {limit}")).unwrap();
         let periods = vec![
             (0, fifo(9), true),

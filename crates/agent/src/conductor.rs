@@ -2,7 +2,7 @@
 //! results.
 
 use crate::checks::{self, Check, RoundTrips};
-use crate::drive::{Alone, TIMER, drive};
+use crate::event_loop::{Alone, TIMER, drive};
 use crate::fault::{Fault, fault};
 use crate::kernel::Kernel;
 use crate::load::Load;
@@ -293,7 +293,7 @@ pub fn rings<'a>(
     let interval_ns = scenario.record.interval_ns;
     let mut rings = BTreeMap::new();
     for &host in hosts {
-        // What the bottlenecks of its flows let pass, each once however many flows share it.
+        // Rates of the bottlenecks of its flows, each once regardless of the number of flows.
         let mut rates: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         for (flow, path) in scenario.flows.iter().zip(&paths) {
             if flow.sender == host || flow.receiver == host {
@@ -433,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_ends_agree_on() {
+    fn ecn_negotiation_follows_the_settings_of_both_ends() {
         let of = |client, server, cc: &str, receiver_cc: &str| {
             let transport = json!({"protocol": "tcp", "cc": cc, "receiver_cc": receiver_cc});
             has_ecn(client, server, &serde_json::from_value(transport).unwrap())

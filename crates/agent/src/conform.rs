@@ -365,7 +365,7 @@ impl Stack for Kernel {
             Read::Some(bytes) => Some(bytes),
         };
         self.serve();
-        // What is not there now is not waited for.
+        // Packets that have not arrived by now are not waited for.
         if self.to_read.is_some() {
             self.to_read = Some(0);
         }

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_a_frame() {
+    fn an_answer_is_sent_as_a_frame() {
         let mut pipes = Pipes { input: io::empty(), output: Vec::new() };
         pipes.send(b'p', &7_u64.to_le_bytes()).unwrap();
         assert_eq!(pipes.output, frame(b'p', 8, &7_u64.to_le_bytes()));

@@ -9,13 +9,13 @@ const LATE_NS: i64 = 10_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     pub samples: u64,
-    /// Those more than 10 ms late.
+    /// Samples more than 10 ms late.
     pub late: u64,
     pub worst_ns: i64,
 }
 
 impl Lateness {
-    /// One was taken so much later than due.
+    /// Records a sample taken this much later than due.
     pub fn sampled(&mut self, by_ns: i64) {
         self.samples += 1;
         self.late += u64::from(by_ns > LATE_NS);

@@ -26,13 +26,13 @@ mod changes;
 mod checks;
 mod conductor;
 mod conform;
-mod drive;
+mod event_loop;
 mod exchange;
 mod fault;
-mod here;
 mod kernel;
 mod lab;
 mod load;
+mod local_machine;
 mod machine;
 mod netlink;
 mod network;
@@ -45,8 +45,8 @@ mod sys;
 use dragstrip_scenario::Scenario;
 use exchange::Exchange;
 use fault::{Fault, fault};
-use here::Rights;
 use kernel::Kernel;
+use local_machine::Rights;
 use machine::{Grant, Loaded, first, guest};
 use plan::Plan;
 
@@ -141,7 +141,7 @@ fn conduct(arguments: &[String]) -> Result<(), Fault> {
 }
 
 fn about(rights: Rights) -> Result<(), Fault> {
-    let mut found = here::kernel()?.describe();
+    let mut found = local_machine::kernel()?.describe();
     found["rights"] = rights.name().into();
     println!("{found}");
     Ok(())
@@ -151,7 +151,7 @@ fn about(rights: Rights) -> Result<(), Fault> {
 fn missing() -> Result<(), Fault> {
     let scenarios: Vec<Scenario> = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| Fault::Failed(format!("scenarios: {error}")))?;
-    let kernel = here::kernel()?;
+    let kernel = local_machine::kernel()?;
     let mut found = Vec::new();
     for scenario in &scenarios {
         found.push(match Plan::new(scenario, &kernel) {
@@ -174,7 +174,7 @@ fn run_here(arguments: &[String]) -> Result<(), Fault> {
         Rights::take(Some(parent))?;
         sys::punctual()?;
         sys::go_ahead();
-        here::kernel()
+        local_machine::kernel()
     })
 }
 

@@ -423,7 +423,7 @@ pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     }
     if lacks("netem") && (link.delay_ns > 0 || link.netem.is_some()) {
         let delay_ns = link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns);
-        // What a cable takes itself is not the reason.
+        // A delay within the cable's own range is not the reason.
         let (what, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
             ("delay", format!("{} ms", delay_ns as f64 / 1e6))
         } else {
@@ -545,7 +545,7 @@ fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
 /// the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which is to reorder
 /// them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
 ///
-/// So does one whose delay changes, for packets overtake others there.
+/// Likewise a netem whose delay changes, as packets overtake others there.
 fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {
     let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
     let later = changing.delay || changing.loss;
@@ -756,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_has_not_is_refused_by_name() {
+    fn features_that_a_kernel_lacks_are_refused_by_name() {
         let bare = Kernel { lacks: vec!["netem", "pfifo"], ..Kernel::default() };
         let refusal = |bottleneck, back| {
             Plan::new(&dumbbell(bottleneck, back), &bare).unwrap_err().to_string()
@@ -796,7 +796,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_by_name() {
+    fn impossible_requests_are_refused_by_name() {
         let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 0"#);
         scenario.links[1].medium = Some("r-s".to_owned());
         let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);

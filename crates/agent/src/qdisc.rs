@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_netem_alone_has_a_seed_behind_its_own_words() {
+    fn only_a_netem_has_a_seed_after_its_options() {
         let netem = QdiscSpec::parse("netem delay 10ms loss 1%").unwrap();
         let (plain, seeded) = (options(&netem, None).unwrap(), options(&netem, Some(7)).unwrap());
         assert!(seeded.starts_with(&plain));

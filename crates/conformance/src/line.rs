@@ -41,7 +41,7 @@ pub enum Reading {
     On,
     /// Nothing.
     Off,
-    /// So many bytes of what is there, and then nothing.
+    /// A number of available bytes, and then nothing.
     Some(Position),
 }
 
@@ -65,7 +65,7 @@ pub struct Reply {
     pub fin: bool,
     /// A reset.
     pub rst: bool,
-    /// It acknowledges nothing: the flag is off.
+    /// The segment acknowledges nothing: the flag is off.
     pub no_ack: bool,
     /// Data that it carries, in full segments; `None`: a pure acknowledgement.
     pub data: Option<Range>,
@@ -83,9 +83,9 @@ pub struct Reply {
     pub sack: Vec<Range>,
     /// The window it offers from now on, bytes.
     pub window_bytes: Option<u32>,
-    /// It echoes the timestamp of the first transmission, not of the last.
+    /// The segment echoes the timestamp of the first transmission, not of the last.
     pub of_original: bool,
-    /// It echoes a timestamp this many ms old.
+    /// The segment echoes a timestamp this many ms old.
     pub echo_age_ms: Option<f64>,
     /// Its age in ms on arrival, according to its timestamp.
     pub late_ms: f64,

@@ -92,7 +92,7 @@ pub enum Read {
     On,
     /// Nothing.
     Off,
-    /// So many bytes of what is there, and then nothing.
+    /// A number of available bytes, and then nothing.
     Some(u64),
 }
 
@@ -138,7 +138,7 @@ pub struct Failure {
 pub struct Outcome {
     /// Its lines that expect something.
     pub checks: usize,
-    /// Those that were not met. After the first one on the wire the rest of the script is not played.
+    /// Expectations that were not met. After the first one on the wire the rest of the script is not run.
     pub failures: Vec<Failure>,
     /// All that left until then, a line each.
     pub sent: Vec<String>,

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_accurate_ecn_says_so_in_its_header() {
+    fn scripts_for_accurate_ecn_are_marked() {
         let fault = |text: &str| Script::parse(text).unwrap_err().to_string();
         assert_eq!(
             fault("# t\n0 connect\n1 < syn ace 2"),

@@ -115,7 +115,7 @@ impl Sizes {
         libm::round(low.0 + (high.0 - low.0) * within).max(1.0) as u64
     }
 
-    /// Whether all flows carry the same.
+    /// True when all flows carry the same amount.
     fn is_one(&self) -> bool {
         self.0[0].0 == self.0[self.0.len() - 1].0
     }
@@ -126,7 +126,7 @@ impl Sizes {
 pub(crate) struct Arrival {
     /// From the run's beginning.
     pub start_ns: u64,
-    /// What it carries.
+    /// Bytes that it carries.
     pub bytes: u64,
 }
 
@@ -135,8 +135,8 @@ fn share(stream: &mut Stream) -> f64 {
     (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The flows of each entry that has arrivals, in the order of time. They follow from the seed and the entry's place
-/// alone: whoever sends them, all alternatives have the same.
+/// The flows of each entry that has arrivals, in the order of time. They depend only on the seed and the entry's
+/// position: all alternatives have the same, whichever hosts send them.
 ///
 /// # Errors
 /// A load of a path without a rate, sizes that cannot be read, none or too many flows.
@@ -208,7 +208,7 @@ fn drawn(
     Ok(times.into_iter().map(|start_ns| Arrival { start_ns, bytes: bytes() }).collect())
 }
 
-/// What the flows of an entry carry.
+/// The size distribution of an entry's flows.
 pub(crate) fn sizes_of(flow: &FlowForm) -> Result<Sizes, Problem> {
     match (&flow.sizes, flow.bytes) {
         (Some(text), None) => Sizes::parse(text).map_err(|found| found.within("sizes")),
@@ -278,7 +278,7 @@ mod tests {
         assert!((offered / 50e6 - 1.0).abs() < 0.27, "{offered}");
         let gaps: Vec<f64> = all.windows(2).map(|two| (two[1].0 - two[0].0) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // Of a Poisson process 1 - 1/e = 63.2 % of the gaps are below the mean.
+        // In a Poisson process 1 - 1/e = 63.2 % of the gaps are below the mean.
         let below = gaps.iter().filter(|gap| **gap < mean).count() as f64 / gaps.len() as f64;
         assert!((below - 0.632).abs() < 0.054, "{below}");
         // Three hosts send in turn.
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_arrive_is_refused() {
+    fn invalid_arrivals_are_refused() {
         let poisson = |fields: Value| {
             let mut flow = json!({"cc": "reno", "sizes": "web-search"});
             for (field, value) in fields.as_object().into_iter().flatten() {

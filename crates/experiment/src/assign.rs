@@ -4,8 +4,8 @@ use crate::problem;
 use dragstrip_scenario::{Problem, json_problem};
 use serde_json::{Map, Value};
 
-/// A dotted path in its parts; what stands in double quotes is one part:
-/// `hosts.*.sysctl."net.ipv4.tcp_ecn"` has four.
+/// Splits a dotted path into its parts; a text in double quotes is one part: `hosts.*.sysctl."net.ipv4.tcp_ecn"` has
+/// four.
 #[must_use]
 pub fn path_parts(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
@@ -31,10 +31,11 @@ pub fn path_parts(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Sets the field at a dotted path; a list without an index means each of its entries. Tables on the way are made.
+/// Sets the field at a dotted path; a list without an index means each of its entries. Missing tables are created.
 ///
 /// # Errors
-/// An index that the list does not have, or a path through what is no table. The field is `vary.` and the path.
+/// An index that the list does not have, or a path through a value other than a table. The field is `vary.` and the
+/// path.
 pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Problem> {
     let parts = path_parts(path);
     let Some((last, way)) = parts.split_last() else { return Ok(()) };
@@ -67,7 +68,7 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
 /// Content given as JSON with the fields set of a JSON list of `[path, value]`, as JSON.
 ///
 /// # Errors
-/// Those of [`assign`], and text that is no such JSON.
+/// The errors of [`assign`], and text that is not such JSON.
 pub fn assign_json(content: &str, assignments: &str) -> Result<String, Problem> {
     let broken = |error: serde_json::Error| json_problem(String::new(), &error);
     let mut content: Value = serde_json::from_str(content).map_err(broken)?;
@@ -78,7 +79,7 @@ pub fn assign_json(content: &str, assignments: &str) -> Result<String, Problem> 
     Ok(content.to_string())
 }
 
-/// Where a part of a path leads.
+/// The target of one part of a path.
 enum Found<'a> {
     /// The entry of a list.
     Entry(&'a mut Value),
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_told() {
+    fn invalid_paths_are_reported() {
         let told = |path: &str| {
             let Problem { field, value, expected } = set(path, &json!(1)).unwrap_err();
             format!("{field}: {value}, {expected}")

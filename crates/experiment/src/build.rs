@@ -76,7 +76,7 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
     })
 }
 
-/// The programs that flows name: what a run does not use is none of its scenario.
+/// The programs that flows name: unused programs are left out of the scenario.
 fn named(programs: &BTreeMap<String, String>, flows: &[FlowSpec]) -> BTreeMap<String, String> {
     let uses = |name: &String| {
         let ends = flows.iter().flat_map(|flow| [false, true].map(|end| flow.transport.cc(end)));
@@ -130,7 +130,7 @@ fn probe(form: &ProbeForm) -> ProbeSpec {
     }
 }
 
-/// What the patterns say of hosts.
+/// Host settings by pattern.
 struct Hosts<'a>(&'a [(String, HostForm)]);
 
 impl<'a> Hosts<'a> {
@@ -138,7 +138,7 @@ impl<'a> Hosts<'a> {
         Self(patterns)
     }
 
-    /// Later patterns override earlier ones; of sysctls each by itself.
+    /// Later patterns override earlier ones; of sysctls each one separately.
     fn settle(&self, host: &mut HostSpec) -> Result<(), Problem> {
         let mut ticks = None;
         for (_, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
@@ -256,9 +256,9 @@ mod tests {
         assert_eq!(scenario.validate(), Ok(()));
     }
 
-    /// The receiver that sends into a limited return path stands behind a router, as a PC behind its modem.
+    /// The receiver that sends into a limited return path is placed after a router, as a PC behind its modem.
     #[test]
-    fn a_receiver_that_uploads_stands_behind_a_router() {
+    fn a_receiver_that_uploads_is_placed_after_a_router() {
         let links = |flows: &Value, more: &Value| -> Vec<String> {
             let mut path = json!({"rate": "10mbit", "rtt": "40ms", "up_rate": "1mbit"});
             for (field, value) in more.as_object().into_iter().flatten() {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_ahead_of_the_bottleneck_is_on_every_senders_link() {
+    fn impairments_ahead_of_the_bottleneck_are_on_every_senders_link() {
         let ahead = |field: &str, words: &str| {
             let path = json!({"rate": "10mbit", "rtt": "40ms", field: words, "loss": "1%"});
             let scenario = built(&dumbbell(&json!({"path": path}))).unwrap();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_a_graph_go_both_ways_unless_told() {
+    fn links_of_a_graph_are_bidirectional_by_default() {
         let graph = json!({
             "duration": "1s",
             "nodes": [{"kind": "host", "name": "a"}, {"kind": "host", "name": "b"}],
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_field() {
+    fn unreadable_values_are_reported_with_their_field() {
         let problem = built(&dumbbell(&json!({"duration": "30"}))).unwrap_err();
         assert_eq!((problem.field.as_str(), problem.value.as_str()), ("duration", "\"30\""));
         let problem = built(&dumbbell(&json!({"pat": {}}))).unwrap_err();

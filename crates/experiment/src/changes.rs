@@ -1,4 +1,4 @@
-//! What changes during a run, as people write it: `[[changes]]`, and `--change "20s rate=2mbit"`.
+//! Changes during a run, as the user writes them: `[[changes]]`, and `--change "20s rate=2mbit"`.
 
 use crate::problem;
 use crate::quantity::LimitText;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 const WORDS: [&str; 7] = ["rate", "delay", "rtt", "loss", "limit", "state", "link"];
 const EXPECTED: &str = "TIME SETTING=VALUE ..., such as \"20s rate=2mbit delay=80ms\"; settings are rate, delay, rtt, loss, limit, state and link";
 
-/// An entry of `[[changes]]` that says what this text does; its values are read there.
+/// The entry of `[[changes]]` for this text; its values are parsed with the experiment.
 ///
 /// # Errors
-/// What is no time followed by settings, each of them once.
+/// A text other than a time followed by settings, each of them once.
 pub(crate) fn entry(text: &str) -> Result<Value, Problem> {
     let wrong = || problem("changes", &format!("{text:?}"), EXPECTED);
     let mut words = text.split_whitespace();
@@ -44,7 +44,8 @@ pub fn change_at(content: &Value) -> Result<u64, Problem> {
     Ok(change.at.unwrap_or_default().0)
 }
 
-/// What these entries mean for the links; of a dumbbell `path`, the bottleneck is meant where no link is named.
+/// Converts these entries to changes of links; on a dumbbell `path`, an entry without a link applies to the
+/// bottleneck.
 pub(crate) fn changes(
     forms: &[ChangeForm],
     path: Option<&PathForm>,
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused() {
+    fn empty_changes_are_refused() {
         for text in
             ["", "20s", "rate=2mbit", "20s rate", "20s rate=", "20s rat=1mbit", "20s link=r-d"]
         {

@@ -3,7 +3,7 @@
 use crate::race::{RaceForm, Takes};
 use serde_json::Value;
 
-/// The command line that says the same. What is as it is by default is left out, but not the duration.
+/// The equivalent command line. Default values are left out, except the duration.
 #[must_use]
 pub fn command_line(form: &RaceForm) -> String {
     let mut words = vec!["dragstrip".to_owned(), "compare".to_owned()];

@@ -1,4 +1,4 @@
-//! What a comparison on one path means, as an experiment.
+//! Expansion of a comparison on one path to an experiment.
 //!
 //! ```text
 //! s1 ... sN --plain veth-- r --bottleneck-- [loss, jitter] -- d
@@ -9,7 +9,7 @@
 //! five times a second; the ping's answer passes the bottleneck.
 
 use crate::assign::assign;
-use crate::named::spell_names;
+use crate::presets::spell_names;
 use crate::problem;
 use crate::quantity::time;
 use crate::race::{ALGORITHMS, Place, RaceForm, Takes, number_of};
@@ -84,7 +84,7 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
     Ok(content)
 }
 
-/// The sysctls of all hosts: what `--sysctl` says goes before what other options mean.
+/// The sysctls of all hosts: `--sysctl` overrides the effects of other options.
 fn sysctls(form: &RaceForm) -> Map<String, Value> {
     let mut sysctls = Map::new();
     for (option, value) in form.all() {
@@ -103,8 +103,8 @@ fn sysctls(form: &RaceForm) -> Map<String, Value> {
     sysctls
 }
 
-/// Whether the data of an entry of `[[flows]]` take the return path. What is wrong with one is found where the experiment is
-/// checked.
+/// True when the data of an entry of `[[flows]]` take the return path. Errors in an entry are reported when the
+/// experiment is checked.
 fn sends_back(entry: &Value) -> bool {
     serde_json::from_value(entry.clone()).is_ok_and(|flow: FlowForm| flow.sends_back())
 }
@@ -198,7 +198,7 @@ fn default_queue(form: &RaceForm) -> Option<&'static str> {
     (!given("path") && !given("queue")).then_some(own)
 }
 
-/// Where, in the title's words.
+/// The path's description in the title.
 fn place(form: &RaceForm, both_ways: bool) -> String {
     let given = |name: &str| form.given(name).and_then(Value::as_str);
     let path = given("path");
@@ -235,14 +235,14 @@ fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> 
     };
     let (workload, times, options) = Workload::parse(workload)?;
     let stagger = form.given("stagger");
-    // What is no time is refused where the experiment is checked.
+    // A text that is not a time is refused when the experiment is checked.
     let step = stagger.and_then(Value::as_str).and_then(|text| time(text).ok());
     let times = i64::try_from(times).unwrap_or(i64::MAX);
     let flows = form.count("flows");
     let mut entries = Vec::new();
     let mut before = 0_u64;
     for name in algorithms {
-        // What is no word is refused where the experiment is checked.
+        // A text that is not a word is refused when the experiment is checked.
         let word = FlowWord::parse(name, "").ok();
         let own = word.as_ref().and_then(|word| word.count).unwrap_or(1);
         let starts = word.is_some_and(|word| word.start.is_some());
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(scenario.validate(), Ok(()));
     }
 
-    /// An unlimited way back would carry what windows allow: 441 Mbit/s beside 10.
+    /// An unlimited return path would carry what windows allow: 441 Mbit/s against 10.
     #[test]
     fn a_way_back_that_carries_data_is_as_fast_as_the_way_there() {
         let up = |changes: Value| {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_of_its_own_is_not_staggered_but_its_further_flows_are() {
+    fn an_explicit_start_is_not_staggered_but_its_further_flows_are() {
         let content =
             form(&json!({"algorithms": ["cubic*2+3s", "bbr"], "together": true, "stagger": "5s"}));
         let text = content.to_string();

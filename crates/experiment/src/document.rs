@@ -1,6 +1,6 @@
 //! The experiment as a document: read from JSON with the names in it written out, and its JSON Schema.
 
-use crate::named::spell_names;
+use crate::presets::spell_names;
 use crate::tables::read;
 use crate::types::Experiment;
 use dragstrip_scenario::{Problem, json_problem};
@@ -21,7 +21,7 @@ impl Experiment {
     /// The experiment that content describes in which no path or medium is named any more.
     ///
     /// # Errors
-    /// Those of [`Experiment::from_json`].
+    /// The errors of [`Experiment::from_json`].
     pub(crate) fn read(content: &Value) -> Result<Self, Problem> {
         read(content)
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn documents_survive_a_round_trip() {
         let text = json!({
             "duration": "1500ms", "path": {"rate": "10mbit", "rtt": "40ms", "loss": "0.07%"},
             "flows": [{"application": {"kind": "constant_rate", "rate": "1mbit"}}],

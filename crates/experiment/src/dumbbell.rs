@@ -6,8 +6,8 @@
 //! sN ─┘                                       └─ dM
 //! ```
 //!
-//! A receiver alone takes w's place, unless it sends data into a limited return path: from its own interface, TCP small
-//! queues would keep them out of that path's queue, which a PC behind a modem fills.
+//! A single receiver takes w's place, unless it sends data into a limited return path: from its own interface, TCP
+//! small queues would keep them out of that path's queue, which a PC behind a modem fills.
 
 use crate::media::{MediumForm, medium, shared};
 use crate::parts::{Transmitter, discipline, emulation, host, wire};
@@ -118,8 +118,8 @@ fn bottleneck(
     Ok([down, up])
 }
 
-/// Whether a router of its own sends what the one receiver sends into the return path: where that has data to carry, and
-/// something limits it.
+/// True when the only receiver's return traffic passes a separate router: it has data to carry, and something limits
+/// the return path.
 fn has_modem(
     path: &PathForm,
     flows: &[FlowForm],
@@ -140,15 +140,15 @@ fn return_medium(path: &PathForm, media: &BTreeMap<String, Tagged<MediumForm>>) 
     path.up_medium.clone().or_else(both_ways)
 }
 
-/// Senders whose flows have an RTT of their own.
+/// Senders whose flows have their own RTTs.
 struct Farther {
-    /// How many there are, one per flow; those that go the other way share them.
+    /// Number of senders, one per flow; flows in the other direction share them.
     senders: u64,
-    /// Sender → what its way back has more than the others'.
+    /// Sender → additional delay of its return path (ns) over the common return path.
     delays_ns: BTreeMap<usize, u64>,
-    /// What the return path that all share has less than the path's own delay.
+    /// Reduction of the common return path's delay against the path's own delay (ns).
     nearer_ns: u64,
-    /// Of the path that says nothing else.
+    /// RTT of a path that has no other setting.
     rtt_ns: Option<u64>,
 }
 
@@ -209,7 +209,7 @@ fn mean_rate(form: &MediumForm) -> Option<u64> {
     }
 }
 
-/// What happens on each sender's own link, ahead of the bottleneck's queue.
+/// Impairments on each sender's own link, ahead of the bottleneck's queue.
 fn ahead(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
     if path.ahead_loss.0 > 0.0 && path.ahead_netem.is_none() {
         let words = format!("loss {} {UNLIMITED}", percent(path.ahead_loss.0));
@@ -221,7 +221,7 @@ fn ahead(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
 /// A queue of netem's in which nothing is dropped.
 const UNLIMITED: &str = "limit 1000000";
 
-/// netem's own words for loss and jitter; its queue is long enough never to drop by itself.
+/// netem's own words for loss and jitter; its queue is long enough to never drop a packet.
 fn impairment(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
     if path.netem.is_some() {
         return emulation(path.netem.as_deref(), "path.netem");

@@ -9,8 +9,8 @@ use crate::types::FlowForm;
 use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport};
 use std::collections::BTreeMap;
 
-/// Where the short form says nothing, flow i goes from sender i to receiver i, in turn; those that go the other way
-/// are counted by themselves. Of an entry whose flows arrive, its hosts send in turn.
+/// Defaults: flow i goes from sender i to receiver i, in turn; flows in the other direction are counted separately. In
+/// an entry with arrivals, its hosts send in turn.
 pub(crate) fn flows(
     forms: &[FlowForm],
     arrivals: &[Option<Vec<Arrival>>],
@@ -76,7 +76,7 @@ pub(crate) fn flows(
     Ok(made)
 }
 
-/// How many flows an entry is.
+/// Number of flows of an entry.
 pub(crate) fn flows_of(flow: &FlowForm, arrived: Option<&[Arrival]>) -> u64 {
     arrived.map_or(flow.count, |all| all.len() as u64)
 }

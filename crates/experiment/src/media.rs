@@ -1,4 +1,4 @@
-//! Media: what carries links that are no plain wires, as people write them. What is not said has the scenario's default.
+//! Media of links that are not plain wires, as the user writes them. Omitted fields have the scenario's defaults.
 
 use crate::quantity::{RateText, ShareText, SizeText, TimeText};
 use crate::tables::Tagged;
@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What carries links that are no plain wires. Propagation delay comes on top. On `wifi_g`, `wifi_n`, `homeplug_av`
-/// and `ethernet_hub` all links that name the medium contend for it, and links that leave the same node are one
-/// station. `adsl`, `modem` and `trace` are one direction of a line, and each link that names one has its own. In
-/// front of each station is the link's queue, then the driver's ring.
+/// The medium of a link that is not a plain wire. Propagation delay is added. On `wifi_g`, `wifi_n`, `homeplug_av` and
+/// `ethernet_hub` all links that name the medium contend for it, and links that leave the same node are one station.
+/// `adsl`, `modem` and `trace` are one direction of a line, and each link that names one has its own line. In front of
+/// each station is the link's queue, then the driver's ring.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(tag = "kind")]
@@ -22,10 +22,10 @@ pub enum MediumForm {
     Adsl {
         /// The synchronisation rate, which counts the bits of cells.
         rate: RateText,
-        /// What wraps a packet, `pppoe_llc` by default.
+        /// The encapsulation of a packet, `pppoe_llc` by default.
         #[serde(default)]
         encapsulation: Option<AdslEncapsulation>,
-        /// What interleaving takes from end to end, 12 ms by default.
+        /// The end-to-end delay of interleaving, 12 ms by default.
         #[serde(default)]
         interleaving: Option<TimeText>,
     },
@@ -53,7 +53,7 @@ pub enum MediumForm {
         /// The channel's width in MHz, 20 (the default) or 40.
         #[serde(default)]
         width_mhz: Option<u32>,
-        /// Whether the guard interval is 400 instead of 800 ns.
+        /// Uses a guard interval of 400 instead of 800 ns.
         #[serde(default)]
         short_guard: Option<bool>,
         /// The band, `5ghz` by default.
@@ -105,19 +105,19 @@ pub enum MediumForm {
         /// The size of an error-control block, `128b` by default.
         #[serde(default)]
         block: Option<SizeText>,
-        /// How many times smaller compression makes the data; 1, the default, is incompressible.
+        /// The factor by which compression shrinks the data; 1, the default, is incompressible.
         #[serde(default)]
         compression_ratio: Option<f64>,
-        /// Whether headers are compressed (RFC 1144).
+        /// Compresses headers (RFC 1144).
         #[serde(default)]
         van_jacobson: Option<bool>,
         /// The rate of the serial ports at both ends, 115200 bit/s by default.
         #[serde(default)]
         dte: Option<RateText>,
-        /// What the sending modem holds, `2kb` by default; when it is full, packets wait in the queue.
+        /// The sending modem's buffer, `2kb` by default; when it is full, packets wait in the queue.
         #[serde(default)]
         buffer: Option<SizeText>,
-        /// What both modems take for themselves, 30 ms by default.
+        /// The processing delay of both modems together, 30 ms by default.
         #[serde(default)]
         processing: Option<TimeText>,
     },
@@ -126,7 +126,7 @@ pub enum MediumForm {
         /// Stations that talk among themselves, none by default.
         #[serde(default)]
         background_stations: Option<u32>,
-        /// What these stations offer together, as a share of the 100 Mbit/s; above 1 they never pause.
+        /// The offered load of these stations together, as a share of the 100 Mbit/s; above 1 they never pause.
         #[serde(default)]
         background_load: Option<f64>,
         /// The node that sends without listening: a duplex mismatch.
@@ -141,7 +141,7 @@ pub enum MediumForm {
         /// The file: times in milliseconds, one a line, at which 1500 bytes may leave, over and over. A relative path
         /// starts at the experiment's file.
         file: String,
-        /// The file's times; whoever reads the file puts them here.
+        /// The file's times; the reader of the file puts them here.
         #[serde(default)]
         #[schemars(skip)]
         opportunities_ms: Vec<u64>,
@@ -156,7 +156,7 @@ pub enum MediumForm {
     },
 }
 
-/// The fields of [`MediumForm`] that the scenario calls otherwise, in whatever kind.
+/// The fields of [`MediumForm`] with other names in the scenario, in any kind.
 pub(crate) const RENAMED: &[(&str, &str)] = &[
     ("rate", "rate_bps"),
     ("phy", "phy_bps"),
@@ -277,7 +277,7 @@ fn word(value: Option<&impl Serialize>) -> Option<Value> {
     value.and_then(|value| serde_json::to_value(value).ok())
 }
 
-/// Whether stations share it, so that it carries both ways; of others each link has its own.
+/// True when stations share the medium, so that it carries both directions; with other media each link has its own.
 pub(crate) fn shared(form: &Tagged<MediumForm>) -> bool {
     !matches!(**form, MediumForm::Adsl { .. } | MediumForm::Modem { .. } | MediumForm::Trace { .. })
 }

@@ -1,5 +1,5 @@
-//! Where in the experiment something of its scenario comes from: what validation says of `links[4].qdisc.limit` is told
-//! as `path.queue.limit`, which is what people wrote.
+//! Maps a field of the scenario to the field of the experiment that it comes from: a problem with
+//! `links[4].qdisc.limit` is reported as `path.queue.limit`, the field that the user wrote.
 
 use crate::arrivals::arrivals;
 use crate::flows::flows_of;
@@ -85,7 +85,7 @@ fn entry(field: &str) -> Option<(&str, usize, &str)> {
     known.then_some((head, index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))
 }
 
-/// Which of `entries` is meant by the `index`-th of what they are together.
+/// The entry among `entries` that contains element `index` of their concatenated parts.
 fn position(entries: usize, parts: impl Fn(usize) -> usize, index: usize) -> usize {
     let mut before = 0_usize;
     for at in 0..entries {
@@ -97,7 +97,8 @@ fn position(entries: usize, parts: impl Fn(usize) -> usize, index: usize) -> usi
     entries.saturating_sub(1)
 }
 
-/// How many changes of the scenario an entry is: one that sets the round trip beside others is two.
+/// Number of changes of the scenario that an entry makes: an entry that sets the round trip and other values makes
+/// two.
 fn parts_of(change: &ChangeForm) -> usize {
     let ChangeForm { at: _, link: _, rate, delay, rtt, loss, limit, state, file: _ } = change;
     let others =
@@ -127,14 +128,14 @@ fn of_path(link: &str, rest: &str) -> String {
 
 fn of_host(rest: &str) -> String {
     let renamed = rest.replace("_packets", "").replace("rtt_deviation", "deviation");
-    // A sysctl's dots stand in quotes, as in a dotted path.
+    // A sysctl with dots is quoted, as in a dotted path.
     let renamed = renamed.replace("[\"", ".\"").replace("\"]", "\"");
     unsuffixed(&renamed)
 }
 
 /// The text of a quantity by the ending of its field in the scenario.
 fn quantity(field: &str, value: &str) -> Option<String> {
-    // Some checks write the text behind the number.
+    // Some checks write a remark after the number.
     let number = value.split_once(" (").map_or(value, |(number, _)| number);
     let number: u64 = number.parse().ok()?;
     let text = if field.ends_with("_ns") {

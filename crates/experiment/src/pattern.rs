@@ -1,6 +1,6 @@
 //! Patterns of hosts' names: `*` any text, `?` any character, `[a-c]` one of these, `[!a-c]` none of them.
 
-/// Whether the whole name matches, case-sensitive.
+/// True when the whole name matches, case-sensitive.
 #[must_use]
 pub fn matches(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) =
@@ -25,7 +25,7 @@ pub fn matches(name: &str, pattern: &str) -> bool {
     pattern[part..].iter().all(|rest| *rest == '*')
 }
 
-/// How long the part at the pattern's start is that matches this character; none if it does not match.
+/// Length of the pattern's first element if it matches this character; none if it does not match.
 fn one(character: char, pattern: &[char]) -> Option<usize> {
     match *pattern.first()? {
         '?' => Some(1),

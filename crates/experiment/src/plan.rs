@@ -1,9 +1,9 @@
-//! From an experiment's content to its scenarios, in the two steps that everybody takes: the content is checked once,
-//! and each run of it is built and judged. What is wrong is told in the experiment's own fields.
+//! From an experiment's content to its scenarios, in two steps: the content is checked once, and each run of it is
+//! built and validated. Errors are reported in the experiment's own fields.
 
-use crate::named::spell_names;
 use crate::origin::told;
 use crate::pattern::matches;
+use crate::presets::spell_names;
 use crate::problem;
 use crate::rules;
 use crate::run::build_run;
@@ -81,10 +81,10 @@ pub fn planned(
         }
         Ok(scenario)
     });
-    made.map_err(|problem| where_varied(problem, settings))
+    made.map_err(|problem| with_settings(problem, settings))
 }
 
-/// What is wrong with the scenario of an experiment, in the experiment's fields.
+/// Checks an experiment's scenario and reports the first problem in the experiment's fields.
 fn judge(
     scenario: &Scenario,
     experiment: &Experiment,
@@ -118,7 +118,7 @@ fn judge(
 /// As many as a message has room for.
 const HOSTS_LISTED: usize = 12;
 
-/// Whether the problem is that the simulator has not got an algorithm that the engine has.
+/// True when the problem is an algorithm that the engine has and the simulator lacks.
 fn beyond(problem: &Problem, algorithms: &[String]) -> bool {
     let name: String = serde_json::from_str(&problem.value).unwrap_or_default();
     let own = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
@@ -126,8 +126,8 @@ fn beyond(problem: &Problem, algorithms: &[String]) -> bool {
 }
 
 /// The problem with the settings under which it arose.
-fn where_varied(problem: Problem, settings: &Map<String, Value>) -> Problem {
-    // Of algorithms alone the value itself says which: on a line of `compare` nobody typed `vary`.
+fn with_settings(problem: Problem, settings: &Map<String, Value>) -> Problem {
+    // With algorithms alone the value itself is sufficient: on a line of `compare` the user has not typed `vary`.
     if settings.keys().all(|path| path == "flows.cc") {
         return problem;
     }

@@ -101,7 +101,7 @@ text_with_a_unit! {
     ShareText: "share", "1%", tc::parse_percent, |it| tc::format_percent(it.0);
 }
 
-/// A text, or a whole number that is meant as its text.
+/// A text, or a whole number as a short form of its text.
 macro_rules! text_or_whole_number {
     ($($(#[$about:meta])* $name:ident: $expected:literal;)*) => {$(
         $(#[$about])*
@@ -166,7 +166,7 @@ impl Visitor<'_> for Whole {
     }
 }
 
-/// How far a figure may be from the published one.
+/// Largest accepted deviation of a figure from the published one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToleranceText {
     /// A share of it.

@@ -12,26 +12,26 @@ use serde_json::{Map, Value};
 pub struct RaceOption {
     /// Its name in a form and in Python; on the command line `up_rate` is `--up-rate`.
     pub name: &'static str,
-    /// What it takes.
+    /// Kind of its value.
     pub takes: Takes,
-    /// What stands for its value in help.
+    /// Placeholder of its value in help.
     pub metavar: &'static str,
-    /// What it has where nothing is given; as text. Empty: nothing.
+    /// Default value, as text. Empty: none.
     pub default: &'static str,
     /// One sentence for help.
     pub help: &'static str,
-    /// Where its value goes in the experiment.
+    /// Target of its value in the experiment.
     pub place: Place,
-    /// Further fields of the experiment of which messages speak as of this option.
+    /// Further fields of the experiment that messages report as this option.
     pub also: &'static [&'static str],
-    /// What completes its values on a command line.
+    /// Completion of its values on a command line.
     pub completes: &'static str,
-    /// Whether the page has a field of text for it. Of others `together` is a checkbox there, and the rest is kept as it
-    /// came.
+    /// True when the page has a text field for it. Of the other options `together` is a checkbox there, and the rest
+    /// is kept unchanged.
     pub on_page: bool,
 }
 
-/// What an option takes.
+/// Kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Text.
@@ -48,7 +48,7 @@ pub enum Takes {
     Files,
 }
 
-/// Where an option's value goes.
+/// Target of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Into this field, a dotted path.
@@ -357,7 +357,7 @@ impl RaceOption {
         }
     }
 
-    /// Where `vary` and `sweep` vary it, a dotted path; none where it is no field of its own.
+    /// Dotted path under which `vary` and `sweep` vary it; none where it has no single field.
     #[must_use]
     pub fn varies(&self) -> Option<String> {
         match self.place {
@@ -372,7 +372,7 @@ impl RaceOption {
         }
     }
 
-    /// How far the option stands behind a field of the experiment: the length of what agrees, if anything does.
+    /// Length of the longest prefix of a field of the experiment that this option sets, if any.
     fn behind(&self, field: &str) -> Option<usize> {
         let placed = match self.place {
             Place::Field(own) => Some(own.to_owned()),
@@ -385,7 +385,7 @@ impl RaceOption {
     }
 }
 
-/// The option behind a field of the experiment that a race means; none if the field is nobody's.
+/// The option that sets a field of the experiment of a race; none if no option sets the field.
 #[must_use]
 pub fn option_of(field: &str) -> Option<&'static RaceOption> {
     let mut plain = String::new();
@@ -396,7 +396,7 @@ pub fn option_of(field: &str) -> Option<&'static RaceOption> {
             plain.push(letter);
         }
     }
-    // Sysctls are told per host; one may have an option of its own.
+    // Sysctls are set per host; one may have a separate option.
     let own =
         |option: &&RaceOption| matches!(option.place, Place::Sysctl(key) if plain.contains(key));
     if let Some(option) = OPTIONS.iter().find(own) {
@@ -459,7 +459,7 @@ impl RaceForm {
         Ok(Self { algorithms, values })
     }
 
-    /// What was given.
+    /// Value given for an option.
     #[must_use]
     pub fn given(&self, name: &str) -> Option<&Value> {
         debug_assert!(OPTIONS.iter().any(|option| option.name == name), "{name}");
@@ -479,7 +479,7 @@ impl RaceForm {
     /// A whole number: a number, or the text of one; otherwise what was given.
     ///
     /// # Errors
-    /// What is no whole number, as it was given.
+    /// A value other than a whole number, unchanged.
     pub fn count(&self, name: &str) -> Result<i64, Value> {
         match self.values.get(name) {
             None => Ok(1),
@@ -487,7 +487,7 @@ impl RaceForm {
         }
     }
 
-    /// Whether a flag is given.
+    /// True when a flag is given.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         self.given(name).and_then(Value::as_bool).unwrap_or(false)
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_option_is_or_takes_is_refused() {
+    fn unknown_options_and_values_are_refused() {
         let told = |text: &str| {
             let Problem { field, value, expected } = RaceForm::from_json(text).unwrap_err();
             format!("{field}|{value}|{expected}")

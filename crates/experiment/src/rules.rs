@@ -1,5 +1,5 @@
-//! What the fields of an experiment must satisfy together, whoever wrote it: a file, a command line, Python or the page.
-//! The first thing that is wrong is told, with the field, what stands there and what would be right.
+//! Constraints between the fields of an experiment, for every source: a file, a command line, Python or the page. The
+//! first violation is reported, with the field, its value and what would be right.
 
 use crate::applications::ApplicationForm;
 use crate::arrivals::sizes_of;
@@ -77,7 +77,7 @@ impl Rules<'_> {
         if holds { Ok(()) } else { Err(self.wrong(field, expected)) }
     }
 
-    /// How many of something alike.
+    /// Checks a number of copies.
     fn count(&self, field: &str, count: u64) -> Result<(), Problem> {
         let expected = format!("a whole number from 1 to {ALIKE_MAX}");
         self.must((1..=ALIKE_MAX).contains(&count), field, &expected)
@@ -330,9 +330,9 @@ mod tests {
         json!({"path": path})
     }
 
-    /// What cannot be together, and what cannot be; each in the words that all who type it read.
+    /// Rejects invalid combinations and values, in the words of every form that users write.
     #[test]
-    fn what_cannot_be_is_refused_in_the_words_of_its_writer() {
+    fn rejects_invalid_fields() {
         let medium = json!({"air": {"kind": "wifi_g", "rate": "54mbit"}});
         let node = |name: &str, kind: &str| json!({"name": name, "kind": kind});
         let graph = |links: Value| {

@@ -9,12 +9,12 @@ use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// The scenario of a repeat, counted from 0, of an experiment with these settings. Its seed is the experiment's and
-/// the repeat's number. Its name tells the settings, or the congestion controls where nothing varies, and the number
-/// of the repeat where there are several.
+/// The scenario of a repeat, counted from 0, of an experiment with these settings. Its seed is the experiment's plus
+/// the repeat's number. Its name contains the settings, or the congestion controls where nothing varies, and the
+/// number of the repeat where there are several.
 ///
 /// # Errors
-/// Those of [`build`], and a seed beyond 64 bits.
+/// The errors of [`build`], and a seed beyond 64 bits.
 pub fn build_run(
     experiment: &Experiment,
     settings: &Map<String, Value>,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_text_are_json() {
+    fn values_other_than_texts_are_json() {
         let listed = json!([["a", "ü😀\u{7f}\n\"", 1], {"kind": "bulk", "n": -2}]);
         assert_eq!(
             short(&listed),

@@ -1,5 +1,5 @@
-//! Tables of a document as types: of one kind or another, and in the order in which they were written. What is wrong is
-//! told in the words of the document: the field, what it holds, what would be right.
+//! Tables of a document as types: tagged with a kind, and in the order in which they were written. Errors are reported
+//! in the terms of the document: the field, its value, what would be right.
 
 use dragstrip_scenario::{Problem, json_problem};
 use dragstrip_units::suggest;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// What content describes.
+/// Deserialises content.
 pub(crate) fn read<T: DeserializeOwned>(content: &Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(content).map_err(|error| {
         let path = error.path().to_string();
@@ -23,7 +23,7 @@ pub(crate) fn read<T: DeserializeOwned>(content: &Value) -> Result<T, Problem> {
     })
 }
 
-/// What content holds in a field, as JSON; none where there is no such field, and of a table.
+/// Value of a field in the content, as JSON; none for a missing field and for a table.
 pub(crate) fn shown(content: &Value, field: &str) -> Option<String> {
     let mut place = content;
     let mut rest = field;
@@ -45,10 +45,10 @@ pub(crate) fn shown(content: &Value, field: &str) -> Option<String> {
     (!place.is_object()).then(|| place.to_string())
 }
 
-/// What stands before the path of a field inside a tagged table, and behind it, in the message of an error.
+/// Delimiter around the path of a field inside a tagged table in an error message.
 const INSIDE: char = '\u{1}';
 
-/// What serde says, in the words of people: where, what was given, what would be right.
+/// Rewrites serde's error message for users: field, value, what would be right.
 fn in_words(path: String, error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     if let Some((_, rest)) = text.split_once(INSIDE) {
@@ -87,12 +87,12 @@ fn in_words(path: String, error: &serde_json::Error) -> Problem {
     }
 }
 
-/// A table whose field `kind` says which one of several it is. `T` is read as an enum with the kind outside, so that
-/// an error knows the field within the table.
+/// A table whose field `kind` selects one of several types. `T` is read as an enum with the kind outside, so that an
+/// error contains the field within the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tagged<T>(pub T);
 
-/// The field that says which one of several a table is.
+/// The field that selects the type of a table.
 const KIND: &str = "kind";
 
 impl<T> Deref for Tagged<T> {
@@ -121,7 +121,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Tagged<T> {
         };
         let outside = Value::Object(Map::from_iter([(kind.clone(), Value::Object(table))]));
         read(&outside).map(Self).map_err(|problem: Problem| {
-            // What is wrong with the kind is at the table itself.
+            // An error in the kind is reported at the table itself.
             let at_kind = problem.field.is_empty()
                 || problem.field == kind && problem.value == format!("{kind:?}");
             let field = if at_kind { format!(".{KIND}") } else { problem.field.clone() };

@@ -1,25 +1,25 @@
-//! What varies: every combination of an experiment's alternatives and of the values of its `vary`.
+//! Combinations of an experiment's alternatives and of the values of its `vary`.
 
 use crate::assign::{assign, path_parts};
-use crate::named::spell_names;
+use crate::presets::spell_names;
 use crate::problem;
 use dragstrip_scenario::{Problem, json_problem};
 use serde_json::{Map, Value};
 
-/// What a combination has no use for.
+/// Fields of an experiment that are left out of its combinations.
 const APART: [&str; 4] = ["vary", "alternatives", "ablations", "flow_tables"];
 
 /// Fields set together.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Choice {
-    /// Of an alternative; empty for a value of `vary`.
+    /// Name of an alternative; empty for a value of `vary`.
     name: String,
     /// Dotted path → value.
     set: Map<String, Value>,
 }
 
-/// All combinations that an experiment has, each made when it is asked for.
+/// All combinations of an experiment, each built on request.
 #[derive(Clone, Debug)]
 pub struct Variants {
     base: Value,
@@ -27,20 +27,20 @@ pub struct Variants {
     count: u32,
 }
 
-/// One of them.
+/// A combination.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What was chosen: dotted path → value, and `alternative` → name.
+    /// Settings of this combination: dotted path → value, and `alternative` → name.
     pub settings: Map<String, Value>,
     /// The experiment with these settings, which varies nothing any more.
     pub content: Value,
 }
 
 impl Variants {
-    /// Those of an experiment in JSON. Alternatives come first, then the paths of `vary` in their order.
+    /// The combinations of an experiment in JSON. Alternatives come first, then the paths of `vary` in their order.
     ///
     /// # Errors
-    /// What is no JSON, alternatives without name or settings, a varied path without a list of values (the
+    /// Text that is not JSON, alternatives without name or settings, a varied path without a list of values (the
     /// problem's value is JSON), and more combinations than can be counted in 32 bits.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
         let base: Map<String, Value> =
@@ -71,7 +71,7 @@ impl Variants {
         Ok(Self { base: Value::Object(base), axes, count })
     }
 
-    /// How many combinations there are; one where nothing varies.
+    /// Number of combinations; one where nothing varies.
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.count
@@ -80,7 +80,7 @@ impl Variants {
     /// The combination of this number, counted from 0; the last axis turns fastest.
     ///
     /// # Errors
-    /// Those of [`assign`].
+    /// The errors of [`assign`].
     pub fn get(&self, number: u32) -> Result<Variant, Problem> {
         let mut rest = number as usize;
         let mut chosen = Vec::with_capacity(self.axes.len());
@@ -125,7 +125,8 @@ pub fn varied(table: &Value, field: &str) -> Result<Vec<(String, Vec<Value>)>, P
     Ok(axes)
 }
 
-/// Dotted path → what is no table: TOML makes tables of `flows.cc = [...]`. A quoted key stays as it is.
+/// Flattens a table to leaf values by dotted path: TOML makes tables of `flows.cc = [...]`. A quoted key stays as it
+/// is.
 #[must_use]
 pub fn flat(table: &Value) -> Map<String, Value> {
     let mut found = Map::new();

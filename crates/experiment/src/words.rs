@@ -1,5 +1,6 @@
-//! The words that stand for several fields: a flow's congestion control with its options, count and RTT
-//! (`bbr:probe_rtt_win_sec=5*4@20ms`), and a queue counted in what the path holds (`1bdp`, `300ms`, `bfifo limit 0.5bdp`).
+//! Words that set several fields: a flow's congestion control with its options, count and RTT
+//! (`bbr:probe_rtt_win_sec=5*4@20ms`), and a queue's size in terms of the path (`1bdp`, `300ms`, `bfifo limit
+//! 0.5bdp`).
 
 use crate::problem;
 use crate::quantity::{TimeText, time};
@@ -16,17 +17,17 @@ const FRAMES_MIN: u64 = 3;
 /// A congestion control as `compare` and `[[flows]]` name it: `NAME[:OPTION=VALUE,...][*COUNT][@RTT][+START]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowWord<'a> {
-    /// The name and its options, as they stand in the word.
+    /// The name and its options, as written in the word.
     pub head: &'a str,
     /// The algorithm's name.
     pub name: &'a str,
     /// Its module parameters.
     pub options: BTreeMap<String, f64>,
-    /// How many flows, for each that the entry counts.
+    /// Number of flows for each that the entry counts.
     pub count: Option<u64>,
     /// Their base RTT.
     pub rtt: Option<TimeText>,
-    /// When the first of them starts.
+    /// Start time of the first flow.
     pub start: Option<TimeText>,
 }
 
@@ -34,7 +35,7 @@ impl<'a> FlowWord<'a> {
     /// The parts of a word; `field` is for messages.
     ///
     /// # Errors
-    /// An option that is no `NAME=NUMBER`, a count that is no whole number above 0, an RTT or a start that is no
+    /// An option other than `NAME=NUMBER`, a count that is not a whole number above 0, an RTT or a start that is not a
     /// time.
     pub fn parse(word: &'a str, field: &str) -> Result<Self, Problem> {
         let wrong = |expected: &str| problem(field, &format!("{word:?}"), expected);
@@ -90,16 +91,16 @@ impl<'a> FlowWord<'a> {
         self.start.map(|it| it.0)
     }
 
-    /// Whether the word says more than a name.
+    /// True when the word is only a name.
     fn is_plain(word: &str) -> bool {
         !word.contains(':') && first_sign(word) == word.len()
     }
 }
 
-/// What begins a count, an RTT and a start.
+/// Signs that begin a count, an RTT and a start.
 const SIGNS: [char; 3] = ['*', '@', '+'];
 
-/// Where a word's name and options end. An option's number may have a plus: `1e+3`.
+/// Position where a word's name and options end. An option's number may have a plus: `1e+3`.
 fn first_sign(word: &str) -> usize {
     let bytes = word.as_bytes();
     let of_number = |at: usize| {
@@ -108,7 +109,7 @@ fn first_sign(word: &str) -> usize {
     word.match_indices(SIGNS).map(|(at, _)| at).find(|at| !of_number(*at)).unwrap_or(word.len())
 }
 
-/// A fraction of a parameter that is counted in 1024ths is meant as such: `beta=0.8` of CUBIC is 819.
+/// Scales a fraction of a parameter that is counted in 1024ths: `beta=0.8` of CUBIC is 819.
 fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
     let row = dragstrip_cc::about().iter().find(|row| row.name == algorithm);
     let known = row.and_then(|row| row.parameters.iter().find(|known| known.name == option));
@@ -120,10 +121,10 @@ fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
     }
 }
 
-/// The flows with what their words say in fields of their own.
+/// Expands the words of flows into separate fields.
 ///
 /// # Errors
-/// Those of [`FlowWord::parse`], and what a word and a field say differently.
+/// The errors of [`FlowWord::parse`], and contradictions between a word and a field.
 pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Problem> {
     let plain =
         |flow: &FlowForm| flow.cc.as_deref().is_none_or(FlowWord::is_plain) && !flow.reverse;
@@ -156,20 +157,20 @@ fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     Ok(spelt)
 }
 
-/// What a queue's words are counted in.
+/// Rate and RTT in which a queue's size is counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holds {
-    /// Of the link behind the queue.
+    /// Rate of the link after the queue.
     pub rate_bps: Option<u64>,
-    /// Of the empty path.
+    /// RTT of the empty path.
     pub rtt_ns: Option<u64>,
 }
 
-/// A queue's words in tc's own: `1bdp` and `300ms` are a bfifo of that size; behind `limit`, `1bdp` is counted as the
+/// A queue's words in tc's own: `1bdp` and `300ms` are a bfifo of that size; after `limit`, `1bdp` is counted as the
 /// discipline counts, in bytes or packets.
 ///
 /// # Errors
-/// What is counted in a rate or an RTT that the path does not have.
+/// A size that needs a rate or an RTT that the path does not have.
 pub(crate) fn queue_words<'a>(
     words: &'a str,
     holds: Holds,
@@ -218,10 +219,10 @@ fn multiple(word: &str) -> Option<f64> {
     digits.parse().ok().filter(|times: &f64| shaped && *times > 0.0)
 }
 
-/// Checks a queue's words before it is known where they stand.
+/// Checks a queue's words independently of their path.
 ///
 /// # Errors
-/// What no path makes right.
+/// Words that are wrong on every path.
 pub(crate) fn check_queue(words: &str) -> Result<(), Problem> {
     let nominal = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
     let spelt = queue_words(words, nominal, "")?;

@@ -1,4 +1,4 @@
-//! What the flows of a comparison do, by name: everyday applications, and the tests that flent made known.
+//! Named workloads of a comparison: everyday applications, and the tests that flent introduced.
 
 use crate::problem;
 use dragstrip_scenario::Problem;
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 /// A workload that `--workload` names.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Workload {
-    /// Its name. `N` stands for a number, or for itself: then `--flows` says how many.
+    /// Its name. `N` is a placeholder for a number, or literal: then `--flows` gives the number.
     pub name: &'static str,
-    /// What the flows do.
+    /// Description of the flows.
     pub about: &'static str,
-    /// Where its figures are from.
+    /// Source of its figures.
     pub source: &'static str,
     /// Entries of `[[flows]]` for each algorithm, without its name.
     pub flows: &'static [Part],
@@ -20,7 +20,7 @@ pub struct Workload {
 /// Flows that are alike.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Part {
-    /// How many, for each of `--flows`.
+    /// Number of flows for each of `--flows`.
     pub count: u64,
     /// From the receiver's side to the senders'.
     pub reverse: bool,
@@ -42,7 +42,7 @@ const FOUR_DOWN: Part = Part { count: 4, ..DOWN };
 const FOUR_UP: Part = Part { count: 4, ..UP };
 const FLENT: &str = "flent's test of this name";
 
-/// All of them, in the order in which they are listed.
+/// All workloads, in the order in which they are listed.
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "bulk",
@@ -146,7 +146,7 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// What `text` says: a workload, by how much its flows are multiplied, and what its options add to an entry of
+    /// Parses `text`: a workload, the multiplier of its flows, and the fields that its options add to an entry of
     /// `[[flows]]`.
     ///
     /// # Errors

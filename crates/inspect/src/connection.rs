@@ -73,7 +73,7 @@ pub struct Direction {
     pub syn_bytes: u32,
     /// Marks reported to this direction by accurate ECN.
     pub feedback: Feedback,
-    /// Those that the last packet reported.
+    /// Marks that the last packet reported.
     pub newly_marked: u64,
     full_size: FullSize,
     backward_last_ns: Option<i64>,
@@ -85,7 +85,7 @@ pub struct Direction {
 /// Segments that open a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Syns {
-    /// All of them.
+    /// Number of segments.
     pub total: u64,
     /// With the first one's sequence number.
     pub again: u64,
@@ -139,7 +139,7 @@ pub enum Taken {
 }
 
 impl Connection {
-    /// One that begins with this packet.
+    /// Creates a connection that begins with this packet.
     pub fn new(packet: &Packet, keep_slices: bool, labelled: bool, logged: bool) -> Self {
         let labels = labelled.then(Box::default);
         let mut made = Self { first_ns: packet.time_ns, labels, ..Self::default() };
@@ -255,7 +255,7 @@ impl Connection {
             return;
         }
         let opener = &mut self.sides[1 - side];
-        // Of the answers only these are of a server that counts (RFC 9768 §3.1.2, table 2).
+        // Only these answers are of a server that counts (RFC 9768 §3.1.2, table 2).
         if opener.accurate && matches!(ace(packet.flags), 2 | 3 | 4 | 6) {
             self.accurate = true;
         }

@@ -222,7 +222,7 @@ mod tests {
 
     /// With the receiver's capture as the reference there is one pair: the rest are answers to nothing.
     #[test]
-    fn which_capture_is_the_reference_matters() {
+    fn the_reference_capture_matters() {
         let other = paired(6, true);
         assert_eq!(
             other.iter().map(|trip| (trip.0, trip.1)).collect::<Vec<_>>(),

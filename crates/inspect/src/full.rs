@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_an_application_are_no_full_segments() {
+    fn application_writes_are_not_full_segments() {
         for length in [160, 1_000, 1_447] {
             let written = (0..500).map(|n| (length, true, n % 20 == 0));
             assert_eq!(after(written), ALLOWED, "{length}");

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_without_a_gap_is_covered() {
+    fn contiguous_ranges_are_covered() {
         let mut set = Intervals::default();
         assert_eq!(set.covered_from(3), 3);
         set.add(5, 9);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_told_once() {
+    fn new_ranges_are_reported_once() {
         let mut set = Intervals::default();
         assert_eq!(set.add(10, 20), [(10, 20)]);
         assert_eq!(set.add(30, 40), [(30, 40)]);

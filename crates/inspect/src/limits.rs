@@ -23,7 +23,7 @@ pub enum Limit {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: i64,
-    /// It ended a write, and there was less than a full segment.
+    /// The segment ended a write, and was shorter than a full one.
     ended_short: bool,
     /// No full segment more would have fitted below the offered edge, at some time since.
     at_edge: bool,

@@ -9,7 +9,7 @@ const HELD: usize = 256;
 /// Number of late packets in a row that indicate a clock set back, not packets written late; with the stamps of the
 /// file's first packets they are a repetition of the file.
 const STEP: usize = 64;
-/// So many of the file's first ones are the file once more where it ends before the others.
+/// Number of the file's first packets that indicate a repetition if the file ends before the others.
 const REPEAT_MIN: usize = 8;
 
 /// Puts packets in order.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_repeated_part_is_read() {
+    fn packets_after_a_repeated_part_are_read() {
         let all = packets((0..300).map(|time| 1_000 + time));
         let mut order = Order::default();
         for packet in all[..200].iter().chain(&all) {
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn a_late_packet_that_is_there_once_is_no_repetition() {
+    fn a_single_late_packet_is_not_a_repetition() {
         let mut order = pushed([10, 20, 5, 30]);
         assert_eq!((times(&mut order), order.disorder), (vec![5, 10, 20, 30], 1));
         assert_eq!((order.repeated, order.steps), (0, 0));
     }
 
     #[test]
-    fn packets_behind_a_step_keep_their_order_among_those_before_it() {
+    fn packets_after_a_step_keep_their_order_among_those_before_it() {
         let mut order = Order::default();
         for packet in packets((0..300).map(|time| 1_000_000 + time).chain(0..300)) {
             order.push(packet);

@@ -339,7 +339,7 @@ impl Pair {
     /// A packet of a direction at a point.
     pub fn take(&mut self, point: usize, side: usize, packet: &Packet, kind: Kind) {
         const KEPT_MAX: usize = 1 << 16;
-        // What it has echoed before is the least that a receiver compares with.
+        // Its previous echo is the least that a receiver compares with.
         let older = packet
             .stamps
             .zip(self.echoes[point][1 - side])

@@ -40,7 +40,7 @@ pub struct Quic {
     changes: [u64; 2],
 }
 
-/// One direction's bit.
+/// The spin bit of one direction.
 #[derive(Debug, Default)]
 struct Spin {
     value: Option<bool>,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_otherwise_is_not_quic() {
+    fn packets_with_other_first_bytes_are_not_quic() {
         assert!(!only((0..10).map(|n| packet(n, true, 0x17))).is_quic(), "DTLS");
         let quic = only([packet(0, true, 0xc3), packet(1, false, 0x43)]);
         assert_eq!((quic.is_quic(), quic.version), (true, Some(1)));

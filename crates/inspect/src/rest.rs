@@ -1,7 +1,7 @@
 //! Results of an inspection besides flows with data: unanswered connections, QUIC, and all other traffic.
 
 use crate::connection::{Connection, Syns};
-use crate::lone::Lone;
+use crate::first_packet::Lone;
 use crate::quantiles::Quantiles;
 use crate::quic::{Quic, version_name};
 use crate::state::File;

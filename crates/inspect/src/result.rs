@@ -1,7 +1,7 @@
 //! The inspection document: files, flows, and everything else.
 
-use crate::between::{Between, BetweenSaid, Rtt};
 use crate::connection::{Connection, Direction, Echo, Place};
+use crate::joint::{Between, BetweenSaid, Rtt};
 use crate::labels::{Event, Others};
 use crate::limits::{Limit, Slice};
 use crate::opening::{FastOpen, fast_open, mptcp};

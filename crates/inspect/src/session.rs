@@ -1,7 +1,7 @@
 //! Captures together: their packets merged in time, every flow followed in each of them.
 
 use crate::connection::{Connection, Taken};
-use crate::lone::Lone;
+use crate::first_packet::Lone;
 use crate::pair::Pair;
 use crate::recording;
 use crate::result::{self, Inspected};

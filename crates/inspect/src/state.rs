@@ -1,9 +1,9 @@
 //! State of files and flows while captures are read.
 
 use crate::connection::Connection;
-use crate::lone::Lone;
+use crate::first_packet::Lone;
+use crate::non_tcp::OtherPackets;
 use crate::order::Order;
-use crate::other::OtherPackets;
 use crate::pair::Pair;
 use dragstrip_capture::read::{Counts, Fault, Other, Packet, Reader, Sink};
 

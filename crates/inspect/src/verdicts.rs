@@ -115,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// All of them.
+    /// Total number.
     pub fn total(&self) -> u64 {
         self.needed + self.spurious + self.unknown
     }
@@ -176,7 +176,7 @@ impl Verdicts {
         }
     }
 
-    /// All of them one by one, if they are wanted.
+    /// Returns all verdicts one by one, if recorded.
     pub fn every(&self) -> Vec<Judged> {
         let Some(log) = &self.log else { return Vec::new() };
         let mut all = log.clone();

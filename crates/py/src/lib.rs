@@ -194,7 +194,7 @@ fn algorithm_names() -> Vec<&'static str> {
     dragstrip_cc::names().to_vec()
 }
 
-/// All of them as a JSON list: name, source file, what it models, parameters, variables, needs.
+/// All algorithms as a JSON list: name, source file, what it models, parameters, variables, needs.
 #[pyfunction]
 fn algorithm_table() -> PyResult<String> {
     to_json(&algorithms::table())

@@ -18,7 +18,7 @@ struct Meeting {
     parties: usize,
     arrived: AtomicUsize,
     turn: AtomicUsize,
-    /// One has panicked: it never comes.
+    /// True once a thread has panicked: it never arrives.
     broken: AtomicBool,
 }
 
@@ -109,7 +109,7 @@ fn at_once(
             let outgoing = &mail[(turn % 2) as usize];
             part.take(|to, hand_over| hand_over(&mut locked(&outgoing[to][number])));
             if number == 0 && !last && turn % TURNS_UNREPORTED == 0 && !progress(until) {
-                // Of this turn: a thread that still is in the one before must not take it for its own.
+                // The stop is tagged with this turn: a thread still in the previous one must not apply it.
                 last_turn.store(turn, Ordering::Release);
             }
             if !meeting.wait() {

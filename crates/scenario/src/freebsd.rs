@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         for (name, value, expected) in [
             ("net.inet.tcp.sack.enable", "2", "0 or 1"),
             ("net.inet.tcp.delacktime", "0.1", "a whole number from 1 to 10000"),

@@ -1,5 +1,5 @@
-//! What is known of a path before anything is sent over it: its links, round trip, bottleneck, bandwidth-delay
-//! product and buffer. Computed here alone; reports, measures, sweeps and comparisons ask.
+//! Facts about a path before any transmission: its links, round trip, bottleneck, bandwidth-delay product and buffer.
+//! Computed only here; reports, measures, sweeps and comparisons use them.
 
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
@@ -9,7 +9,7 @@ use dragstrip_units::Problem;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What leaves at an opportunity of a trace.
+/// Bits that leave at an opportunity of a trace.
 const TRACE_BITS: u64 = 1500 * 8;
 
 /// A link, as far as a path is concerned.
@@ -22,7 +22,7 @@ pub struct LinkFacts {
     pub fastest_bps: Option<u64>,
     /// Propagation delay and netem's mean delay.
     pub delay_ns: u64,
-    /// What may wait in front of it.
+    /// Buffer in front of it.
     pub buffer: Buffer,
 }
 
@@ -47,9 +47,9 @@ pub struct PathFacts {
     pub base_rtt_ns: u64,
     /// Frame that `base_rtt_ns` is for, the same both ways.
     pub frame_bytes: u32,
-    /// What the bottleneck carries in an idle round trip.
+    /// Bytes that the bottleneck carries in an idle round trip.
     pub bdp_bytes: Option<u64>,
-    /// What may wait at the bottleneck.
+    /// Buffer at the bottleneck.
     pub buffer: Buffer,
 }
 
@@ -57,7 +57,7 @@ fn least<const N: usize>(rates: [Option<u64>; N]) -> Option<u64> {
     rates.into_iter().flatten().min()
 }
 
-/// What a medium cannot exceed.
+/// Maximum rate of a medium.
 fn fastest(medium: &MediumSpec) -> Option<u64> {
     match medium {
         MediumSpec::Adsl { rate_bps, .. } | MediumSpec::WifiG { rate_bps, .. } => Some(*rate_bps),
@@ -96,7 +96,7 @@ impl FlowSpec {
     }
 }
 
-/// What limits flows together.
+/// Shared limit of several flows.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Limit<'a> {
     Link(usize),
@@ -167,10 +167,10 @@ impl Scenario {
         pairs.into_iter().map(one).collect()
     }
 
-    /// Whether anything in it draws random numbers; if not, every seed gives the same recording.
+    /// True when something in it draws random numbers; if not, every seed gives the same recording.
     ///
     /// Errs on the side of drawing: a medium whose stations contend counts, and so does an algorithm that does not
-    /// say that it draws nothing. Flows that arrive count too: an experiment's next seed has others.
+    /// declare that it draws nothing. Arriving flows count too: an experiment's next seed has others.
     #[must_use]
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
@@ -230,7 +230,7 @@ impl Scenario {
         (0..self.flows.len()).map(&mut numbered).collect()
     }
 
-    /// What flows over this link compete for: the link, or the medium whose stations take turns.
+    /// The resource for which flows over this link compete: the link, or the medium whose stations take turns.
     fn limit(&self, at: usize) -> Limit<'_> {
         let name = self.links[at].medium.as_ref();
         match name.and_then(|name| self.media.get_key_value(name)) {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn no_way_and_no_node_are_told() {
+    fn missing_paths_and_nodes_are_reported() {
         let mut scenario = fixture::scenario();
         assert_eq!(scenario.path_facts([("a", "x")], 98).unwrap_err().value, "\"x\"");
         scenario.nodes.push(NodeSpec::Router { name: "r3".to_owned() });

@@ -1,4 +1,4 @@
-//! Which way packets go: fewest hops, unless a static route says otherwise.
+//! Routing of packets: fewest hops, unless a static route differs.
 //!
 //! Hosts do not forward. Among links equally near, the first in the scenario's list is taken. The
 //! simulator and the validation use the same tables.
@@ -27,7 +27,7 @@ pub struct Topology<'a> {
     /// Per node: which router it is, counted from 0; hosts have none.
     router: Vec<Option<usize>>,
     routers: usize,
-    /// Hops by the routers in front of a destination: hosts behind one router share them.
+    /// Hops by the routers in front of a destination: hosts attached to one router share them.
     known: RefCell<Remembered>,
 }
 
@@ -42,7 +42,7 @@ const REMEMBERED_HOPS_MAX: usize = 1 << 20;
 pub enum RouteError {
     /// No link of this node leads on.
     Unreachable {
-        /// Where the packet is stuck.
+        /// Node at which the packet is stuck.
         at: String,
     },
     /// The static routes lead back to this node.
@@ -166,11 +166,11 @@ impl<'a> Topology<'a> {
         self.direct.get(&(from, to)).copied()
     }
 
-    /// How far every router is from `destination`.
+    /// Distance of every router from `destination`.
     #[must_use]
     pub fn hops_to(&self, destination: usize) -> Hops {
         let nearest = &self.routers_before[destination];
-        // Only a router lies on the way to others and must not be entered twice.
+        // Only a router is on the path to other nodes and must not be entered twice.
         if self.router[destination].is_some() {
             return Hops { destination, routers: self.search(nearest, Some(destination)) };
         }
@@ -230,7 +230,7 @@ impl<'a> Topology<'a> {
     /// The links from one node to another, in the order a packet takes them.
     ///
     /// # Errors
-    /// Where and why a packet would not get on.
+    /// The node at which a packet would stop, and the reason.
     pub fn path(&self, from: usize, to: usize) -> Result<Vec<usize>, RouteError> {
         let name = |node: usize| self.scenario.nodes[node].name().to_owned();
         let hops = self.hops_to(to);

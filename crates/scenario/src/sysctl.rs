@@ -18,11 +18,11 @@ use std::ops::RangeInclusive;
 /// `tcp_rmem` or `tcp_wmem`: minimum, initial and largest buffer of a socket, bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSizes {
-    /// What a socket keeps under memory pressure.
+    /// Bytes that a socket keeps under memory pressure.
     pub min: u32,
-    /// What a socket starts with.
+    /// Initial bytes of a socket.
     pub default: u32,
-    /// How far autotuning goes.
+    /// Upper bound of autotuning, bytes.
     pub max: u32,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for BufferSizes {
     }
 }
 
-/// Whether the simulator honours a setting.
+/// Simulator support of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// Yes.
@@ -43,7 +43,7 @@ pub enum Support {
     DefaultOnly,
 }
 
-/// What values a setting takes.
+/// Values of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `0` or `1`.
@@ -71,13 +71,13 @@ impl fmt::Display for Kind {
 pub struct Sysctl {
     /// Full name, e.g. `net.ipv4.tcp_sack`.
     pub name: &'static str,
-    /// Which values it takes.
+    /// Accepted values.
     pub kind: Kind,
     /// Linux 6.1's default, as `sysctl -n` prints it.
     pub default: String,
-    /// What it does, with its unit.
+    /// Meaning, with its unit.
     pub meaning: &'static str,
-    /// Whether the simulator honours it.
+    /// Support by the simulator.
     pub support: Support,
 }
 
@@ -221,8 +221,8 @@ sysctls! {
     "net.ipv4." tcp_timestamps: u32 = 1, 0..=2 => Modelled;
     /// Window scale option (RFC 7323).
     "net.ipv4." tcp_window_scaling: bool = true => Modelled;
-    /// ECN (RFC 3168): 0 never, 1 ask for it, 2 only when asked. As in Linux 7.0, accurate ECN (RFC 9768): 3 ask for it, 4 and 5
-    /// only when asked, and ask for ECN or for none.
+    /// ECN (RFC 3168): 0 never, 1 request it, 2 only when requested. As in Linux 7.0, accurate ECN (RFC 9768): 3
+    /// request it, 4 and 5 only when requested, and request ECN or none.
     "net.ipv4." tcp_ecn: u32 = 2, 0..=5 => Modelled;
     /// After a SYN that asks for ECN and is lost, ask no more (accurate ECN: after two).
     "net.ipv4." tcp_ecn_fallback: bool = true => Modelled;
@@ -266,7 +266,7 @@ sysctls! {
     "net.ipv4." tcp_comp_sack_delay_ns: u64 = 1_000_000 => Modelled;
     /// Most SACKs that are sent together; 0: none.
     "net.ipv4." tcp_comp_sack_nr: u32 = 44, 0..=255 => Modelled;
-    /// How much later than due the joint SACK may be sent, ns.
+    /// Slack of the joint SACK after its due time, ns.
     "net.ipv4." tcp_comp_sack_slack_ns: u64 = 100_000 => Modelled;
     /// Window of the minimum RTT filter, seconds.
     "net.ipv4." tcp_min_rtt_wlen: u32 = 300, 0..=86_400 => Modelled;
@@ -330,8 +330,8 @@ impl Sysctls {
     /// Linux 6.1's defaults, changed by `map`: full sysctl name → text as `sysctl -w` takes it.
     ///
     /// # Errors
-    /// The first unknown name or value, in the order of the map. [`Problem::field`] is
-    /// `["net.ipv4.tcp_sack"]`, to be put behind the path of the map ([`Problem::within`]).
+    /// The first unknown name or value, in the order of the map. [`Problem::field`] is `["net.ipv4.tcp_sack"]`, to be
+    /// appended to the path of the map ([`Problem::within`]).
     pub fn from_map(map: &BTreeMap<String, String>) -> Result<Self, Problem> {
         let (sysctls, mut problems) = Self::of_kernel_all(StackProfile::Linux6, map);
         if problems.is_empty() { Ok(sysctls) } else { Err(problems.swap_remove(0)) }
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_lacks_is_in_the_table() {
+    fn features_that_a_kernel_lacks_are_in_the_table() {
         let lacks = StackProfile::ALL.iter().filter_map(|profile| profile.row().sysctls.lacks());
         for absent in lacks.flatten().copied().flatten() {
             assert!(sysctl_table().iter().any(|line| line.name == format!("net.ipv4.{absent}")));
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_modelled_is_refused() {
+    fn unmodelled_settings_are_refused() {
         let problem = one("net.ipv4.tcp_base_mss", "512").unwrap_err();
         assert_eq!(problem.expected, "1024: the simulator does not model other values");
     }

@@ -79,7 +79,7 @@ impl Flow {
         }
     }
 
-    /// It has started and not stopped.
+    /// True while it has started and not stopped.
     pub fn is_running(&self) -> bool {
         self.phase != Phase::Waiting && self.phase != Phase::Stopped
     }

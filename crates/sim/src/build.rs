@@ -3,7 +3,6 @@
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
-use crate::division::{Division, FLOWS_MIN, Seams, Share};
 use crate::error::{SetupError, problem};
 use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
@@ -14,6 +13,7 @@ use crate::network::{
 };
 use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
+use crate::partition::{Assignment, CutLinks, FLOWS_MIN, Partition};
 use crate::probes::Probe;
 use crate::sockets::Socket;
 use crate::world::{Layout, QueueWatch, World};
@@ -52,7 +52,7 @@ struct Draft {
     /// Node it leads to: stages to the same node share a lane.
     to: usize,
     /// The network may be cut after it.
-    seam: bool,
+    is_cut: bool,
     watched: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct Draft {
 fn stages<'a>(
     scenario: &'a Scenario,
     topology: &Topology<'_>,
-    seams: &Seams,
+    cut_links: &CutLinks,
     media: &mut Media<'a>,
 ) -> (Vec<Draft>, Vec<Vec<u32>>) {
     let mut drafts = Vec::new();
@@ -78,7 +78,7 @@ fn stages<'a>(
             changes: concerns_queue(scenario, link),
             delay: if behind.is_some() { Duration::ZERO } else { delay },
             to,
-            seam: seams.at(index),
+            is_cut: cut_links.at(index),
             watched: (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone()),
         });
         if let Some(spec) = &behind {
@@ -91,7 +91,7 @@ fn stages<'a>(
                 changes: false,
                 delay: after_netem,
                 to,
-                seam: false, // a link with a netem is not cut
+                is_cut: false, // a link with a netem is not cut
                 watched: Some(name),
             });
         }
@@ -245,7 +245,13 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
 /// Builds the world.
 pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<World<O>, SetupError> {
     check(scenario)?;
-    build_part(scenario, &Topology::new(scenario), &Seams::of(scenario, FLOWS_MIN), None, observer)
+    build_part(
+        scenario,
+        &Topology::new(scenario),
+        &CutLinks::of(scenario, FLOWS_MIN),
+        None,
+        observer,
+    )
 }
 
 /// Builds the world of one part of a valid scenario, or of all of it: everything is there and has the same number in each, but
@@ -253,12 +259,12 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
 pub(crate) fn build_part<O: Observer>(
     scenario: &Scenario,
     topology: &Topology<'_>,
-    seams: &Seams,
-    part: Option<(&Division, u8)>,
+    cut_links: &CutLinks,
+    part: Option<(&Partition, u8)>,
     observer: O,
 ) -> Result<World<O>, SetupError> {
     let mut media = Media::new(scenario);
-    let (drafts, of_link) = stages(scenario, topology, seams, &mut media);
+    let (drafts, of_link) = stages(scenario, topology, cut_links, &mut media);
     let mut processors = Processors::of(scenario);
     let mut ports = Ports {
         topology,
@@ -336,22 +342,22 @@ pub(crate) fn build_part<O: Observer>(
         watch,
     };
     network.start_media();
-    if seams.any() {
+    if cut_links.any() {
         // In this order in every part, and in one.
         for probe in &scenario.probes {
             recorder.probes.probe.word(&probe.label);
             recorder.probes.target.word(&probe.target);
         }
     }
-    let share = match part {
-        None => Share::all(seams.any()),
-        Some((division, number)) => {
-            Share::of(scenario, topology, &of_link, &flows, division, number)
+    let assignment = match part {
+        None => Assignment::all(cut_links.any()),
+        Some((partition, number)) => {
+            Assignment::of(scenario, topology, &of_link, &flows, partition, number)
         }
     };
     let changes = changes(scenario, &of_link);
     Ok(World::new(
-        scenario, network, sockets, flows, probes, recorder, watched, layout, changes, share,
+        scenario, network, sockets, flows, probes, recorder, watched, layout, changes, assignment,
     ))
 }
 
@@ -383,7 +389,7 @@ fn finish_stages(
     recorder: &mut Writer,
 ) -> Vec<Stage> {
     let mut stages = Vec::with_capacity(drafts.len());
-    let at_seams: Vec<bool> = drafts.iter().map(|draft| draft.seam).collect();
+    let at_cuts: Vec<bool> = drafts.iter().map(|draft| draft.is_cut).collect();
     for (index, draft) in drafts.into_iter().enumerate() {
         let observed = draft.watched.is_some();
         if let Some(name) = &draft.watched {
@@ -395,9 +401,9 @@ fn finish_stages(
         };
         let tandem = computed.is_some()
             && !observed
-            && !draft.seam
+            && !draft.is_cut
             && feeders[index]
-                .is_some_and(|feeder| !at_seams.get(feeder as usize).is_some_and(|seam| *seam));
+                .is_some_and(|feeder| !at_cuts.get(feeder as usize).is_some_and(|is_cut| *is_cut));
         let source = layout.watchdog_source(index);
         let own_lane = (layout.shared_lanes + index) as u32;
         let discipline = draft.discipline;
@@ -432,8 +438,8 @@ fn finish_stages(
             server,
             delay: draft.delay,
             tandem,
-            seam: draft.seam,
-            shared_lane: if draft.seam { own_lane } else { draft.to as u32 },
+            is_cut: draft.is_cut,
+            shared_lane: if draft.is_cut { own_lane } else { draft.to as u32 },
             own_lane,
             counters: StageCounters::default(),
             neighbour_known: Instant::ZERO,

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_arrive_after_the_end_of_time_is_never_due() {
+    fn arrivals_after_the_end_of_time_are_never_due() {
         let mut lane = Lane::new(0);
         lane.push(Waiting { at: Instant::from_nanos(1 << 60), id: PacketId(1), hop: 1 });
         assert!(lane.due() > END_OF_TIME);

@@ -64,13 +64,13 @@ pub enum Event {
     },
     /// A node's protocols take it: it is at the end of its path.
     Received,
-    /// It reaches a link's queue.
+    /// The packet reaches a link's queue.
     Enqueued,
     /// It leaves the queue for the line: here a host's packet tap sees what it sends (Linux's `dev_queue_xmit_nit`).
     Dequeued,
     /// The far end has all of it: here a host's packet tap sees what it receives.
     Arrived,
-    /// It is lost.
+    /// The packet is lost.
     Dropped(Loss),
     /// A queue discipline has set its codepoint to CE.
     Marked,

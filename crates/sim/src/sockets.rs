@@ -16,7 +16,7 @@ pub(crate) struct Socket {
     /// First hop of its packets.
     pub first_hop: u32,
     pub flow: u32,
-    /// It sends the flow's data: its state is what the recording shows.
+    /// True if it sends the flow's data: the recording shows its state.
     pub sends_data: bool,
     /// Something waits for a number of bytes to arrive at either end of the flow.
     pub awaited: bool,

@@ -52,7 +52,7 @@ fn a_capture_changes_nothing_and_is_the_same_every_time() {
 }
 
 #[test]
-fn a_name_that_is_no_host_and_no_link_is_refused() {
+fn a_name_of_neither_a_host_nor_a_link_is_refused() {
     let scenario = everything();
     let points = vec![("nowhere".to_owned(), Vec::new())];
     let error = Capture::new(&scenario, points, &SETTINGS).expect_err("nothing is called so");

@@ -119,7 +119,7 @@ fn a_lower_limit_refuses_who_comes_next() {
     let changed = ChangeSpec { limit_packets: Some(3), ..change(6) };
     let seen = seen(&datagrams(link, vec![changed]));
     let dropped = seen.iter().filter(|(_, what)| *what == "dropped").count();
-    // Of those that come after 6 ms none finds fewer than three.
+    // Every packet that arrives after 6 ms finds at least three.
     assert_eq!((dropped, seen.len() - dropped), (5, 5));
 }
 

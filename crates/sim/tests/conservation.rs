@@ -30,7 +30,7 @@ struct Trial {
     /// Its name, and which of several streams of cases it takes.
     test: &'static str,
     stream: u8,
-    /// One of how many cases it takes.
+    /// Runs one case of this many.
     share: u32,
     check: fn(&Scenario) -> Result<(), String>,
 }
@@ -143,7 +143,7 @@ fn nothing_is_faster_than_its_path_at_the_ends_of_the_ranges() {
 
 /// The value of `draws` decides whether repeats are made.
 #[test]
-fn what_draws_nothing_is_the_same_with_every_seed() {
+fn scenarios_without_draws_are_independent_of_the_seed() {
     let check = |scenario: &Scenario| {
         let mut scenario = on_stack(scenario, StackProfile::Linux6, &["reno", "cubic", "vegas"]);
         for link in &mut scenario.links {
@@ -160,7 +160,7 @@ fn what_draws_nothing_is_the_same_with_every_seed() {
         ensure!(first.sha256() == run(&scenario)?.sha256(), "another seed gives another recording");
         Ok(())
     };
-    let test = "what_draws_nothing_is_the_same_with_every_seed";
+    let test = "scenarios_without_draws_are_independent_of_the_seed";
     Trial { test, stream: 6, share: 5, check }.run();
 }
 
@@ -200,7 +200,7 @@ fn conserved(scenario: &Scenario) -> Result<(), String> {
     let (recording, books) = audit(scenario).map_err(|error| format!("{error:?}"))?;
     packets_balance(&books)?;
     bytes_balance(&books)?;
-    nobody_sleeps_for_good(&books)?;
+    no_endpoint_sleeps_forever(&books)?;
     time_goes_on(&recording)?;
     flows_add_up(&recording)?;
     let (again, _) = audit(scenario).map_err(|error| format!("{error:?}"))?;
@@ -227,7 +227,7 @@ fn bytes_balance(books: &Audit) -> Result<(), String> {
 }
 
 /// A host with unacknowledged data has a timer, the event queue knows of it, and none is overdue.
-fn nobody_sleeps_for_good(books: &Audit) -> Result<(), String> {
+fn no_endpoint_sleeps_forever(books: &Audit) -> Result<(), String> {
     for stream in &books.streams {
         ensure!(
             !stream.unfinished || stream.deadline < Instant::NEVER,
@@ -302,7 +302,7 @@ fn a_flow_elsewhere_changes_nothing() {
 
 /// The flows that share a bucket of a fair queue depend on their own identity, not on other flows.
 #[test]
-fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
+fn an_unrelated_flow_changes_no_bucket() {
     let qdisc = QdiscSpec::from(FqCodelSpec {
         limit_packets: 1_000,
         memory_limit_bytes: 4 << 20,

@@ -173,7 +173,7 @@ fn a_trace_carries_its_opportunities() {
 
 /// The fact sheet expects 80 to 90 Mbit/s, from one collision for every ACK; some ACKs collide more than once.
 #[test]
-fn a_hub_carries_about_80_mbit_s_and_less_beside_others() {
+fn a_hub_carries_about_80_mbit_s_and_less_with_other_stations() {
     let hub = medium(r#"{"kind": "ethernet_hub"}"#);
     let alone = goodput(&path(&hub, "cubic", 10));
     assert!((78.0..90.0).contains(&alone), "{alone}");

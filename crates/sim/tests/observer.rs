@@ -247,7 +247,7 @@ impl Observer for AtLink {
 /// A frame of 1 000 + 42 + 24 bytes takes 852.8 µs at 10 Mbit/s: the tap at the near end is at the beginning of that, the one at the far end a delay
 /// after its end, whether departures are computed on arrival or decided one by one.
 #[test]
-fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
+fn a_packet_tap_is_after_the_queue_and_after_the_line() {
     let at_bottleneck = |qdisc: QdiscSpec| {
         let bottleneck = LinkSpec {
             rate_bps: Some(10_000_000),

@@ -118,7 +118,7 @@ impl Tree {
             .then(|| format!("there is no page {word}"))
     }
 
-    /// The page that is meant: beside the file, in docs/, at the top, or wherever a path ends so.
+    /// The cited page: next to the file, in docs/, at the top, or any path with this ending.
     fn page(&self, folder: &Path, word: &str) -> Option<PathBuf> {
         let places = [
             plain(&folder.join(word)),
@@ -182,7 +182,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `my_algorithm`: a file that the reader is asked to make.
+/// `my_algorithm`: a file that the reader is to create.
 fn is_readers_own(stem: &str) -> bool {
     stem.starts_with("my_")
 }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_may_be_cited() {
+    fn existing_paths_may_be_cited() {
         for (name, text) in [
             (
                 "docs/a.md",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_its_line() {
+    fn missing_paths_are_reported_with_their_line() {
         for (name, text, complaint) in [
             ("docs/a.md", "\n[b](b.md#x)", "docs/a.md:2: the link b.md#x leads nowhere"),
             (

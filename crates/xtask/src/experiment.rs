@@ -76,7 +76,7 @@ fn page(model: &Model) -> String {
     text
 }
 
-/// All types, each behind the first that has a field of it.
+/// All types, each after the first that has a field of it.
 fn from_the_top(model: &Model) -> Vec<&Type> {
     let mut found: Vec<&Type> = model.types.iter().rev().take(1).collect();
     let mut at = 0;

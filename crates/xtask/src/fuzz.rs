@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_target_printed_is_read() {
+    fn output_of_a_target_is_parsed() {
         use std::os::unix::process::ExitStatusExt;
         let output = |status, stderr: &str| Output {
             status: std::process::ExitStatus::from_raw(status),

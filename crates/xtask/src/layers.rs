@@ -64,7 +64,7 @@ fn upward(name: &str, manifest: &str) -> Vec<String> {
             "crates/{name} has no place in the order of layers (xtask/src/layers.rs)"
         )];
     };
-    // What tests need (`dev-dependencies`) may stand above.
+    // Dependencies of tests (`dev-dependencies`) may be on a higher layer.
     let normal = manifest.split("[dev-dependencies]").next().unwrap_or_default();
     normal
         .lines()
@@ -74,7 +74,7 @@ fn upward(name: &str, manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// A module's own text, by its path inside the crate; unit tests are no part of it.
+/// A module's own text, by its path inside the crate; unit tests are not included.
 fn modules(source: &Path) -> Result<BTreeMap<Module, syn::File>, Failure> {
     let mut found = BTreeMap::new();
     let mut folders = vec![(source.to_path_buf(), Module::new())];
@@ -103,7 +103,7 @@ fn modules(source: &Path) -> Result<BTreeMap<Module, syn::File>, Failure> {
     Ok(found)
 }
 
-/// Modules beside each other that need each other, said with the arrows between them.
+/// Sibling modules that depend on each other, with the arrows between them.
 fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
     let seen: BTreeMap<&Module, Seen> = modules
         .iter()
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_that_need_each_other_are_told() {
+    fn mutually_dependent_siblings_are_reported() {
         let there = ("a", "use crate::b::B;");
         for back in [
             "use crate::a::A;",
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_is_no_cycle_nor_are_tests_or_the_folders_first_file() {
+    fn one_direction_is_not_a_cycle_nor_are_tests_or_the_folders_first_file() {
         let tested = "#[cfg(test)] mod tests { use crate::a::A; }";
         let modules =
             crate_of(&[("", "use a::A;"), ("a", "use crate::b::B; use crate::C;"), ("b", tested)]);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_on_a_higher_layer_is_told() {
+    fn a_dependency_on_a_higher_layer_is_reported() {
         let manifest = "[dependencies]\ndragstrip-sim.workspace = true\n[dev-dependencies]\ndragstrip-py = 1\n";
         assert_eq!(upward("tcp", manifest), ["crates/tcp depends on sim, which is above it"]);
         assert_eq!(upward("py", manifest), Vec::<String>::new());

@@ -90,7 +90,7 @@ pub fn holds(kind: &Kind) -> String {
     }
 }
 
-/// A description as a sentence of its own.
+/// A description as a separate sentence.
 pub fn sentence(description: &str) -> String {
     if description.ends_with(['.', ':', '!']) {
         description.to_owned()

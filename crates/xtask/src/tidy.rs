@@ -60,7 +60,7 @@ pub fn check(root: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The fuzz targets have a lock file of their own, which a crate's new dependency leaves behind.
+/// The fuzz targets have a separate lock file, which becomes stale when a crate gets a new dependency.
 fn stale_lock(root: &Path) -> Option<String> {
     let done = Command::new("cargo")
         .args(["tree", "--quiet", "--locked", "--offline", "--manifest-path"])
@@ -97,7 +97,7 @@ fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
     let mut listed = Command::new("git");
     listed.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let listed = listed.current_dir(root).output();
-    // Outside a checkout (a source distribution) there is no list, and nothing to hold it against.
+    // Outside a checkout (a source distribution) there is no list to compare with.
     let Some(listed) = listed.ok().filter(|done| done.status.success()) else {
         return Ok(Vec::new());
     };
@@ -149,7 +149,7 @@ fn complaints_about(name: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// A path into somebody's home or work folder.
+/// A path into a user's home or work folder.
 fn machine_path(line: &str) -> Option<&'static str> {
     // Put together, so that this file is tidy itself.
     const STARTS: [&str; 4] = [
@@ -166,8 +166,10 @@ fn machine_path(line: &str) -> Option<&'static str> {
     })
 }
 
-/// A crate's first file says what lives there and what must not.
+/// Crates whose first file does not state its scope and what is out of scope.
 fn crate_headers(root: &Path) -> Result<Vec<String>, Failure> {
+    /// The second pair is the former wording.
+    const FORMS: [[&str; 2]; 2] = [["Scope:", "Out of scope:"], ["What lives here", "must not"]];
     let mut complaints = Vec::new();
     let Ok(entries) = fs::read_dir(root.join("crates")) else {
         return Err(Failure::Usage("there is no folder crates".to_owned()));
@@ -178,12 +180,12 @@ fn crate_headers(root: &Path) -> Result<Vec<String>, Failure> {
         let library = folder.join("src/lib.rs");
         let first = if library.is_file() { library } else { folder.join("src/main.rs") };
         let text = read(&first)?;
-        let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
-        for promise in ["What lives here", "must not"] {
-            if !header.contains(promise) {
-                let name = first.strip_prefix(root).unwrap_or(&first).display();
-                complaints.push(format!("{name}: its header does not say {promise:?}"));
-            }
+        let header = text.lines().map_while(|line| line.strip_prefix("//!")).collect::<String>();
+        if !FORMS.iter().any(|form| form.iter().all(|phrase| header.contains(phrase))) {
+            let name = first.strip_prefix(root).unwrap_or(&first).display();
+            complaints.push(format!(
+                "{name}: its header does not state \"Scope:\" and \"Out of scope:\""
+            ));
         }
     }
     Ok(complaints)
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_are_no_machines_paths() {
+    fn other_paths_are_not_machine_paths() {
         for line in ["see a/docs/work/x", "https://example.org/home/x", "~/home/x", "a/root/b"] {
             assert_eq!(machine_path(line), None, "{line}");
         }

@@ -84,12 +84,12 @@ pub struct Arrived {
     pub class: Option<u8>,
 }
 
-/// Those of a stream that did not come.
+/// Datagrams of a stream that did not arrive.
 pub fn lost(sent: usize, seen: &[Arrived]) -> usize {
     sent - distinct(seen)
 }
 
-/// Those that came more than once.
+/// Datagrams that arrived more than once.
 pub fn duplicates(seen: &[Arrived]) -> usize {
     seen.len() - distinct(seen)
 }
@@ -101,7 +101,7 @@ fn distinct(seen: &[Arrived]) -> usize {
     numbers.len()
 }
 
-/// Those that came after one that was sent later.
+/// Datagrams that arrived after one that was sent later.
 pub fn reordered(seen: &[Arrived]) -> usize {
     let mut last = 0;
     let late = seen.iter().filter(|one| {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_with_traffic_of_others_is_told_from_a_quiet_one() {
+    fn foreign_traffic_on_a_cable_is_detected() {
         let check = |bytes| Check::foreign("host center: eth1".to_owned(), bytes, 2_000_000_000);
         assert!((check(250).measured - 1e3).abs() < 1e-9);
         assert!(check(250).measured < check(250).most, "a few ARP requests");

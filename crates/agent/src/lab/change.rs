@@ -1,6 +1,6 @@
 //! Changes to a host; each contains the data for its rollback.
 
-use super::look;
+use super::inventory;
 use crate::fault::{Fault, fault, refusal};
 use crate::netlink::{Message, Socket, flag};
 use crate::network::{self, OFFLOADS};
@@ -44,7 +44,7 @@ pub enum Change {
 impl Change {
     /// Restores the previous state; an object that no longer exists needs no rollback.
     pub fn undo(&self, netlink: &mut Socket) -> Result<(), Fault> {
-        let links = look::links(netlink)?;
+        let links = inventory::links(netlink)?;
         let index = |name: &String| links.get(name).map(|link| link.index);
         match self {
             Self::Sysctl { name, old } => network::sysctl(checked(name)?, old),
@@ -182,8 +182,8 @@ pub fn redirect(netlink: &mut Socket, from: i32, through: i32) -> Result<(), Fau
 }
 
 /// The index of an interface that may be touched.
-pub fn touchable(netlink: &mut Socket, name: &str) -> Result<look::Link, Fault> {
-    match look::links(netlink)?.get(name) {
+pub fn touchable(netlink: &mut Socket, name: &str) -> Result<inventory::Link, Fault> {
+    match inventory::links(netlink)?.get(name) {
         Some(link) => Ok(link.clone()),
         None => fault(format!("{name}: there is no such interface")),
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_a_line_of_its_own() {
+    fn a_change_is_a_separate_line() {
         let change = Change::Sysctl { name: "net.ipv4.tcp_rmem".into(), old: "4096 1 2".into() };
         let line = serde_json::to_string(&change).unwrap();
         assert!(!line.contains('\n'), "{line}");

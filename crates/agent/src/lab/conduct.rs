@@ -4,9 +4,9 @@
 use super::change::Change;
 use super::findings::{Clock, Finding, clock, examine};
 use super::hosts::{Agent, Lab, Remote};
-use super::place::place;
+use super::messages::{Applied, Apply, Ask, Open, Played};
+use super::placement::place;
 use super::stage::{Stage, each, expect, kernel, look};
-use super::words::{Applied, Apply, Ask, Open, Played};
 use super::{frames::Frame, merge};
 use crate::checks::RoundTrips;
 use crate::conductor::Ends;

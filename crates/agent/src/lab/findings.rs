@@ -1,7 +1,7 @@
 //! Results of probing a host, checked against the scenario's requirements.
 
 use super::hosts::{Host, Lab, Remote};
-use super::words::{Ask, Facts};
+use super::messages::{Ask, Facts};
 use crate::fault::{Fault, fault};
 use crate::sys::{self, Discipline};
 use serde::Serialize;
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_nobody_keeps_has_no_error_to_state() {
+    fn an_unsynchronised_clock_has_no_error_bound() {
         let kept = Discipline { synchronised: true, error_ns: 12_000, error_max_ns: 1_500_000 };
         let told = "synchronised, error estimated at 0.012 ms, 1.500 ms at most";
         assert_eq!(discipline(Some(kept)), told);

@@ -3,7 +3,7 @@
 //! | byte | content |
 //! |---|---|
 //! | `h` | the host's first word: JSON with the version of this protocol |
-//! | `q` | a question ([`Ask`](super::words::Ask)) as JSON; raw bytes after a line feed |
+//! | `q` | a question ([`Ask`](super::messages::Ask)) as JSON; raw bytes after a line feed |
 //! | `a`, `f`, `r` | its answer (JSON, raw bytes likewise), or the reason for its absence, as in exchange.rs |
 //! | `b` | a heartbeat, each second in both directions |
 //! | `o`, `n`, `p` | in a run: an order to the sides, a notice of theirs, progress in nanoseconds |

@@ -6,7 +6,7 @@
 
 use super::frames::{self, Frame, HEARTBEAT, PROTOCOL};
 use super::line::MAGIC;
-use super::words::{Ask, Connection};
+use super::messages::{Ask, Connection};
 use crate::fault::{Fault, fault};
 use crate::side::Order;
 use crate::sys;

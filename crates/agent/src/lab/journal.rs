@@ -5,8 +5,8 @@
 //! undoes everything. A lock on a file next to it shows that it is in use: agent and guardian share it.
 
 use super::change::Change;
-use super::look;
-use super::words::Holder;
+use super::inventory;
+use super::messages::Holder;
 use crate::fault::{Fault, fault};
 use crate::machine::Held;
 use crate::netlink::Socket;
@@ -98,7 +98,7 @@ fn read(folder: &Path) -> Result<Option<(Holder, Vec<Change>)>, Fault> {
 fn undo(folder: &Path) -> Result<Vec<Change>, Fault> {
     let Some((holder, changes)) = read(folder)? else { return Ok(Vec::new()) };
     let mut undone = Vec::new();
-    if holder.boot == look::boot()? {
+    if holder.boot == inventory::boot()? {
         let mut netlink = Socket::new()?;
         let mut wrong = Vec::new();
         for change in changes.into_iter().rev() {
@@ -159,7 +159,7 @@ impl Journal {
             lab: lab.to_owned(),
             owner: owner.to_owned(),
             since,
-            boot: look::boot()?,
+            boot: inventory::boot()?,
             ..Holder::default()
         };
         let mut options = OpenOptions::new();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_crash_leaves_of_a_journal_can_be_read() {
+    fn a_journal_cut_by_a_crash_can_be_read() {
         let holder = Holder { lab: "course".into(), boot: "b".into(), ..Holder::default() };
         let changes = [
             Change::Root { interface: "eth1".into() },
@@ -307,8 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_undone_keeps_the_journal() {
-        let holder = Holder { boot: look::boot().unwrap(), ..Holder::default() };
+    fn a_failed_rollback_keeps_the_journal() {
+        let holder = Holder { boot: inventory::boot().unwrap(), ..Holder::default() };
         let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
         let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
         let folder = written("stays", &text);

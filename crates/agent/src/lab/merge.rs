@@ -1,7 +1,7 @@
 //! The tables of several hosts as one recording. A host's data are validated against the definition of the tables:
 //! invalid data give an error, and no recording.
 
-use super::words::Played;
+use super::messages::Played;
 use crate::fault::{Fault, fault};
 use crate::side::{Captured, Described};
 use dragstrip_recording::{Column, Data, Kind, Recording, TABLES, Table};
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_sends_nonsense_is_no_recording() {
+    fn invalid_data_of_a_host_give_no_recording() {
         let (head, raw) = sent(0, "a");
         let changed = |path: &str, value: Value| {
             let mut head = head.clone();

@@ -1,11 +1,11 @@
 //! The agent on a lab's host: answers one conductor, and reverts all changes when the conductor's heartbeat stops.
 
 use super::change::{self, Change};
+use super::host_run::{play, time};
+use super::inventory::{self, CAP_NET_ADMIN, CAP_NET_RAW};
 use super::journal::{self, Journal};
 use super::line::{Line, hold, own_hash};
-use super::look::{self, CAP_NET_ADMIN, CAP_NET_RAW};
-use super::play::{play, time};
-use super::words::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
+use super::messages::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
 use crate::checks::RoundTrips;
 use crate::conductor::PINGS;
 use crate::fault::{Fault, fault, refusal};
@@ -59,8 +59,10 @@ impl Host {
         match ask {
             Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
             Ask::Time => Ok(time()),
-            Ask::Carried { interfaces } => said(&look::carried(&mut Socket::new()?, &interfaces)?),
-            Ask::Routes { targets } => said(&look::routes(&mut Socket::new()?, &targets)?),
+            Ask::Carried { interfaces } => {
+                said(&inventory::carried(&mut Socket::new()?, &interfaces)?)
+            }
+            Ask::Routes { targets } => said(&inventory::routes(&mut Socket::new()?, &targets)?),
             Ask::Ping { source, target, wait_ns } => said(&ping(source, target, wait_ns)?),
             Ask::Apply(apply) => {
                 let outcome = self.apply(&apply, raw);
@@ -155,7 +157,7 @@ fn ifb_name(number: usize) -> String {
 /// Refuses changes that would lock the user out, or break another's configuration; the conductor has checked before,
 /// this check is final.
 fn untouchable(netlink: &mut Socket, names: &[String], apply: &Apply) -> Result<(), Fault> {
-    let found = look::interfaces(netlink, names, apply.connection)?;
+    let found = inventory::interfaces(netlink, names, apply.connection)?;
     for name in names {
         let Some(interface) = found.iter().find(|interface| interface.name == *name) else {
             return fault(format!("{name}: there is no such interface"));
@@ -292,17 +294,17 @@ fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts,
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     Ok(Facts {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-        boot: look::boot()?,
+        boot: inventory::boot()?,
         discipline: sys::clock_discipline(),
         agent: own_hash()?,
         tick_hz: sys::tick_hz(),
         lacks: words(&about["lacks"]),
         algorithms: change::algorithms(),
         btf: fs::exists("/sys/kernel/btf/vmlinux").unwrap_or_default(),
-        net_admin: look::capable(CAP_NET_ADMIN),
-        net_raw: look::capable(CAP_NET_RAW),
+        net_admin: inventory::capable(CAP_NET_ADMIN),
+        net_raw: inventory::capable(CAP_NET_RAW),
         forwards: change::sysctl("net.ipv4.ip_forward").is_ok_and(|value| value == "1"),
-        interfaces: look::interfaces(&mut netlink, interfaces, connection)?,
+        interfaces: inventory::interfaces(&mut netlink, interfaces, connection)?,
         holder: journal::holder()?,
     })
 }

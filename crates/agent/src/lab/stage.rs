@@ -4,8 +4,8 @@
 use super::change::Change;
 use super::findings::{Clock, Finding, examine};
 use super::hosts::{Agent, Host, Lab, Remote};
-use super::place::{Placement, place};
-use super::words::{Ask, Facts, Route};
+use super::messages::{Ask, Facts, Route};
+use super::placement::{Placement, place};
 use crate::checks::{Check, RoundTrips};
 use crate::conductor::{PINGS_WAIT_NS, SETTLE_NS, serialisation_ns};
 use crate::fault::{Fault, fault, refusal};

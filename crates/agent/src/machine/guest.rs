@@ -1,5 +1,5 @@
 //! Being the first process of a guest: a virtual machine in real time whose files are those of the machine around it.
-//! They stay as they are: what the guest writes is in its memory, but for the folders that it shares.
+//! These files stay unchanged: the guest writes to its memory, except in the folders that it shares.
 
 use super::first;
 use crate::fault::{Fault, fault};

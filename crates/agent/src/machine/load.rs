@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_log_the_last_lines_are_told() {
+    fn without_a_log_the_last_lines_are_reported() {
         assert_eq!(reason("libbpf: a\n\nthe kernel has it\n"), "a | the kernel has it");
     }
 

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_simultaneous_has_an_order_and_what_is_too_late_never_comes() {
+    fn simultaneous_events_are_ordered_and_late_ones_dropped() {
         let mut agenda = Agenda::new(10);
         for (time, event, side) in [
             (11, Event::Sample, 0),

@@ -40,7 +40,7 @@ pub struct Described {
     pub missing: u64,
 }
 
-/// One file.
+/// A capture file.
 pub struct Captured {
     pub bytes: Vec<u8>,
     pub described: Described,

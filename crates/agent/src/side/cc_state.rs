@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_values_are_left_out() {
         assert_eq!(
             variables("vegas", &info(&[1, 0, 40_500, 0x7fff_ffff])),
             [("base_rtt", 40_500_000.0)]

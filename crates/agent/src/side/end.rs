@@ -1,4 +1,4 @@
-//! One end of a flow on a real socket: what its application does there.
+//! One end of a flow on a real socket, with its application.
 
 use super::asking::{self, Asking};
 use super::cc_state;

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_retransmitted_gives_no_sample() {
+    fn retransmissions_give_no_sample() {
         let mut matcher = Matcher::default();
         matcher.sent(0, 0, 100);
         matcher.sent(1, 100, 100);

@@ -319,7 +319,7 @@ fn inside_udp(scan: Scan, rest: Rest<'_>) -> Option<Content> {
         4_789 | 8_472 => vxlan(scan, rest),
         6_081 => geneve(scan, rest),
         2_152 => gtp_u(scan, rest),
-        // What is neither IP nor Ethernet may be anything.
+        // Neither IP nor Ethernet: the format is unknown.
         6_635 => mpls(scan, rest).filter(|content| !matches!(content, Content::Other(_))),
         _ => None,
     }

@@ -102,7 +102,7 @@ pub struct Reader {
 pub(crate) enum Step<'a> {
     /// More bytes are needed.
     Starved,
-    /// So many bytes are used, and so many after them are of no interest.
+    /// A number of bytes is parsed, and a number of bytes after them is of no interest.
     Passed(usize, u64),
     /// A record that ends after so many bytes.
     Found(usize, Record<'a>),
@@ -184,7 +184,7 @@ impl Reader {
     /// The file ends here.
     ///
     /// # Errors
-    /// It is too short to be a capture.
+    /// The file is too short to be a capture.
     pub fn end(&mut self) -> Result<(), Fault> {
         let at = self.before + self.buffer.len() as u64;
         if matches!(self.form, Form::Unread) {

@@ -50,7 +50,7 @@ impl Anonymous {
     /// The capture ends here.
     ///
     /// # Errors
-    /// It is too short to be a capture.
+    /// The file is too short to be a capture.
     pub fn end(&mut self) -> Result<&Counts, Fault> {
         self.reader.end()?;
         Ok(self.reader.counts())

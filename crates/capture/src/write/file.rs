@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_cut_to_what_is_kept_and_is_no_longer_than_it_was() {
+    fn a_frame_is_cut_to_the_snaplen_and_never_lengthened() {
         for (snaplen, payload, kept) in [(80, 1_460, 80), (50, 1_460, 50), (96, 6, 60)] {
             let body = Body::Tcp(Segment::new(0, payload, Flags::ACK));
             let frame = frame(&body);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_end_and_memory_stays_what_it_was() {
+    fn a_full_disk_is_reported_at_the_end_and_memory_stays_bounded() {
         let mut file = File::new(Full(1_000_000), &SECTION, "i", "d", 96);
         let body = Body::Tcp(Segment::new(0, 1_460, Flags::ACK));
         for _ in 0..30_000 {

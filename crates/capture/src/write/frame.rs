@@ -94,7 +94,7 @@ impl Frame<'_> {
             Body::Udp(_) => UDP,
             Body::Icmp(_) => ICMP,
         };
-        // Of a burst that is one packet and longer than the field can say it is 0, as Linux has it.
+        // For a burst that is one packet and exceeds the field it is 0, as in Linux.
         let [len_high, len_low] =
             u16::try_from(IP_BYTES + transport_len).unwrap_or(0).to_be_bytes();
         let [id_high, id_low] = self.ip_id.to_be_bytes();

@@ -167,7 +167,7 @@ fn v5_reordering_at_the_receiver() {
 }
 
 #[test]
-fn a_repair_at_the_receiver_is_no_reordering() {
+fn a_repair_at_the_receiver_is_not_reordering() {
     let mut trace = Trace::opened(RECEIVER);
     trace.a(50.0, 1, 1_000);
     trace.a(50.1, 2_001, 1_000);
@@ -192,7 +192,7 @@ fn v6_a_tail_loss() {
 }
 
 #[test]
-fn v7_rack_is_no_reordering() {
+fn v7_rack_is_not_reordering() {
     let mut trace = Trace::opened([0.0, 100.0, 100.1]);
     for index in 0..5 {
         trace.a(200.0 + f64::from(index), 1 + 1_000 * index, 1_000);
@@ -335,7 +335,7 @@ fn a_pacers_gaps_are_the_congestion_controls() {
 
 /// A receiver with the later stamp refuses an original that comes after it: sending it again was needed although it arrived.
 #[test]
-fn what_paws_refuses_did_not_arrive() {
+fn segments_rejected_by_paws_did_not_arrive() {
     let mut near = Trace::opened(SENDER);
     let mut far = Trace::opened([20.0, 20.1, 60.0]);
     near.a(50.0, 1, 1_000);
@@ -365,7 +365,7 @@ fn what_paws_refuses_did_not_arrive() {
 /// The same with the receiver's acknowledgements 30 ms late in its capture, after a delay on its own interface: the
 /// data show which segments it rejects.
 #[test]
-fn what_paws_refuses_is_told_by_the_data_alone() {
+fn segments_rejected_by_paws_follow_from_the_data_alone() {
     let mut near = Trace::opened(SENDER);
     let mut far = Trace::opened([20.0, 20.1, 60.0]);
     for (ms, seq) in [(50.0, 1), (55.0, 1_001), (60.0, 1), (65.0, 1_001)] {
@@ -397,7 +397,7 @@ fn what_paws_refuses_is_told_by_the_data_alone() {
 
 /// The capture has an ACK some microseconds before the data that it covers, as taps of two directions do.
 #[test]
-fn data_behind_their_acknowledgement_are_no_retransmission() {
+fn data_after_their_acknowledgement_are_not_retransmissions() {
     let mut trace = Trace::opened(SENDER);
     for index in 0..300 {
         let ms = 50.0 + f64::from(index);
@@ -423,7 +423,7 @@ fn data_behind_their_acknowledgement_are_no_retransmission() {
 
 /// At the receiver: A writes 3 segments, thinks, and writes 3 more, which echo the last acknowledgement.
 #[test]
-fn an_application_s_pause_is_no_round_trip() {
+fn an_application_s_pause_is_not_a_round_trip() {
     let mut trace = Trace::opened(RECEIVER);
     let data = |seq, value, echo| trace::Fields {
         seq,
@@ -452,7 +452,7 @@ fn an_application_s_pause_is_no_round_trip() {
 }
 
 #[test]
-fn what_is_missing_is_counted_in_segments_where_no_data_are_seen() {
+fn missing_data_are_counted_in_segments_without_data_in_the_capture() {
     let mut trace = Trace::opened(SENDER);
     trace.b(90.0, 20_001, 1_050, &[]);
     assert_eq!(trace.inspect().files[0].missing, 20);

@@ -1,4 +1,4 @@
-//! Whether packets arrive, in both directions, and whether one of them fits into every queue.
+//! Checks that packets arrive, in both directions, and that one of them fits into every queue.
 
 use super::{ETHERNET_BYTES, PACKET_BYTES_MIN};
 use crate::routing::Topology;
@@ -127,7 +127,7 @@ fn takes_no_time(link: &LinkSpec) -> bool {
     instant(link.qdisc.facts()) && wire && netem
 }
 
-/// Whether the largest packet that comes along fits into the queue at all.
+/// Checks that the largest packet of the path fits into the queue.
 pub(super) fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
     let facts = spec.facts();
     for (field, payment) in facts.pays {

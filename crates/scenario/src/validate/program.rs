@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Programs of a scenario at most.
 const PROGRAMS_MAX: usize = 64;
 
-/// By name; none: its text is no program.
+/// By name; none: its text is not a valid program.
 pub(super) type Programs<'a> = BTreeMap<&'a str, Option<Arc<Program>>>;
 
 /// Reads every program once, however many flows name it.
@@ -42,7 +42,7 @@ fn check_name(name: &str, report: &mut Report) {
     }
 }
 
-/// Whether a program has these parameters.
+/// Reports parameters that a program does not have.
 pub(super) fn options(
     program: Option<&Arc<Program>>,
     name: &str,

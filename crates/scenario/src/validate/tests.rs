@@ -547,7 +547,7 @@ fn a_recording_larger_than_the_memory_is_refused() {
     assert_eq!(scenario.validate_memory(1 << 20).unwrap_err().field, "duration_ns");
 }
 
-/// Ten thousand senders, each on a link of its own: routing must not look at all of them for each.
+/// Ten thousand senders, each on a separate link: routing must not look at all of them for each.
 #[test]
 fn ten_thousand_flows_are_valid_too() {
     let mut scenario = fixture::scenario();
@@ -672,7 +672,7 @@ fn links_and_media_belong_together() {
     });
 }
 
-/// The bottleneck is a tunnel, carried by a flow between two hosts with a link of their own.
+/// The bottleneck is a tunnel, carried by a flow between two hosts with a separate link.
 fn tunnelled(scenario: &mut Scenario) {
     over(medium(r#"{"kind": "tunnel", "flow": "outer", "near": "r1"}"#))(scenario);
     scenario.nodes.extend([fixture::host("v"), fixture::host("w")]);
@@ -685,7 +685,7 @@ fn tunnelled(scenario: &mut Scenario) {
 }
 
 #[test]
-fn a_tunnel_has_a_flow_of_its_own_and_two_links() {
+fn a_tunnel_has_a_dedicated_flow_and_two_links() {
     let mut scenario = fixture::scenario();
     tunnelled(&mut scenario);
     assert_eq!(scenario.validate(), Ok(()));

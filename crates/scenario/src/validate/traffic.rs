@@ -14,11 +14,11 @@ const UDP_HEADERS_BYTES: u32 = 28;
 const IP_HEADER_BYTES: u32 = 20;
 /// More would be no header.
 const TUNNEL_HEADER_BYTES_MAX: u32 = 1_000;
-/// Bit rates of a video: more are no choice.
+/// Most bit rates of a video.
 const LADDER_MAX: usize = 64;
-/// A shorter segment than a millisecond is no video.
+/// Shortest segment of a video: one millisecond.
 const SEGMENT_NS_MIN: u64 = 1_000_000;
-/// A request for a segment says how large that is.
+/// A request for a segment contains that segment's size.
 const REQUEST_BYTES_MIN: u64 = 8;
 /// ICMP's header, which `size_bytes` includes.
 const ICMP_HEADER_BYTES: u32 = 8;
@@ -106,7 +106,7 @@ fn check_flow(
     }
 }
 
-/// Whether `name` is a host; reports it if not.
+/// Checks that `name` is a host; reports it if not.
 fn check_host(
     scenario: &Scenario,
     name: &str,
@@ -164,7 +164,7 @@ fn check_algorithm(
     }
 }
 
-/// Whether the kernels of the sending hosts have the congestion control.
+/// Checks that the sending hosts' kernels have the congestion control.
 fn check_kernel_has(
     scenario: &Scenario,
     cc: &str,

@@ -53,7 +53,7 @@ fn tunnels_of<'a>(scenario: &'a Scenario, label: &str) -> impl Iterator<Item = &
     })
 }
 
-/// One link leaves the near node, and at most one comes back.
+/// Checks that one link leaves the near node, and at most one comes back.
 fn check_links(scenario: &Scenario, name: &str, near: &str, report: &mut Report) {
     let at = format!("media.{name}.near");
     let mine: Vec<&LinkSpec> =

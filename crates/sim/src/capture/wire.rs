@@ -46,7 +46,7 @@ struct Conversation {
 /// The headers of a run.
 #[derive(Debug)]
 pub(super) struct Wire {
-    /// Those of the flows, followed by those of the probes.
+    /// Conversations of the flows, followed by those of the probes.
     talks: Vec<Conversation>,
     flows: u32,
     /// Addresses at the ends of each link.

@@ -106,7 +106,7 @@ pub(crate) struct Stage {
     /// Only one stage feeds this one, in order, and nothing watches its queue: it may be computed ahead of time.
     pub tandem: bool,
     /// The network may be cut after it: packets that pass it wait in a separate lane.
-    pub seam: bool,
+    pub is_cut: bool,
     /// Lane shared with other stages that lead to the same node, and a separate lane for packets that would overtake
     /// there.
     pub shared_lane: u32,
@@ -304,12 +304,12 @@ impl<O: Observer> Network<O> {
             };
             stage.counters.bytes = stage.counters.bytes.wrapping_add(u64::from(len));
             at = departure.leaves + stage.delay;
-            let (left, seam) = (departure.out_of_queue, stage.seam);
+            let (left, is_cut) = (departure.out_of_queue, stage.is_cut);
             self.watch.at_stage(index, Event::Dequeued, id, &self.packets, left);
             self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
             if first == NO_STAGE {
                 (first, first_departure) = (index, departure.leaves);
-            } else if seam {
+            } else if is_cut {
                 first = index;
             }
             last = index;

@@ -71,7 +71,7 @@ pub(crate) struct Processors {
 }
 
 impl Processors {
-    /// Those of the hosts of `scenario`.
+    /// Creates the processors of the hosts of `scenario`.
     pub fn of(scenario: &Scenario) -> Self {
         let mut processors = Self::default();
         let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
@@ -100,7 +100,7 @@ impl Processors {
         self.all.len()
     }
 
-    /// All of them.
+    /// Iterates over the processors.
     pub fn iter(&self) -> impl Iterator<Item = &Processor> {
         self.all.iter()
     }

@@ -59,7 +59,7 @@ impl<O: Observer> Network<O> {
         match tunnel.discipline.dequeue(now, &mut sink) {
             Dequeue::Packet(item) => {
                 sink.tell(Event::Dequeued, item.packet);
-                // What a tun device hands over: the packet without Ethernet's header.
+                // A tun device hands over the packet without Ethernet's header.
                 tunnel.written += u64::from(tunnel.header_bytes + item.len - ETHERNET_BYTES);
                 tunnel.under_way.push_back((tunnel.written, item.packet));
                 Some(tunnel.written)

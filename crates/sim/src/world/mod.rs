@@ -12,10 +12,10 @@ pub(crate) use layout::Layout;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
-use crate::division::{Share, united};
 use crate::network::{Changes, Network, Target};
 use crate::observer::Observer;
 use crate::packets::Packet;
+use crate::partition::{Assignment, united};
 use crate::probes::Probe;
 use crate::recorder;
 use crate::sockets::{Memory, Socket};
@@ -66,8 +66,8 @@ pub(crate) struct World<O> {
     record_rtts: bool,
     record_cc_state: bool,
     has_programs: bool,
-    /// Share of the scenario that is simulated here.
-    share: Share,
+    /// Part of the scenario that is simulated here.
+    assignment: Assignment,
 }
 
 /// The way out of one host for one connection.
@@ -107,7 +107,7 @@ impl<O: Observer> World<O> {
         queues: Vec<QueueWatch>,
         layout: Layout,
         changes: Changes,
-        share: Share,
+        assignment: Assignment,
     ) -> Self {
         let mut world = Self {
             memory: Memory::of(&sockets),
@@ -128,16 +128,16 @@ impl<O: Observer> World<O> {
             record_rtts: scenario.record.rtts,
             record_cc_state: scenario.record.cc_state,
             has_programs: !scenario.programs.is_empty(),
-            share,
+            assignment,
         };
-        let share = &world.share;
-        world.queues.retain(|watch| share.has_stage(watch.stage));
+        let assignment = &world.assignment;
+        world.queues.retain(|watch| assignment.has_stage(watch.stage));
         for (index, flow) in world.flows.iter().enumerate() {
             let source = world.layout.flows + index as Source;
             world.network.calendar.set(source, flow.start);
         }
         for (index, probe) in world.probes.iter().enumerate() {
-            if !world.share.asks(index) {
+            if !world.assignment.asks(index) {
                 continue;
             }
             let source = world.layout.probes + index as Source;
@@ -420,7 +420,7 @@ impl<O: Observer> World<O> {
 
     pub(crate) fn write_until(&mut self, endpoint: u32, total: u64) {
         let index = endpoint as usize;
-        if !self.share.has_socket(index) {
+        if !self.assignment.has_socket(index) {
             return;
         }
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
@@ -430,7 +430,7 @@ impl<O: Observer> World<O> {
 
     fn write_endless(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        if !self.share.has_socket(index) {
+        if !self.assignment.has_socket(index) {
             return;
         }
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
@@ -440,7 +440,7 @@ impl<O: Observer> World<O> {
 
     fn open(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        if !self.share.has_socket(index) {
+        if !self.assignment.has_socket(index) {
             return;
         }
         self.memory.recall(&mut self.sockets[index]);
@@ -460,7 +460,7 @@ impl<O: Observer> World<O> {
             return;
         }
         let next = match (kind, app) {
-            (FlowKind::Udp { .. }, App::ConstantRate { .. }) if !self.share.sends(index) => {
+            (FlowKind::Udp { .. }, App::ConstantRate { .. }) if !self.assignment.sends(index) => {
                 self.flows[index].phase = Phase::Busy;
                 Instant::NEVER
             }
@@ -541,7 +541,7 @@ impl<O: Observer> World<O> {
         flow.ended.get_or_insert(self.now);
         if let FlowKind::Tcp { client, server } = flow.kind {
             for socket in [client, server].map(|socket| socket as usize) {
-                if self.share.has_socket(socket) {
+                if self.assignment.has_socket(socket) {
                     self.memory.close(&mut self.sockets[socket]);
                 }
             }
@@ -553,7 +553,7 @@ impl<O: Observer> World<O> {
     pub fn finish(mut self, scenario: &Scenario) -> Recording {
         let mut tables = std::mem::take(&mut self.recorder);
         self.add_flows(scenario, &mut tables);
-        let in_order = self.share.in_order;
+        let in_order = self.assignment.in_order;
         drop(self); // tables of many flows are large too
         finished(tables, in_order)
     }
@@ -562,7 +562,7 @@ impl<O: Observer> World<O> {
     pub fn recording(&self, scenario: &Scenario) -> Recording {
         let mut tables = self.recorder.clone();
         self.add_flows(scenario, &mut tables);
-        finished(tables, self.share.in_order)
+        finished(tables, self.assignment.in_order)
     }
 
     fn add_flows(&self, scenario: &Scenario, tables: &mut Writer) {

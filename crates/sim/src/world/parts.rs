@@ -2,9 +2,9 @@
 
 use super::World;
 use crate::apps::FlowKind;
-use crate::division::{Crossing, Division, united};
 use crate::lane::Waiting;
 use crate::observer::Observer;
+use crate::partition::{Crossing, Partition, united};
 use dragstrip_recording::{Recording, Writer};
 use dragstrip_scenario::{Scenario, Topology};
 use dragstrip_units::Instant;
@@ -15,12 +15,12 @@ impl<O: Observer> World<O> {
         &self,
         scenario: &Scenario,
         topology: &Topology<'_>,
-        division: &Division,
+        partition: &Partition,
         number: u8,
     ) -> Vec<(u32, u8)> {
         let parts = |link: usize| {
             let (from, to) = topology.ends(link);
-            (division.part_of[from], division.part_of[to])
+            (partition.part_of[from], partition.part_of[to])
         };
         let mut stage = 0;
         let mut cuts = Vec::new();
@@ -91,16 +91,16 @@ impl<O: Observer> World<O> {
             let (mine, theirs) = (&mut self.flows[index], &other.flows[index]);
             if let FlowKind::Tcp { client, server } = mine.kind {
                 for socket in [client as usize, server as usize] {
-                    if other.share.has_socket(socket) {
+                    if other.assignment.has_socket(socket) {
                         std::mem::swap(&mut self.sockets[socket], &mut other.sockets[socket]);
                     }
                 }
             }
-            if other.share.sends(index) {
+            if other.assignment.sends(index) {
                 (mine.phase, mine.rounds) = (theirs.phase, theirs.rounds);
                 mine.datagrams_sent = theirs.datagrams_sent;
             }
-            if other.share.receives(index) {
+            if other.assignment.receives(index) {
                 mine.datagrams_received = theirs.datagrams_received;
                 self.arrivals[index] = other.arrivals[index];
             }

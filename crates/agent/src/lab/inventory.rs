@@ -1,6 +1,6 @@
 //! Inventory of a host: interfaces, addresses, queue disciplines, routes, rights. Read only.
 
-use super::words::{Connection, Interface, Route};
+use super::messages::{Connection, Interface, Route};
 use crate::fault::{Fault, fault};
 use crate::netlink::{Attributes, Message, Socket, flag, word};
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,7 +160,7 @@ pub fn carrying(
     }
 }
 
-/// Those of the interfaces that exist.
+/// Lists those of the interfaces that exist.
 pub fn interfaces(
     netlink: &mut Socket,
     wanted: &[String],

@@ -1,8 +1,8 @@
-//! Names for media and for whole paths, and what they stand for.
+//! Names for media and for whole paths, and their fields.
 //!
-//! `medium = "adsl2+"` needs no entry in `[media]`, and `path = "home DSL"` (or `preset = "home DSL"` among other fields
-//! of `[path]`, which go before it) stands for the fields of a known path. The tables are [`media::MEDIA`] and
-//! [`paths::PATHS`].
+//! `medium = "adsl2+"` needs no entry in `[media]`, and `path = "home DSL"` (or `preset = "home DSL"` together with
+//! other fields of `[path]`, which override it) is short for the fields of a known path. The tables are
+//! [`media::MEDIA`] and [`paths::PATHS`].
 
 pub mod media;
 pub mod paths;
@@ -82,7 +82,7 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The path of this name, whatever its case.
+/// The path of this name, case-insensitive.
 fn preset(name: &str) -> Option<&'static NamedPath> {
     let same = |known: &&str| known.eq_ignore_ascii_case(name);
     PATHS.iter().find(|path| same(&path.name) || path.aliases.iter().any(same))
@@ -108,7 +108,7 @@ fn unknown(name: &Value) -> Problem {
     problem("path.preset", &name.to_string(), &expected)
 }
 
-/// What stands in the tables, which a test reads.
+/// Parses an entry of the tables; a test checks that they are valid.
 fn form_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_goes_before_the_preset() {
+    fn given_fields_override_the_preset() {
         let content = json!({"path": {"preset": "LTE", "rate": "5mbit", "delay": "3ms", "queue": "fq_codel"}});
         let path = &spelt(&content)["path"];
         assert_eq!((&path["rate"], &path["queue"]), (&json!("5mbit"), &json!("fq_codel")));

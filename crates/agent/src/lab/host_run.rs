@@ -2,9 +2,9 @@
 
 use super::frames::Frame;
 use super::line::Line;
-use super::words::{Ask, Open, Played};
+use super::messages::{Ask, Open, Played};
 use crate::conductor::{CLOCK_STEP_NS, rings};
-use crate::drive::{ELSEWHERE, Elsewhere, drive};
+use crate::event_loop::{ELSEWHERE, Elsewhere, drive};
 use crate::fault::{Fault, fault};
 use crate::load::Load;
 use crate::netlink::Socket;

@@ -1,12 +1,12 @@
 //! Partition of a large network: the cuts, the assignment to parts, and the merge of the parts' tables into those of
 //! one run.
 
-mod seams;
-mod share;
+mod assignment;
+mod cuts;
 mod tables;
 
-pub(crate) use seams::{Division, Seams};
-pub(crate) use share::Share;
+pub(crate) use assignment::Assignment;
+pub(crate) use cuts::{CutLinks, Partition};
 pub(crate) use tables::united;
 
 use crate::packets::Packet;

@@ -7,7 +7,7 @@
 //! separate interface (ifb).
 
 use super::hosts::{Allow, Cable, Host, Lab};
-use super::words::{Place, Queue, Ready};
+use super::messages::{Place, Queue, Ready};
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;

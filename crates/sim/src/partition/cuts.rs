@@ -14,12 +14,12 @@ const DELAY_MIN: Duration = Duration::from_micros(1000);
 /// The links at which a scenario may be cut. They follow from the scenario alone, and what waits on them keeps an order that
 /// does not depend on other links: so a run gives the same bytes in one part and in several.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seams {
+pub(crate) struct CutLinks {
     /// Flag of each link; empty where nothing is cut.
     of_link: Vec<bool>,
 }
 
-impl Seams {
+impl CutLinks {
     /// Selects the cuts of a scenario with at least `flows_min` flows. State that several parts would have to change
     /// at one instant prevents cuts: shared media, tunnels, ARP, processors of several hosts, videos, whose server
     /// knows the player's requests, and programs, whose faults end a run.
@@ -67,23 +67,23 @@ fn may_be_cut(scenario: &Scenario, link: &LinkSpec) -> bool {
 
 /// Assignment of nodes to parts, and the lookahead between parts.
 #[derive(Clone, Debug)]
-pub(crate) struct Division {
+pub(crate) struct Partition {
     /// Part of each node.
     pub part_of: Vec<u8>,
     /// The least delay of a link between parts.
     pub ahead: Duration,
 }
 
-impl Division {
+impl Partition {
     /// At most `parts` parts of about the same work. `None` where one of them would have nearly all of it.
     pub fn new(
         scenario: &Scenario,
         topology: &Topology<'_>,
-        seams: &Seams,
+        cut_links: &CutLinks,
         parts: usize,
     ) -> Option<Self> {
         let nodes = scenario.nodes.len();
-        let whole = uncut(scenario, topology, seams);
+        let whole = uncut(scenario, topology, cut_links);
         let mut work = vec![0_u64; nodes];
         for (node, cost) in costs(scenario, topology)?.into_iter().enumerate() {
             work[whole[node]] += cost;
@@ -114,7 +114,7 @@ impl Division {
 }
 
 /// For each node the lowest node that it is connected with by links that are not cut.
-fn uncut(scenario: &Scenario, topology: &Topology<'_>, seams: &Seams) -> Vec<usize> {
+fn uncut(scenario: &Scenario, topology: &Topology<'_>, cut_links: &CutLinks) -> Vec<usize> {
     let mut lowest: Vec<usize> = (0..scenario.nodes.len()).collect();
     fn root(lowest: &mut [usize], mut node: usize) -> usize {
         while lowest[node] != node {
@@ -123,7 +123,7 @@ fn uncut(scenario: &Scenario, topology: &Topology<'_>, seams: &Seams) -> Vec<usi
         }
         node
     }
-    for link in (0..scenario.links.len()).filter(|&link| !seams.at(link)) {
+    for link in (0..scenario.links.len()).filter(|&link| !cut_links.at(link)) {
         let (from, to) = topology.ends(link);
         let (from, to) = (root(&mut lowest, from), root(&mut lowest, to));
         lowest[from.max(to)] = from.min(to);

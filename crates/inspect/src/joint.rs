@@ -41,7 +41,7 @@ pub struct Rtt {
     pub p95: Option<f64>,
 }
 
-/// One way between two captures.
+/// One direction between two captures.
 #[derive(Debug, Serialize)]
 pub struct WaySaid {
     /// Packets at its beginning.

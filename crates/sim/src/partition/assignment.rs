@@ -1,12 +1,12 @@
 //! The part of a scenario that is simulated in one world.
 
-use super::Division;
+use super::Partition;
 use crate::apps::{Flow, FlowKind};
 use dragstrip_scenario::{Scenario, Topology};
 
 /// Hosts' sockets, flows, probes and links that are active in this world: all of them, or those of one part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Share {
+pub(crate) struct Assignment {
     /// Flag of each socket; empty: all.
     sockets: Vec<bool>,
     stages: Vec<bool>,
@@ -22,39 +22,39 @@ fn has(of: &[bool], index: usize) -> bool {
     of.get(index).copied().unwrap_or(true)
 }
 
-impl Share {
+impl Assignment {
     /// Everything.
     pub fn all(in_order: bool) -> Self {
         Self { in_order, ..Self::default() }
     }
 
-    /// Share of part `number`: a socket with its host, a stage of a link with the node where the link begins.
+    /// The elements of part `number`: a socket with its host, a stage of a link with the node where the link begins.
     pub fn of(
         scenario: &Scenario,
         topology: &Topology<'_>,
         of_link: &[Vec<u32>],
         flows: &[Flow],
-        division: &Division,
+        partition: &Partition,
         number: u8,
     ) -> Self {
         let mine =
-            |node: &str| topology.node(node).is_some_and(|node| division.part_of[node] == number);
-        let mut share = Self { in_order: true, ..Self::default() };
+            |node: &str| topology.node(node).is_some_and(|node| partition.part_of[node] == number);
+        let mut assignment = Self { in_order: true, ..Self::default() };
         for (flow, spec) in flows.iter().zip(&scenario.flows) {
             let (sends, receives) = (mine(&spec.sender), mine(&spec.receiver));
             if let FlowKind::Tcp { .. } = flow.kind {
-                share.sockets.extend([sends, receives]); // as build_flows numbers them: client, server
+                assignment.sockets.extend([sends, receives]); // as build_flows numbers them: client, server
             }
             let back = matches!(flow.data_sender(), Some(sender) if flow.socket(true) == sender);
-            share.senders.push(sends);
-            share.receivers.push(if back { sends } else { receives });
+            assignment.senders.push(sends);
+            assignment.receivers.push(if back { sends } else { receives });
         }
         for (link, stages) in of_link.iter().enumerate() {
-            let mine = division.part_of[topology.ends(link).0] == number;
-            share.stages.extend(stages.iter().map(|_| mine));
+            let mine = partition.part_of[topology.ends(link).0] == number;
+            assignment.stages.extend(stages.iter().map(|_| mine));
         }
-        share.probes.extend(scenario.probes.iter().map(|probe| mine(&probe.from)));
-        share
+        assignment.probes.extend(scenario.probes.iter().map(|probe| mine(&probe.from)));
+        assignment
     }
 
     /// True when a socket is in this world.

@@ -27,9 +27,9 @@ const FORBIDDING: [(&str, &str); 3] = [
 /// Origin of a process's rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// Those that it was started with.
+    /// The rights that it was started with.
     Own,
-    /// Those of a user namespace, in which it is root.
+    /// The rights of a user namespace, in which it is root.
     UserNamespace,
 }
 

@@ -17,7 +17,7 @@ pub trait Elsewhere {
     fn tell(&mut self, notice: Notice) -> Result<(), Fault>;
     /// Returns the orders that have arrived for the local sides, once [`ELSEWHERE`] is ready.
     fn orders(&mut self) -> Result<Vec<Order>, Fault>;
-    /// So far the run has come, and so many bytes have arrived at the hosts here.
+    /// Reports the run's elapsed time and the bytes that have arrived at the local hosts.
     fn progress(&mut self, now_ns: u64, arrived_bytes: u64);
 }
 
