@@ -43,9 +43,9 @@ fn add(root: &Path, name: &str, crates: &mut BTreeSet<String>) -> Result<()> {
         let manifest = fs::read_to_string(root.join("crates").join(name).join("Cargo.toml"))?;
         let needed = manifest.split("[dependencies]").nth(1).unwrap_or_default();
         for line in needed.lines().take_while(|line| !line.starts_with('[')) {
-            if let Some(other) = line.strip_prefix("dragstrip-") {
-                let end = other.find(['.', ' ', '=']).unwrap_or(other.len());
-                add(root, &other[..end], crates)?;
+            if let Some(suffix) = line.strip_prefix("dragstrip-") {
+                let end = suffix.find(['.', ' ', '=']).unwrap_or(suffix.len());
+                add(root, &suffix[..end], crates)?;
             }
         }
     }

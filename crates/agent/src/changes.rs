@@ -75,11 +75,11 @@ mod tests {
             (5, fifo(7), true),
         ];
         let step = |at_ns, from, to, anew| Step { at_ns, hop: 4, from, to, anew };
-        let wanted = [
+        let expected = [
             step(1, fifo(9), fifo(8), false),
             step(3, fifo(8), down(), true),
             step(5, down(), fifo(7), true),
         ];
-        assert_eq!(steps(4, periods), wanted);
+        assert_eq!(steps(4, periods), expected);
     }
 }

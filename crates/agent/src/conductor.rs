@@ -69,8 +69,8 @@ pub fn run(
     plan.seed = real_time.then_some(scenario.seed);
     let _held = machine::prepare(scenario, load, raw, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
-    let mut seen = network.verify(&plan)?;
-    seen.extend(plan.cables.iter().cloned());
+    let mut path_report = network.verify(&plan)?;
+    path_report.extend(plan.cables.iter().cloned());
     wait_until(sys::now() + SETTLE_NS)?;
     let (idle, mut checked) = idle_round_trips(scenario, &plan, &network, *real_time)?;
     if let Some(late) = checked.iter().find(|check| !real_time && check.measured > check.most) {
@@ -103,20 +103,20 @@ pub fn run(
     let captured = sides.iter_mut().map(|side| side.captured(scenario.duration_ns));
     let captured: Vec<Captured> =
         captured.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    if let Some(wanted) = capture {
-        wanted.check(&captured)?;
+    if let Some(capture_request) = capture {
+        capture_request.check(&captured)?;
     }
     let ends = Ends::of(scenario, &plan, &reports)?;
     ends.record(scenario, &reports, &mut tables);
-    let counted = reports.iter().filter_map(|(node, report)| {
+    let netstat_by_node = reports.iter().filter_map(|(node, report)| {
         Some((plan.nodes[*node].name.as_str(), report.counts.as_ref()?))
     });
     let mut about = json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
-        "path": seen,
+        "path": path_report,
         "idle_rtt_ns": idle,
         "ecn_negotiated": ends.check_ecn(scenario, &plan)?,
-        "netstat": counted.collect::<BTreeMap<_, _>>(),
+        "netstat": netstat_by_node.collect::<BTreeMap<_, _>>(),
         "cpu_idle_share": load.idle_share,
         "cpu_steal_share": load.steal_share,
         "softnet": {"dropped": load.dropped, "squeezed": load.squeezed},
@@ -127,9 +127,9 @@ pub fn run(
         about["scheduling"] = if sys::goes_ahead() { "ahead" } else { "shared" }.into();
     }
     if scenario.record.every_ack {
-        let sent =
+        let senders =
             reports.values().flat_map(|report| &report.ends).filter_map(|end| end.sent.as_ref());
-        let together: u64 = sent.map(|sent| sent.acks_together).sum();
+        let together: u64 = senders.map(|sender| sender.acks_together).sum();
         about["acks_sampled_with_a_later_one"] = together.into();
     }
     let mut recording = tables.finish();
@@ -150,10 +150,10 @@ fn wait_until(time: i64) -> Result<(), Fault> {
 
 /// Results of the probe streams; their queues are reset afterwards.
 fn checked(scenario: &Scenario, plan: &Plan, network: &mut Network) -> Result<Vec<Check>, Fault> {
-    let found = checks::run(scenario, plan, network)?;
+    let check_results = checks::run(scenario, plan, network)?;
     network.renew_queues(plan)?;
     network.verify(plan)?;
-    Ok(found)
+    Ok(check_results)
 }
 
 /// Pings along every flow's path while nothing else moves; a fault if one is back too soon. One that is late has met a
@@ -171,20 +171,21 @@ fn idle_round_trips(
         if measured.contains_key(&name) {
             continue;
         }
-        let ((there, constant), (back, constant_back)) =
+        let ((forward, constant), (back, constant_back)) =
             (plan.delay_ns(from, to), plan.delay_ns(to, from));
-        let wanted = (there + back) as i64;
+        let delay_ns = (forward + back) as i64;
         network.places[from].enter()?;
         let mut pinger = Pinger::open(0xffff, plan.nodes[to].address, 64)?;
         let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
-        let slack = RoundTrips::slack_ns(wanted, serialisation_ns(scenario)) + slots;
+        let slack = RoundTrips::slack_ns(delay_ns, serialisation_ns(scenario)) + slots;
         let mut answers = Vec::new();
         for _ in 0..PINGS {
             pinger.send(0);
-            let rtt = answer_until(&mut pinger, sys::now() + 2 * wanted + PINGS_WAIT_NS)?;
+            let rtt = answer_until(&mut pinger, sys::now() + 2 * delay_ns + PINGS_WAIT_NS)?;
             answers.extend(rtt);
             // The first one may have waited for neighbours to be found.
-            let enough = rtt.is_some_and(|rtt| rtt <= wanted + slack) && constant && constant_back;
+            let enough =
+                rtt.is_some_and(|rtt| rtt <= delay_ns + slack) && constant && constant_back;
             if enough && !real_time {
                 break;
             }
@@ -193,13 +194,13 @@ fn idle_round_trips(
             return fault(format!("{name}: {PINGS} pings on the idle path were not answered"));
         };
         if constant && constant_back {
-            if rtt < wanted {
+            if rtt < delay_ns {
                 return fault(format!(
-                    "{name}: the idle round trip takes {rtt} ns, not {wanted} ns"
+                    "{name}: the idle round trip takes {rtt} ns, not {delay_ns} ns"
                 ));
             }
             let usual = if real_time { median_ns } else { rtt };
-            checks.push(Check::idle(&name, wanted, usual, [wanted, wanted + slack]));
+            checks.push(Check::idle(&name, delay_ns, usual, [delay_ns, delay_ns + slack]));
         }
         measured.insert(name, rtt.into());
     }
@@ -244,23 +245,25 @@ fn open_sides<'a>(
     hosts.dedup();
     let rings = rings(scenario, &hosts)?;
     let flows = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
-    let named: Vec<&String> =
+    let end_hosts: Vec<&String> =
         flows.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
     let captures = |node: usize| {
         let near_end = |link: &str| {
             let hop = plan.hops.iter().position(|hop| hop.near_end_of.as_deref() == Some(link))?;
             (plan.hops[hop].from == node).then(|| interfaces[hop])
         };
-        capture.map_or_else(Vec::new, |wanted| wanted.at(&plan.nodes[node].name, near_end))
+        capture.map_or_else(Vec::new, |capture_request| {
+            capture_request.at(&plan.nodes[node].name, near_end)
+        })
     };
     let busy = |node: usize| {
-        named.iter().any(|name| **name == plan.nodes[node].name)
+        end_hosts.iter().any(|name| **name == plan.nodes[node].name)
             || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
             || plan.steps.iter().any(|step| plan.hops[step.hop].from == node)
             || !captures(node).is_empty()
     };
     let mut sides: Vec<Side<'a>> = Vec::new();
-    let mut others = Vec::new();
+    let mut idle_places = Vec::new();
     for (node, place) in places.into_iter().enumerate() {
         if busy(node) {
             let number = sides.len();
@@ -273,10 +276,10 @@ fn open_sides<'a>(
             }
             sides.push(side);
         } else {
-            others.push(place);
+            idle_places.push(place);
         }
     }
-    Ok((sides, others))
+    Ok((sides, idle_places))
 }
 
 /// Each host's ring: an equal share, and more where more may pass the host between two samples. Where memory does not
@@ -324,18 +327,21 @@ impl<'r> Ends<'r> {
         plan: &Plan,
         reports: &'r BTreeMap<usize, Report>,
     ) -> Result<Self, Fault> {
-        let mut found = Vec::new();
+        let mut flow_ends = Vec::new();
         for (flow, spec) in scenario.flows.iter().enumerate() {
             let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
-            let own = |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
+            let ends_at =
+                |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
             // Where both are on one host the client's comes first.
-            let (Some(one), Some(other)) = (own(client).next(), own(server).next_back()) else {
+            let (Some(client_end), Some(server_end)) =
+                (ends_at(client).next(), ends_at(server).next_back())
+            else {
                 return fault(format!("flow {}: an end has not reported", spec.label));
             };
-            let source = if other.sent.is_some() { server } else { client };
-            found.push((one, other, source));
+            let source = if server_end.sent.is_some() { server } else { client };
+            flow_ends.push((client_end, server_end, source));
         }
-        Ok(Self(found))
+        Ok(Self(flow_ends))
     }
 
     /// Writes a row of `flows` each. A host's counters give every recovery and timeout if no other flow shares it; the
@@ -355,19 +361,20 @@ impl<'r> Ends<'r> {
         for ((client, server, source), (flow, spec)) in
             self.0.iter().zip(scenario.flows.iter().enumerate())
         {
-            let sent = client.sent.as_ref().or(server.sent.as_ref());
+            let sender_stats = client.sent.as_ref().or(server.sent.as_ref());
             let alone = senders.get(source) == Some(&1);
-            let counts = reports[source].counts.as_ref().filter(|_| alone && sent.is_some());
+            let counts =
+                reports[source].counts.as_ref().filter(|_| alone && sender_stats.is_some());
             let count = |counts: &Counts, name| counts.get(name).copied().unwrap_or_default();
-            let timeouts = match sent {
+            let timeouts = match sender_stats {
                 Some(_) => counts.map(|counts| count(counts, "TCPTimeouts") as i64),
                 None => Some(0),
             };
-            let tcp = sent.cloned().unwrap_or_default();
+            let tcp = sender_stats.cloned().unwrap_or_default();
             let reductions = counts.map_or(tcp.seen_reductions, |counts| {
                 LOSS_EPOCHS.iter().map(|name| count(counts, name)).sum::<u64>() + tcp.seen_cwr
             });
-            let lost = client.datagrams.saturating_sub(server.datagrams) as i64;
+            let datagrams_lost = client.datagrams.saturating_sub(server.datagrams) as i64;
             let cc = spec.transport.cc(false).unwrap_or_default();
             let received = client.received_bytes.or(server.received_bytes);
             let ended_ns = client.ended_ns.into_iter().chain(server.ended_ns).min();
@@ -375,7 +382,7 @@ impl<'r> Ends<'r> {
             let row = FlowRow {
                 flow: flow as u32,
                 label: table.label.word(&spec.label),
-                protocol: table.protocol.word(if sent.is_some() { "tcp" } else { "udp" }),
+                protocol: table.protocol.word(if sender_stats.is_some() { "tcp" } else { "udp" }),
                 cc: table.cc.word(cc),
                 sender: table.sender.word(&spec.sender),
                 receiver: table.receiver.word(&spec.receiver),
@@ -383,12 +390,13 @@ impl<'r> Ends<'r> {
                 stop_ns: ended_ns.unwrap_or(scenario.duration_ns as i64),
                 bytes_acked: tcp.bytes_acked as i64,
                 bytes_received: received.unwrap_or_default() as i64,
-                segments_sent: if sent.is_some() { tcp.segments } else { client.datagrams } as i64,
+                segments_sent: if sender_stats.is_some() { tcp.segments } else { client.datagrams }
+                    as i64,
                 retransmits: tcp.retransmits as i64,
                 rto_count: timeouts,
                 reductions: reductions as i64,
                 ecn_negotiated: tcp.ecn,
-                datagrams_lost: sent.is_none().then_some(lost),
+                datagrams_lost: sender_stats.is_none().then_some(datagrams_lost),
             };
             table.push(row);
         }
@@ -397,24 +405,26 @@ impl<'r> Ends<'r> {
     /// Lists the TCP flows that negotiated ECN; a fault if the hosts' settings and the algorithm imply otherwise.
     pub fn check_ecn(&self, scenario: &Scenario, plan: &Plan) -> Result<Value, Fault> {
         let setting = |host: &str| -> Result<&str, Fault> {
-            let own = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
-            Ok(own.map_or("2", |value| value.trim()))
+            let tcp_ecn = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
+            Ok(tcp_ecn.map_or("2", |value| value.trim()))
         };
-        let mut found = Map::new();
+        let mut ecn_by_flow = Map::new();
         for ((client, server, _), spec) in self.0.iter().zip(&scenario.flows) {
-            let Some(sent) = client.sent.as_ref().or(server.sent.as_ref()) else { continue };
-            if sent.segments == 0 {
+            let Some(sender_stats) = client.sent.as_ref().or(server.sent.as_ref()) else {
+                continue;
+            };
+            if sender_stats.segments == 0 {
                 continue; // the connection has not come about
             }
             let (client, server) = (setting(&spec.sender)?, setting(&spec.receiver)?);
-            let wanted = has_ecn(client, server, &spec.transport);
-            if sent.ecn != wanted {
-                let is = if sent.ecn { "was" } else { "was not" };
+            let expected = has_ecn(client, server, &spec.transport);
+            if sender_stats.ecn != expected {
+                let is = if sender_stats.ecn { "was" } else { "was not" };
                 return fault(format!("flow {}: ECN {is} negotiated", spec.label));
             }
-            found.insert(spec.label.clone(), wanted.into());
+            ecn_by_flow.insert(spec.label.clone(), expected.into());
         }
-        Ok(Value::Object(found))
+        Ok(Value::Object(ecn_by_flow))
     }
 }
 

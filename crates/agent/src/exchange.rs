@@ -176,7 +176,7 @@ impl<I: Read, O: Write> Pipes<I, O> {
 mod tests {
     use super::*;
 
-    fn asked(frame: &[u8]) -> Result<Vec<u8>, Fault> {
+    fn read_request(frame: &[u8]) -> Result<Vec<u8>, Fault> {
         Pipes { input: frame, output: Vec::new() }.request()
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_request_is_read_from_a_pipe() {
-        assert_eq!(asked(&frame(b'q', 3, b"abc...")).unwrap(), b"abc");
+        assert_eq!(read_request(&frame(b'q', 3, b"abc...")).unwrap(), b"abc");
     }
 
     #[test]
@@ -197,8 +197,8 @@ mod tests {
             (frame(b'x', 3, b"abc"), "expected a request"),
             (b"q\x03".to_vec(), "fill"),
         ] {
-            let said = asked(&wrong).unwrap_err().to_string();
-            assert!(said.contains(reason), "{said}");
+            let message = read_request(&wrong).unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
         }
     }
 

@@ -41,8 +41,8 @@ impl From<std::io::Error> for Fault {
 }
 
 /// The last system call's error, with what was tried.
-pub fn os(what: &str) -> Fault {
-    Fault::Failed(format!("{what}: {}", std::io::Error::last_os_error()))
+pub fn os(call: &str) -> Fault {
+    Fault::Failed(format!("{call}: {}", std::io::Error::last_os_error()))
 }
 
 /// A fault from any text.
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_refusal_without_a_value_has_no_gap() {
-        let told = |value| refusal::<()>("link a-b", value, "a cable").unwrap_err().to_string();
-        assert_eq!(told(""), "link a-b: expected a cable");
-        assert_eq!(told("x"), "link a-b: got x, expected a cable");
+        let message = |value| refusal::<()>("link a-b", value, "a cable").unwrap_err().to_string();
+        assert_eq!(message(""), "link a-b: expected a cable");
+        assert_eq!(message("x"), "link a-b: got x, expected a cable");
     }
 }

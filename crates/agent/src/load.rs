@@ -92,9 +92,9 @@ mod tests {
         let before =
             Load::parse("cpu  10 0 0 90 0 0 0 0 0 0\ncpu0 ...", "0a 01 02 00\n0b 00 01 00");
         let after = Load::parse("cpu  30 0 0 150 0 0 0 20 0 0\n", "0a 03 02 00\n0b 10 01 00");
-        let found = before.until(after);
-        assert_eq!((found.idle_share, found.steal_share), (0.6, 0.2));
-        assert_eq!((found.dropped, found.squeezed), (18, 0));
+        let interval = before.until(after);
+        assert_eq!((interval.idle_share, interval.steal_share), (0.6, 0.2));
+        assert_eq!((interval.dropped, interval.squeezed), (18, 0));
     }
 
     #[test]

@@ -73,12 +73,12 @@ fn mapped(user: u32, group: u32) -> bool {
 
 fn forbidden<T>() -> Result<T, Fault> {
     let value = |name: &str| fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
-    let found = FORBIDDING
+    let cause = FORBIDDING
         .iter()
         .find(|(name, forbids)| value(name).is_ok_and(|text| text.trim() == *forbids));
-    let here = found.map_or_else(String::new, |(name, forbids)| {
+    let hint = cause.map_or_else(String::new, |(name, forbids)| {
         format!("; here {name}={forbids} takes them away (docs/how-to/netns.md)")
     });
-    let expected = format!("root, or user namespaces with network namespaces in them{here}");
+    let expected = format!("root, or user namespaces with network namespaces in them{hint}");
     refusal("rights", sys::user().0.to_string(), expected)
 }

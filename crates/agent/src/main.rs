@@ -115,12 +115,12 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
 }
 
 /// Does something that may have the kernel load modules.
-fn in_namespaces(what: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
+fn in_namespaces(action: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
     sys::raise_file_limit()?;
     let loaded = Loaded::now();
-    let done = what();
+    let outcome = action();
     loaded.restore();
-    done
+    outcome
 }
 
 fn parent(arguments: &[String]) -> Result<i32, Fault> {
@@ -141,9 +141,9 @@ fn conduct(arguments: &[String]) -> Result<(), Fault> {
 }
 
 fn about(rights: Rights) -> Result<(), Fault> {
-    let mut found = local_machine::kernel()?.describe();
-    found["rights"] = rights.name().into();
-    println!("{found}");
+    let mut description = local_machine::kernel()?.describe();
+    description["rights"] = rights.name().into();
+    println!("{description}");
     Ok(())
 }
 
@@ -152,9 +152,9 @@ fn missing() -> Result<(), Fault> {
     let scenarios: Vec<Scenario> = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| Fault::Failed(format!("scenarios: {error}")))?;
     let kernel = local_machine::kernel()?;
-    let mut found = Vec::new();
+    let mut refusals = Vec::new();
     for scenario in &scenarios {
-        found.push(match Plan::new(scenario, &kernel) {
+        refusals.push(match Plan::new(scenario, &kernel) {
             Ok(_) => serde_json::Value::Null,
             Err(Fault::Refused(field, value, expected)) => {
                 serde_json::json!([field, value, expected])
@@ -162,7 +162,7 @@ fn missing() -> Result<(), Fault> {
             Err(fault) => return Err(fault),
         });
     }
-    println!("{}", serde_json::Value::from(found));
+    println!("{}", serde_json::Value::from(refusals));
     Ok(())
 }
 

@@ -122,8 +122,8 @@ impl Plan {
 
     /// The number of a node by its name.
     pub fn node(&self, name: &str) -> Result<usize, Fault> {
-        let found = self.nodes.iter().position(|node| node.name == name);
-        found.map_or_else(|| fault(format!("there is no node {name}")), Ok)
+        let index = self.nodes.iter().position(|node| node.name == name);
+        index.map_or_else(|| fault(format!("there is no node {name}")), Ok)
     }
 
     /// Lays a chain's veth pairs and puts both links' queues on them.
@@ -232,13 +232,13 @@ impl Plan {
             laid.insert(chain.link, (chain, true));
             laid.extend(chain.back.map(|back| (back, (chain, false))));
         }
-        let mut taken: BTreeSet<(usize, usize)> = BTreeSet::new();
+        let mut used_links: BTreeSet<(usize, usize)> = BTreeSet::new();
         for (from, to) in pairs(scenario, topology) {
             // Without a path, the pings on the idle path will report it.
-            taken
+            used_links
                 .extend(topology.path(from, to).unwrap_or_default().iter().map(|&link| (to, link)));
         }
-        for (destination, link) in taken {
+        for (destination, link) in used_links {
             let (chain, forward) = laid[&link];
             let pairs = chain.nodes.len() - 1;
             let nodes = if forward { &chain.nodes[..pairs] } else { &chain.nodes[1..] };
@@ -321,9 +321,9 @@ impl Side {
         let queue = egress(link)?;
         // When the link goes down, its packets in flight arrive nevertheless.
         let free = queue == QdiscSpec::NOQUEUE && !changing.up;
-        let own = free && !senders.contains(&link.from.as_str());
+        let on_egress = free && !senders.contains(&link.from.as_str());
         Ok(match behind(link, changing, kernel) {
-            Some(spec) if own => {
+            Some(spec) if on_egress => {
                 Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
             }
             spec => {
@@ -367,12 +367,12 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             let expected = "none: a kernel takes its own time";
             return refusal(format!("host {}: cpu", host.name), value, expected);
         }
-        if let (Some(asked), Some(built)) = (host.tick_hz, kernel.tick_hz)
-            && asked != built
+        if let (Some(host_hz), Some(kernel_hz)) = (host.tick_hz, kernel.tick_hz)
+            && host_hz != kernel_hz
         {
             let field = format!("host {}: tick_hz", host.name);
-            let expected = format!("{built}, as the kernel was built");
-            return refusal(field, asked.to_string(), expected);
+            let expected = format!("{kernel_hz}, as the kernel was built");
+            return refusal(field, host_hz.to_string(), expected);
         }
     }
     for link in &scenario.links {
@@ -424,13 +424,13 @@ pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     if lacks("netem") && (link.delay_ns > 0 || link.netem.is_some()) {
         let delay_ns = link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns);
         // A delay within the cable's own range is not the reason.
-        let (what, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
+        let (item, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
             ("delay", format!("{} ms", delay_ns as f64 / 1e6))
         } else {
             ("netem", "loss, jitter or the like".to_owned())
         };
         let expected = "none: this kernel has no netem (sch_netem), the engine vm has";
-        return refusal(format!("link {}: {what}", link.name), value, expected);
+        return refusal(format!("link {}: {item}", link.name), value, expected);
     }
     Ok(())
 }
@@ -474,9 +474,9 @@ pub fn senders(scenario: &Scenario) -> Vec<&str> {
 pub fn pairs(scenario: &Scenario, topology: &Topology<'_>) -> BTreeSet<(usize, usize)> {
     let flows = scenario.flows.iter().map(|flow| (&flow.sender, &flow.receiver));
     let probes = scenario.probes.iter().map(|probe| (&probe.from, &probe.target));
-    let known =
+    let end_pairs =
         flows.chain(probes).filter_map(|(from, to)| topology.node(from).zip(topology.node(to)));
-    known.flat_map(|(from, to)| [(from, to), (to, from)]).collect()
+    end_pairs.flat_map(|(from, to)| [(from, to), (to, from)]).collect()
 }
 
 /// MTU of Ethernet, which a link has that no traffic passes.
@@ -537,8 +537,8 @@ const BURST: u64 = 1600;
 /// Name of a value, or of its member, in a scenario's file.
 fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
     let value = serde_json::to_value(part).unwrap_or_default();
-    let named = member.map_or(Some(&value), |member| value.get(member));
-    named.and_then(Value::as_str).unwrap_or_default().to_owned()
+    let field = member.map_or(Some(&value), |member| value.get(member));
+    field.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// The stage after the queue: a delay, impairments, and the serialisation that htb leaves out (it releases a packet at
@@ -604,8 +604,8 @@ mod tests {
 
     #[test]
     fn a_queue_and_a_delay_take_a_relay_each_way() {
-        let both = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
-        let plan = plan_of(&dumbbell(both, both));
+        let link_fields = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
+        let plan = plan_of(&dumbbell(link_fields, link_fields));
         // s - r - relay (3) - relay (4) of the return path - d
         assert_eq!((plan.nodes.len(), plan.hops.len()), (5, 8));
         let ends: Vec<_> = plan.hops.iter().map(|hop| (hop.from, hop.to)).collect();

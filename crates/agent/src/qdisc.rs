@@ -219,7 +219,7 @@ pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
 }
 
 /// True when the kernel has a discipline: without options it creates one, or reports a missing option.
-pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
+pub fn is_known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
     let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
     let lacks = |fault: Fault| fault.to_string().contains(&unknown);
     if kind == PoliceSpec::KIND {
@@ -290,10 +290,13 @@ pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<
     }
     let spec = &spec.unpoliced();
     if *spec != QdiscSpec::NOQUEUE {
-        same(spec, &read_handle(socket, interface, ROOT, spec)?)?;
+        check_match(spec, &read_handle(socket, interface, ROOT, spec)?)?;
     }
     for (index, class) in spec.classes().iter().enumerate() {
-        same(class.child, &read_handle(socket, interface, child_handle(index), class.child)?)?;
+        check_match(
+            class.child,
+            &read_handle(socket, interface, child_handle(index), class.child)?,
+        )?;
         let of = format!("{} class", spec.kind());
         let flags = flag::ECHO | flag::ACK;
         let family = tcmsg(interface, class_handle(index), 0);
@@ -306,7 +309,7 @@ pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<
 }
 
 /// A fault if the kind, or the numbers that the kernel reports, differ.
-fn same(spec: &QdiscSpec, answer: &Answer) -> Result<(), Fault> {
+fn check_match(spec: &QdiscSpec, answer: &Answer) -> Result<(), Fault> {
     if answer.kind != spec.kind() {
         return fault(format!("the queue is {:?}, not {:?}", answer.kind, spec.kind()));
     }
@@ -314,10 +317,11 @@ fn same(spec: &QdiscSpec, answer: &Answer) -> Result<(), Fault> {
 }
 
 fn confirmed(of: &str, confirmations: &[Confirmation]) -> Result<(), Fault> {
-    for Confirmation { what, found, wanted } in confirmations {
-        if *found != Some(*wanted) {
-            let found = found.map_or_else(|| "not reported".to_owned(), |found| found.to_string());
-            return fault(format!("{of}: {what} is {found}, not {wanted}"));
+    for Confirmation { what, found: found_text, wanted } in confirmations {
+        if *found_text != Some(*wanted) {
+            let found_text = found_text
+                .map_or_else(|| "not reported".to_owned(), |found_text| found_text.to_string());
+            return fault(format!("{of}: {what} is {found_text}, not {wanted}"));
         }
     }
     Ok(())

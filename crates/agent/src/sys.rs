@@ -10,8 +10,8 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Turns the C convention of −1 into an error that names `what` was tried.
-fn checked(result: i64, what: &str) -> Result<i64, Fault> {
-    if result < 0 { Err(os(what)) } else { Ok(result) }
+fn checked(result: i64, call: &str) -> Result<i64, Fault> {
+    if result < 0 { Err(os(call)) } else { Ok(result) }
 }
 
 fn text(value: &str) -> CString {
@@ -78,8 +78,8 @@ pub fn memory_file(name: &str) -> Result<std::fs::File, Fault> {
 /// The kernel's ticks per second, by which its coarse clocks move; nothing if it does not say.
 pub fn tick_hz() -> Option<u32> {
     let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let asked = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
-    (asked == 0 && tick.tv_nsec > 0).then(|| (1_000_000_000 / tick.tv_nsec) as u32)
+    let status = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    (status == 0 && tick.tv_nsec > 0).then(|| (1_000_000_000 / tick.tv_nsec) as u32)
 }
 
 /// Offset of the real-time clock from the monotonic one: of several readings the quickest one counts, as others may
@@ -209,7 +209,7 @@ pub fn set_option<T: Copy>(
     level: i32,
     name: i32,
     value: &T,
-    what: &str,
+    option: &str,
 ) -> Result<(), Fault> {
     let result = unsafe {
         libc::setsockopt(
@@ -220,7 +220,7 @@ pub fn set_option<T: Copy>(
             size_of::<T>() as u32,
         )
     };
-    checked(result.into(), what).map(drop)
+    checked(result.into(), option).map(drop)
 }
 
 /// An algorithm's name in a kernel, whose modules have no hyphen: `my-exp` is its `my_exp`.
@@ -301,14 +301,14 @@ pub fn accept(fd: &impl AsRawFd) -> Option<OwnedFd> {
 
 /// write(2); the number of bytes taken, nothing when the socket takes none now.
 pub fn write(fd: &impl AsRawFd, data: &[u8]) -> Option<usize> {
-    let taken = unsafe { libc::write(fd.as_raw_fd(), data.as_ptr().cast(), data.len()) };
-    usize::try_from(taken).ok()
+    let written_bytes = unsafe { libc::write(fd.as_raw_fd(), data.as_ptr().cast(), data.len()) };
+    usize::try_from(written_bytes).ok()
 }
 
 /// sendto(2).
 pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> Option<usize> {
     let address = inet(address, port);
-    let sent = unsafe {
+    let sent_bytes = unsafe {
         libc::sendto(
             fd.as_raw_fd(),
             data.as_ptr().cast(),
@@ -318,34 +318,34 @@ pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> 
             INET_SIZE,
         )
     };
-    usize::try_from(sent).ok()
+    usize::try_from(sent_bytes).ok()
 }
 
 /// recv(2) that discards the data (`MSG_TRUNC`): the number of bytes, none when there are none. A datagram is consumed
 /// whole, regardless of `at_most`; it must be 0 there, or the kernel looks for a buffer.
 pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
-    let taken =
+    let received =
         unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), at_most, libc::MSG_TRUNC) };
-    usize::try_from(taken).ok()
+    usize::try_from(received).ok()
 }
 
 /// True when a socket has enough free buffer space for a waiting writer (poll(2), `POLLOUT`).
 pub fn is_writeable(fd: &impl AsRawFd) -> bool {
-    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    let ready = unsafe { libc::poll(&raw mut asked, 1, 0) };
-    ready == 1 && asked.revents & libc::POLLOUT != 0
+    let mut request = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    let ready = unsafe { libc::poll(&raw mut request, 1, 0) };
+    ready == 1 && request.revents & libc::POLLOUT != 0
 }
 
 /// True when a file becomes readable, or reaches its end, within a time (poll(2)).
 pub fn is_readable_within(fd: &impl AsRawFd, timeout_ms: i32) -> bool {
-    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    unsafe { libc::poll(&raw mut asked, 1, timeout_ms) == 1 }
+    let mut request = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    unsafe { libc::poll(&raw mut request, 1, timeout_ms) == 1 }
 }
 
 /// read(2), past any buffer of the standard library.
 pub fn read(fd: &impl AsRawFd, into: &mut [u8]) -> std::io::Result<usize> {
-    let taken = unsafe { libc::read(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len()) };
-    usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())
+    let received = unsafe { libc::read(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len()) };
+    usize::try_from(received).map_err(|_| std::io::Error::last_os_error())
 }
 
 /// Takes the lock on a file (flock(2)), which lives until its last copy is closed; false if it is held elsewhere.
@@ -367,10 +367,10 @@ pub fn shutdown(fd: &impl AsRawFd) -> Result<(), Fault> {
 
 /// recv(2).
 pub fn receive(fd: &impl AsRawFd, into: &mut [u8]) -> Option<usize> {
-    let taken = unsafe {
+    let received = unsafe {
         libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_TRUNC)
     };
-    usize::try_from(taken).ok()
+    usize::try_from(received).ok()
 }
 
 /// Result of recvmsg(2) for one packet.
@@ -392,14 +392,14 @@ pub fn receive_stamped(fd: &impl AsRawFd, into: &mut [u8]) -> Option<Received> {
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    let taken = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+    let received = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
     let (mut stamp_ns, mut class) = (None, None);
-    let bytes = usize::try_from(taken).ok()?;
+    let bytes = usize::try_from(received).ok()?;
     let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     while !header.is_null() {
-        let here = unsafe { &*header };
+        let control_header = unsafe { &*header };
         let data = unsafe { libc::CMSG_DATA(header) };
-        match (here.cmsg_level, here.cmsg_type) {
+        match (control_header.cmsg_level, control_header.cmsg_type) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                 stamp_ns = Some(nanos(unsafe { std::ptr::read_unaligned(data.cast()) }));
             }

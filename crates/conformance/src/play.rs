@@ -451,12 +451,12 @@ impl<'a> Player<'a> {
                 && packet.seq <= self.acked
                 && packet.seq + i64::from(packet.len) > self.acked
         };
-        let mut sent = self.seen.iter().filter(of_first);
+        let mut matching_segments = self.seen.iter().filter(of_first);
         let newest = self.seen.last().map(value);
         if reply.of_original {
-            self.echo = sent.next().map_or(self.echo, value);
+            self.echo = matching_segments.next().map_or(self.echo, value);
         } else if ack > self.acked {
-            self.echo = sent.next_back().map_or(self.echo, value);
+            self.echo = matching_segments.next_back().map_or(self.echo, value);
         } else if reply.data.is_some() || self.echo == 0 {
             self.echo = newest.unwrap_or(self.echo);
         }

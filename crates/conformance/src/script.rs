@@ -180,7 +180,7 @@ impl Script {
                 }
                 self.sysctls.push(((*name).to_owned(), values.join(" ")));
             }
-            ["mtu", bytes] => self.mtu_bytes = within("mtu", bytes, MTU_BYTES)?,
+            ["mtu", bytes] => self.mtu_bytes = parse_in_range("mtu", bytes, MTU_BYTES)?,
             ["window", bytes] => self.window_bytes = line::window("window", bytes)?,
             ["open", role, rtt] => {
                 let rtt = line::span(rtt, "open")?;
@@ -214,11 +214,11 @@ impl Script {
                 "bytes" if self.peer.accurate => self.peer.bytes = true,
                 "mss" => {
                     let bytes = words.next().ok_or("mss BYTES")?;
-                    self.peer.mss = within("mss", bytes, MSS_BYTES)?;
+                    self.peer.mss = parse_in_range("mss", bytes, MSS_BYTES)?;
                 }
                 other => {
-                    let known = "nosack, nots, noscale, ecn, accecn [bytes], mss BYTES";
-                    return Err(format!("{other}: {known}"));
+                    let options = "nosack, nots, noscale, ecn, accecn [bytes], mss BYTES";
+                    return Err(format!("{other}: {options}"));
                 }
             }
         }
@@ -232,8 +232,9 @@ impl Script {
             for position in line.positions() {
                 if self.bytes(position) > STREAM_BYTES_MAX {
                     let Position { segments, bytes } = position;
-                    let said = format!("{segments}+{bytes}b: at most {STREAM_BYTES_MAX} bytes");
-                    return Err(fault(said));
+                    let limit_text =
+                        format!("{segments}+{bytes}b: at most {STREAM_BYTES_MAX} bytes");
+                    return Err(fault(limit_text));
                 }
             }
             let (data, of) = if let Action::Reply(reply) = &line.action {
@@ -243,12 +244,12 @@ impl Script {
             } else {
                 continue;
             };
-            let each = of.map_or(self.segment_bytes(), |of| self.bytes(of));
-            if each > i64::from(*MSS_BYTES.end()) {
+            let segment_bytes = of.map_or(self.segment_bytes(), |of| self.bytes(of));
+            if segment_bytes > i64::from(*MSS_BYTES.end()) {
                 return Err(fault(format!("of: segments of at most {} bytes", MSS_BYTES.end())));
             }
             if let Some((from, to)) = data
-                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * each
+                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * segment_bytes
             {
                 return Err(fault(format!("data: at most {REPLY_SEGMENTS_MAX} segments at once")));
             }
@@ -259,7 +260,7 @@ impl Script {
     /// A setting of the endpoint's host, if the script has one.
     #[must_use]
     pub fn sysctl(&self, name: &str) -> Option<&str> {
-        self.sysctls.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.sysctls.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// True when timestamps are used: both ends must have them.
@@ -282,9 +283,9 @@ impl Script {
     }
 }
 
-fn within(what: &str, word: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
+fn parse_in_range(name: &str, word: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
     let number = word.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| format!("{what} {word}: from {} to {}", range.start(), range.end()))
+    number.ok_or_else(|| format!("{name} {word}: from {} to {}", range.start(), range.end()))
 }
 
 #[cfg(test)]

@@ -182,7 +182,7 @@ impl Stack for Simulated {
     }
 
     fn departures(&mut self) -> Result<Vec<Packet>, String> {
-        Ok(self.wire.0.drain(..).map(|sent| packet(&sent)).collect())
+        Ok(self.wire.0.drain(..).map(|departure| packet(&departure)).collect())
     }
 
     fn info(&mut self) -> Result<Info, String> {

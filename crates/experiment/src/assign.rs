@@ -43,8 +43,8 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
     for part in way {
         let mut following = Vec::new();
         for place in places {
-            each(place, path, part, &mut |found| {
-                following.push(match found {
+            visit(place, path, part, &mut |target| {
+                following.push(match target {
                     Found::Entry(entry) => entry,
                     Found::Table(table) => {
                         table.entry((*part).to_owned()).or_insert_with(|| Value::Object(Map::new()))
@@ -55,7 +55,7 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
         places = following;
     }
     for place in places {
-        each(place, path, last, &mut |found| match found {
+        visit(place, path, last, &mut |target| match target {
             Found::Entry(entry) => *entry = value.clone(),
             Found::Table(table) => {
                 table.insert((*last).to_owned(), value.clone());
@@ -87,7 +87,7 @@ enum Found<'a> {
     Table(&'a mut Map<String, Value>),
 }
 
-fn each<'a>(
+fn visit<'a>(
     place: &'a mut Value,
     path: &str,
     part: &str,
@@ -144,15 +144,15 @@ mod tests {
 
     #[test]
     fn a_list_without_an_index_means_each_entry() {
-        let made = set("flows.cc", &json!("cubic")).unwrap();
-        assert_eq!(made["flows"], json!([{"cc": "cubic"}, {"cc": "cubic"}]));
-        let made = set("flows.1.application.kind", &json!("bulk")).unwrap();
+        let content = set("flows.cc", &json!("cubic")).unwrap();
+        assert_eq!(content["flows"], json!([{"cc": "cubic"}, {"cc": "cubic"}]));
+        let content = set("flows.1.application.kind", &json!("bulk")).unwrap();
         assert_eq!(
-            made["flows"],
+            content["flows"],
             json!([{"cc": "reno"}, {"cc": "bic", "application": {"kind": "bulk"}}])
         );
-        let made = set("flows.0", &json!({"cc": "vegas"})).unwrap();
-        assert_eq!(made["flows"], json!([{"cc": "vegas"}, {"cc": "bic"}]));
+        let content = set("flows.0", &json!({"cc": "vegas"})).unwrap();
+        assert_eq!(content["flows"], json!([{"cc": "vegas"}, {"cc": "bic"}]));
         assert_eq!(
             set("hosts.*.gso", &json!("off")).unwrap()["hosts"],
             json!({"*": {"gso": "off"}})
@@ -161,16 +161,16 @@ mod tests {
 
     #[test]
     fn invalid_paths_are_reported() {
-        let told = |path: &str| {
+        let problem_text = |path: &str| {
             let Problem { field, value, expected } = set(path, &json!(1)).unwrap_err();
             format!("{field}: {value}, {expected}")
         };
-        assert_eq!(told("flows.2.cc"), "vary.flows.2.cc: 2, an index below 2");
+        assert_eq!(problem_text("flows.2.cc"), "vary.flows.2.cc: 2, an index below 2");
         assert_eq!(
-            told("flows.99999999999999999999"),
+            problem_text("flows.99999999999999999999"),
             "vary.flows.99999999999999999999: 99999999999999999999, an index below 2"
         );
-        assert_eq!(told("path.rate.cc"), "vary.path.rate.cc: cc, the path of a field");
-        assert_eq!(told("flows.cc.name"), "vary.flows.cc.name: name, the path of a field");
+        assert_eq!(problem_text("path.rate.cc"), "vary.path.rate.cc: cc, the path of a field");
+        assert_eq!(problem_text("flows.cc.name"), "vary.flows.cc.name: name, the path of a field");
     }
 }

@@ -24,8 +24,8 @@ pub(crate) fn entry(text: &str) -> Result<Value, Problem> {
     fields.insert("at".to_owned(), json!(at));
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
-        let known = WORDS.contains(&key) && !value.is_empty();
-        if !known || fields.insert(key.to_owned(), json!(value)).is_some() {
+        let is_valid = WORDS.contains(&key) && !value.is_empty();
+        if !is_valid || fields.insert(key.to_owned(), json!(value)).is_some() {
             return Err(wrong());
         }
     }
@@ -65,7 +65,7 @@ pub(crate) fn changes(
                 return Err(problem(&field("link"), "", expected));
             }
         };
-        let found = links.iter().find(|link| link.name == name);
+        let link_spec = links.iter().find(|link| link.name == name);
         let mut spec = ChangeSpec {
             at_ns,
             link: name.clone(),
@@ -76,7 +76,7 @@ pub(crate) fn changes(
             ..ChangeSpec::default()
         };
         if let Some(LimitText(text)) = limit {
-            if found.is_some_and(LinkSpec::counts_packets) {
+            if link_spec.is_some_and(LinkSpec::counts_packets) {
                 let packets = text.parse::<u32>().map_err(|_| {
                     let expected = "a whole number of packets, such as 100";
                     problem(&field("limit"), &format!("{text:?}"), expected)

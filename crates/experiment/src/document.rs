@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(changes: &Value) -> String {
+    fn outcome_text(changes: &Value) -> String {
         let mut content = json!({
             "duration": "1s", "path": {"rate": "10mbit", "rtt": "40ms"}, "flows": [{"cc": "cubic"}],
         });
@@ -95,8 +95,8 @@ mod tests {
                 "hosts.*.sysctl.x|true|the value as sysctl takes it",
             ),
         ] {
-            let said = told(&changes);
-            assert!(said.starts_with(expected), "{said}\n{expected}");
+            let message = outcome_text(&changes);
+            assert!(message.starts_with(expected), "{message}\n{expected}");
         }
     }
 
@@ -108,10 +108,10 @@ mod tests {
             "hosts": {"s?": {"sysctl": {"net.ipv4.tcp_ecn": 1}}, "*": {}},
         });
         let experiment = Experiment::from_json(&text.to_string()).unwrap();
-        let written = serde_json::to_string(&experiment).unwrap();
-        let again = Experiment::from_json(&written).unwrap();
-        assert_eq!(serde_json::to_string(&again).unwrap(), written);
-        assert!(written.contains(
+        let json_text = serde_json::to_string(&experiment).unwrap();
+        let again = Experiment::from_json(&json_text).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), json_text);
+        assert!(json_text.contains(
             r#""application":{"kind":"constant_rate","rate":"1mbit","datagram":"1470b"}"#
         ));
     }

@@ -49,18 +49,19 @@ pub(crate) fn dumbbell(
     nodes.extend(receivers.iter().map(|name| host(name)));
     let ahead = ahead(path)?;
     let mut links = Vec::with_capacity(2 * (access.len() + receivers.len() + 1));
-    for (index, own) in access.into_iter().enumerate() {
+    for (index, access_link) in access.into_iter().enumerate() {
         let sender = format!("s{}", index + 1);
-        let mut there = wire(&sender, "r");
-        if let Some(words) = &own.queue {
+        let mut uplink = wire(&sender, "r");
+        if let Some(words) = &access_link.queue {
             let field = format!("path.senders[{index}].queue");
-            let holds = Holds { rate_bps: own.rate.map(|rate| rate.0), rtt_ns: farther.rtt_ns };
-            there.qdisc = discipline(&queue_words(words, holds, &field)?, &field)?;
+            let holds =
+                Holds { rate_bps: access_link.rate.map(|rate| rate.0), rtt_ns: farther.rtt_ns };
+            uplink.qdisc = discipline(&queue_words(words, holds, &field)?, &field)?;
         }
-        there.netem.clone_from(&ahead);
-        for mut link in [there, wire("r", &sender)] {
-            link.rate_bps = own.rate.map(|rate| rate.0);
-            link.delay_ns = own.delay.0;
+        uplink.netem.clone_from(&ahead);
+        for mut link in [uplink, wire("r", &sender)] {
+            link.rate_bps = access_link.rate.map(|rate| rate.0);
+            link.delay_ns = access_link.delay.0;
             links.push(link);
         }
         if let (Some(back), Some(own_ns)) = (links.last_mut(), farther.delays_ns.get(&index)) {
@@ -154,42 +155,46 @@ struct Farther {
 
 impl Farther {
     fn new(path: &PathForm, flows: &[FlowForm]) -> Result<Self, Problem> {
-        let there = path.delay.0;
+        let forward_ns = path.delay.0;
         let back = path.rtt.unwrap_or(path.up_delay).0;
-        let whole = there.saturating_add(back);
+        let whole = forward_ns.saturating_add(back);
         let senders = [false, true].map(|reverse| {
             flows.iter().filter(|flow| flow.reverse == reverse).map(|flow| flow.count).sum::<u64>()
         });
-        let mut found = Self {
+        let mut farther = Self {
             senders: senders[0].max(senders[1]),
             delays_ns: BTreeMap::new(),
             nearer_ns: 0,
             rtt_ns: Some(whole).filter(|rtt| *rtt > 0),
         };
         if flows.iter().all(|flow| flow.rtt.is_none()) {
-            return Ok(found);
+            return Ok(farther);
         }
-        let mut own = BTreeMap::new();
+        let mut sender_rtts = BTreeMap::new();
         let mut turns = [0_usize; 2];
         for (index, flow) in flows.iter().enumerate() {
             let rtt = flow.rtt.map_or(whole, |rtt| rtt.0);
             let field = format!("flows[{index}].rtt");
             let wrong = |expected: &str| problem(&field, &time_text(rtt), expected);
-            if rtt < there {
-                return Err(wrong(&format!("at least the path's delay, {}", time_text(there))));
+            if rtt < forward_ns {
+                return Err(wrong(&format!(
+                    "at least the path's delay, {}",
+                    time_text(forward_ns)
+                )));
             }
             for _ in 0..flow.count {
                 let turn = &mut turns[usize::from(flow.reverse)];
-                if *own.entry(*turn).or_insert(rtt) != rtt {
+                if *sender_rtts.entry(*turn).or_insert(rtt) != rtt {
                     return Err(wrong("the same for the two flows of a sender, one each way"));
                 }
                 *turn += 1;
             }
         }
-        let least = own.values().copied().min().unwrap_or(whole).min(whole);
-        found.nearer_ns = whole - least;
-        found.delays_ns = own.into_iter().map(|(sender, rtt)| (sender, rtt - least)).collect();
-        Ok(found)
+        let least = sender_rtts.values().copied().min().unwrap_or(whole).min(whole);
+        farther.nearer_ns = whole - least;
+        farther.delays_ns =
+            sender_rtts.into_iter().map(|(sender, rtt)| (sender, rtt - least)).collect();
+        Ok(farther)
     }
 }
 

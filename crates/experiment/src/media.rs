@@ -177,27 +177,27 @@ pub(crate) const RENAMED: &[(&str, &str)] = &[
 /// The scenario's medium that an entry of `media` means.
 pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
     let mut core = Map::new();
-    let mut put = |name: &str, value: Option<Value>| {
+    let mut set_field = |name: &str, value: Option<Value>| {
         core.extend(value.map(|value| (name.to_owned(), value)));
     };
     let whole = |number: &Option<u32>| number.map(Value::from);
-    let rate = |it: &Option<RateText>| it.map(|it| Value::from(it.0));
-    let time = |it: &Option<TimeText>| it.map(|it| Value::from(it.0));
-    let size = |it: &Option<SizeText>| it.map(|it| Value::from(it.0));
-    let share = |it: &Option<ShareText>| it.map(|it| Value::from(it.0));
+    let rate = |field: &Option<RateText>| field.map(|field| Value::from(field.0));
+    let time = |field: &Option<TimeText>| field.map(|field| Value::from(field.0));
+    let size = |field: &Option<SizeText>| field.map(|field| Value::from(field.0));
+    let share = |field: &Option<ShareText>| field.map(|field| Value::from(field.0));
     let kind = match form {
         MediumForm::Adsl { rate, encapsulation, interleaving } => {
-            put("rate_bps", Some(Value::from(rate.0)));
-            put("encapsulation", word(encapsulation.as_ref()));
-            put("interleaving_ns", time(interleaving));
+            set_field("rate_bps", Some(Value::from(rate.0)));
+            set_field("encapsulation", word(encapsulation.as_ref()));
+            set_field("interleaving_ns", time(interleaving));
             "adsl"
         }
         MediumForm::WifiG { rate, slot, protection, frame_error, ring } => {
-            put("rate_bps", Some(Value::from(rate.0)));
-            put("slot", word(slot.as_ref()));
-            put("protection", word(protection.as_ref()));
-            put("frame_error", share(frame_error));
-            put("ring_packets", whole(ring));
+            set_field("rate_bps", Some(Value::from(rate.0)));
+            set_field("slot", word(slot.as_ref()));
+            set_field("protection", word(protection.as_ref()));
+            set_field("frame_error", share(frame_error));
+            set_field("ring_packets", whole(ring));
             "wifi_g"
         }
         MediumForm::WifiN {
@@ -211,24 +211,24 @@ pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
             frame_error,
             ring,
         } => {
-            put("mcs", Some(Value::from(*mcs)));
-            put("width_mhz", whole(width_mhz));
-            put("short_guard", short_guard.map(Value::from));
-            put("band", word(band.as_ref()));
-            put("aggregate_packets", whole(aggregate));
-            put("aggregate_bytes", size(aggregate_bytes));
-            put("air_time_ns", time(air_time));
-            put("frame_error", share(frame_error));
-            put("ring_packets", whole(ring));
+            set_field("mcs", Some(Value::from(*mcs)));
+            set_field("width_mhz", whole(width_mhz));
+            set_field("short_guard", short_guard.map(Value::from));
+            set_field("band", word(band.as_ref()));
+            set_field("aggregate_packets", whole(aggregate));
+            set_field("aggregate_bytes", size(aggregate_bytes));
+            set_field("air_time_ns", time(air_time));
+            set_field("frame_error", share(frame_error));
+            set_field("ring_packets", whole(ring));
             "wifi_n"
         }
         MediumForm::HomeplugAv { phy, efficiency, burst, beacon, beacon_period, ring } => {
-            put("phy_bps", Some(Value::from(phy.0)));
-            put("efficiency", efficiency.map(Value::from));
-            put("burst_ns", time(burst));
-            put("beacon_ns", time(beacon));
-            put("beacon_period_ns", time(beacon_period));
-            put("ring_packets", whole(ring));
+            set_field("phy_bps", Some(Value::from(phy.0)));
+            set_field("efficiency", efficiency.map(Value::from));
+            set_field("burst_ns", time(burst));
+            set_field("beacon_ns", time(beacon));
+            set_field("beacon_period_ns", time(beacon_period));
+            set_field("ring_packets", whole(ring));
             "homeplug_av"
         }
         MediumForm::Modem {
@@ -241,30 +241,30 @@ pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
             buffer,
             processing,
         } => {
-            put("rate_bps", Some(Value::from(line.0)));
-            put("protocol", word(protocol.as_ref()));
-            put("block_bytes", size(block));
-            put("compression_ratio", compression_ratio.map(Value::from));
-            put("van_jacobson", van_jacobson.map(Value::from));
-            put("dte_bps", rate(dte));
-            put("buffer_bytes", size(buffer));
-            put("processing_ns", time(processing));
+            set_field("rate_bps", Some(Value::from(line.0)));
+            set_field("protocol", word(protocol.as_ref()));
+            set_field("block_bytes", size(block));
+            set_field("compression_ratio", compression_ratio.map(Value::from));
+            set_field("van_jacobson", van_jacobson.map(Value::from));
+            set_field("dte_bps", rate(dte));
+            set_field("buffer_bytes", size(buffer));
+            set_field("processing_ns", time(processing));
             "modem"
         }
         MediumForm::EthernetHub { background_stations, background_load, full_duplex, ring } => {
-            put("background_stations", whole(background_stations));
-            put("background_load", background_load.map(Value::from));
-            put("full_duplex", full_duplex.clone().map(Value::from));
-            put("ring_packets", whole(ring));
+            set_field("background_stations", whole(background_stations));
+            set_field("background_load", background_load.map(Value::from));
+            set_field("full_duplex", full_duplex.clone().map(Value::from));
+            set_field("ring_packets", whole(ring));
             "ethernet_hub"
         }
         MediumForm::Trace { file: _, opportunities_ms } => {
-            put("opportunities_ms", Some(Value::from(opportunities_ms.clone())));
+            set_field("opportunities_ms", Some(Value::from(opportunities_ms.clone())));
             "trace"
         }
         MediumForm::Tunnel { flow, near } => {
-            put("flow", Some(Value::from(flow.clone())));
-            put("near", Some(Value::from(near.clone())));
+            set_field("flow", Some(Value::from(flow.clone())));
+            set_field("near", Some(Value::from(near.clone())));
             "tunnel"
         }
     };

@@ -6,7 +6,7 @@ use dragstrip_scenario::{HostSpec, LinkSpec, NetemSpec, NodeSpec, Problem, Qdisc
 
 /// A host with default settings.
 pub(crate) fn host(name: &str) -> NodeSpec {
-    NodeSpec::Host(HostSpec::named(name))
+    NodeSpec::Host(HostSpec::with_name(name))
 }
 
 /// Larger sizes are refused as the largest.

@@ -12,7 +12,7 @@ pub fn matches(name: &str, pattern: &str) -> bool {
         if pattern.get(part) == Some(&'*') {
             star = Some((part, at));
             part += 1;
-        } else if let Some(length) = one(name[at], &pattern[part..]) {
+        } else if let Some(length) = element_length(name[at], &pattern[part..]) {
             at += 1;
             part += length;
         } else if let Some((before, reach)) = star {
@@ -26,7 +26,7 @@ pub fn matches(name: &str, pattern: &str) -> bool {
 }
 
 /// Length of the pattern's first element if it matches this character; none if it does not match.
-fn one(character: char, pattern: &[char]) -> Option<usize> {
+fn element_length(character: char, pattern: &[char]) -> Option<usize> {
     match *pattern.first()? {
         '?' => Some(1),
         '[' => match set(pattern) {

@@ -1,7 +1,7 @@
 //! From an experiment's content to its scenarios, in two steps: the content is checked once, and each run of it is
 //! built and validated. Errors are reported in the experiment's own fields.
 
-use crate::origin::told;
+use crate::origin::in_experiment_terms;
 use crate::pattern::matches;
 use crate::presets::spell_names;
 use crate::problem;
@@ -40,18 +40,18 @@ fn read(mut content: Value, algorithms: &[String]) -> Result<(Value, Experiment)
 
 /// Names congestion controls as they are known, where only hyphens and underscores differ.
 fn name_alike(content: &mut Value, algorithms: &[String]) {
-    let own = content.get("programs").and_then(Value::as_object);
-    let own: Vec<String> = own.into_iter().flat_map(Map::keys).cloned().collect();
-    let known = || algorithms.iter().chain(&own);
+    let programs = content.get("programs").and_then(Value::as_object);
+    let program_names: Vec<String> = programs.into_iter().flat_map(Map::keys).cloned().collect();
+    let names = || algorithms.iter().chain(&program_names);
     let flows = content.get_mut("flows").and_then(Value::as_array_mut);
     for cc in flows.into_iter().flatten().filter_map(|flow| flow.get_mut("cc")) {
         let Some(word) = cc.as_str() else { continue };
         let Ok(FlowWord { name, .. }) = FlowWord::parse(word, "") else { continue };
-        if known().any(|known| known == name) {
+        if names().any(|candidate| candidate == name) {
             continue;
         }
-        if let Some(other) = known().find(|known| alike(known) == alike(name)) {
-            *cc = Value::String(word.replacen(name, other, 1));
+        if let Some(canonical) = names().find(|candidate| alike(candidate) == alike(name)) {
+            *cc = Value::String(word.replacen(name, canonical, 1));
         }
     }
 }
@@ -74,14 +74,14 @@ pub fn planned(
     algorithms: &[String],
     judged: bool,
 ) -> Result<Scenario, Problem> {
-    let made = read(content, algorithms).and_then(|(_, experiment)| {
+    let outcome = read(content, algorithms).and_then(|(_, experiment)| {
         let scenario = build_run(&experiment, settings, repeat, repeats)?;
         if judged {
             judge(&scenario, &experiment, algorithms)?;
         }
         Ok(scenario)
     });
-    made.map_err(|problem| with_settings(problem, settings))
+    outcome.map_err(|problem| with_settings(problem, settings))
 }
 
 /// Checks an experiment's scenario and reports the first problem in the experiment's fields.
@@ -101,7 +101,9 @@ fn judge(
         }
     }
     let mut problems = scenario.validate().err().unwrap_or_default();
-    problems.retain(|found| !(found.field.ends_with(".transport.cc") && beyond(found, algorithms)));
+    problems.retain(|problem| {
+        !(problem.field.ends_with(".transport.cc") && beyond(problem, algorithms))
+    });
     let more = match problems.len() {
         0 | 1 => String::new(),
         found => format!(" (and {} more)", found - 1),
@@ -109,7 +111,8 @@ fn judge(
     match problems.into_iter().next() {
         None => Ok(()),
         Some(first) => {
-            let Problem { field, value, expected } = told(first, scenario, experiment);
+            let Problem { field, value, expected } =
+                in_experiment_terms(first, scenario, experiment);
             Err(Problem { field, value, expected: expected + &more })
         }
     }
@@ -121,8 +124,8 @@ const HOSTS_LISTED: usize = 12;
 /// True when the problem is an algorithm that the engine has and the simulator lacks.
 fn beyond(problem: &Problem, algorithms: &[String]) -> bool {
     let name: String = serde_json::from_str(&problem.value).unwrap_or_default();
-    let own = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
-    !own && algorithms.iter().any(|known| alike(known) == alike(&name))
+    let is_simulated = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
+    !is_simulated && algorithms.iter().any(|algorithm| alike(algorithm) == alike(&name))
 }
 
 /// The problem with the settings under which it arose.
@@ -131,8 +134,8 @@ fn with_settings(problem: Problem, settings: &Map<String, Value>) -> Problem {
     if settings.keys().all(|path| path == "flows.cc") {
         return problem;
     }
-    let said: Vec<String> =
+    let setting_texts: Vec<String> =
         settings.iter().map(|(path, value)| format!("{path} = {value}")).collect();
-    let expected = format!("{} (where vary sets {})", problem.expected, said.join(", "));
+    let expected = format!("{} (where vary sets {})", problem.expected, setting_texts.join(", "));
     Problem { expected, ..problem }
 }

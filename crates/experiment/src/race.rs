@@ -379,9 +379,13 @@ impl RaceOption {
             Place::Flows(own) => Some(format!("flows[].{own}")),
             Place::Sysctl(_) | Place::SysctlIs(..) | Place::Rule => None,
         };
-        let own = std::iter::once(self.name.to_owned()).filter(|own| own == field);
-        let known = self.also.iter().map(|own| (*own).to_owned()).chain(placed).chain(own);
-        known.filter(|own| field.starts_with(own.as_str())).map(|own| own.len()).max()
+        let name_itself = std::iter::once(self.name.to_owned()).filter(|name| name == field);
+        let prefixes =
+            self.also.iter().map(|name| (*name).to_owned()).chain(placed).chain(name_itself);
+        prefixes
+            .filter(|prefix| field.starts_with(prefix.as_str()))
+            .map(|prefix| prefix.len())
+            .max()
     }
 }
 
@@ -397,9 +401,9 @@ pub fn option_of(field: &str) -> Option<&'static RaceOption> {
         }
     }
     // Sysctls are set per host; one may have a separate option.
-    let own =
+    let sets_sysctl =
         |option: &&RaceOption| matches!(option.place, Place::Sysctl(key) if plain.contains(key));
-    if let Some(option) = OPTIONS.iter().find(own) {
+    if let Some(option) = OPTIONS.iter().find(sets_sysctl) {
         return Some(option);
     }
     if plain.starts_with("hosts.") && plain.contains(".sysctl") {
@@ -437,8 +441,8 @@ impl RaceForm {
         values.retain(|_, value| !value.is_null());
         for (name, value) in &values {
             let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
-                let known = OPTIONS.iter().map(|option| option.name);
-                let expected = suggest(name, known, "is not an option of a race");
+                let names = OPTIONS.iter().map(|option| option.name);
+                let expected = suggest(name, names, "is not an option of a race");
                 return Err(problem(name, "", &expected));
             };
             let right = match option.takes {
@@ -461,7 +465,7 @@ impl RaceForm {
 
     /// Value given for an option.
     #[must_use]
-    pub fn given(&self, name: &str) -> Option<&Value> {
+    pub fn value(&self, name: &str) -> Option<&Value> {
         debug_assert!(OPTIONS.iter().any(|option| option.name == name), "{name}");
         self.values.get(name)
     }
@@ -490,7 +494,7 @@ impl RaceForm {
     /// True when a flag is given.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
-        self.given(name).and_then(Value::as_bool).unwrap_or(false)
+        self.value(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
     /// Each option that was given, in the order of the table, with what was given.
@@ -501,8 +505,8 @@ impl RaceForm {
 
 /// The number that a text writes in decimal digits, as people type it into a field; anything else as it is.
 pub(crate) fn number_of(value: &Value) -> Value {
-    let written = value.as_str().map(str::trim).filter(|text| !text.starts_with('+'));
-    match written.and_then(|text| text.parse::<i64>().ok()) {
+    let digits = value.as_str().map(str::trim).filter(|text| !text.starts_with('+'));
+    match digits.and_then(|text| text.parse::<i64>().ok()) {
         Some(number) => Value::from(number),
         None => value.clone(),
     }
@@ -562,20 +566,20 @@ mod tests {
 
     #[test]
     fn unknown_options_and_values_are_refused() {
-        let told = |text: &str| {
+        let problem_text = |text: &str| {
             let Problem { field, value, expected } = RaceForm::from_json(text).unwrap_err();
             format!("{field}|{value}|{expected}")
         };
         assert_eq!(
-            told(r#"{"rat": "1mbit"}"#),
+            problem_text(r#"{"rat": "1mbit"}"#),
             "rat||is not an option of a race; did you mean \"rate\"?"
         );
-        assert_eq!(told(r#"{"ecn": "yes"}"#), "ecn|\"yes\"|true or false");
-        assert_eq!(told(r#"{"change": [3]}"#), "change|[3]|a list of texts");
-        assert_eq!(told(r#"{"algorithms": [3]}"#), "ALGORITHM|3|a text");
+        assert_eq!(problem_text(r#"{"ecn": "yes"}"#), "ecn|\"yes\"|true or false");
+        assert_eq!(problem_text(r#"{"change": [3]}"#), "change|[3]|a list of texts");
+        assert_eq!(problem_text(r#"{"algorithms": [3]}"#), "ALGORITHM|3|a text");
         let form = RaceForm::from_json(r#"{"flows": "3", "seed": "x", "rate": null}"#).unwrap();
         assert_eq!(form.count("flows"), Ok(3));
         assert_eq!(form.count("seed"), Err(Value::from("x")));
-        assert_eq!(form.given("rate"), None);
+        assert_eq!(form.value("rate"), None);
     }
 }

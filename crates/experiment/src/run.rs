@@ -51,10 +51,10 @@ fn short(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();
     }
-    let mut written = Vec::new();
+    let mut bytes = Vec::new();
     // Writing JSON into memory does not fail.
-    let _ = value.serialize(&mut Serializer::with_formatter(&mut written, Ascii));
-    String::from_utf8_lossy(&written).into_owned()
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, Ascii));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// JSON on one line with blanks after commas and colons, in ASCII. A number with a fraction is scientific below
@@ -145,7 +145,7 @@ mod tests {
             short(&listed),
             r#"[["a", "\u00fc\ud83d\ude00\u007f\n\"", 1], {"kind": "bulk", "n": -2}]"#
         );
-        for (number, written) in [
+        for (number, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
             (100.0, "100.0"),
@@ -156,7 +156,7 @@ mod tests {
             (1e16, "1e+16"),
             (-2.5e-300, "-2.5e-300"),
         ] {
-            assert_eq!(short(&json!(number)), written);
+            assert_eq!(short(&json!(number)), text);
         }
     }
 

@@ -18,13 +18,13 @@ pub(crate) fn read<T: DeserializeOwned>(content: &Value) -> Result<T, Problem> {
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
         let problem = in_words(path, &error.into_inner());
-        let given = shown(content, &problem.field).filter(|_| !problem.value.is_empty());
-        Problem { value: given.unwrap_or(problem.value), ..problem }
+        let shown_value = value_text(content, &problem.field).filter(|_| !problem.value.is_empty());
+        Problem { value: shown_value.unwrap_or(problem.value), ..problem }
     })
 }
 
 /// Value of a field in the content, as JSON; none for a missing field and for a table.
-pub(crate) fn shown(content: &Value, field: &str) -> Option<String> {
+pub(crate) fn value_text(content: &Value, field: &str) -> Option<String> {
     let mut place = content;
     let mut rest = field;
     while !rest.is_empty() {
@@ -64,9 +64,9 @@ fn in_words(path: String, error: &serde_json::Error) -> Problem {
             let last = problem.field.rsplit('.').next().unwrap_or_default();
             let listed = problem.expected.strip_prefix("one of ").unwrap_or(&problem.expected);
             let listed = listed.split("; did you mean").next().unwrap_or_default();
-            let known = listed.replace(", opportunities_ms", ""); // nobody writes it
-            let expected = suggest(last, known.split(", "), "is not a known field");
-            let expected = format!("{expected} (known: {known})");
+            let fields = listed.replace(", opportunities_ms", ""); // nobody writes it
+            let expected = suggest(last, fields.split(", "), "is not a known field");
+            let expected = format!("{expected} (known: {fields})");
             Problem { value: String::new(), expected, ..problem }
         }
         "nothing" => Problem { value: String::new(), expected: "is missing".to_owned(), ..problem },
@@ -109,8 +109,8 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Tagged<T> {
         let encoded = |Problem { field, value, expected }: Problem| {
             let mut steps = field.splitn(2, '.');
             let inner = steps.nth(1).unwrap_or_default();
-            let told = format!("{INSIDE}{inner}{INSIDE}{value}{INSIDE}{expected}");
-            de::Error::custom(told)
+            let message = format!("{INSIDE}{inner}{INSIDE}{value}{INSIDE}{expected}");
+            de::Error::custom(message)
         };
         let kind = match table.shift_remove(KIND) {
             Some(Value::String(kind)) => kind,

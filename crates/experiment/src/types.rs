@@ -34,12 +34,12 @@ pub struct Experiment {
     pub duration: TimeText,
     /// The seed of the first repeat, below 2^53; each further repeat counts up by one. All alternatives of a repeat
     /// share its seed.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
     /// The number of repeats, up to 100000: all alternatives in turn, then all again. Where nothing is random, every
     /// run is made once, and a note says so.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub repeat: u64,
     /// Starts with empty neighbour caches: the first packet over a link then waits for ARP, one round trip of that
@@ -361,7 +361,7 @@ pub struct FlowForm {
     #[serde(default)]
     pub label: String,
     /// The number of flows, up to 100000.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: u64,
     /// The host that sends. On a `path` the default is one after the other.
@@ -527,7 +527,7 @@ pub const SIMULATOR: &str = "sim";
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-const fn one() -> u64 {
+const fn default_one() -> u64 {
     1
 }
 

@@ -41,10 +41,10 @@ impl<'a> FlowWord<'a> {
         let wrong = |expected: &str| problem(field, &format!("{word:?}"), expected);
         let end = first_sign(word);
         let (head, mut tail) = word.split_at(end);
-        let (name, given) = head.split_once(':').unwrap_or((head, ""));
+        let (name, option_text) = head.split_once(':').unwrap_or((head, ""));
         let mut options = BTreeMap::new();
         if head.contains(':') {
-            for option in given.split(',') {
+            for option in option_text.split(',') {
                 let pair = option.split_once('=').and_then(|(key, value)| {
                     let number = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
                     Some((key.trim(), number?)).filter(|(key, _)| !key.is_empty())
@@ -82,13 +82,13 @@ impl<'a> FlowWord<'a> {
     /// Their base RTT in nanoseconds.
     #[must_use]
     pub fn rtt_ns(&self) -> Option<u64> {
-        self.rtt.map(|it| it.0)
+        self.rtt.map(|time| time.0)
     }
 
     /// The first one's start in nanoseconds.
     #[must_use]
     pub fn start_ns(&self) -> Option<u64> {
-        self.start.map(|it| it.0)
+        self.start.map(|time| time.0)
     }
 
     /// True when the word is only a name.
@@ -112,9 +112,10 @@ fn first_sign(word: &str) -> usize {
 /// Scales a fraction of a parameter that is counted in 1024ths: `beta=0.8` of CUBIC is 819.
 fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
     let row = dragstrip_cc::about().iter().find(|row| row.name == algorithm);
-    let known = row.and_then(|row| row.parameters.iter().find(|known| known.name == option));
+    let parameter =
+        row.and_then(|row| row.parameters.iter().find(|candidate| candidate.name == option));
     let fraction = 0.0 < value && value < 1.0;
-    if fraction && known.is_some_and(|known| known.unit == dragstrip_cc::PARTS) {
+    if fraction && parameter.is_some_and(|parameter| parameter.unit == dragstrip_cc::PARTS) {
         libm::round(value * 1024.0)
     } else {
         value
@@ -131,30 +132,30 @@ pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Probl
     if flows.iter().all(plain) {
         return Ok(Cow::Borrowed(flows));
     }
-    let spelt = flows.iter().enumerate().map(|(index, flow)| spell_out(flow, index));
-    spelt.collect::<Result<_, _>>().map(Cow::Owned)
+    let forms = flows.iter().enumerate().map(|(index, flow)| spell_out(flow, index));
+    forms.collect::<Result<_, _>>().map(Cow::Owned)
 }
 
 fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
-    let mut spelt = flow.clone();
-    let Some(text) = &flow.cc else { return Ok(spelt) };
+    let mut form = flow.clone();
+    let Some(text) = &flow.cc else { return Ok(form) };
     let FlowWord { head: _, name, options, count, rtt, start } =
         FlowWord::parse(text, &format!("flows[{index}].cc"))?;
-    let mut own = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
+    let mut label = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
     // The data of a flow that asks go the other way: its receiver is the one that sends them.
     let asks = flow.application.is_asking();
     if flow.reverse && !asks {
-        own.push_str("-reverse");
+        label.push_str("-reverse");
     }
     if flow.label.is_empty() {
-        spelt.label = own;
+        form.label = label;
     }
-    spelt.cc = Some(name.to_owned());
-    spelt.cc_options.extend(options);
-    spelt.count = flow.count.saturating_mul(count.unwrap_or(1));
-    spelt.rtt = rtt.or(flow.rtt);
-    spelt.start = start.unwrap_or(flow.start);
-    Ok(spelt)
+    form.cc = Some(name.to_owned());
+    form.cc_options.extend(options);
+    form.count = flow.count.saturating_mul(count.unwrap_or(1));
+    form.rtt = rtt.or(flow.rtt);
+    form.start = start.unwrap_or(flow.start);
+    Ok(form)
 }
 
 /// Rate and RTT in which a queue's size is counted.
@@ -181,8 +182,8 @@ pub(crate) fn queue_words<'a>(
         let rate =
             rate.ok_or_else(|| wrong("a size: no rate is configured here to count it by"))?;
         let ns = ns.ok_or_else(|| wrong("a size, or a path with an rtt to count it by"))?;
-        let held = rate as f64 * ns as f64 / 8e9 * times;
-        Ok::<u64, Problem>((libm::round(held) as u64).max(FRAMES_MIN * FRAME_BYTES))
+        let bytes_exact = rate as f64 * ns as f64 / 8e9 * times;
+        Ok::<u64, Problem>((libm::round(bytes_exact) as u64).max(FRAMES_MIN * FRAME_BYTES))
     };
     if let Some(times) = multiple(words.trim()) {
         let limit = bytes(holds.rate_bps, holds.rtt_ns, times)?;
@@ -196,12 +197,12 @@ pub(crate) fn queue_words<'a>(
         return Ok(Cow::Borrowed(words));
     }
     let kind = words.split_whitespace().next().unwrap_or_default();
-    let kind = QDISC_KINDS.iter().find(|known| known.name == kind);
+    let kind = QDISC_KINDS.iter().find(|row| row.name == kind);
     let limit = kind.and_then(|kind| (kind.field)("limit"));
     let in_bytes = limit.is_some_and(|field| field.ends_with("_bytes"));
-    let mut written = Vec::new();
+    let mut converted = Vec::new();
     for word in words.split_whitespace() {
-        written.push(match multiple(word) {
+        converted.push(match multiple(word) {
             None => word.to_owned(),
             Some(times) => {
                 let size = bytes(holds.rate_bps, holds.rtt_ns, times)?;
@@ -209,7 +210,7 @@ pub(crate) fn queue_words<'a>(
             }
         });
     }
-    Ok(Cow::Owned(written.join(" ")))
+    Ok(Cow::Owned(converted.join(" ")))
 }
 
 /// The number in front of `bdp`.
@@ -225,10 +226,10 @@ fn multiple(word: &str) -> Option<f64> {
 /// Words that are wrong on every path.
 pub(crate) fn check_queue(words: &str) -> Result<(), Problem> {
     let nominal = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
-    let spelt = queue_words(words, nominal, "")?;
-    QdiscSpec::parse(&spelt).map(|_| ()).map_err(|mut problem| {
-        if let Some(meant) = limit_meant(words) {
-            problem.expected = format!("\"{meant}\": a number has its word in front of it");
+    let tc_words = queue_words(words, nominal, "")?;
+    QdiscSpec::parse(&tc_words).map(|_| ()).map_err(|mut problem| {
+        if let Some(completed) = limit_meant(words) {
+            problem.expected = format!("\"{completed}\": a number has its word in front of it");
         }
         if !words.trim().contains(' ') && words.starts_with(|first: char| first.is_ascii_digit()) {
             problem.expected =
@@ -243,11 +244,12 @@ pub(crate) fn check_queue(words: &str) -> Result<(), Problem> {
 fn limit_meant(words: &str) -> Option<String> {
     let (kind, rest) = words.trim().split_once(' ')?;
     let rest = rest.trim();
-    let known = QDISC_KINDS.iter().find(|known| known.name == kind)?;
+    let discipline = QDISC_KINDS.iter().find(|row| row.name == kind)?;
     let number = rest.starts_with(|first: char| first.is_ascii_digit());
-    let meant = format!("{kind} limit {rest}");
-    let right = number && (known.field)("limit").is_some() && QdiscSpec::parse(&meant).is_ok();
-    right.then_some(meant)
+    let completed = format!("{kind} limit {rest}");
+    let right =
+        number && (discipline.field)("limit").is_some() && QdiscSpec::parse(&completed).is_ok();
+    right.then_some(completed)
 }
 
 /// A time in the largest unit that holds it whole, as tc reads it.
@@ -312,7 +314,7 @@ mod tests {
     #[test]
     fn a_queue_is_counted_in_what_the_path_holds() {
         let holds = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
-        for (words, written) in [
+        for (words, expected) in [
             ("1bdp", "bfifo limit 50000b"),
             ("0.5bdp", "bfifo limit 25000b"),
             ("300ms", "bfifo limit 375000b"),
@@ -323,7 +325,7 @@ mod tests {
             ("fq_codel", "fq_codel"),
             ("bfifo limit 200kb", "bfifo limit 200kb"),
         ] {
-            assert_eq!(queue_words(words, holds, "path.queue").unwrap(), written);
+            assert_eq!(queue_words(words, holds, "path.queue").unwrap(), expected);
             check_queue(words).unwrap();
         }
         let unknown = Holds { rate_bps: Some(1), rtt_ns: None };
@@ -336,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_time_has_the_unit_that_holds_it_whole() {
-        let written = [0, 5_000_000_000, 1_500_000_000, 250_000, 7].map(time_text);
-        assert_eq!(written, ["0s", "5s", "1500ms", "250us", "7ns"]);
+        let texts = [0, 5_000_000_000, 1_500_000_000, 250_000, 7].map(time_text);
+        assert_eq!(texts, ["0s", "5s", "1500ms", "250us", "7ns"]);
     }
 }

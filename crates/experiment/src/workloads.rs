@@ -154,9 +154,9 @@ impl Workload {
     pub fn parse(text: &str) -> Result<(&'static Self, u64, Map<String, Value>), Problem> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
-        let (workload, times) = Self::named(name)?;
+        let (workload, times) = Self::find(name)?;
         let wrong = |expected: &str| problem("workload", &format!("{text:?}"), expected);
-        let mut given = Map::new();
+        let mut options = Map::new();
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             if name != POISSON {
@@ -165,19 +165,19 @@ impl Workload {
             if !matches!(key, "load" | "every" | "sizes" | "until") || value.is_empty() {
                 return Err(wrong("load=SHARE or every=TIME, sizes=NAME and until=TIME"));
             }
-            if given.insert(key.to_owned(), json!(value)).is_some() {
+            if options.insert(key.to_owned(), json!(value)).is_some() {
                 return Err(wrong("every option once"));
             }
         }
         let mut entry = Map::new();
         if name == POISSON {
-            let sizes = given.shift_remove("sizes").unwrap_or_else(|| json!("web-search"));
-            if !given.contains_key("every") {
-                given.entry("load").or_insert_with(|| json!("60%"));
+            let sizes = options.shift_remove("sizes").unwrap_or_else(|| json!("web-search"));
+            if !options.contains_key("every") {
+                options.entry("load").or_insert_with(|| json!("60%"));
             }
-            given.insert("kind".to_owned(), json!("poisson"));
+            options.insert("kind".to_owned(), json!("poisson"));
             entry.insert("sizes".to_owned(), sizes);
-            entry.insert("arrivals".to_owned(), Value::Object(given));
+            entry.insert("arrivals".to_owned(), Value::Object(options));
         }
         Ok((workload, times, entry))
     }
@@ -186,24 +186,24 @@ impl Workload {
     ///
     /// # Errors
     /// A name that is not known.
-    fn named(name: &str) -> Result<(&'static Self, u64), Problem> {
-        for known in WORKLOADS {
-            if known.name == name {
-                return Ok((known, 1));
+    fn find(name: &str) -> Result<(&'static Self, u64), Problem> {
+        for workload in WORKLOADS {
+            if workload.name == name {
+                return Ok((workload, 1));
             }
-            let Some((before, after)) = known.name.split_once('N') else { continue };
+            let Some((before, after)) = workload.name.split_once('N') else { continue };
             let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
             match number {
-                Some("n") => return Ok((known, 1)),
+                Some("n") => return Ok((workload, 1)),
                 Some(number) => {
                     if let Some(count) = number.parse().ok().filter(|count| *count > 0) {
-                        return Ok((known, count));
+                        return Ok((workload, count));
                     }
                 }
                 None => {}
             }
         }
-        let names: Vec<&str> = WORKLOADS.iter().map(|known| known.name).collect();
+        let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
         let expected = format!("one of {} (dragstrip list --workloads)", names.join(", "));
         Err(problem("workload", &format!("{name:?}"), &expected))
     }
@@ -237,9 +237,9 @@ mod tests {
         let entry = |text| Workload::parse(text).map(|(_, _, entry)| Value::Object(entry));
         let plain = json!({"sizes": "web-search", "arrivals": {"load": "60%", "kind": "poisson"}});
         assert_eq!(entry("poisson"), Ok(plain));
-        let given =
+        let expected_entry =
             json!({"sizes": "9kb", "arrivals": {"every": "1s", "until": "5s", "kind": "poisson"}});
-        assert_eq!(entry("poisson every=1s sizes=9kb  until=5s"), Ok(given));
+        assert_eq!(entry("poisson every=1s sizes=9kb  until=5s"), Ok(expected_entry));
         assert_eq!(entry("rrul"), Ok(json!({})));
         for (text, expected) in [
             ("poisson load", "load=SHARE or"),
@@ -254,13 +254,13 @@ mod tests {
 
     #[test]
     fn a_number_in_the_name_multiplies() {
-        let found = |name| Workload::named(name).map(|(known, count)| (known.name, count));
-        assert_eq!(found("tcp_12up"), Ok(("tcp_Nup", 12)));
-        assert_eq!(found("tcp_nup"), Ok(("tcp_Nup", 1)));
-        assert_eq!(found("tcp_2up_delay"), Ok(("tcp_2up_delay", 1)));
-        assert_eq!(found("rrul"), Ok(("rrul", 1)));
+        let parsed = |name| Workload::find(name).map(|(workload, count)| (workload.name, count));
+        assert_eq!(parsed("tcp_12up"), Ok(("tcp_Nup", 12)));
+        assert_eq!(parsed("tcp_nup"), Ok(("tcp_Nup", 1)));
+        assert_eq!(parsed("tcp_2up_delay"), Ok(("tcp_2up_delay", 1)));
+        assert_eq!(parsed("rrul"), Ok(("rrul", 1)));
         for name in ["tcp_0up", "tcp_-1up", "tcp_up", "rul", ""] {
-            assert_eq!(found(name).unwrap_err().field, "workload", "{name}");
+            assert_eq!(parsed(name).unwrap_err().field, "workload", "{name}");
         }
     }
 }

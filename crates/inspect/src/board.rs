@@ -58,18 +58,18 @@ impl Removed {
     pub fn copy_with(&self, stamp: u32) -> Option<i64> {
         let mut with = self.copies.iter().filter(|copy| copy.0 == Some(stamp));
         let first = with.next()?;
-        with.all(|other| other.1 == first.1).then_some(first.1)
+        with.all(|copy| copy.1 == first.1).then_some(first.1)
     }
 
-    fn take(&mut self, sent: &Sent) {
-        if sent.copies.is_empty() {
-            if !sent.sacked {
-                self.clean = Some(sent.first_ns);
+    fn take(&mut self, range: &Sent) {
+        if range.copies.is_empty() {
+            if !range.sacked {
+                self.clean = Some(range.first_ns);
             }
         } else {
             self.again = true;
-            self.copies.push((sent.stamp, sent.first_ns));
-            self.copies.extend_from_slice(&sent.copies);
+            self.copies.push((range.stamp, range.first_ns));
+            self.copies.extend_from_slice(&range.copies);
         }
     }
 }
@@ -84,12 +84,12 @@ pub struct Board {
 
 impl Board {
     /// Adds a range that overlaps none.
-    pub fn insert(&mut self, sent: Sent) {
-        if self.all.back().is_none_or(|last| last.end <= sent.start) {
-            self.all.push_back(sent);
+    pub fn insert(&mut self, range: Sent) {
+        if self.all.back().is_none_or(|last| last.end <= range.start) {
+            self.all.push_back(range);
         } else {
-            let at = self.all.partition_point(|held| held.start < sent.start);
-            self.all.insert(at, sent);
+            let at = self.all.partition_point(|entry| entry.start < range.start);
+            self.all.insert(at, range);
         }
     }
 
@@ -104,18 +104,22 @@ impl Board {
 
     /// First range that ends beyond.
     fn first_beyond(&self, start: i64) -> usize {
-        self.all.partition_point(|held| held.end <= start)
+        self.all.partition_point(|entry| entry.end <= start)
     }
 
     /// Bytes of a range that only probes of a closed window brought.
     pub fn probed(&self, start: i64, end: i64) -> i64 {
-        let held = self.all.range(self.first_beyond(start)..).take_while(|held| held.start < end);
-        held.filter(|held| held.probe).map(|held| held.end.min(end) - held.start.max(start)).sum()
+        let ranges =
+            self.all.range(self.first_beyond(start)..).take_while(|entry| entry.start < end);
+        ranges
+            .filter(|entry| entry.probe)
+            .map(|entry| entry.end.min(end) - entry.start.max(start))
+            .sum()
     }
 
     /// The first range above, which was there before what is below it.
     pub fn above(&self, end: i64) -> Option<&Sent> {
-        self.all.get(self.all.partition_point(|held| held.start < end))
+        self.all.get(self.all.partition_point(|entry| entry.start < end))
     }
 
     /// True when all of a range in flight is SACKed; an empty range is.
@@ -123,12 +127,12 @@ impl Board {
         if start >= end {
             return true;
         }
-        let mut held = self
+        let mut ranges = self
             .all
             .range(self.first_beyond(start)..)
-            .take_while(|held| held.start < end)
+            .take_while(|entry| entry.start < end)
             .peekable();
-        held.peek().is_some() && held.all(|held| held.sacked)
+        ranges.peek().is_some() && ranges.all(|entry| entry.sacked)
     }
 
     /// Bytes that are SACKed.
@@ -147,15 +151,15 @@ impl Board {
         self.cut(end);
         let mut before = None;
         let first = self.first_beyond(start);
-        for held in self.all.range_mut(first..) {
-            if held.start >= end {
+        for entry in self.all.range_mut(first..) {
+            if entry.start >= end {
                 break;
             }
-            before = held.copies.last().map_or(held.stamp, |copy| copy.0);
-            if held.copies.len() == COPIES_MAX {
-                held.copies.remove(0);
+            before = entry.copies.last().map_or(entry.stamp, |copy| copy.0);
+            if entry.copies.len() == COPIES_MAX {
+                entry.copies.remove(0);
             }
-            held.copies.push((packet.stamps.map(|pair| pair.0), packet.time_ns));
+            entry.copies.push((packet.stamps.map(|pair| pair.0), packet.time_ns));
         }
         before
     }
@@ -163,10 +167,10 @@ impl Board {
     /// Makes a position the border of two ranges.
     fn cut(&mut self, at: i64) {
         let index = self.first_beyond(at);
-        let Some(held) = self.all.get_mut(index) else { return };
-        if held.start < at && at < held.end {
-            let mut upper = held.clone();
-            held.end = at;
+        let Some(entry) = self.all.get_mut(index) else { return };
+        if entry.start < at && at < entry.end {
+            let mut upper = entry.clone();
+            entry.end = at;
             upper.start = at;
             self.all.insert(index + 1, upper);
         }
@@ -210,12 +214,12 @@ impl Board {
         self.cut(part.0);
         self.cut(part.1);
         let first = self.first_beyond(part.0);
-        for held in self.all.range_mut(first..) {
-            if held.start >= part.1 {
+        for entry in self.all.range_mut(first..) {
+            if entry.start >= part.1 {
                 break;
             }
-            removed.take(held);
-            held.sacked = true;
+            removed.take(entry);
+            entry.sacked = true;
         }
     }
 }

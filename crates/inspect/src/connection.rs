@@ -142,19 +142,19 @@ impl Connection {
     /// Creates a connection that begins with this packet.
     pub fn new(packet: &Packet, keep_slices: bool, labelled: bool, logged: bool) -> Self {
         let labels = labelled.then(Box::default);
-        let mut made = Self { first_ns: packet.time_ns, labels, ..Self::default() };
-        for side in &mut made.sides {
+        let mut connection = Self { first_ns: packet.time_ns, labels, ..Self::default() };
+        for side in &mut connection.sides {
             side.limits.slices = keep_slices.then(Vec::new);
             side.half.verdicts.log = (labelled || logged).then(Vec::new);
         }
-        made
+        connection
     }
 
     /// True when a packet opens another connection between the same ports.
     pub fn is_reopened_by(&self, packet: &Packet, side: usize) -> bool {
         let opening = packet.flags & (SYN | ACK) == SYN;
-        let used = self.sides.iter().any(|side| side.half.segments > 0) || self.reset;
-        opening && used && !self.sides[side].half.is_first(packet.seq)
+        let is_used = self.sides.iter().any(|side| side.half.segments > 0) || self.reset;
+        opening && is_used && !self.sides[side].half.is_first(packet.seq)
     }
 
     /// Takes a packet of the direction `side`.
@@ -171,43 +171,43 @@ impl Connection {
         self.handshake(packet, side);
         let path_ns = self.path_ns(side);
         let [first, second] = &mut self.sides;
-        let (own, other) = if side == 0 { (first, second) } else { (second, first) };
-        own.note_header(packet);
+        let (direction, reverse) = if side == 0 { (first, second) } else { (second, first) };
+        direction.note_header(packet);
         // Classic ECN has no use for AE; who sends it counts.
-        self.accurate |= packet.flags & (SYN | AE) == AE && own.syn_flags.is_none();
+        self.accurate |= packet.flags & (SYN | AE) == AE && direction.syn_flags.is_none();
         if packet.flags & RST != 0 {
-            own.half.open_window(packet.time_ns);
-            other.half.open_window(packet.time_ns);
+            direction.half.open_window(packet.time_ns);
+            reverse.half.open_window(packet.time_ns);
         }
-        let outstanding = own.half.outstanding();
-        let kind = own.half.sent(packet, path_ns);
+        let outstanding = direction.half.outstanding();
+        let kind = direction.half.on_segment(packet, path_ns);
         if packet.payload > 0 {
-            own.note_data(packet, kind, outstanding);
-            if let Some(ns) = other.half.echoed(packet, kind) {
-                own.backward.add(ns);
-                own.backward_last_ns = Some(ns);
+            direction.note_data(packet, kind, outstanding);
+            if let Some(ns) = reverse.half.echoed(packet, kind) {
+                direction.backward.add(ns);
+                direction.backward_last_ns = Some(ns);
             }
         }
-        own.half.stamp(packet);
-        let (acked, delivered) = (other.half.acked, other.half.delivered());
-        let sample = other.half.answered(packet);
-        let new_bytes = other.half.delivered() - delivered;
-        other.newly_marked = if self.accurate && new_bytes > 0 && packet.flags & SYN == 0 {
-            let full = other.full(packet.stamps.is_some());
-            other.feedback.take(packet, new_bytes, full)
+        direction.half.stamp(packet);
+        let (acked, delivered) = (reverse.half.acked, reverse.half.delivered());
+        let sample = reverse.half.answered(packet);
+        let new_bytes = reverse.half.delivered() - delivered;
+        reverse.newly_marked = if self.accurate && new_bytes > 0 && packet.flags & SYN == 0 {
+            let full = reverse.full(packet.stamps.is_some());
+            reverse.feedback.take(packet, new_bytes, full)
         } else {
             0
         };
         if let Some(sample) = sample {
-            other.note_sample(sample);
+            reverse.note_sample(sample);
         }
-        if other.half.acked > acked {
-            other.last_ns = packet.time_ns;
-            other.limits.acknowledged(packet.time_ns);
+        if reverse.half.acked > acked {
+            reverse.last_ns = packet.time_ns;
+            reverse.limits.acknowledged(packet.time_ns);
         }
-        if let Some(edge) = other.half.edge {
-            let full = other.full(packet.stamps.is_some());
-            other.limits.offered(packet.time_ns, edge - other.half.next, full);
+        if let Some(edge) = reverse.half.edge {
+            let full = reverse.full(packet.stamps.is_some());
+            reverse.limits.offered(packet.time_ns, edge - reverse.half.next, full);
         }
         Taken::Packet(kind, sample)
     }
@@ -217,13 +217,13 @@ impl Connection {
             self.clean_opening =
                 self.sides[side].syn.is_none() && (packet.flags & ACK == 0 || self.clean_opening);
             self.open(packet, side);
-            let own = &mut self.sides[side];
-            own.syn = Some(packet.time_ns);
-            own.syn_flags = Some(packet.flags);
-            own.mss = packet.mss;
-            own.sack = packet.sack_permitted;
-            own.scale = packet.window_scale;
-            own.syn_cut = packet.options_cut;
+            let direction = &mut self.sides[side];
+            direction.syn = Some(packet.time_ns);
+            direction.syn_flags = Some(packet.flags);
+            direction.mss = packet.mss;
+            direction.sack = packet.sack_permitted;
+            direction.scale = packet.window_scale;
+            direction.syn_cut = packet.options_cut;
             if packet.flags & ACK != 0 {
                 self.agree();
             }
@@ -239,18 +239,18 @@ impl Connection {
     fn open(&mut self, packet: &Packet, side: usize) {
         const ASKS: u8 = 7;
         let answers = packet.flags & ACK != 0;
-        let own = &mut self.sides[side];
-        let Syns { total, again, first_ns, .. } = own.syns;
-        own.syns = Syns {
+        let direction = &mut self.sides[side];
+        let Syns { total, again, first_ns, .. } = direction.syns;
+        direction.syns = Syns {
             total: total + 1,
-            again: again + u64::from(own.half.is_first(packet.seq)),
+            again: again + u64::from(direction.half.is_first(packet.seq)),
             first_ns: if total == 0 { packet.time_ns } else { first_ns },
             last_ns: packet.time_ns,
         };
-        own.accurate |= !answers && ace(packet.flags) == ASKS;
-        own.mptcp[0] = own.mptcp[0].or(packet.mptcp);
-        own.fast_open = own.fast_open.or(packet.fast_open);
-        own.syn_bytes = own.syn_bytes.max(packet.payload);
+        direction.accurate |= !answers && ace(packet.flags) == ASKS;
+        direction.mptcp[0] = direction.mptcp[0].or(packet.mptcp);
+        direction.fast_open = direction.fast_open.or(packet.fast_open);
+        direction.syn_bytes = direction.syn_bytes.max(packet.payload);
         if !answers {
             return;
         }
@@ -276,13 +276,13 @@ impl Connection {
     /// Both ends have said what they can.
     fn agree(&mut self) {
         let scaled = self.sides.iter().all(|side| side.scale.is_some());
-        let known = scaled || self.sides.iter().all(|side| !side.syn_cut);
+        let scales_known = scaled || self.sides.iter().all(|side| !side.syn_cut);
         let sack = self.sides.iter().all(|side| side.sack);
         let mss = [self.sides[0].mss, self.sides[1].mss];
         let scales = [self.sides[0].scale, self.sides[1].scale];
         for (index, side) in self.sides.iter_mut().enumerate() {
             side.half.scale =
-                known.then(|| if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
+                scales_known.then(|| if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
             side.half.verdicts.sack = sack;
             side.allowed = mss[1 - index];
         }
@@ -326,8 +326,8 @@ impl Connection {
                     if opener == side { (first, second) } else { (second, first) }
                 },
             );
-        let own = &self.sides[side];
-        let parts = parts.or_else(|| own.onward.least().zip(own.backward.least()));
+        let direction = &self.sides[side];
+        let parts = parts.or_else(|| direction.onward.least().zip(direction.backward.least()));
         if let Some((onward, backward)) = parts.filter(|parts| parts.0 + parts.1 > 0) {
             let share = onward as f64 / (onward + backward) as f64;
             return if share >= 1.0 - NEAR {
@@ -364,9 +364,13 @@ impl Connection {
                 .filter_map(|side| side.syn_flags)
                 .find(|flags| (flags & ACK != 0) == acks)
         };
-        let (asked, answered) = (flags(false)?, flags(true)?);
-        let said = answered & (ECE | CWR | AE);
-        Some(asked & (ECE | CWR) == ECE | CWR && said != 0 && said != ECE | CWR | AE)
+        let (opener_flags, answered) = (flags(false)?, flags(true)?);
+        let answer_flags = answered & (ECE | CWR | AE);
+        Some(
+            opener_flags & (ECE | CWR) == ECE | CWR
+                && answer_flags != 0
+                && answer_flags != ECE | CWR | AE,
+        )
     }
 
     /// Method of reporting marks, if both ends agreed on ECN.
@@ -389,10 +393,10 @@ impl Connection {
     /// The last moment of a direction.
     pub fn end(&mut self, side: usize) {
         let last_ns = self.last_ns;
-        let own = &mut self.sides[side];
-        own.half.open_window(last_ns);
-        let closed = own.half.closed();
-        own.limits.end(own.last_ns, closed);
+        let direction = &mut self.sides[side];
+        direction.half.open_window(last_ns);
+        let closed = direction.half.closed();
+        direction.limits.end(direction.last_ns, closed);
     }
 }
 
@@ -431,7 +435,7 @@ impl Direction {
         }
         let full = self.full(stamped);
         let room = self.half.edge.map(|edge| edge - self.half.next);
-        self.limits.sent(&Sending {
+        self.limits.on_sent(&Sending {
             at: packet.time_ns,
             pushed: packet.flags & (PSH | FIN) != 0,
             short: !packet.payload.is_multiple_of(full),
@@ -451,8 +455,8 @@ impl Direction {
     /// The data that a segment may have: the MSS without the room of the time stamps, or the longest seen.
     fn allowed(&self, stamped: bool) -> u32 {
         let options = if stamped { 12 } else { 0 };
-        let said = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
-        said.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
+        let allowed_bytes = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
+        allowed_bytes.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
     }
 
     /// The data of a full segment of this direction as a whole.

@@ -43,7 +43,7 @@ impl Recent {
             && (self.prints.len() == RECENT_MAX || packet.time_ns - at > TWIN_NS)
         {
             self.prints.pop_front();
-            if self.known.get(&print).is_some_and(|known| known.at == at) {
+            if self.known.get(&print).is_some_and(|previous| previous.at == at) {
                 self.known.remove(&print);
             }
         }

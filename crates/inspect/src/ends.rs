@@ -63,17 +63,18 @@ type Record = (u32, [i64; 2]);
 impl Matched {
     fn take(&mut self, end: End, packet: &Packet, number: u32) {
         let print = (packet.ip_id, packet.seq, packet.ack, packet.flags, packet.window);
-        let (own, other) = (end as usize, 1 - end as usize);
-        let held = (packet.time_ns.div_euclid(1_000), number);
-        let found = self.waiting[other].get_mut(&print).and_then(VecDeque::pop_front);
-        let Some(counterpart) = found else {
-            self.waiting[own].entry(print).or_default().push_back(held);
+        let (this_end, other_end) = (end as usize, 1 - end as usize);
+        let stamp = (packet.time_ns.div_euclid(1_000), number);
+        let counterpart_entry =
+            self.waiting[other_end].get_mut(&print).and_then(VecDeque::pop_front);
+        let Some(counterpart) = counterpart_entry else {
+            self.waiting[this_end].entry(print).or_default().push_back(stamp);
             return;
         };
-        if self.waiting[other].get(&print).is_some_and(VecDeque::is_empty) {
-            self.waiting[other].remove(&print);
+        if self.waiting[other_end].get(&print).is_some_and(VecDeque::is_empty) {
+            self.waiting[other_end].remove(&print);
         }
-        let [near, far] = if own == 0 { [held, counterpart] } else { [counterpart, held] };
+        let [near, far] = if this_end == 0 { [stamp, counterpart] } else { [counterpart, stamp] };
         if near.0.abs_diff(far.0) <= APART_US_MAX {
             self.both.push((far.1, [near.0, far.0]));
         }
@@ -149,7 +150,7 @@ fn trips(out: &[Record], back: &[Record]) -> Vec<Trip> {
     let mut trips = Vec::new();
     let mut next = 0;
     for (place, answer) in back {
-        let before = out[next..].iter().take_while(|there| there.0 < *place).count();
+        let before = out[next..].iter().take_while(|record| record.0 < *place).count();
         let Some(last) = before.checked_sub(1).map(|last| out[next + last].1) else { continue };
         next += before;
         // SPP reports a pair when it has seen the packet after its first: the last one of a file never.
@@ -223,9 +224,9 @@ mod tests {
     /// With the receiver's capture as the reference there is one pair: the rest are answers to nothing.
     #[test]
     fn the_reference_capture_matters() {
-        let other = paired(6, true);
+        let reversed = paired(6, true);
         assert_eq!(
-            other.iter().map(|trip| (trip.0, trip.1)).collect::<Vec<_>>(),
+            reversed.iter().map(|trip| (trip.0, trip.1)).collect::<Vec<_>>(),
             [(24_000, 14_000)]
         );
     }

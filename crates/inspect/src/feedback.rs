@@ -36,8 +36,9 @@ impl Feedback {
     /// An acknowledgement of `bytes` new bytes in segments of `full`; how many marked packets it reports.
     pub fn take(&mut self, packet: &Packet, bytes: i64, full: u32) -> u64 {
         let counter = ace(packet.flags);
-        let counted = packet.ecn_bytes.filter(|option| usize::from(option.fields) > EcnBytes::CE);
-        let ce_bytes = counted.map(|option| option.counters[EcnBytes::CE]);
+        let full_option =
+            packet.ecn_bytes.filter(|option| usize::from(option.fields) > EcnBytes::CE);
+        let ce_bytes = full_option.map(|option| option.counters[EcnBytes::CE]);
         let last = self.last.replace(counter);
         // Bytes that an acknowledgement without the option reports are included in the next one's: then they are not
         // usable.

@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn application_writes_are_not_full_segments() {
         for length in [160, 1_000, 1_447] {
-            let written = (0..500).map(|n| (length, true, n % 20 == 0));
-            assert_eq!(after(written), ALLOWED, "{length}");
+            let segments = (0..500).map(|n| (length, true, n % 20 == 0));
+            assert_eq!(after(segments), ALLOWED, "{length}");
         }
         let mixed =
             (0..500).map(|n| if n % 45 == 44 { (733, true, true) } else { (1_448, false, true) });

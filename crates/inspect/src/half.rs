@@ -114,18 +114,18 @@ pub struct Half {
 impl Half {
     /// The position of a segment's first byte of data, of one that was taken.
     pub fn position_of(&self, packet: &Packet) -> i64 {
-        let (known, at) = self.reference.unwrap_or((packet.seq, 0));
-        at + i64::from(packet.seq.wrapping_sub(known).cast_signed())
+        let (reference_seq, at) = self.reference.unwrap_or((packet.seq, 0));
+        at + i64::from(packet.seq.wrapping_sub(reference_seq).cast_signed())
             + i64::from(packet.flags & SYN != 0)
     }
 
     fn position(&mut self, seq: u32) -> i64 {
-        let (known, at) = *self.reference.get_or_insert((seq, 0));
-        at + i64::from(seq.wrapping_sub(known).cast_signed())
+        let (reference_seq, at) = *self.reference.get_or_insert((seq, 0));
+        at + i64::from(seq.wrapping_sub(reference_seq).cast_signed())
     }
 
     /// A segment of this direction. `path_ns`: the least RTT known from here to the sender and back.
-    pub fn sent(&mut self, packet: &Packet, path_ns: Option<i64>) -> Kind {
+    pub fn on_segment(&mut self, packet: &Packet, path_ns: Option<i64>) -> Kind {
         let opening = packet.flags & SYN != 0;
         let fresh = self.reference.is_none();
         if opening {
@@ -191,7 +191,7 @@ impl Half {
     }
 
     fn again(&mut self, packet: &Packet, start: i64, end: i64) {
-        let known = self.board.is_known_received(start.max(self.acked), end);
+        let is_received = self.board.is_known_received(start.max(self.acked), end);
         let signs = self.repeats >= 3 || start < self.recover || self.board.sacked_above(start);
         if self.repeats >= 3 || self.board.sacked_above(start) {
             self.recover = self.recover.max(self.next);
@@ -204,7 +204,7 @@ impl Half {
             stamp: packet.stamps.map(|pair| pair.0),
             stamp_before: before,
             signs,
-            known,
+            known: is_received,
             seq: packet.seq,
         });
     }
@@ -321,8 +321,8 @@ impl Half {
         if let Some(sent) = sample {
             return Some(Sample { ns: packet.time_ns - sent, echoed: false });
         }
-        let sent = echo.filter(|_| advanced).and_then(|echo| removed.copy_with(echo))?;
-        Some(Sample { ns: packet.time_ns - sent, echoed: true })
+        let sent_ns = echo.filter(|_| advanced).and_then(|echo| removed.copy_with(echo))?;
+        Some(Sample { ns: packet.time_ns - sent_ns, echoed: true })
     }
 
     /// The least RTT at this place, for verdicts.
@@ -429,7 +429,7 @@ impl Half {
         let (_, echo) = packet.stamps?;
         let index = self
             .stamps
-            .binary_search_by(|kept| kept.value.wrapping_sub(echo).cast_signed().cmp(&0))
+            .binary_search_by(|stamp| stamp.value.wrapping_sub(echo).cast_signed().cmp(&0))
             .ok()?;
         let Stamp { at, ack, .. } = self.stamps[index];
         self.stamps.drain(..=index);
@@ -464,8 +464,8 @@ impl Half {
 
     /// Segments missing in the capture, at least; `longest` is the data of the longest where none was seen.
     pub fn missing(&self, longest: u32) -> u64 {
-        let seen = if self.longest > 0 { self.longest } else { longest };
-        let longest = i64::from(seen.clamp(1, ETHERNETS));
+        let segment_bytes = if self.longest > 0 { self.longest } else { longest };
+        let longest = i64::from(segment_bytes.clamp(1, ETHERNETS));
         self.missing_bytes.max(0).cast_unsigned().div_ceil(longest.cast_unsigned())
     }
 

@@ -63,15 +63,15 @@ impl Labels {
     pub fn take(&mut self, packet: &Packet, side: usize) {
         let wireshark = self.wireshark.take(packet, side);
         let tcptrace = self.tcptrace.take(packet, side);
-        let known = wireshark.is_some() || tcptrace.is_some();
-        if known && packet.payload > 0 && self.called[side].len() < EVENTS_MAX {
+        let is_labelled = wireshark.is_some() || tcptrace.is_some();
+        if is_labelled && packet.payload > 0 && self.called[side].len() < EVENTS_MAX {
             let Packet { time_ns: at, seq, payload: bytes, .. } = *packet;
             self.called[side].push(Called { at, seq, bytes, wireshark, tcptrace });
         }
     }
 
     /// Other tools' results for a direction.
-    pub fn others(&self, side: usize) -> Others {
+    pub fn results(&self, side: usize) -> Others {
         Others { wireshark: self.wireshark.labels(side), tcptrace: self.tcptrace.counts(side) }
     }
 

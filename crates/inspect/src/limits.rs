@@ -69,7 +69,7 @@ pub struct Sending {
 
 impl Limits {
     /// A segment of data was sent.
-    pub fn sent(&mut self, sending: &Sending) {
+    pub fn on_sent(&mut self, sending: &Sending) {
         let limit = self.last.map(|last| self.limit(&last, sending));
         if let (Some(limit), Some(last)) = (limit, self.last) {
             self.spend(last.at, sending.at, limit);

@@ -28,16 +28,16 @@ pub struct OtherPackets {
 
 impl OtherPackets {
     /// Takes a packet.
-    pub fn take(&mut self, other: &Other) {
+    pub fn take(&mut self, packet: &Other) {
         let full = self.rows.len() == ROWS_MAX;
-        let row = if full && !self.rows.contains_key(&other.protocol) {
+        let row = if full && !self.rows.contains_key(&packet.protocol) {
             &mut self.rest
         } else {
-            self.rows.entry(other.protocol).or_default()
+            self.rows.entry(packet.protocol).or_default()
         };
         row.packets += 1;
-        row.bytes += u64::from(other.bytes);
-        self.quic.take(other);
+        row.bytes += u64::from(packet.bytes);
+        self.quic.take(packet);
     }
 
     /// Each protocol and port, the one with the most packets first.

@@ -93,7 +93,7 @@ impl Order {
         for mut packet in std::mem::take(&mut self.behind) {
             packet.time_ns = self.shifted(packet.time_ns);
             self.disorder += 1;
-            let at = self.held.partition_point(|held| held.time_ns <= packet.time_ns);
+            let at = self.held.partition_point(|buffered| buffered.time_ns <= packet.time_ns);
             self.held.insert(at, packet);
         }
     }
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn a_clock_set_back_goes_on_from_where_it_was() {
         let mut order = pushed((0..1_000).map(|time| time + 1_000_000).chain(0..1_000));
-        let found = times(&mut order);
-        assert!(found.is_sorted());
+        let stamps = times(&mut order);
+        assert!(stamps.is_sorted());
         assert_eq!((order.disorder, order.steps), (0, 1));
-        assert_eq!(found[1_999] - found[1_063], 936, "intervals after the step are kept");
+        assert_eq!(stamps[1_999] - stamps[1_063], 936, "intervals after the step are kept");
     }
 
     #[test]
@@ -207,8 +207,8 @@ mod tests {
                 order.push(*packet);
             }
             order.end();
-            let left: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
-            assert_eq!((left, order.repeated), (once, 2 * count as u64), "{count}");
+            let remaining: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
+            assert_eq!((remaining, order.repeated), (once, 2 * count as u64), "{count}");
             assert_eq!((order.disorder, order.steps), (0, 0));
         }
     }
@@ -221,8 +221,8 @@ mod tests {
             order.push(*packet);
         }
         order.end();
-        let left: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
-        assert_eq!((left, order.repeated), (all, 200));
+        let remaining: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
+        assert_eq!((remaining, order.repeated), (all, 200));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::quantiles::Quantiles;
 use crate::quic::{Quic, version_name};
 use crate::state::File;
 use crate::table::Key;
-use crate::text::{counted, end_text, seconds};
+use crate::text::{count_phrase, end_text, seconds};
 use dragstrip_capture::read::Protocol;
 use serde::Serialize;
 
@@ -148,14 +148,17 @@ impl Unopened {
 
     /// Note on connections beyond the lists' limit.
     pub fn note(&self) -> Option<String> {
-        counted(self.left_out, "more connections were not answered or refused, and are not listed")
+        count_phrase(
+            self.left_out,
+            "more connections were not answered or refused, and are not listed",
+        )
     }
 }
 
 /// QUIC's connections of all files.
 pub fn quic(files: &[File]) -> Vec<QuicRow> {
-    let all = files.iter().enumerate().flat_map(|(file, held)| {
-        held.other.quic.iter().map(move |(ends, quic)| (file, ends, quic))
+    let all = files.iter().enumerate().flat_map(|(file, state)| {
+        state.other.quic.iter().map(move |(ends, quic)| (file, ends, quic))
     });
     let quic = all.filter(|(.., quic)| quic.is_quic());
     quic.map(|(file, ends, quic)| {
@@ -185,12 +188,12 @@ fn spin_rtt(trips: &Quantiles) -> SpinRtt {
 }
 
 /// Traffic other than TCP, the most packets of each file first.
-pub fn other(files: &[File]) -> Vec<OtherRow> {
+pub fn non_tcp_rows(files: &[File]) -> Vec<OtherRow> {
     let mut rows = Vec::new();
-    for (file, held) in files.iter().enumerate() {
-        let quic = held.other.quic.iter().any(|(_, quic)| quic.is_quic());
-        let mut rest = held.other.rest;
-        for (index, (protocol, sum)) in held.other.sorted().into_iter().enumerate() {
+    for (file, state) in files.iter().enumerate() {
+        let quic = state.other.quic.iter().any(|(_, quic)| quic.is_quic());
+        let mut rest = state.other.rest;
+        for (index, (protocol, sum)) in state.other.sorted().into_iter().enumerate() {
             if index >= OTHER_MAX {
                 rest.packets += sum.packets;
                 rest.bytes += sum.bytes;

@@ -10,7 +10,7 @@ use crate::rest::{self, Attempts, OtherRow, QuicRow, Unopened};
 use crate::rows;
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
-use crate::text::{counted, end_text, seconds};
+use crate::text::{count_phrase, end_text, seconds};
 use crate::twins::twins;
 use crate::verdicts::{Judged, Tally};
 use serde::Serialize;
@@ -160,7 +160,7 @@ pub struct Limited {
 }
 
 pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected, Vec<Shown>) {
-    let mut said = Said {
+    let mut result = Said {
         files,
         shown: Vec::new(),
         missing: vec![0; files.len()],
@@ -177,15 +177,15 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
     for (number, (key, flow)) in flows.into_entries().enumerate() {
         match flow {
             Flow::Lone(lone) => {
-                said.lone += u64::from(!said.unopened.take_lone(files, &key, &lone));
+                result.lone += u64::from(!result.unopened.take_lone(files, &key, &lone));
             }
             Flow::Passed => {}
-            Flow::Followed(_) if twins.contains(&number) => said.twice += 1,
-            Flow::Followed(followed) => said.connection(number, &key, *followed),
+            Flow::Followed(_) if twins.contains(&number) => result.twice += 1,
+            Flow::Followed(followed) => result.connection(number, &key, *followed),
         }
     }
-    let notes = said.notes(passed);
-    let rows = files.iter().zip(&said.missing).map(|(file, missing)| FileSaid {
+    let notes = result.notes(passed);
+    let rows = files.iter().zip(&result.missing).map(|(file, missing)| FileSaid {
         path: String::new(),
         packets: file.counts().packets,
         missing: *missing,
@@ -196,18 +196,18 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
     });
     let inspected = Inspected {
         version: VERSION,
-        origin_ns: said.shown.iter().map(|flow| flow.times[0]).min().unwrap_or(0),
+        origin_ns: result.shown.iter().map(|flow| flow.times[0]).min().unwrap_or(0),
         files: rows.collect(),
-        flows: said.flows,
-        between: said.between,
-        events: said.events,
-        unanswered: said.unopened.unanswered,
-        refused: said.unopened.refused,
+        flows: result.flows,
+        between: result.between,
+        events: result.events,
+        unanswered: result.unopened.unanswered,
+        refused: result.unopened.refused,
         quic: rest::quic(files),
-        other: rest::other(files),
+        other: rest::non_tcp_rows(files),
         notes,
     };
-    (inspected, said.shown)
+    (inspected, result.shown)
 }
 
 /// The document under construction.
@@ -263,32 +263,35 @@ impl Said<'_> {
         let number = self.flows.len() as u64;
         let best = followed.points.iter().min_by_key(|(_, point)| rank(point.place(side)));
         let Some((file, point)) = best else { return };
-        let mut said = flow(number, label(key, side), *file, point, side);
+        let mut flow_said = flow(number, label(key, side), *file, point, side);
         let mut two = Vec::new();
         for (index, pair) in followed.pairs.iter().enumerate() {
             let files = [0, index + 1].map(|file| (file, &self.files[file]));
-            let Some(between) = Between::of(pair, side, files) else { continue };
-            if between.near_file() == *file {
-                (said.retransmissions, said.reordered) = between.judged();
-                two = between.every();
+            let Some(joint) = Between::of(pair, side, files) else { continue };
+            if joint.near_file() == *file {
+                (flow_said.retransmissions, flow_said.reordered) = joint.judged();
+                two = joint.verdicts();
             }
-            self.between.push(between.said(number));
+            self.between.push(joint.document(number));
         }
         if let Some(labels) = &point.labels {
-            let one = point.sides[side].half.verdicts.every();
+            let verdicts = point.sides[side].half.verdicts.judgements();
             let at_receiver = point.place(side) == Place::Receiver;
-            self.events.extend(labels.events(number, side, &one, at_receiver, &two));
+            self.events.extend(labels.events(number, side, &verdicts, at_receiver, &two));
         }
-        self.shown.push(shown(connection, *file, key, point, side));
-        self.flows.push(said);
+        self.shown.push(shown_flow(connection, *file, key, point, side));
+        self.flows.push(flow_said);
     }
 
     fn notes(&self, passed: u64) -> Vec<String> {
         let mut notes = vec![
-            counted(self.lone, "connections of a single packet are not listed"),
-            counted(self.silent, "connections without data are not listed"),
-            counted(passed, "packets of connections beyond the first 250000 were not looked at"),
-            counted(
+            count_phrase(self.lone, "connections of a single packet are not listed"),
+            count_phrase(self.silent, "connections without data are not listed"),
+            count_phrase(
+                passed,
+                "packets of connections beyond the first 250000 were not looked at",
+            ),
+            count_phrase(
                 self.twice,
                 "connections are there twice, inside a tunnel and outside, and are listed once",
             ),
@@ -300,9 +303,9 @@ impl Said<'_> {
         });
         notes.extend(carried.map(Some));
         let more = self.carried.values().skip(CARRIED_MAX).sum();
-        notes.push(counted(more, "TCP connections are inside other tunnels"));
+        notes.push(count_phrase(more, "TCP connections are inside other tunnels"));
         for index in 1..self.files.len() {
-            if !self.between.iter().any(|between| between.files.contains(&index)) {
+            if !self.between.iter().any(|joint| joint.files.contains(&index)) {
                 notes.push(Some(format!(
                     "file {} shares no answered packet with file 1",
                     index + 1
@@ -322,27 +325,30 @@ fn file_notes(file: &File) -> Vec<Option<String>> {
     vec![
         file.fault.as_ref().map(|fault| format!("could be read only as far as {fault}")),
         counts.cut_short.then(|| "ends in the middle of a packet".to_owned()),
-        counted(counts.malformed, "packets have headers that are cut off or contradict themselves"),
-        counted(counts.fragments, "IP fragments were passed over"),
-        counted(
+        count_phrase(
+            counts.malformed,
+            "packets have headers that are cut off or contradict themselves",
+        ),
+        count_phrase(counts.fragments, "IP fragments were passed over"),
+        count_phrase(
             counts.cut_options,
             "segments have their TCP options cut off: no SACK, no time stamps",
         ),
-        counted(counts.foreign_links, "packets are of a link type that is not read"),
-        counted(counts.unstamped, "packets have no stamp and got that of the packet before"),
-        counted(
+        count_phrase(counts.foreign_links, "packets are of a link type that is not read"),
+        count_phrase(counts.unstamped, "packets have no stamp and got that of the packet before"),
+        count_phrase(
             counts.said_dropped,
             "packets were dropped at the interface or by the capturing program, as the file says",
         ),
-        counted(
+        count_phrase(
             file.order.steps,
             "times the clock was set back: intervals across that are not known",
         ),
-        counted(
+        count_phrase(
             file.order.repeated,
             "segments are in the file a second time with the same timestamps and left out: it was appended to itself",
         ),
-        counted(
+        count_phrase(
             file.other.quic.passed,
             "packets of QUIC connections beyond the first 4096 count by their port alone",
         ),
@@ -358,38 +364,39 @@ fn rank(place: Place) -> u8 {
 }
 
 fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize) -> FlowSaid {
-    let own = &point.sides[side];
+    let direction = &point.sides[side];
     let place = point.place(side);
-    let last_ns = own.last_ns.max(point.first_ns);
+    let last_ns = direction.last_ns.max(point.first_ns);
     let duration_s = seconds(last_ns - point.first_ns);
-    let (retransmissions, reordered) = judged(own, place);
-    let arrived = if place == Place::Sender { own.half.acked_bytes() } else { own.half.bytes };
+    let (retransmissions, reordered) = judged(direction, place);
+    let arrived =
+        if place == Place::Sender { direction.half.acked_bytes() } else { direction.half.bytes };
     let syns = |answers: bool| {
-        let sent = point.sides.iter().filter(|side| side.answers() == Some(answers));
-        sent.map(|side| side.syns.again).sum()
+        let senders = point.sides.iter().filter(|side| side.answers() == Some(answers));
+        senders.map(|side| side.syns.again).sum()
     };
     FlowSaid {
         flow: number,
         label,
-        bytes: own.half.bytes,
+        bytes: direction.half.bytes,
         duration_s,
         goodput_bps: if duration_s > 0.0 { arrived as f64 * 8.0 / duration_s } else { 0.0 },
-        rtt_ms: rtt(point, own, place),
-        segments: own.half.segments,
+        rtt_ms: rtt(point, direction, place),
+        segments: direction.half.segments,
         retransmissions,
         reordered,
         syn_retransmissions: syns(false),
         syn_ack_retransmissions: syns(true),
         fin_retransmissions: point.sides.iter().map(|side| side.half.fin_again).sum(),
-        limited_s: limited(own, place, duration_s),
-        closed_s: seconds(own.half.closed_ns),
+        limited_s: limited(direction, place, duration_s),
+        closed_s: seconds(direction.half.closed_ns),
         ecn: point.ecn(),
         ecn_feedback: point.echo().map(|echo| match echo {
             Echo::Classic => "classic",
             Echo::Accurate => "accurate",
         }),
         marks_reported: match point.echo() {
-            Some(Echo::Accurate) => own.feedback.packets,
+            Some(Echo::Accurate) => direction.feedback.packets,
             Some(Echo::Classic) => point.sides[1 - side].ece,
             None => 0,
         },
@@ -402,15 +409,15 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
             Place::Receiver => "receiver",
             Place::Between => "between",
         },
-        marked: own.ecn[3],
-        others: point.labels.as_ref().map(|labels| labels.others(side)),
+        marked: direction.ecn[3],
+        others: point.labels.as_ref().map(|labels| labels.results(side)),
     }
 }
 
 /// Retransmissions by verdict, and late originals: at the sender nothing that the network does to data can be seen, at the receiver all
 /// that comes twice was sent once too often.
-fn judged(own: &Direction, place: Place) -> (Tally, u64) {
-    let verdicts = &own.half.verdicts;
+fn judged(direction: &Direction, place: Place) -> (Tally, u64) {
+    let verdicts = &direction.half.verdicts;
     let mut tally = verdicts.tally();
     match place {
         Place::Sender => return (tally, 0),
@@ -423,56 +430,56 @@ fn judged(own: &Direction, place: Place) -> (Tally, u64) {
 }
 
 /// Round trips by the best method that the place allows.
-fn rtt(point: &Connection, own: &Direction, place: Place) -> Rtt {
-    let (method, seen) = match place {
-        Place::Sender => ("ack", &own.onward),
-        Place::Receiver => ("echo", &own.backward),
-        Place::Between => ("ack+echo", &own.both),
+fn rtt(point: &Connection, direction: &Direction, place: Place) -> Rtt {
+    let (method, quantiles) = match place {
+        Place::Sender => ("ack", &direction.onward),
+        Place::Receiver => ("echo", &direction.backward),
+        Place::Between => ("ack+echo", &direction.both),
     };
     let opening = point.opening_rtt_ns().map(|ns| ns as f64);
-    if let (0, Some(ns)) = (seen.count(), opening) {
+    if let (0, Some(ns)) = (quantiles.count(), opening) {
         let ms = Some(ns / 1e6);
         return Rtt { method: "handshake", samples: 1, p5: ms, p50: ms, p95: ms };
     }
-    let ms = |seen: &Quantiles, share| seen.at(share).map(|ns| ns / 1e6);
+    let ms = |quantiles: &Quantiles, share| quantiles.at(share).map(|ns| ns / 1e6);
     Rtt {
         method,
-        samples: seen.count(),
-        p5: ms(seen, 0.05),
-        p50: ms(seen, 0.5),
-        p95: ms(seen, 0.95),
+        samples: quantiles.count(),
+        p5: ms(quantiles, 0.05),
+        p50: ms(quantiles, 0.5),
+        p95: ms(quantiles, 0.95),
     }
 }
 
-fn limited(own: &Direction, place: Place, duration_s: f64) -> Limited {
+fn limited(direction: &Direction, place: Place, duration_s: f64) -> Limited {
     if place != Place::Sender {
         // From elsewhere only the closed window is visible.
-        let receiver = seconds(own.half.closed_ns).min(duration_s);
+        let receiver = seconds(direction.half.closed_ns).min(duration_s);
         return Limited { receiver, unknown: duration_s - receiver, ..Limited::default() };
     }
-    let of = |limit: Limit| seconds(own.limits.spent_ns[limit as usize]);
-    let known = Limited {
+    let of = |limit: Limit| seconds(direction.limits.spent_ns[limit as usize]);
+    let limits = Limited {
         cwnd: of(Limit::Cwnd),
         receiver: of(Limit::Receiver),
         application: of(Limit::Application),
         unknown: 0.0,
     };
-    let unknown = (duration_s - known.cwnd - known.receiver - known.application).max(0.0);
-    Limited { unknown, ..known }
+    let unknown = (duration_s - limits.cwnd - limits.receiver - limits.application).max(0.0);
+    Limited { unknown, ..limits }
 }
 
-fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: usize) -> Shown {
-    let own = &point.sides[side];
+fn shown_flow(connection: usize, file: usize, key: &Key, point: &Connection, side: usize) -> Shown {
+    let direction = &point.sides[side];
     Shown {
         place: rows::Place { number: connection as u32, side: side as u8, file: file as u8 },
         ends: [side, 1 - side].map(|index| end_text(key, index)),
-        times: [point.first_ns, own.last_ns],
-        acked: own.half.acked.max(0).cast_unsigned().min(own.half.bytes),
-        slices: own.limits.slices.clone().unwrap_or_default(),
+        times: [point.first_ns, direction.last_ns],
+        acked: direction.half.acked.max(0).cast_unsigned().min(direction.half.bytes),
+        slices: direction.limits.slices.clone().unwrap_or_default(),
         at_sender: point.place(side) == Place::Sender,
-        full: own.full_bytes(),
+        full: direction.full_bytes(),
         opening_ns: point.opening_rtt_ns(),
-        every: own.half.verdicts.every(),
+        every: direction.half.verdicts.judgements(),
     }
 }
 

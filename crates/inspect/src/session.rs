@@ -112,7 +112,7 @@ impl Session {
                 .iter()
                 .enumerate()
                 .filter_map(|(index, file)| Some((index, ahead(file)?)))
-                .min_by_key(|found| found.1)
+                .min_by_key(|candidate| candidate.1)
             else {
                 return;
             };
@@ -164,8 +164,8 @@ impl Session {
         let Followed { points, pairs } = &mut **followed;
         let at = points.iter().position(|point| point.0 == index).unwrap_or_else(|| {
             let logged = self.series.is_some();
-            let made = Connection::new(packet, self.rows.is_some(), self.labelled, logged);
-            points.push((index, made));
+            let connection = Connection::new(packet, self.rows.is_some(), self.labelled, logged);
+            points.push((index, connection));
             points.len() - 1
         });
         if self.files.len() > 1 && pairs.len() + 1 < self.files.len() {
@@ -195,9 +195,9 @@ impl Session {
     /// Returns the results, a recording and each flow's segments if requested; all captures are at their end.
     #[must_use]
     pub fn finish(self) -> (Inspected, Option<Recording>, Vec<FlowSeries>) {
-        let (said, shown) = result::of(&self.files, self.flows, self.passed);
-        let recording = self.rows.map(|rows| recording::of(&said, &shown, &rows));
-        let series = self.series.map(|series| series.finish(&shown)).unwrap_or_default();
-        (said, recording, series)
+        let (inspected, details) = result::of(&self.files, self.flows, self.passed);
+        let recording = self.rows.map(|rows| recording::of(&inspected, &details, &rows));
+        let series = self.series.map(|series| series.finish(&details)).unwrap_or_default();
+        (inspected, recording, series)
     }
 }

@@ -46,7 +46,7 @@ impl Sink for Inlet<'_> {
         self.order.push(packet);
     }
 
-    fn other(&mut self, other: &Other) {
+    fn non_tcp(&mut self, other: &Other) {
         if !self.order.is_passed(other.time_ns) {
             self.other.take(other);
         }

@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn both_directions_are_one_connection() {
         let mut packet = Packet { source: [2; 16], source_port: 80, ..Packet::default() };
-        let (there, turned) = Key::of(&packet);
+        let (key, turned) = Key::of(&packet);
         std::mem::swap(&mut packet.source, &mut packet.destination);
         std::mem::swap(&mut packet.source_port, &mut packet.destination_port);
-        assert_eq!(Key::of(&packet), (there, !turned));
+        assert_eq!(Key::of(&packet), (key, !turned));
     }
 }

@@ -147,42 +147,54 @@ impl Verdicts {
     }
 
     /// Data that were seen before.
-    pub fn sent_again(&mut self, what: Retransmission) {
-        if what.known {
-            self.judge(what, Verdict::Spurious);
+    pub fn sent_again(&mut self, retransmission: Retransmission) {
+        if retransmission.known {
+            self.judge(retransmission, Verdict::Spurious);
         } else {
-            self.open.push(what);
+            self.open.push(retransmission);
             if self.open.len() > OPEN_MAX {
                 self.settled.unknown += 1;
-                let what = self.open.remove(0);
-                self.note(&what, Verdict::Unknown);
+                let retransmission = self.open.remove(0);
+                self.note(&retransmission, Verdict::Unknown);
             }
         }
     }
 
-    fn judge(&mut self, what: Retransmission, verdict: Verdict) {
-        self.judged.push_back((what, verdict, 0));
+    fn judge(&mut self, retransmission: Retransmission, verdict: Verdict) {
+        self.judged.push_back((retransmission, verdict, 0));
         if self.judged.len() > JUDGED_MAX
-            && let Some((what, verdict, _)) = self.judged.pop_front()
+            && let Some((retransmission, verdict, _)) = self.judged.pop_front()
         {
             self.settled.add(verdict);
-            self.note(&what, verdict);
+            self.note(&retransmission, verdict);
         }
     }
 
-    fn note(&mut self, what: &Retransmission, verdict: Verdict) {
+    fn note(&mut self, retransmission: &Retransmission, verdict: Verdict) {
         if let Some(log) = &mut self.log {
-            log.push(Judged { at: what.at, seq: what.seq, said: verdict.into() });
+            log.push(Judged {
+                at: retransmission.at,
+                seq: retransmission.seq,
+                said: verdict.into(),
+            });
         }
     }
 
     /// Returns all verdicts one by one, if recorded.
-    pub fn every(&self) -> Vec<Judged> {
+    pub fn judgements(&self) -> Vec<Judged> {
         let Some(log) = &self.log else { return Vec::new() };
         let mut all = log.clone();
-        let of = |what: &Retransmission, said| Judged { at: what.at, seq: what.seq, said };
-        all.extend(self.judged.iter().map(|(what, verdict, _)| of(what, (*verdict).into())));
-        all.extend(self.open.iter().map(|what| of(what, Said::Unknown)));
+        let of = |retransmission: &Retransmission, said| Judged {
+            at: retransmission.at,
+            seq: retransmission.seq,
+            said,
+        };
+        all.extend(
+            self.judged
+                .iter()
+                .map(|(retransmission, verdict, _)| of(retransmission, (*verdict).into())),
+        );
+        all.extend(self.open.iter().map(|retransmission| of(retransmission, Said::Unknown)));
         all
     }
 
@@ -190,51 +202,58 @@ impl Verdicts {
     pub fn covered(&mut self, by: &Covered, received: impl Fn(i64, i64) -> bool) {
         let mut index = 0;
         while index < self.open.len() {
-            let what = &self.open[index];
-            if what.end <= by.acked || received(what.start, what.end) {
-                let what = self.open.remove(index);
-                let verdict = self.verdict(&what, by);
-                self.judge(what, verdict);
+            let candidate = &self.open[index];
+            if candidate.end <= by.acked || received(candidate.start, candidate.end) {
+                let retransmission = self.open.remove(index);
+                let verdict = self.verdict(&retransmission, by);
+                self.judge(retransmission, verdict);
             } else {
                 index += 1;
             }
         }
     }
 
-    fn verdict(&self, what: &Retransmission, by: &Covered) -> Verdict {
+    fn verdict(&self, retransmission: &Retransmission, by: &Covered) -> Verdict {
         // Only of the segment that was next does the receiver keep the stamp (RFC 7323 §4.3).
-        let first = what.start <= by.before && by.before < what.end && by.acked > by.before;
-        if let (true, Some(echo), Some(stamp)) = (first, by.echo, what.stamp) {
+        let first = retransmission.start <= by.before
+            && by.before < retransmission.end
+            && by.acked > by.before;
+        if let (true, Some(echo), Some(stamp)) = (first, by.echo, retransmission.stamp) {
             if echo.wrapping_sub(stamp).cast_signed() < 0 {
                 return Verdict::Spurious;
             }
-            if what.stamp_before.is_some_and(|before| before != stamp) {
+            if retransmission.stamp_before.is_some_and(|before| before != stamp) {
                 return Verdict::Needed;
             }
         }
-        if self.least_rtt_ns.is_some_and(|least| by.at - what.at < least - least / 8) {
+        if self.least_rtt_ns.is_some_and(|least| by.at - retransmission.at < least - least / 8) {
             return Verdict::Spurious;
         }
-        if what.signs || self.sack { Verdict::Needed } else { Verdict::Unknown }
+        if retransmission.signs || self.sack { Verdict::Needed } else { Verdict::Unknown }
     }
 
     /// Handles the receiver's report of a range received twice (D-SACK).
     pub fn twice_received(&mut self, range: (i64, i64)) {
-        let overlap = |what: &Retransmission| what.end.min(range.1) - what.start.max(range.0);
-        let found = self.judged.iter_mut().rev().find(|(what, _, told)| {
-            overlap(what) > 0 && told + overlap(what) <= what.end - what.start
+        let overlap = |retransmission: &Retransmission| {
+            retransmission.end.min(range.1) - retransmission.start.max(range.0)
+        };
+        let judged_copy = self.judged.iter_mut().rev().find(|(retransmission, _, reported)| {
+            overlap(retransmission) > 0
+                && reported + overlap(retransmission) <= retransmission.end - retransmission.start
         });
-        if let Some((what, verdict, told)) = found {
+        if let Some((what, verdict, told)) = judged_copy {
             *told += overlap(what);
             *verdict = Verdict::Spurious;
             return;
         }
-        if let Some(index) = self.open.iter().rposition(|what| overlap(what) > 0) {
-            let what = self.open.remove(index);
-            let told = overlap(&what);
-            self.judge(what, Verdict::Spurious);
+        if let Some(index) =
+            self.open.iter().rposition(|retransmission| overlap(retransmission) > 0)
+        {
+            let retransmission = self.open.remove(index);
+            let overlap_bytes = overlap(&retransmission);
+            self.judge(retransmission, Verdict::Spurious);
             if let Some(last) = self.judged.back_mut() {
-                last.2 = told;
+                last.2 = overlap_bytes;
             }
         }
     }
@@ -250,12 +269,12 @@ impl Verdicts {
     ) {
         let before = sent_before(packet, above, path_ns, ids_rise);
         if let Some(log) = &mut self.log {
-            let said = match before {
+            let classification = match before {
                 Some(true) => Said::Reordered,
                 Some(false) => Said::Needed,
                 None => Said::Unknown,
             };
-            log.push(Judged { at: packet.time_ns, seq: packet.seq, said });
+            log.push(Judged { at: packet.time_ns, seq: packet.seq, said: classification });
         }
         match before {
             Some(true) => self.reordered += 1,
@@ -284,11 +303,11 @@ fn sent_before(
     ids_rise: bool,
 ) -> Option<bool> {
     let above = above?;
-    if let (true, Some(id), Some(other)) = (ids_rise, packet.ip_id, above.ip_id) {
-        return Some(id.wrapping_sub(other).cast_signed() < 0);
+    if let (true, Some(id), Some(above_id)) = (ids_rise, packet.ip_id, above.ip_id) {
+        return Some(id.wrapping_sub(above_id).cast_signed() < 0);
     }
-    if let (Some((stamp, _)), Some(other)) = (packet.stamps, above.stamp) {
-        let later = stamp.wrapping_sub(other).cast_signed();
+    if let (Some((stamp, _)), Some(above_id)) = (packet.stamps, above.stamp) {
+        let later = stamp.wrapping_sub(above_id).cast_signed();
         if later != 0 {
             return Some(later < 0);
         }

@@ -79,7 +79,7 @@ pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
 fn read(form: &str) -> Result<RaceForm, Refused> {
     let form = RaceForm::from_json(form).map_err(refused::one)?;
     for field in ["trace", "up_trace"] {
-        if let Some(file) = form.given(field) {
+        if let Some(file) = form.value(field) {
             let expected = "none here: it is a file, which a page cannot read";
             return Err(refused::wrong(field, &file.to_string(), expected));
         }

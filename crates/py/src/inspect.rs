@@ -54,11 +54,11 @@ impl PyInspection {
     /// columns of 64-bit little-endian integers, if requested; nothing can be fed after it.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Finished<'py>> {
         let session = self.session.take().ok_or_else(finished)?;
-        let (said, recording, series) =
+        let (inspected, recording, series) =
             panic::caught("a capture", || Ok(py.detach(|| session.finish())))?;
         let tables = recording.map(|recording| tables::to_python(py, recording)).transpose()?;
         let series = series.into_iter().map(|flow| segments(py, flow)).collect::<PyResult<_>>()?;
-        Ok((to_json(&said)?, tables, series))
+        Ok((to_json(&inspected)?, tables, series))
     }
 }
 
@@ -78,9 +78,9 @@ impl PyAnonymous {
 
     /// Takes the next bytes of the capture and returns those of the copy.
     fn feed<'py>(&mut self, py: Python<'py>, piece: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let made =
+        let copied =
             panic::caught("a capture", || py.detach(|| self.made.feed(piece)).map_err(refused))?;
-        Ok(PyBytes::new(py, &made))
+        Ok(PyBytes::new(py, &copied))
     }
 
     /// Ends the capture and returns how many packets it had, and how many of them are in the copy.
@@ -95,16 +95,16 @@ type Finished<'py> = (String, Option<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>
 
 fn segments(py: Python<'_>, flow: FlowSeries) -> PyResult<Bound<'_, PyDict>> {
     let FlowSeries { flow, full, opening_ns, columns, left_out } = flow;
-    let said = PyDict::new(py);
-    said.set_item("flow", flow)?;
-    said.set_item("full_bytes", full)?;
-    said.set_item("opening_ns", opening_ns)?;
-    said.set_item("left_out", left_out)?;
+    let fields = PyDict::new(py);
+    fields.set_item("flow", flow)?;
+    fields.set_item("full_bytes", full)?;
+    fields.set_item("opening_ns", opening_ns)?;
+    fields.set_item("left_out", left_out)?;
     for (name, values) in columns {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        said.set_item(name, PyBytes::new(py, &bytes))?;
+        fields.set_item(name, PyBytes::new(py, &bytes))?;
     }
-    Ok(said)
+    Ok(fields)
 }
 
 impl PyInspection {

@@ -51,7 +51,8 @@ fn run<'py>(
             false
         })
     };
-    let mut taps = capture.as_ref().map(|asked| capture::begin(&scenario, asked)).transpose()?;
+    let mut taps =
+        capture.as_ref().map(|request| capture::begin(&scenario, request)).transpose()?;
     let outcome = panic::caught(scenario_json, || {
         Ok(py.detach(|| match &mut taps {
             None => parts::run(&scenario, cores, &mut advanced),
@@ -94,7 +95,10 @@ fn validate(scenario_json: &str) -> PyResult<Vec<(String, String, String)>> {
             Ok(scenario) => scenario.validate().err().unwrap_or_default(),
             Err(problem) => vec![problem],
         };
-        Ok(problems.into_iter().map(|found| (found.field, found.value, found.expected)).collect())
+        Ok(problems
+            .into_iter()
+            .map(|problem| (problem.field, problem.value, problem.expected))
+            .collect())
     })
 }
 
@@ -181,8 +185,8 @@ fn parse_error(error: ParseError) -> PyErr {
 fn check_program(text: &str) -> PyResult<()> {
     panic::caught(text, || {
         let read = dragstrip_cc::program::Program::parse(text);
-        let wrong = |it: dragstrip_cc::program::Misread| {
-            InputError::new_err((it.at.to_string(), it.found, it.expected))
+        let wrong = |fault: dragstrip_cc::program::Misread| {
+            InputError::new_err((fault.at.to_string(), fault.found, fault.expected))
         };
         read.map(|_| ()).map_err(wrong)
     })
@@ -214,25 +218,25 @@ fn parse_qdisc(text: &str) -> PyResult<String> {
 #[pyfunction]
 fn import_tc(script: &str) -> PyResult<String> {
     panic::caught(script, || {
-        let found = dragstrip_qdisc::import::import(script).map_err(|wrong| {
+        let imported = dragstrip_qdisc::import::import(script).map_err(|wrong| {
             problem(Problem { field: format!("line {}", wrong.line), ..wrong.problem })
         })?;
-        let queues = found.queues.iter().map(|one| {
+        let queues = imported.queues.iter().map(|queue| {
             serde_json::json!({
-                "device": one.device,
-                "direction": if one.ingress { "in" } else { "out" },
-                "through": one.through,
-                "lines": one.lines,
-                "queue": one.queue.print(),
-                "rate_bps": one.queue.facts().rate_bps,
-                "path": one.path().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-                "notes": one.notes,
+                "device": queue.device,
+                "direction": if queue.ingress { "in" } else { "out" },
+                "through": queue.through,
+                "lines": queue.lines,
+                "queue": queue.queue.print(),
+                "rate_bps": queue.queue.facts().rate_bps,
+                "path": queue.path().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+                "notes": queue.notes,
             })
         });
-        let skipped = found
+        let skipped = imported
             .skipped
             .iter()
-            .map(|one| serde_json::json!({ "line": one.line, "command": one.command }));
+            .map(|command| serde_json::json!({ "line": command.line, "command": command.command }));
         to_json(&serde_json::json!({
             "queues": queues.collect::<Vec<_>>(),
             "skipped": skipped.collect::<Vec<_>>(),

@@ -27,7 +27,7 @@ thread_local! {
 pub fn install_hook() {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or_else(String::new, ToString::to_string);
-        PLACE.with_borrow_mut(|kept| *kept = place);
+        PLACE.with_borrow_mut(|location| *location = place);
     }));
 }
 
@@ -38,14 +38,14 @@ pub fn install_hook() {
 pub fn caught<T>(subject: &str, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let (message, place) = (message(&*payload), PLACE.take());
-        let subject = named(subject);
-        let said =
+        let subject = subject_label(subject);
+        let error_text =
             format!("a fault of the core in {place}: {message} ({subject}); please report it");
-        Err(PanicError::new_err(said))
+        Err(PanicError::new_err(error_text))
     })
 }
 
-fn named(subject: &str) -> String {
+fn subject_label(subject: &str) -> String {
     const SHOWN: usize = 80;
     let document: Value = serde_json::from_str(subject).unwrap_or_default();
     match (document.get("name"), document.get("seed")) {

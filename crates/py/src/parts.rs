@@ -132,11 +132,11 @@ fn at_once(
                 scope.spawn(move || work(number, part, &mut |_| true))
             })
             .collect();
-        let here = first.map(|(number, part)| {
+        let local_result = first.map(|(number, part)| {
             panic::catch_unwind(AssertUnwindSafe(|| work(number, part, progress)))
         });
         let panicked = threads.into_iter().filter_map(|thread| thread.join().err()).next();
-        if let Some(payload) = here.and_then(Result::err).or(panicked) {
+        if let Some(payload) = local_result.and_then(Result::err).or(panicked) {
             panic::resume_unwind(payload);
         }
     });

@@ -121,13 +121,13 @@ impl Scenario {
     /// it, as packets can overtake others there; likewise if it has slots, which open by packets' due times.
     #[must_use]
     pub fn netem_behind(&self, link: &LinkSpec) -> Option<Box<NetemSpec>> {
-        let own = || link.netem.clone();
+        let link_netem = || link.netem.clone();
         let delays = self.netem_delays(link);
         let changed = || {
             let loss = |change: &ChangeSpec| change.link == link.name && change.loss.is_some();
             delays || self.changes.iter().any(loss)
         };
-        let mut netem = own().or_else(|| changed().then(nothing))?;
+        let mut netem = link_netem().or_else(|| changed().then(nothing))?;
         if delays {
             netem.delay_ns = netem.delay_ns.saturating_add(link.delay_ns);
         }

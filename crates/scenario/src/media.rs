@@ -34,7 +34,7 @@ pub enum MediumSpec {
         #[serde(default)]
         frame_error: f64,
         /// Frames in each station's driver, after the queue discipline.
-        #[serde(default = "one")]
+        #[serde(default = "default_one")]
         ring_packets: u32,
     },
     /// 802.11n (IEEE 802.11n-2009): what waits in the driver goes out as one aggregate.
@@ -168,7 +168,7 @@ fn default_interleaving() -> u64 {
     12_000_000
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

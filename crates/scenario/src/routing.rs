@@ -120,7 +120,7 @@ impl<'a> Topology<'a> {
                 Some(((node, destination), *links.get(route.link.as_str())?))
             })
             .collect();
-        let known = RefCell::default();
+        let cache = RefCell::default();
         Self {
             scenario,
             nodes,
@@ -132,7 +132,7 @@ impl<'a> Topology<'a> {
             routes,
             router,
             routers,
-            known,
+            known: cache,
         }
     }
 
@@ -178,11 +178,11 @@ impl<'a> Topology<'a> {
             return Hops { destination, routers: Rc::clone(routers) };
         }
         let routers = self.search(nearest, None);
-        let mut known = self.known.borrow_mut();
-        if (known.len() + 1) * self.routers > REMEMBERED_HOPS_MAX {
-            known.clear();
+        let mut cache = self.known.borrow_mut();
+        if (cache.len() + 1) * self.routers > REMEMBERED_HOPS_MAX {
+            cache.clear();
         }
-        known.insert(nearest.clone(), Rc::clone(&routers));
+        cache.insert(nearest.clone(), Rc::clone(&routers));
         Hops { destination, routers }
     }
 
@@ -367,8 +367,8 @@ mod tests {
     /// Hops from `node` to `destination`, by trying every length: as slow as it is plain.
     fn distance(scenario: &Scenario, node: &str, destination: &str) -> Option<usize> {
         let forwards = |name: &str| {
-            let found = scenario.nodes.iter().find(|node| node.name() == name);
-            found.is_some_and(|node| node.host().is_none())
+            let node_spec = scenario.nodes.iter().find(|node| node.name() == name);
+            node_spec.is_some_and(|node| node.host().is_none())
         };
         let mut reached = vec![node.to_owned()];
         for hops in 0..=scenario.nodes.len() {
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn every_hop_of_a_random_graph_is_the_first_of_the_nearest() {
         let mut stream = Stream::named(1, "routing");
-        let mut found = 0;
+        let mut hop_count = 0;
         for _ in 0..200 {
             let scenario = random(&mut stream);
             // One topology for all pairs: what it remembers of one destination must not reach another.
@@ -404,21 +404,21 @@ mod tests {
                 };
                 let path = path.unwrap();
                 assert_eq!(path.len(), hops, "{near} to {far}");
-                for (gone, &link) in path.iter().enumerate() {
-                    let nearer = |other: &LinkSpec| {
-                        let rest = hops - gone - 1;
-                        let enters = topology.node(&other.to).unwrap();
-                        let on = scenario.nodes[enters].host().is_none() || other.to == far;
-                        other.from == scenario.links[link].from
+                for (hops_before, &link) in path.iter().enumerate() {
+                    let nearer = |candidate: &LinkSpec| {
+                        let rest = hops - hops_before - 1;
+                        let enters = topology.node(&candidate.to).unwrap();
+                        let on = scenario.nodes[enters].host().is_none() || candidate.to == far;
+                        candidate.from == scenario.links[link].from
                             && on
-                            && distance(&scenario, &other.to, far) == Some(rest)
+                            && distance(&scenario, &candidate.to, far) == Some(rest)
                     };
                     assert_eq!(scenario.links.iter().position(nearer), Some(link));
                 }
-                found += 1;
+                hop_count += 1;
             }
         }
-        assert!(found > 1000, "{found}");
+        assert!(hop_count > 1000, "{hop_count}");
     }
 
     fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {

@@ -62,10 +62,10 @@ fn freebsd_settings(host: &HostSpec) -> Result<Settings, Problem> {
 
 /// As `tcp_update_metrics` keeps it: the RTT × 8, its deviation × 4. What keeps no metrics takes none over.
 fn history(host: &HostSpec, stock: &Settings) -> Metrics {
-    let Some(known) = host.history.filter(|_| stock.metrics_cache) else {
+    let Some(history) = host.history.filter(|_| stock.metrics_cache) else {
         return Metrics::default();
     };
-    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = known;
+    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = history;
     Metrics {
         ssthresh: ssthresh_packets,
         reordering: reordering_packets,

@@ -381,12 +381,12 @@ fn unknown(name: &str) -> Problem {
         return Problem::new(at(name), format!("{name:?}"), *instead);
     }
     let table = sysctl_table();
-    let known = || table.iter().map(|line| line.name);
+    let names = || table.iter().map(|line| line.name);
     // `tcp_sack` alone is what people say.
-    let expected = match known().find(|full| full.rsplit_once('.').is_some_and(|(_, n)| n == name))
+    let expected = match names().find(|full| full.rsplit_once('.').is_some_and(|(_, n)| n == name))
     {
         Some(full) => format!("the full name {full:?}"),
-        None => suggest(name, known(), "a setting of docs/reference/sysctls.md"),
+        None => suggest(name, names(), "a setting of docs/reference/sysctls.md"),
     };
     Problem::new(at(name), format!("{name:?}"), expected)
 }
@@ -395,7 +395,7 @@ fn unknown(name: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn one(name: &str, value: &str) -> Result<Sysctls, Problem> {
+    fn parse_setting(name: &str, value: &str) -> Result<Sysctls, Problem> {
         Sysctls::from_map(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
     }
 
@@ -407,17 +407,28 @@ mod tests {
     #[test]
     fn every_default_can_be_set_and_changes_nothing() {
         for line in sysctl_table() {
-            assert_eq!(one(line.name, &line.default), Ok(Sysctls::linux_6()), "{}", line.name);
+            assert_eq!(
+                parse_setting(line.name, &line.default),
+                Ok(Sysctls::linux_6()),
+                "{}",
+                line.name
+            );
         }
     }
 
     #[test]
     fn each_kind_is_parsed() {
-        assert!(!one("net.ipv4.tcp_sack", "0").unwrap().tcp_sack);
-        assert_eq!(one("net.ipv4.tcp_reordering", "100").unwrap().tcp_reordering, 100);
-        assert_eq!(one("net.ipv4.tcp_adv_win_scale", "-2").unwrap().tcp_adv_win_scale, -2);
+        assert!(!parse_setting("net.ipv4.tcp_sack", "0").unwrap().tcp_sack);
+        assert_eq!(parse_setting("net.ipv4.tcp_reordering", "100").unwrap().tcp_reordering, 100);
+        assert_eq!(
+            parse_setting("net.ipv4.tcp_adv_win_scale", "-2").unwrap().tcp_adv_win_scale,
+            -2
+        );
         let sizes = BufferSizes { min: 4096, default: 87_380, max: 1_000_000 };
-        assert_eq!(one("net.ipv4.tcp_rmem", "4096\t87380 1000000").unwrap().tcp_rmem, sizes);
+        assert_eq!(
+            parse_setting("net.ipv4.tcp_rmem", "4096\t87380 1000000").unwrap().tcp_rmem,
+            sizes
+        );
     }
 
     #[test]
@@ -433,7 +444,7 @@ mod tests {
             ),
             ("net.ipv4.tcp_rmem", "9 8 7", "three ascending sizes in bytes: \"min default max\""),
         ] {
-            let problem = one(name, value).unwrap_err();
+            let problem = parse_setting(name, value).unwrap_err();
             assert_eq!(problem.field, format!("[{name:?}]"));
             assert_eq!(problem.value, format!("{value:?}"));
             assert_eq!(problem.expected, expected);
@@ -484,7 +495,7 @@ mod tests {
 
     #[test]
     fn unmodelled_settings_are_refused() {
-        let problem = one("net.ipv4.tcp_base_mss", "512").unwrap_err();
+        let problem = parse_setting("net.ipv4.tcp_base_mss", "512").unwrap_err();
         assert_eq!(problem.expected, "1024: the simulator does not model other values");
     }
 
@@ -496,7 +507,7 @@ mod tests {
             ("net.ipv4.tcp_congestion_control", "flows[].transport.cc"),
             ("vm.swappiness", "docs/reference/sysctls.md"),
         ] {
-            let problem = one(name, "1").unwrap_err();
+            let problem = parse_setting(name, "1").unwrap_err();
             assert!(problem.expected.contains(hint), "{problem}");
         }
     }

@@ -121,7 +121,7 @@ pub struct CpuSpec {
 impl HostSpec {
     /// A host with default settings.
     #[must_use]
-    pub fn named(name: &str) -> Self {
+    pub fn with_name(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             profile: StackProfile::default(),

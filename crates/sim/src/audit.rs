@@ -106,14 +106,14 @@ impl<O: Observer> World<O> {
             let FlowKind::Tcp { client, server } = flow.kind else { continue };
             for (end, from, to) in [("client", client, server), ("server", server, client)] {
                 let (from, to) = (&self.sockets[from as usize], &self.sockets[to as usize]);
-                let written = from.endpoint.bytes_written();
+                let written_bytes = from.endpoint.bytes_written();
                 let acked = from.endpoint.bytes_acked();
                 audit.streams.push(Stream {
                     name: format!("{}/{end}", spec.label),
-                    written,
+                    written: written_bytes,
                     in_order: to.endpoint.bytes_in_order(),
                     acked,
-                    unfinished: flow.is_running() && acked < written,
+                    unfinished: flow.is_running() && acked < written_bytes,
                     deadline: from.endpoint.deadline(),
                     scheduled: from.scheduled,
                     now: self.now,

@@ -157,10 +157,10 @@ impl Ports<'_> {
                 before = Some(hop);
                 continue;
             }
-            let known = &mut feeders[hop as usize];
-            *known = match *known {
+            let feeder = &mut feeders[hop as usize];
+            *feeder = match *feeder {
                 None => Some(before),
-                Some(same) if same == before => Some(same),
+                Some(unique) if unique == before => Some(unique),
                 Some(_) => Some(None),
             };
             before = Some(hop);
@@ -226,11 +226,11 @@ fn algorithm(
 fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
     let SocketBuffers { send_bytes, receive_bytes } = socket;
     let settings = match send_bytes {
-        Some(asked) => settings.with_send_buffer(u64::from(asked)),
+        Some(bytes) => settings.with_send_buffer(u64::from(bytes)),
         None => settings,
     };
     match receive_bytes {
-        Some(asked) => settings.with_receive_buffer(u64::from(asked)),
+        Some(bytes) => settings.with_receive_buffer(u64::from(bytes)),
         None => settings,
     }
 }
@@ -376,8 +376,8 @@ fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
 
 fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {
     let shared = (0..layout.shared_lanes).map(|lane| Lane::new(lane as Source));
-    let own = (0..stage_count).map(|stage| Lane::new(layout.own_lane_source(stage)));
-    shared.chain(own).collect()
+    let own_lanes = (0..stage_count).map(|stage| Lane::new(layout.own_lane_source(stage)));
+    shared.chain(own_lanes).collect()
 }
 
 fn finish_stages(
@@ -458,11 +458,11 @@ fn build_flows(
     let mut last = Arc::new(Settings::linux_6());
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
-            let own = host.settings().map_err(|found| {
-                problem(format!("nodes[{index}].sysctl{}", found.field), found.to_string())
+            let host_settings = host.settings().map_err(|fault| {
+                problem(format!("nodes[{index}].sysctl{}", fault.field), fault.to_string())
             })?;
-            if *last != own {
-                last = Arc::new(own);
+            if *last != host_settings {
+                last = Arc::new(host_settings);
             }
             hosts.insert(&host.name, Arc::clone(&last));
         }
@@ -579,9 +579,9 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
         let name = |side: &str| format!("probe/{}/{side}", spec.label);
         let (answerer, asker) = (Target::Answerer(index as u32), Target::Asker(index as u32));
-        let there = ports.add((from, target), answerer, &name("there"), &field)?;
+        let forward = ports.add((from, target), answerer, &name("there"), &field)?;
         let back = ports.add((target, from), asker, &name("back"), &field)?;
-        probes.push(Probe::new(spec, there, back));
+        probes.push(Probe::new(spec, forward, back));
     }
     Ok(probes)
 }

@@ -61,9 +61,9 @@ pub fn run_observed<O: Observer>(
     if !scenario.record.captures {
         return Ok(ran(scenario, observer, progress)?.finish(scenario));
     }
-    let both = BothEnds::new(scenario, observer)?;
-    let mut world = ran(scenario, both, progress)?;
-    world.conclude(|both, end, tables| both.finish(end, tables));
+    let captures = BothEnds::new(scenario, observer)?;
+    let mut world = ran(scenario, captures, progress)?;
+    world.conclude(|captures, end, tables| captures.finish(end, tables));
     Ok(world.finish(scenario))
 }
 

@@ -261,7 +261,7 @@ impl<O: Observer> Watch<O> {
 
     /// A packet sent by the node at the beginning of its path, whose place in the table of hops this is.
     #[inline(always)]
-    pub fn sent(&mut self, first_hop: u32, id: PacketId, packets: &Packets, at: Instant) {
+    pub fn on_sent(&mut self, first_hop: u32, id: PacketId, packets: &Packets, at: Instant) {
         if O::ON
             && let Some(PathEnd { place, owner }) = self.path_ends[first_hop as usize]
             && place.kinds.any(Kinds::SENT)

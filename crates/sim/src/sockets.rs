@@ -33,11 +33,11 @@ impl Memory {
     /// Metrics that the hosts have cached before the run, for the pairs that `sockets` connect.
     pub fn of(sockets: &[Socket]) -> Self {
         let pairs = sockets.iter().map(|socket| socket.destination as usize + 1).max();
-        let mut known = vec![Metrics::default(); pairs.unwrap_or(0)];
+        let mut metrics = vec![Metrics::default(); pairs.unwrap_or(0)];
         for socket in sockets {
-            known[socket.destination as usize] = socket.endpoint.history();
+            metrics[socket.destination as usize] = socket.endpoint.history();
         }
-        Self(known)
+        Self(metrics)
     }
 
     /// Before a connection is opened.

@@ -20,8 +20,8 @@ fn race(algorithms: &[&str], buffer: u64, seconds: u64) -> Recording {
 }
 
 fn numbers<'a>(recording: &'a Recording, of: &str, name: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == of).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|table| table.name == of).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Data::Int(values) = &column.data else { panic!("{name} holds no numbers") };
     values
 }
@@ -64,9 +64,12 @@ fn in_a_short_buffer_it_loses_far_less_than_version_1() {
 fn beside_cubic_it_takes_less_than_version_1() {
     let share = |cc| {
         let recording = race(&[cc, "cubic"], BDP_BYTES, 60);
-        let (own, cubic) = (goodput(&recording, 0, 10, 60), goodput(&recording, 1, 10, 60));
-        own / (own + cubic)
+        let (bbr, cubic) = (goodput(&recording, 0, 10, 60), goodput(&recording, 1, 10, 60));
+        bbr / (bbr + cubic)
     };
-    let (one, three) = (share("bbr"), share("bbr3"));
-    assert!((three - 0.5).abs() < (one - 0.5).abs() - 0.05, "shares: {one} of v1, {three} of v3");
+    let (version_one, three) = (share("bbr"), share("bbr3"));
+    assert!(
+        (three - 0.5).abs() < (version_one - 0.5).abs() - 0.05,
+        "shares: {version_one} of v1, {three} of v3"
+    );
 }

@@ -27,9 +27,9 @@ fn goodputs(scenario: &Scenario) -> Vec<f64> {
     bytes.iter().map(|&bytes| bytes as f64 * 8.0 / seconds / 1e6).collect()
 }
 
-fn near(found: &[f64], wanted: &[f64], share: f64) {
-    let close = |(found, wanted): (&f64, &f64)| (found / wanted - 1.0).abs() < share;
-    assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(close), "{found:?}");
+fn near(values: &[f64], expected: &[f64], share: f64) {
+    let close = |(values, expected): (&f64, &f64)| (values / expected - 1.0).abs() < share;
+    assert!(values.len() == expected.len() && values.iter().zip(expected).all(close), "{values:?}");
 }
 
 /// Two flows of one sender and one of another, each as much as the shaper lets pass. Between senders: a half and two quarters;

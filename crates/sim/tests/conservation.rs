@@ -21,7 +21,7 @@ const CASES: u32 = 2_000;
     clippy::disallowed_methods,
     reason = "the number of cases and the case to replay are asked for"
 )]
-fn asked(variable: &str) -> Option<String> {
+fn variable_text(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
 
@@ -44,7 +44,7 @@ impl Trial {
 
     /// The same of cases of another kind.
     fn run_of(&self, cases: &BoxedStrategy<Scenario>) {
-        let Some(file) = asked("DRAGSTRIP_REPLAY") else { return self.try_random(cases) };
+        let Some(file) = variable_text("DRAGSTRIP_REPLAY") else { return self.try_random(cases) };
         #[expect(clippy::disallowed_methods, reason = "the case to replay is a file")]
         let text = std::fs::read_to_string(file).expect("DRAGSTRIP_REPLAY names a file");
         (self.check)(&Scenario::from_json(&text).expect("a scenario")).expect("this case");
@@ -52,7 +52,8 @@ impl Trial {
 
     /// A failing case is written to a file in its smallest form.
     fn try_random(&self, kind: &BoxedStrategy<Scenario>) {
-        let cases = asked("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
+        let cases =
+            variable_text("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
         let config = Config {
             cases: cases.div_ceil(self.share),
             failure_persistence: None,
@@ -172,16 +173,18 @@ fn parts_are_the_whole() {
         let mut scenario = on_stack(scenario, StackProfile::Linux6, &["reno", "cubic", "bbr"]);
         (scenario.cold_arp, scenario.record.every_ack) = (false, scenario.seed.is_multiple_of(2));
         for parts in [2, 3] {
-            let both = in_parts(&scenario, parts).map_err(|error| format!("{error:?}"))?;
-            let Some([whole, united]) = both else { continue };
+            let results = in_parts(&scenario, parts).map_err(|error| format!("{error:?}"))?;
+            let Some([whole, united]) = results else { continue };
             CUT.fetch_add(1, Ordering::Relaxed);
-            for (one, other) in whole.tables.iter().zip(&united.tables) {
-                for (left, right) in one.columns.iter().zip(&other.columns) {
+            for (whole_table, united_table) in whole.tables.iter().zip(&united.tables) {
+                for (whole_column, united_column) in
+                    whole_table.columns.iter().zip(&united_table.columns)
+                {
                     ensure!(
-                        left.data == right.data,
+                        whole_column.data == united_column.data,
                         "{parts} parts: another {}.{}",
-                        one.name,
-                        left.name
+                        whole_table.name,
+                        whole_column.name
                     );
                 }
             }
@@ -240,8 +243,8 @@ fn no_endpoint_sleeps_forever(books: &Audit) -> Result<(), String> {
 }
 
 fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Column { data: Data::Int(values), .. } = column else { panic!("{name} holds no numbers") };
     values
 }
@@ -264,10 +267,13 @@ fn flows_add_up(recording: &Recording) -> Result<(), String> {
     for flow in 0..of("flow").len() {
         let (received, acked) = (of("bytes_received")[flow], of("bytes_acked")[flow]);
         ensure!(received >= acked, "flow {flow}: {received} bytes received, {acked} acknowledged");
-        let counted = in_intervals(flow, "new_bytes");
-        ensure!(counted <= received, "flow {flow}: {counted} bytes in intervals of {received}");
-        let (sent, again) = (of("segments_sent")[flow], of("retransmits")[flow]);
-        ensure!(again <= sent, "flow {flow}: {again} of {sent} segments retransmitted");
+        let interval_bytes = in_intervals(flow, "new_bytes");
+        ensure!(
+            interval_bytes <= received,
+            "flow {flow}: {interval_bytes} bytes in intervals of {received}"
+        );
+        let (segments, again) = (of("segments_sent")[flow], of("retransmits")[flow]);
+        ensure!(again <= segments, "flow {flow}: {again} of {segments} segments retransmitted");
         ensure!(of("start_ns")[flow] <= of("stop_ns")[flow], "flow {flow} ends before it begins");
     }
     ensure!(
@@ -284,16 +290,16 @@ fn flows_add_up(recording: &Recording) -> Result<(), String> {
 fn a_flow_elsewhere_changes_nothing() {
     let check = |scenario: &Scenario| {
         let alone = audit(scenario).map_err(|error| format!("{error:?}"))?.0;
-        let both = audit(&beside(scenario)).map_err(|error| format!("{error:?}"))?.0;
+        let doubled_tables = audit(&doubled(scenario)).map_err(|error| format!("{error:?}"))?.0;
         let flows = scenario.flows.len() as i64;
         for table in ["samples", "received", "rtts"] {
             ensure!(
-                rows_of_flows(&alone, table, flows) == rows_of_flows(&both, table, flows),
+                rows_of_flows(&alone, table, flows) == rows_of_flows(&doubled_tables, table, flows),
                 "{table} of a flow changed because of another one elsewhere"
             );
         }
         let pings = scenario.probes.len();
-        ensure!(pings_of(&alone, pings) == pings_of(&both, pings), "a ping changed");
+        ensure!(pings_of(&alone, pings) == pings_of(&doubled_tables, pings), "a ping changed");
         Ok(())
     };
     let test = "a_flow_elsewhere_changes_nothing";
@@ -320,60 +326,60 @@ fn an_unrelated_flow_changes_no_bucket() {
         scenario.seed = seed;
         scenario.flows = ["s0", "s1"].map(|sender| path::flow(sender, "d", "cubic")).to_vec();
         scenario.probes = vec![ProbeSpec { label: "p0".to_owned(), ..path::ping("d", "s0") }];
-        let [alone, both] = [scenario.clone(), beside(&scenario)]
+        let [alone, doubled_run] = [scenario.clone(), doubled(&scenario)]
             .map(|scenario| pings_of(&audit(&scenario).expect("a valid scenario").0, 1));
-        assert_eq!(alone, both, "seed {seed}");
+        assert_eq!(alone, doubled_run, "seed {seed}");
     }
 }
 
 /// `scenario` with a copy of itself, renamed.
-fn beside(scenario: &Scenario) -> Scenario {
-    let other = |name: &str| format!("other-{name}");
-    let mut both = scenario.clone();
-    both.nodes.extend(scenario.nodes.iter().map(|node| match node {
+fn doubled(scenario: &Scenario) -> Scenario {
+    let renamed = |name: &str| format!("other-{name}");
+    let mut twice = scenario.clone();
+    twice.nodes.extend(scenario.nodes.iter().map(|node| match node {
         NodeSpec::Host(host) => {
-            let mut host = HostSpec { name: other(&host.name), ..host.clone() };
+            let mut host = HostSpec { name: renamed(&host.name), ..host.clone() };
             if let Some(CpuSpec { shared: Some(processor), .. }) = &mut host.cpu {
-                *processor = other(processor);
+                *processor = renamed(processor);
             }
             NodeSpec::Host(host)
         }
-        NodeSpec::Router { name } => NodeSpec::Router { name: other(name) },
+        NodeSpec::Router { name } => NodeSpec::Router { name: renamed(name) },
     }));
-    both.links.extend(scenario.links.iter().map(|link| LinkSpec {
-        name: other(&link.name),
-        from: other(&link.from),
-        to: other(&link.to),
-        medium: link.medium.as_deref().map(other),
+    twice.links.extend(scenario.links.iter().map(|link| LinkSpec {
+        name: renamed(&link.name),
+        from: renamed(&link.from),
+        to: renamed(&link.to),
+        medium: link.medium.as_deref().map(renamed),
         ..link.clone()
     }));
-    both.media.extend(scenario.media.iter().map(|(name, medium)| {
+    twice.media.extend(scenario.media.iter().map(|(name, medium)| {
         let mut medium = medium.clone();
         if let MediumSpec::EthernetHub { full_duplex, .. } = &mut medium {
-            *full_duplex = full_duplex.as_deref().map(other);
+            *full_duplex = full_duplex.as_deref().map(renamed);
         } else if let MediumSpec::Tunnel { flow, near } = &mut medium {
-            (*flow, *near) = (other(flow), other(near));
+            (*flow, *near) = (renamed(flow), renamed(near));
         }
-        (other(name), medium)
+        (renamed(name), medium)
     }));
-    both.flows.extend(scenario.flows.iter().map(|flow| FlowSpec {
-        label: other(&flow.label),
-        sender: other(&flow.sender),
-        receiver: other(&flow.receiver),
+    twice.flows.extend(scenario.flows.iter().map(|flow| FlowSpec {
+        label: renamed(&flow.label),
+        sender: renamed(&flow.sender),
+        receiver: renamed(&flow.receiver),
         ..flow.clone()
     }));
-    both.probes.extend(scenario.probes.iter().map(|probe| ProbeSpec {
-        label: other(&probe.label),
-        from: other(&probe.from),
-        target: other(&probe.target),
+    twice.probes.extend(scenario.probes.iter().map(|probe| ProbeSpec {
+        label: renamed(&probe.label),
+        from: renamed(&probe.from),
+        target: renamed(&probe.target),
         ..probe.clone()
     }));
-    both
+    twice
 }
 
 /// All numbers of the rows that belong to the first `flows` flows.
 fn rows_of_flows(recording: &Recording, table: &str, flows: i64) -> Vec<Vec<i64>> {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
     let keep = column(recording, table.name, "flow");
     let numbers = table.columns.iter().filter_map(|column| match &column.data {
         Data::Int(values) => Some(values),
@@ -389,9 +395,9 @@ fn rows_of_flows(recording: &Recording, table: &str, flows: i64) -> Vec<Vec<i64>
 
 /// (time, RTT) of the first `probes` pings.
 fn pings_of(recording: &Recording, probes: usize) -> Vec<(i64, i64)> {
-    let table = recording.tables.iter().find(|found| found.name == "probes").expect("a table");
+    let table = recording.tables.iter().find(|table| table.name == "probes").expect("a table");
     let Some(Column { data: Data::Text { names, index }, .. }) =
-        table.columns.iter().find(|found| found.name == "probe")
+        table.columns.iter().find(|column| column.name == "probe")
     else {
         panic!("pings have names")
     };

@@ -12,8 +12,8 @@ fn run(scenario: &Scenario) -> Recording {
 }
 
 fn numbers<'a>(recording: &'a Recording, table: &str, column: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == column).expect("a column");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+    let column = table.columns.iter().find(|entry| entry.name == column).expect("a column");
     let Data::Int(values) = &column.data else { panic!("{} holds no numbers", column.name) };
     values
 }
@@ -74,21 +74,21 @@ fn first_ping(scenario: &Scenario) -> i64 {
 #[test]
 fn an_idle_ping_takes_what_its_packets_take() {
     let idle = first_ping(&fast());
-    let mut own = fast();
-    cpu(&mut own, "s0", costs(1, 1_000, 20));
-    cpu(&mut own, "d", costs(300, 1_000, 4_000));
-    let mut one = fast();
-    cpu(&mut one, "s0", shared(costs(1, 1_000, 20)));
-    cpu(&mut one, "d", shared(costs(300, 1_000, 4_000)));
-    assert_eq!(first_ping(&own) - idle, 4_321 * US as i64);
-    assert_eq!(first_ping(&one) - idle, 4_321 * US as i64);
+    let mut separate = fast();
+    cpu(&mut separate, "s0", costs(1, 1_000, 20));
+    cpu(&mut separate, "d", costs(300, 1_000, 4_000));
+    let mut shared_scenario = fast();
+    cpu(&mut shared_scenario, "s0", shared(costs(1, 1_000, 20)));
+    cpu(&mut shared_scenario, "d", shared(costs(300, 1_000, 4_000)));
+    assert_eq!(first_ping(&separate) - idle, 4_321 * US as i64);
+    assert_eq!(first_ping(&shared_scenario) - idle, 4_321 * US as i64);
 }
 
 /// A processor that needs 100 µs for a packet handles 10,000 a second, at any host; one that also sends an ACK for
 /// every second packet handles that many fewer.
 #[test]
 fn a_processor_limits_a_flow() {
-    for (sender, receiver, wanted) in [
+    for (sender, receiver, expected) in [
         (costs(0, 0, 100), costs(0, 0, 0), 10_000.0),
         (costs(0, 0, 0), costs(100, 0, 0), 10_000.0),
         (costs(0, 50, 75), costs(0, 0, 0), 10_000.0),
@@ -98,15 +98,15 @@ fn a_processor_limits_a_flow() {
         scenario.flows.push(flow("s0", "d", "reno"));
         cpu(&mut scenario, "s0", sender.clone());
         cpu(&mut scenario, "d", receiver.clone());
-        let found = packets_per_second(&scenario);
-        assert!((found / wanted - 1.0).abs() < 0.01, "{found} with {sender:?}, {receiver:?}");
+        let rate = packets_per_second(&scenario);
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rate} with {sender:?}, {receiver:?}");
     }
 }
 
 /// Sender and receiver of 100 µs each: together on one processor half as much.
 #[test]
 fn hosts_that_share_a_processor_wait_for_each_other() {
-    for (of, wanted) in [
+    for (of, expected) in [
         (CpuSpec::clone as fn(&CpuSpec) -> CpuSpec, 10_000.0),
         (|cpu| shared(cpu.clone()), 5_000.0),
     ] {
@@ -114,8 +114,8 @@ fn hosts_that_share_a_processor_wait_for_each_other() {
         scenario.flows.push(flow("s0", "d", "reno"));
         cpu(&mut scenario, "s0", of(&costs(0, 0, 100)));
         cpu(&mut scenario, "d", of(&costs(100, 0, 0)));
-        let found = packets_per_second(&scenario);
-        assert!((found / wanted - 1.0).abs() < 0.01, "{found}, not {wanted}");
+        let rate = packets_per_second(&scenario);
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rate}, not {expected}");
     }
 }
 
@@ -128,8 +128,8 @@ fn a_burst_leaves_one_packet_at_a_time() {
         scenario.record.interval_ns = MS / 10;
         scenario.links[1].delay_ns = 10 * MS;
         scenario.flows.push(flow("s0", "d", "reno"));
-        let own = scenario.links.iter_mut().find(|link| link.from == "s0").expect("a link");
-        own.qdisc = limit_packets.map_or(QdiscSpec::NOQUEUE, |limit_packets| {
+        let access_link = scenario.links.iter_mut().find(|link| link.from == "s0").expect("a link");
+        access_link.qdisc = limit_packets.map_or(QdiscSpec::NOQUEUE, |limit_packets| {
             QdiscSpec::from(PfifoSpec { limit_packets })
         });
         cpu(&mut scenario, "s0", costs(0, 0, 400));

@@ -94,29 +94,32 @@ impl Follower {
         };
         let more = frame_bytes.checked_sub(body.frame_len()).expect("at least its payload");
         assert_eq!(more % headers, 0);
-        let known = Packet { at, place, body: *body, class, frame_bytes };
-        let other = self.under_way.insert(packet.0, known);
-        assert!(other.is_none(), "{sighting:?} while {other:?} is under way");
+        let packet_state = Packet { at, place, body: *body, class, frame_bytes };
+        let previous = self.under_way.insert(packet.0, packet_state);
+        assert!(previous.is_none(), "{sighting:?} while {previous:?} is under way");
     }
 
     /// The packet is unchanged, unless a queue has marked it.
     fn check(&self, sighting: &Sighting<'_>) -> Packet {
-        let known = *self.under_way.get(&sighting.packet.0).expect("a packet under way");
-        assert!(sighting.at >= known.at, "{sighting:?} after {known:?}");
-        assert_eq!((sighting.body, sighting.frame_bytes), (&known.body, known.frame_bytes));
+        let packet_state = *self.under_way.get(&sighting.packet.0).expect("a packet under way");
+        assert!(sighting.at >= packet_state.at, "{sighting:?} after {packet_state:?}");
+        assert_eq!(
+            (sighting.body, sighting.frame_bytes),
+            (&packet_state.body, packet_state.frame_bytes)
+        );
         if sighting.event == Event::Marked {
-            assert!(known.class.ecn().is_capable(), "{known:?} cannot be marked");
-            assert_eq!(sighting.class, known.class.with_ecn(Ecn::Ce));
+            assert!(packet_state.class.ecn().is_capable(), "{packet_state:?} cannot be marked");
+            assert_eq!(sighting.class, packet_state.class.with_ecn(Ecn::Ce));
         } else {
-            assert_eq!(sighting.class, known.class);
+            assert_eq!(sighting.class, packet_state.class);
         }
-        known
+        packet_state
     }
 
     fn go_on(&mut self, from: Place, to: Place, sighting: &Sighting<'_>) {
-        let known = self.check(sighting);
-        assert_eq!(known.place, from, "{sighting:?}");
-        let now = Packet { at: sighting.at, place: to, class: sighting.class, ..known };
+        let packet_state = self.check(sighting);
+        assert_eq!(packet_state.place, from, "{sighting:?}");
+        let now = Packet { at: sighting.at, place: to, class: sighting.class, ..packet_state };
         self.under_way.insert(sighting.packet.0, now);
     }
 
@@ -193,17 +196,17 @@ fn follow(scenario: &Scenario) -> Follower {
     );
     assert_eq!(follower.under_way.len() as u64, books.waiting);
     for (&vantage, counts) in &follower.counts {
-        let held = |place: Place| {
+        let packets_at = |place: Place| {
             follower.under_way.values().filter(|packet| packet.place == place).count() as u64
         };
         assert_eq!(
             counts.enqueued + counts.duplicated,
-            counts.dequeued + counts.dropped_from_queue + held(Place::Queue(vantage)),
+            counts.dequeued + counts.dropped_from_queue + packets_at(Place::Queue(vantage)),
             "queue of {vantage:?}"
         );
         assert_eq!(
             counts.dequeued,
-            counts.arrived + counts.lost_on_medium + held(Place::Line(vantage)),
+            counts.arrived + counts.lost_on_medium + packets_at(Place::Line(vantage)),
             "line of {vantage:?}"
         );
     }
@@ -213,9 +216,10 @@ fn follow(scenario: &Scenario) -> Follower {
 #[test]
 fn every_packet_is_followed_to_its_end() {
     let follower = follow(&Scenario::from_json(EVERYTHING).expect("a scenario"));
-    let seen = |count: fn(&Counts) -> u64| follower.counts.values().any(|counts| count(counts) > 0);
-    assert!(seen(|counts| counts.dropped_from_queue) && seen(|counts| counts.marked));
-    assert!(seen(|counts| counts.duplicated));
+    let occurs =
+        |count: fn(&Counts) -> u64| follower.counts.values().any(|counts| count(counts) > 0);
+    assert!(occurs(|counts| counts.dropped_from_queue) && occurs(|counts| counts.marked));
+    assert!(occurs(|counts| counts.duplicated));
 }
 
 #[test]
@@ -261,14 +265,14 @@ fn a_packet_tap_is_after_the_queue_and_after_the_line() {
             stop_ns: Some(2_000_000),
             ..path::datagrams("s0", "d", 16_000_000, 1_000)
         }];
-        let mut seen = AtLink(0, Vec::new());
-        run_observed(&scenario, &mut seen, &mut |_| true).expect("a valid scenario");
-        seen.1.sort_by_key(|(at, _)| *at);
-        seen.1
+        let mut at_link = AtLink(0, Vec::new());
+        run_observed(&scenario, &mut at_link, &mut |_| true).expect("a valid scenario");
+        at_link.1.sort_by_key(|(at, _)| *at);
+        at_link.1
     };
     let computed = at_bottleneck(PfifoSpec { limit_packets: 100 }.into());
     let of = |event: Event| -> Vec<u64> {
-        computed.iter().filter(|seen| seen.1 == event).map(|seen| seen.0).collect()
+        computed.iter().filter(|at_link| at_link.1 == event).map(|at_link| at_link.0).collect()
     };
     let (enqueued, dequeued, arrived) =
         (of(Event::Enqueued), of(Event::Dequeued), of(Event::Arrived));
@@ -287,9 +291,9 @@ fn a_packet_tap_is_after_the_queue_and_after_the_line() {
         }
         .into(),
     );
-    let in_order = |mut seen: Vec<(u64, Event)>| {
-        seen.sort_by_key(|(at, event)| (*at, format!("{event:?}")));
-        seen
+    let in_order = |mut at_link: Vec<(u64, Event)>| {
+        at_link.sort_by_key(|(at, event)| (*at, format!("{event:?}")));
+        at_link
     };
     assert_eq!(in_order(computed), in_order(evented));
 }

@@ -19,8 +19,8 @@ fn race(algorithms: &[&str], mbit: u64, rtt_ms: u64, qdisc: impl Into<QdiscSpec>
 }
 
 fn numbers<'a>(recording: &'a Recording, of: &str, name: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == of).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|table| table.name == of).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Data::Int(values) = &column.data else { panic!("{name} holds no numbers") };
     values
 }

@@ -64,11 +64,11 @@ impl Tree {
             wrong.extend(words(line).filter_map(|word| self.missing(folder, word)));
             wrong.extend(sections(line).filter_map(|(page, section)| {
                 let page = self.page(folder, page)?;
-                let known = read(&page)?.lines().any(|heading| {
+                let has_section = read(&page)?.lines().any(|heading| {
                     heading.starts_with('#')
                         && heading.trim_start_matches(['#', ' ', '§']).starts_with(section)
                 });
-                (!known).then(|| format!("{} has no section {section}", page.display()))
+                (!has_section).then(|| format!("{} has no section {section}", page.display()))
             }));
             wrong.sort();
             wrong.dedup();
@@ -96,11 +96,11 @@ impl Tree {
         if heading.is_empty() || !file.ends_with(".md") && !file.is_empty() {
             return None;
         }
-        let known = read(&path)?.lines().any(|line| {
+        let has_heading = read(&path)?.lines().any(|line| {
             line.contains(&format!("id=\"{heading}\""))
                 || line.starts_with('#') && anchor(line) == heading
         });
-        (!known).then(|| format!("the link {link} names no heading"))
+        (!has_heading).then(|| format!("the link {link} names no heading"))
     }
 
     /// A path below one of our folders, or a page, that is not there.
@@ -109,10 +109,10 @@ impl Tree {
         let (first, rest) = word.split_once('/').unwrap_or((word, ""));
         if self.tops.contains(first) && !rest.is_empty() {
             // From the top, or from a folder above the file: its crate's.
-            let there = folder
+            let exists = folder
                 .ancestors()
                 .any(|above| plain(&above.join(word)).is_some_and(|path| self.has(&path)));
-            return (!there).then(|| format!("{word} does not exist"));
+            return (!exists).then(|| format!("{word} does not exist"));
         }
         (word.len() > 3 && word.ends_with(".md") && self.page(folder, word).is_none())
             .then(|| format!("there is no page {word}"))
@@ -125,8 +125,8 @@ impl Tree {
             plain(&Path::new("docs").join(word)),
             plain(Path::new(word)),
         ];
-        let beside = places.into_iter().flatten().find(|path| self.has(path));
-        beside.or_else(|| self.files.iter().find(|file| file.ends_with(word)).cloned())
+        let relative = places.into_iter().flatten().find(|path| self.has(path));
+        relative.or_else(|| self.files.iter().find(|file| file.ends_with(word)).cloned())
     }
 
     /// A source file between backticks, by name or by the end of its path.
@@ -189,9 +189,9 @@ fn is_readers_own(stem: &str) -> bool {
 
 /// Pages cited with a section: `NAME.md §2`.
 fn sections(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    line.match_indices(".md §").map(move |(at, found)| {
+    line.match_indices(".md §").map(move |(at, mark)| {
         let start = line[..at].rfind(|c: char| !(c.is_alphanumeric() || "_./-".contains(c)));
-        let rest = &line[at + found.len()..];
+        let rest = &line[at + mark.len()..];
         let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
         (&line[start.map_or(0, |at| at + 1)..at + 3], rest[..end].trim_end_matches('.'))
     })
@@ -289,7 +289,7 @@ mod tests {
             let complaints = tree().complaints(name, text, read);
             if !complaint.is_empty() {
                 assert!(
-                    complaints.iter().any(|found| found == complaint),
+                    complaints.iter().any(|actual| actual == complaint),
                     "{text}: {complaints:?}"
                 );
             }

@@ -92,8 +92,8 @@ fn visit_fields(
     match schema {
         Value::Object(object) => {
             if let Some(name) = object.get("$ref").map(referred) {
-                let done = types.iter().any(|known| known.name == name);
-                if !done && !open.contains(&name) {
+                let is_defined = types.iter().any(|definition| definition.name == name);
+                if !is_defined && !open.contains(&name) {
                     open.push(name.clone());
                     visit_fields(&definitions[&name], definitions, types, open);
                     types.push(read_type(&name, &definitions[&name]));
@@ -159,7 +159,9 @@ fn read_variant(variant: &Value, tag: &str) -> Variant {
 fn read_fields(schema: &Value) -> Vec<Field> {
     let Some(properties) = schema["properties"].as_object() else { return Vec::new() };
     let required = |name: &str| {
-        schema["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name))
+        schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|required| required == name))
     };
     let mut fields = Vec::new();
     for (name, property) in properties {

@@ -62,12 +62,12 @@ pub fn check(root: &Path) -> Result<String, Failure> {
 
 /// The fuzz targets have a separate lock file, which becomes stale when a crate gets a new dependency.
 fn stale_lock(root: &Path) -> Option<String> {
-    let done = Command::new("cargo")
+    let output = Command::new("cargo")
         .args(["tree", "--quiet", "--locked", "--offline", "--manifest-path"])
         .arg(root.join("fuzz/Cargo.toml"))
         .output()
         .ok()?;
-    let stale = String::from_utf8_lossy(&done.stderr).contains("cannot update the lock file");
+    let stale = String::from_utf8_lossy(&output.stderr).contains("cannot update the lock file");
     stale.then(|| {
         "fuzz/Cargo.lock: a crate's dependencies have changed; cargo update --workspace in fuzz/ writes it"
             .to_owned()
@@ -98,7 +98,7 @@ fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
     listed.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let listed = listed.current_dir(root).output();
     // Outside a checkout (a source distribution) there is no list to compare with.
-    let Some(listed) = listed.ok().filter(|done| done.status.success()) else {
+    let Some(listed) = listed.ok().filter(|output| output.status.success()) else {
         return Ok(Vec::new());
     };
     let names: Vec<String> = String::from_utf8_lossy(&listed.stdout)
@@ -119,8 +119,8 @@ fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
 /// True when this file contains prose by people or programs: neither data nor the rules' own examples.
 fn cites(name: &str) -> bool {
     let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
-    let written = ["rs", "py", "pyi", "md", "c", "h", "toml", "tcl", "html", "css", "js", ""];
-    written.contains(&ending.as_ref()) && !name.ends_with("xtask/src/citations.rs")
+    let prose_endings = ["rs", "py", "pyi", "md", "c", "h", "toml", "tcl", "html", "css", "js", ""];
+    prose_endings.contains(&ending.as_ref()) && !name.ends_with("xtask/src/citations.rs")
 }
 
 /// Lists the problems of one file.

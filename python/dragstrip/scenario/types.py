@@ -37,11 +37,12 @@ GsoMode: TypeAlias = Literal["off", "auto", "whole"]
 
 
 class HistorySpec(Model):
-    """What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
-flow that begins with it leaves its own to the next one, as it does without. Linux 6.1 takes no threshold over."""
+    """A host's cached metrics of connections before the run (Linux 2.6, for every destination alike); 0: no entry. A flow
+that starts with them passes its own metrics on to the next one, as it does without. Linux 6.1 ignores the
+threshold."""
 
     ssthresh_packets: UInt32 = 0
-    """Where slow start ends at first."""
+    """Initial slow start threshold."""
     reordering_packets: UInt32 = 0
     """Reordering learnt."""
     rtt_ns: UInt64 = 0
@@ -71,20 +72,19 @@ class HostNode(Model):
     name: StrictStr
     """Unique among the nodes."""
     profile: StackProfile = "linux-6"
-    """Which kernel's TCP."""
+    """Kernel whose TCP the host has."""
     sysctl: dict[StrictStr, StrictStr] = {}
     """Kernel settings by their sysctl names, e.g. `net.ipv4.tcp_sack` → `0`. An unknown name is an error."""
     gso: GsoMode = "off"
-    """Whether TCP builds bursts of several segments."""
+    """Bursts of several segments that TCP builds."""
     mtu_bytes: UInt32 = 1500
     """IP packet size limit; a full TCP segment with timestamps carries 52 bytes less."""
     tick_hz: UInt32 | None = None
     """Kernel ticks per second: 100, 250, 300 or 1000; none: as the [profile](profiles.md) has it."""
     history: HistorySpec | None = None
-    """What earlier connections to any host have left behind; none: nothing."""
+    """Cached metrics of earlier connections to any host; none: an empty cache."""
     cpu: CpuSpec | None = None
-    """Time that its processor takes for packets; none: no time. Left out where there is none: results are
-    kept by a scenario's text.
+    """Processing time per packet; none: no time. Left out if none: results are cached by a scenario's text.
     """
 
 
@@ -665,21 +665,21 @@ class LinkSpec(Model):
     to: StrictStr
     """Node it enters."""
     rate_bps: UInt64 | None = None
-    """Store-and-forward transmitter behind the queue; none: as fast as the queue discipline lets go."""
+    """Store-and-forward transmitter after the queue; none: limited by the queue discipline alone."""
     delay_ns: UInt64 = 0
     """Propagation delay, one way."""
     overhead_bytes: UInt32 = 0
     """Added to every frame at the transmitter (24: Ethernet's FCS, preamble and gap)."""
     medium: StrictStr | None = None
-    """The medium behind the queue, instead of a wire with a rate and an overhead."""
+    """The medium after the queue, instead of a wire with a rate and an overhead."""
     qdisc: QdiscSpec = NoqueueQdisc()
     """Queue discipline of the interface."""
     netem: NetemSpec | None = None
-    """Impairments behind the transmitter, as a host of its own with this netem would make them."""
+    """Impairments after the transmitter, like those of a separate host with this netem."""
 
 
 AdslEncapsulation: TypeAlias = Literal["pppoe_llc", "pppoe_vc_mux", "pppoa_vc_mux"]
-"""What wraps an IP packet on an ADSL line, bytes with AAL5's trailer."""
+"""Encapsulation of an IP packet on an ADSL line, bytes with AAL5's trailer."""
 
 
 WifiSlot: TypeAlias = Literal["short", "long"]
@@ -695,7 +695,7 @@ WifiBand: TypeAlias = Literal["2.4ghz", "5ghz"]
 
 
 ModemProtocol: TypeAlias = Literal["async", "mnp4", "mnp5", "v42", "v42bis"]
-"""What a pair of modems does between its serial ports."""
+"""Protocol of a pair of modems between its serial ports."""
 
 
 class AdslMedium(Model):
@@ -705,10 +705,10 @@ class AdslMedium(Model):
     rate_bps: UInt64
     """Synchronisation rate; counts the bits of cells."""
     encapsulation: AdslEncapsulation = "pppoe_llc"
-    """What wraps a packet."""
+    """Encapsulation of a packet."""
     interleaving_ns: UInt64 = 12000000
-    """What interleaving takes from end to end (G.992.1: 12 ms at depth 32, 20 ms at 64, about 2 ms on the
-    fast path).
+    """End-to-end delay of interleaving (G.992.1: 12 ms at depth 32, 20 ms at 64, about 2 ms on the fast
+    path).
     """
 
 
@@ -725,7 +725,7 @@ class WifiGMedium(Model):
     frame_error: Number = 0.0
     """Probability that a frame arrives damaged, 0 to below 1."""
     ring_packets: UInt32 = 1
-    """Frames in each station's driver, behind the queue discipline."""
+    """Frames in each station's driver, after the queue discipline."""
 
 
 class WifiNMedium(Model):
@@ -749,7 +749,7 @@ class WifiNMedium(Model):
     frame_error: Number = 0.0
     """Probability that a subframe arrives damaged, 0 to below 1."""
     ring_packets: UInt32 = 64
-    """Frames in each station's driver, behind the queue discipline."""
+    """Frames in each station's driver, after the queue discipline."""
 
 
 class HomeplugAvMedium(Model):
@@ -769,7 +769,7 @@ class HomeplugAvMedium(Model):
     beacon_period_ns: UInt64 = 40000000
     """Two cycles of the mains: 40 ms at 50 Hz."""
     ring_packets: UInt32 = 64
-    """Frames in each adapter, behind the queue discipline. With 802.3x PAUSE the queue discipline is the
+    """Frames in each adapter, after the queue discipline. With 802.3x PAUSE the queue discipline is the
     sender's own, without it the adapter's.
     """
 
@@ -785,8 +785,8 @@ class ModemMedium(Model):
     block_bytes: UInt32 = 128
     """Bytes in an error-control block (V.42: 128, MNP: 256)."""
     compression_ratio: Number = 1.0
-    """How many times smaller compression makes the data: 1 is incompressible (MNP 5 makes such data 13 %
-    longer), text about 3.
+    """Factor by which compression shrinks the data: 1 is incompressible (MNP 5 makes such data 13 % longer),
+    text about 3.
     """
     van_jacobson: StrictBool = False
     """TCP/IP header compression (RFC 1144)."""
@@ -795,7 +795,7 @@ class ModemMedium(Model):
     buffer_bytes: UInt32 = 2048
     """Bytes that the sending modem holds; when it is full, packets wait in the queue."""
     processing_ns: UInt64 = 30000000
-    """What both modems take for themselves."""
+    """Processing delay of both modems together."""
 
 
 class EthernetHubMedium(Model):
@@ -805,11 +805,13 @@ class EthernetHubMedium(Model):
     background_stations: UInt32 = 0
     """Stations that talk among themselves."""
     background_load: Number = 0.0
-    """What they offer together, as a share of the 100 Mbit/s; above 1 they never pause."""
+    """Their offered load together, as a share of the 100 Mbit/s; above 1 they never pause."""
     full_duplex: StrictStr | None = None
-    """The node whose interface believes that its link is full duplex: it sends without listening."""
+    """The node whose interface is configured for full duplex on a half-duplex link: it sends without
+    listening.
+    """
     ring_packets: UInt32 = 16
-    """Frames in each station's interface, behind the queue discipline."""
+    """Frames in each station's interface, after the queue discipline."""
 
 
 class TraceMedium(Model):
@@ -846,7 +848,7 @@ MediumSpec: TypeAlias = Annotated[
     | TunnelMedium,
     Field(discriminator="kind"),
 ]
-"""What carries packets where it is not a plain wire. The links' delay comes on top."""
+"""The medium of links that are not plain wires. The links' delay is added."""
 
 
 class Route(Model):
@@ -861,8 +863,8 @@ class Route(Model):
 
 
 class SocketBuffers(Model):
-    """What an application asks for by setsockopt(2) before it connects or listens, as `iperf3 -w` does at both ends. A Linux doubles
-it, after cutting it to `net.core.wmem_max` or `rmem_max`, and no longer tunes that buffer."""
+    """Buffer sizes that an application requests by setsockopt(2) before it connects or listens, as `iperf3 -w` does at
+both ends. Linux limits a size to `net.core.wmem_max` or `rmem_max`, doubles it, and stops tuning that buffer."""
 
     send_bytes: UInt32 | None = None
     """`SO_SNDBUF`; none: the kernel tunes the buffer (`tcp_wmem`)."""
@@ -900,7 +902,7 @@ Transport: TypeAlias = Annotated[
 
 
 Adaptation: TypeAlias = Literal["buffer", "throughput"]
-"""What a video player's bit rate follows."""
+"""Input of a video player's bit rate adaptation."""
 
 
 class BulkApplication(Model):
@@ -941,13 +943,13 @@ them. When its buffer is full it waits until a segment fits."""
     ladder_bps: list[UInt64]
     """Bit rates to choose from, ascending."""
     segment_ns: UInt64
-    """What a segment plays."""
+    """Playing time of a segment."""
     buffer_ns: UInt64
-    """What the buffer holds, of time to play."""
+    """Capacity of the buffer, as playing time."""
     startup_ns: UInt64
-    """What is buffered before playback begins, and before it goes on after a stall."""
+    """Playing time to buffer before playback begins, and before it resumes after a stall."""
     adaptation: Adaptation
-    """What the bit rate follows."""
+    """Input of the bit rate adaptation."""
     reservoir_ns: UInt64
     """With `buffer`: below this level the lowest rate is chosen."""
     cushion_ns: UInt64
@@ -986,7 +988,7 @@ Application: TypeAlias = Annotated[
     | TunnelApplication,
     Field(discriminator="kind"),
 ]
-"""What the sending application does."""
+"""Application at the flow's sender."""
 
 
 class FlowSpec(Model):
@@ -1001,14 +1003,14 @@ class FlowSpec(Model):
     transport: Transport
     """TCP with which congestion control, or UDP."""
     application: Application
-    """What the application does."""
+    """Application of the flow."""
     start_ns: UInt64 = 0
-    """When the connection is opened."""
+    """Time at which the connection is opened."""
     stop_ns: UInt64 | None = None
-    """When the application stops; the end of the run when absent."""
+    """Time at which the application stops; the end of the run when absent."""
     source: UInt32 | None = None
-    """The number of the source that it comes from, of a flow that arrives: the flows of a source differ in
-    start and size, and are one to whoever compares.
+    """The number of its source, of a flow that arrives: the flows of a source differ in start and size, and
+    count as one in comparisons.
     """
 
 
@@ -1030,7 +1032,7 @@ class ProbeSpec(Model):
 
 
 class Record(Model):
-    """What to record."""
+    """Recorded data."""
 
     interval_ns: UInt64 = 100000000
     """Spacing of `samples`, `received` and `queues`."""
@@ -1047,11 +1049,13 @@ class Record(Model):
 
 
 class ChangeSpec(Model):
-    """A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
-on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit."""
+    """A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. Packets
+in service or in flight are not affected; waiting packets stay, except those that the discipline itself drops above
+a lower limit."""
 
     at_ns: UInt64
-    """When. Changes of one instant come after everything else that happens then, in the order of this list.
+    """Time of the change. Changes of one instant come after everything else that happens then, in the order
+    of this list.
     """
     link: StrictStr
     """The link."""
@@ -1065,7 +1069,7 @@ on its way goes on as before; what waits stays, but for what the discipline itse
     them, as in netem.
     """
     loss: Number | None = None
-    """Probability with which netem loses a packet behind the line, each by itself; it takes the place of
+    """Probability with which netem loses a packet after the line, independently for each; it replaces
     another model of loss.
     """
     limit_bytes: UInt64 | None = None
@@ -1087,15 +1091,15 @@ class Scenario(Model):
     seed: UInt64 = 0
     """Every random element derives its own stream from this and its name."""
     duration_ns: UInt64
-    """How long the run lasts."""
+    """Duration of the run."""
     nodes: list[NodeSpec]
     """Hosts and routers."""
     links: list[LinkSpec]
     """Directed links."""
     media: dict[StrictStr, MediumSpec] = {}
-    """Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av,
-    ethernet_hub) all links that name it contend; of a kind for one link (adsl, modem, trace) each has a line
-    of its own; a tunnel is two links, one each way.
+    """Media that links refer to, by name. On a medium of a shared kind (wifi_g, wifi_n, homeplug_av,
+    ethernet_hub) all links that name it contend; of a kind for one link (adsl, modem, trace) each has its
+    own line; a tunnel is two links, one in each direction.
     """
     routes: list[Route] = []
     """Static routes that differ from the shortest path."""
@@ -1114,11 +1118,9 @@ class Scenario(Model):
     neighbours.
     """
     record: Record = Record()
-    """What to record."""
+    """Recorded data."""
     changes: list[ChangeSpec] = []
-    """What changes of the links during the run. Left out where nothing does: results are kept by a
-    scenario's text.
-    """
+    """Changes of links during the run. Left out if empty: results are cached by a scenario's text."""
 
 
 HtbQdisc.model_rebuild()

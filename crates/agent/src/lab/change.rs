@@ -49,8 +49,10 @@ impl Change {
         match self {
             Self::Sysctl { name, old } => network::sysctl(checked(name)?, old),
             Self::Offload { interface, what, old } => {
-                let known = OFFLOADS.iter().find(|(known, ..)| known == what);
-                let (Some((_, set, _)), Some(_)) = (known, index(interface)) else { return Ok(()) };
+                let offload = OFFLOADS.iter().find(|(name, ..)| name == what);
+                let (Some((_, set, _)), Some(_)) = (offload, index(interface)) else {
+                    return Ok(());
+                };
                 sys::interface::ethtool(interface, *set, *old).map(drop)
             }
             Self::GsoSegments { interface, old } => {
@@ -58,7 +60,7 @@ impl Change {
             }
             Self::Root { interface } => {
                 let Some(index) = index(interface) else { return Ok(()) };
-                gone(qdisc::remove(netlink, index))
+                ignore_missing(qdisc::remove(netlink, index))
             }
             Self::Ifb { name } => {
                 let Some(index) = index(name) else { return Ok(()) };
@@ -68,7 +70,7 @@ impl Change {
             Self::Ingress { interface } => {
                 let Some(index) = index(interface) else { return Ok(()) };
                 let fixed = qdisc::tcmsg(index, INGRESS, TC_H_INGRESS);
-                gone(netlink.ask(Message::new(RTM_DELQDISC, flag::ACK, &fixed)).map(drop))
+                ignore_missing(netlink.ask(Message::new(RTM_DELQDISC, flag::ACK, &fixed)).map(drop))
             }
         }
     }
@@ -77,7 +79,7 @@ impl Change {
 /// The kernel takes a congestion control out when the process that holds it has ended, and that ends with the agent.
 fn gone_from_kernel(name: &str) -> Result<(), Fault> {
     let until = Instant::now() + GONE_WITHIN;
-    while algorithms().iter().any(|known| known == name) {
+    while algorithms().iter().any(|algorithm| algorithm == name) {
         if Instant::now() > until {
             return fault(format!("congestion control {name}: is still in the kernel"));
         }
@@ -94,11 +96,11 @@ pub fn algorithms() -> Vec<String> {
 }
 
 /// A thing that was to be removed and is not there has been removed.
-fn gone(outcome: Result<(), Fault>) -> Result<(), Fault> {
+fn ignore_missing(outcome: Result<(), Fault>) -> Result<(), Fault> {
     let missing = [libc::ENOENT, libc::EINVAL].map(std::io::Error::from_raw_os_error);
     outcome.or_else(|fault| {
-        let said = fault.to_string();
-        if missing.iter().any(|error| said.contains(&error.to_string())) {
+        let message = fault.to_string();
+        if missing.iter().any(|error| message.contains(&error.to_string())) {
             Ok(())
         } else {
             Err(fault)

@@ -146,8 +146,8 @@ mod tests {
             (frame(b'z', 3), "unknown kind"),
             (b"a\x03".to_vec(), "fill"),
         ] {
-            let said = read(&bytes).unwrap_err().to_string();
-            assert!(said.contains(reason), "{said}");
+            let message = read(&bytes).unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
         }
     }
 

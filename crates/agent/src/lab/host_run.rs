@@ -47,7 +47,7 @@ pub fn play(
     if step.abs() > CLOCK_STEP_NS {
         return fault(format!("its clock was set by {step} ns in the middle of the run"));
     }
-    if let Some((name, _)) = carriers.iter().find(|(name, seen)| carrier_changes(name) != *seen) {
+    if let Some((name, _)) = carriers.iter().find(|(name, count)| carrier_changes(name) != *count) {
         return fault(format!(
             "{name}: its cable was cut, or it was set down, in the middle of the run"
         ));
@@ -84,11 +84,11 @@ fn sides<'a>(
     poll: &Poll,
 ) -> Result<Vec<Side<'a>>, Fault> {
     let Open { scenario, plan, nodes, capture, .. } = open;
-    let named = |node: usize| plan.nodes.get(node).map(|node| node.name.as_str());
+    let node_name = |node: usize| plan.nodes.get(node).map(|node| node.name.as_str());
     let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
     let mut hosts: Vec<&str> =
         tcp.flat_map(|flow| [flow.sender.as_str(), flow.receiver.as_str()]).collect();
-    hosts.retain(|host| nodes.iter().any(|node| named(*node) == Some(host)));
+    hosts.retain(|host| nodes.iter().any(|node| node_name(*node) == Some(host)));
     hosts.sort_unstable();
     hosts.dedup();
     let rings = rings(scenario, &hosts)?;
@@ -101,11 +101,16 @@ fn sides<'a>(
     let near_ends = near_ends.collect::<Result<Vec<_>, Fault>>()?;
     let mut sides = Vec::new();
     for &node in nodes {
-        let Some(name) = named(node) else { return fault("a node that the plan has not") };
+        let Some(name) = node_name(node) else { return fault("a node that the plan has not") };
         let near_end = |link: &str| {
-            near_ends.iter().find(|(from, own, _)| *from == node && *own == link).map(|end| end.2)
+            near_ends
+                .iter()
+                .find(|(from, near_link, _)| *from == node && *near_link == link)
+                .map(|end| end.2)
         };
-        let captures = capture.as_ref().map_or_else(Vec::new, |wanted| wanted.at(name, near_end));
+        let captures = capture
+            .as_ref()
+            .map_or_else(Vec::new, |capture_request| capture_request.at(name, near_end));
         if busy.iter().any(|busy| *busy == name)
             || plan.hops.iter().any(|hop| hop.from == node)
             || !captures.is_empty()

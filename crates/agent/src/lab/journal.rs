@@ -34,8 +34,8 @@ pub fn folder() -> Result<PathBuf, Fault> {
         std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/dragstrip/lab"));
     let places = [Some(PathBuf::from("/run/dragstrip")), home];
     for place in places.into_iter().flatten() {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
-        if made.is_ok() && sys::writable(&place) {
+        let creation = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
+        if creation.is_ok() && sys::writable(&place) {
             return Ok(place);
         }
     }
@@ -47,7 +47,7 @@ pub fn folder() -> Result<PathBuf, Fault> {
 fn lock(folder: &Path) -> Result<(File, bool), Fault> {
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o660);
-    let file = file.open(folder.join(LOCK)).map_err(|error| said(LOCK, &error))?;
+    let file = file.open(folder.join(LOCK)).map_err(|error| journal_fault(LOCK, &error))?;
     let until = Instant::now() + ENDING;
     loop {
         let free = sys::lock(&file);
@@ -58,8 +58,8 @@ fn lock(folder: &Path) -> Result<(File, bool), Fault> {
     }
 }
 
-fn said(what: &str, error: &std::io::Error) -> Fault {
-    Fault::Failed(format!("{what}: {error}"))
+fn journal_fault(subject: &str, error: &std::io::Error) -> Fault {
+    Fault::Failed(format!("{subject}: {error}"))
 }
 
 /// Returns the current holder of this host's changes, if there is one.
@@ -79,7 +79,7 @@ fn read(folder: &Path) -> Result<Option<(Holder, Vec<Change>)>, Fault> {
     match File::open(folder.join(JOURNAL)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         opened => opened
-            .map_err(|error| said(JOURNAL, &error))?
+            .map_err(|error| journal_fault(JOURNAL, &error))?
             .take(BYTES_MAX)
             .read_to_string(&mut text)?,
     };
@@ -111,7 +111,7 @@ fn undo(folder: &Path) -> Result<Vec<Change>, Fault> {
             return fault(format!("not all could be undone: {}", wrong.join("; ")));
         }
     }
-    fs::remove_file(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
+    fs::remove_file(folder.join(JOURNAL)).map_err(|error| journal_fault(JOURNAL, &error))?;
     Ok(undone)
 }
 
@@ -164,11 +164,19 @@ impl Journal {
         };
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(true).write(true).mode(0o660);
-        let file = file.open(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
+        let file =
+            file.open(folder.join(JOURNAL)).map_err(|error| journal_fault(JOURNAL, &error))?;
         let changing = Arc::new(Mutex::new(()));
-        let held = Arc::new(Mutex::new(None));
-        let mut journal =
-            Self { folder, file, changes: 0, changing, held, guardian: None, _lock: lock };
+        let programs = Arc::new(Mutex::new(None));
+        let mut journal = Self {
+            folder,
+            file,
+            changes: 0,
+            changing,
+            held: programs,
+            guardian: None,
+            _lock: lock,
+        };
         let line = serde_json::to_string(&holder).unwrap_or_default();
         if let Err(fault) = journal.write(&line) {
             let _ = fs::remove_file(journal.folder.join(JOURNAL)); // nothing was changed
@@ -190,17 +198,19 @@ impl Journal {
             .current_dir("/")
             .process_group(0)
             .spawn()
-            .map_err(|error| said("guardian", &error))?;
+            .map_err(|error| journal_fault("guardian", &error))?;
         self.guardian = child.stdin.take();
         let (changing, folder) = (self.changing.clone(), self.folder.clone());
-        let held = self.held.clone();
-        std::thread::spawn(move || watch(child, &changing, &held, &folder));
+        let programs = self.held.clone();
+        std::thread::spawn(move || watch(child, &changing, &programs, &folder));
         Ok(())
     }
 
     fn write(&mut self, line: &str) -> Result<(), Fault> {
-        let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.and_then(|()| self.file.sync_data()).map_err(|error| said(JOURNAL, &error))
+        let write_result = self.file.write_all(format!("{line}\n").as_bytes());
+        write_result
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| journal_fault(JOURNAL, &error))
     }
 
     /// Writes a change down, and makes it.
@@ -240,13 +250,13 @@ fn turn<T>(changing: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An agent without a guardian undoes everything itself, and ends. (After a revert there is nothing to undo.)
-fn watch(mut guardian: Child, changing: &Mutex<()>, held: &Mutex<Option<Held>>, folder: &Path) {
+fn watch(mut guardian: Child, changing: &Mutex<()>, programs: &Mutex<Option<Held>>, folder: &Path) {
     let ended = guardian.wait();
     if ended.is_ok_and(|status| status.success()) {
         return;
     }
     let _turn = turn(changing);
-    drop(turn(held).take());
+    drop(turn(programs).take());
     let undone = undo(folder);
     eprintln!("dragstrip-agent: the guardian was killed: {:?}", undone.map(|all| all.len()));
     std::process::exit(3);
@@ -263,7 +273,7 @@ pub fn guard(folder: &str) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    fn written(name: &str, text: &str) -> PathBuf {
+    fn write_journal(name: &str, text: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("dragstrip-journal-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -285,7 +295,7 @@ mod tests {
         let lines = [serde_json::to_string(&holder).unwrap(), line(&changes[0]), line(&changes[1])];
         let text = lines.map(|line| line + "\n").concat();
         for end in 0..=text.len() {
-            let folder = written("crash", &text[..end]);
+            let folder = write_journal("crash", &text[..end]);
             let (found, kept) = read(&folder).unwrap().unwrap();
             // Each change that could have been made, which is each whole line, and no other.
             let whole = text[..end].matches('\n').count();
@@ -300,7 +310,7 @@ mod tests {
         let holder = Holder { boot: "another".into(), ..Holder::default() };
         let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
         let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
-        let folder = written("boot", &text);
+        let folder = write_journal("boot", &text);
         assert_eq!(undo(&folder).unwrap(), []);
         assert!(!folder.join(JOURNAL).exists());
         fs::remove_dir_all(folder).unwrap();
@@ -311,7 +321,7 @@ mod tests {
         let holder = Holder { boot: inventory::boot().unwrap(), ..Holder::default() };
         let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
         let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
-        let folder = written("stays", &text);
+        let folder = write_journal("stays", &text);
         assert!(undo(&folder).unwrap_err().to_string().contains("no_such_setting"));
         assert!(folder.join(JOURNAL).exists());
         fs::remove_dir_all(folder).unwrap();

@@ -115,6 +115,6 @@ impl Read for Patient {
 
 /// SHA-256 of the running program.
 pub fn own_hash() -> Result<String, Fault> {
-    let own = Sha256::digest(fs::read("/proc/self/exe")?);
-    Ok(own.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digest = Sha256::digest(fs::read("/proc/self/exe")?);
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_connection_is_read_as_sshd_writes_it() {
-        let found = Connection::parse("192.0.2.7 50004 10.0.0.1 22").unwrap();
-        assert_eq!(found.client.to_string(), "192.0.2.7");
-        assert_eq!(found.server.to_string(), "10.0.0.1");
+        let connection = Connection::parse("192.0.2.7 50004 10.0.0.1 22").unwrap();
+        assert_eq!(connection.client.to_string(), "192.0.2.7");
+        assert_eq!(connection.server.to_string(), "10.0.0.1");
         let local = Connection::parse("fe80::1%eth0 50004 fe80::2%eth0 22").unwrap();
         assert_eq!(local.server.to_string(), "fe80::2");
         assert_eq!(Connection::parse("; reboot"), None);

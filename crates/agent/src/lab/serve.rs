@@ -49,7 +49,7 @@ pub fn serve() -> Result<(), Fault> {
     Ok(())
 }
 
-fn said(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
+fn to_json(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
     Ok(serde_json::to_vec(value).unwrap_or_default())
 }
 
@@ -57,27 +57,27 @@ impl Host {
     /// Executes a question; `raw` are the bytes after it.
     fn answer(&mut self, ask: Ask, raw: &[u8], line: &mut Line) -> Result<Vec<u8>, Fault> {
         match ask {
-            Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
+            Ask::Facts { interfaces, connection } => to_json(&facts(&interfaces, connection)?),
             Ask::Time => Ok(time()),
             Ask::Carried { interfaces } => {
-                said(&inventory::carried(&mut Socket::new()?, &interfaces)?)
+                to_json(&inventory::carried(&mut Socket::new()?, &interfaces)?)
             }
-            Ask::Routes { targets } => said(&inventory::routes(&mut Socket::new()?, &targets)?),
-            Ask::Ping { source, target, wait_ns } => said(&ping(source, target, wait_ns)?),
+            Ask::Routes { targets } => to_json(&inventory::routes(&mut Socket::new()?, &targets)?),
+            Ask::Ping { source, target, wait_ns } => to_json(&ping(source, target, wait_ns)?),
             Ask::Apply(apply) => {
                 let outcome = self.apply(&apply, raw);
                 if outcome.is_err() {
                     self.revert()?;
                 }
-                said(&outcome?)
+                to_json(&outcome?)
             }
             Ask::Open(open) => {
                 let (interfaces, wires) = (self.indexes()?, self.wires()?);
                 play(&open, &interfaces, &wires, &self.cables, line)
             }
             Ask::Go { .. } => fault("there is nothing to run"),
-            Ask::Revert => said(&self.revert()?),
-            Ask::Clean => said(&journal::clean()?),
+            Ask::Revert => to_json(&self.revert()?),
+            Ask::Clean => to_json(&journal::clean()?),
         }
     }
 
@@ -127,17 +127,17 @@ impl Host {
             prepare(journal, &mut netlink, ready, apply.offloads)?;
         }
         for (number, queue) in apply.queues.iter().enumerate() {
-            put(journal, &mut netlink, number, queue)?;
+            install(journal, &mut netlink, number, queue)?;
         }
         load(journal, &apply.programs, raw)?;
         self.queues.clone_from(&apply.queues);
         self.cables.clone_from(&names);
         let mut verified = Vec::new();
         for (queue, index) in apply.queues.iter().zip(self.indexes()?) {
-            let found = qdisc::compare(&mut netlink, index, &queue.qdisc);
-            let found = found.map_err(|fault| fault.at(&queue.interface))?;
+            let comparison = qdisc::compare(&mut netlink, index, &queue.qdisc);
+            let summary = comparison.map_err(|fault| fault.at(&queue.interface))?;
             let place = if queue.place == Place::Ingress { " (what comes in)" } else { "" };
-            verified.push(format!("{}{place}: {found}", queue.interface));
+            verified.push(format!("{}{place}: {summary}", queue.interface));
         }
         verified.push(format!("{}: tso gso gro off", names.join(" ")));
         let mtus =
@@ -157,9 +157,9 @@ fn ifb_name(number: usize) -> String {
 /// Refuses changes that would lock the user out, or break another's configuration; the conductor has checked before,
 /// this check is final.
 fn untouchable(netlink: &mut Socket, names: &[String], apply: &Apply) -> Result<(), Fault> {
-    let found = inventory::interfaces(netlink, names, apply.connection)?;
+    let inventory = inventory::interfaces(netlink, names, apply.connection)?;
     for name in names {
-        let Some(interface) = found.iter().find(|interface| interface.name == *name) else {
+        let Some(interface) = inventory.iter().find(|interface| interface.name == *name) else {
             return fault(format!("{name}: there is no such interface"));
         };
         if let Some(why) = &interface.carries {
@@ -193,17 +193,17 @@ fn prepare(
         );
         return refusal(format!("{name}: mtu"), mtu.to_string(), expected);
     }
-    for (what, set, ask) in OFFLOADS {
+    for (offload, set, ask) in OFFLOADS {
         let old = sys::interface::ethtool(name, ask, 0)?;
         if old != 0 && !offloads {
             let expected = "off, or [allow] offloads = true so that it can be turned off";
-            return refusal(format!("{name}: {what}"), "on", expected);
+            return refusal(format!("{name}: {offload}"), "on", expected);
         }
         if old != 0 {
-            let change = Change::Offload { interface: name.clone(), what: what.to_owned(), old };
+            let change = Change::Offload { interface: name.clone(), what: offload.to_owned(), old };
             journal.make(&change, || sys::interface::ethtool(name, set, 0))?;
             if sys::interface::ethtool(name, ask, 0)? != 0 {
-                return fault(format!("{name}: {what} stays on"));
+                return fault(format!("{name}: {offload} stays on"));
             }
         }
     }
@@ -215,7 +215,7 @@ fn prepare(
     Ok(())
 }
 
-fn put(
+fn install(
     journal: &mut Journal,
     netlink: &mut Socket,
     number: usize,
@@ -259,7 +259,7 @@ fn load(journal: &mut Journal, programs: &[Part], raw: &[u8]) -> Result<(), Faul
         }
         journal.make(&Change::Program { name }, || Ok(()))?;
     }
-    journal.hold(machine::put(programs, raw, Programs::ForTheRun)?);
+    journal.hold(machine::install(programs, raw, Programs::ForTheRun)?);
     Ok(())
 }
 

@@ -44,8 +44,8 @@ impl Grant {
                 "global-sysctls" => grant.global_sysctls = true,
                 "programs" => grant.programs = Some(Programs::ForTheRun),
                 _ => {
-                    let known = "entropy, modules, global-sysctls, programs";
-                    return fault(format!("grant={text}: {word:?} is none of {known}"));
+                    let permissions = "entropy, modules, global-sysctls, programs";
+                    return fault(format!("grant={text}: {word:?} is none of {permissions}"));
                 }
             }
         }

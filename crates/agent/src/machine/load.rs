@@ -40,36 +40,36 @@ impl Drop for Held {
 }
 
 /// Puts the algorithms in `raw` into the kernel; the first part is the loader.
-pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, Fault> {
+pub fn install(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, Fault> {
     let files = unpack(parts, raw)?;
     let Some(((_, loader), objects)) = files.split_first() else { return Ok(None) };
     let order = match stay {
         Programs::ForGood => "register",
         Programs::ForTheRun => "hold",
     };
-    let mut held = Held(Vec::new());
+    let mut holders = Held(Vec::new());
     for (part, (_, object)) in parts.iter().skip(1).zip(objects) {
         let mut command = Command::new(place(loader));
         command.arg(order).arg(place(object));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut started = command.spawn()?;
         let mut word = String::new();
-        if let Some(said) = &mut started.stdout {
-            BufReader::new(said).read_line(&mut word)?;
+        if let Some(stdout) = &mut started.stdout {
+            BufReader::new(stdout).read_line(&mut word)?;
         }
         // A holder stays as long as this process keeps it, and ends early only if it has failed.
         if word.trim() == HELD {
-            held.0.push(started);
+            holders.0.push(started);
             continue;
         }
-        let done = started.wait_with_output()?;
-        if !done.status.success() {
-            let said = String::from_utf8_lossy(&done.stderr);
-            let expected = format!("a program that this kernel takes: {}", reason(&said));
+        let output = started.wait_with_output()?;
+        if !output.status.success() {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let expected = format!("a program that this kernel takes: {}", reason(&stderr));
             return refusal(format!("load {}", part.algorithm()), "", expected);
         }
     }
-    Ok(Some(held))
+    Ok(Some(holders))
 }
 
 /// The loader's word when it holds an algorithm in the kernel.
@@ -98,8 +98,9 @@ fn unpack(parts: &[Part], raw: &[u8]) -> Result<Vec<(String, File)>, Fault> {
 
 /// Summarises the messages of libbpf and the verifier in one line: the end of the verifier's log, if there is one, and
 /// the loader's last message.
-fn reason(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+fn reason(messages: &str) -> String {
+    let lines: Vec<&str> =
+        messages.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let log: Vec<&str> = lines
         .iter()
         .copied()
@@ -125,12 +126,12 @@ mod tests {
     #[test]
     fn a_refusal_is_the_end_of_the_verifiers_log() {
         let log: String = (0..20).map(|number| format!("{number}: (b7) r0 = 0\n")).collect();
-        let said = format!(
+        let verifier_log = format!(
             "libbpf: prog 'x': BPF program load failed: Permission denied\n\
              libbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n{log}R1 invalid mem access\n\
              processed 9 insns\n-- END PROG LOAD LOG --\nlibbpf: failed to load object\nthe kernel does not take it\n"
         );
-        let lines = reason(&said);
+        let lines = reason(&verifier_log);
         assert!(
             lines.starts_with("prog 'x': BPF program load failed: Permission denied | 13: "),
             "{lines}"

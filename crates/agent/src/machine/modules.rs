@@ -58,8 +58,8 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     for (flow, receiver) in scenario.flows.iter().flat_map(|flow| [(flow, false), (flow, true)]) {
         let Some(cc) = flow.transport.cc(receiver) else { continue };
         if !available.split_whitespace().any(|name| name == sys::in_kernel(cc)) {
-            let known = available.split_whitespace().collect::<Vec<_>>().join(" ");
-            let expected = format!("one that this kernel has loaded: {known}{}", loading(cc));
+            let algorithms = available.split_whitespace().collect::<Vec<_>>().join(" ");
+            let expected = format!("one that this kernel has loaded: {algorithms}{}", loading(cc));
             return refusal(format!("flow {}: cc", flow.label), cc, expected);
         }
     }

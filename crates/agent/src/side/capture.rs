@@ -64,8 +64,8 @@ impl Wire {
         }
         let to_be_delayed =
             delayed.is_some() && !head.outgoing && head.bytes.get(12..14) == Some(&IPV4);
-        let here = head.interface == cable && !to_be_delayed;
-        here.then_some(if head.outgoing { OUTBOUND } else { INBOUND })
+        let is_captured = head.interface == cable && !to_be_delayed;
+        is_captured.then_some(if head.outgoing { OUTBOUND } else { INBOUND })
     }
 }
 
@@ -95,7 +95,7 @@ impl Wanted {
     pub fn open(&self, point: usize, interface: i32, wires: &[Wire]) -> Result<Capture, Fault> {
         let Self { points, snaplen, program, comment } = self;
         let packets = (RING_PACKETS / points.len().max(1)).max(RING_PACKETS_MIN);
-        let what = if interface == 0 {
+        let description = if interface == 0 {
             "the interfaces of a host"
         } else {
             "the interface at the near end of a link, behind its queue"
@@ -105,7 +105,7 @@ impl Wanted {
             tap: Tap::open(packets, interface)?,
             wires: if interface == 0 { wires.to_vec() } else { Vec::new() },
             point: points[point].clone(),
-            file: File::new(Vec::new(), &section, &points[point], what, *snaplen),
+            file: File::new(Vec::new(), &section, &points[point], description, *snaplen),
             snaplen: *snaplen as usize,
             room: BYTES_MAX / points.len().max(1),
             packets: 0,
@@ -114,8 +114,8 @@ impl Wanted {
     }
 
     /// Checks that every requested vantage point was captured.
-    pub fn check(&self, found: &[Captured]) -> Result<(), Fault> {
-        let captured = |point: &str| found.iter().any(|it| it.described.point == point);
+    pub fn check(&self, files: &[Captured]) -> Result<(), Fault> {
+        let captured = |point: &str| files.iter().any(|file| file.described.point == point);
         match self.points.iter().find(|point| !captured(point)) {
             Some(point) => fault(format!("{point}: there is nothing to capture at")),
             None => Ok(()),
@@ -139,11 +139,11 @@ impl Capture {
             };
             let Some(direction) = direction else { return };
             let bytes = &bytes[..bytes.len().min(*snaplen)];
-            let Some(left) = room.checked_sub(AROUND + bytes.len()) else {
+            let Some(free) = room.checked_sub(AROUND + bytes.len()) else {
                 *missing += 1;
                 return;
             };
-            *room = left;
+            *room = free;
             *packets += 1;
             file.add_bytes(Instant::from_nanos(at), direction, length, bytes);
         });
@@ -153,7 +153,7 @@ impl Capture {
     pub fn finish(mut self, start: i64, end_ns: u64) -> Result<Captured, Fault> {
         self.drain(start, end_ns);
         let Self { tap, point, mut file, packets, missing, .. } = self;
-        let missing = missing + tap.lost()?;
+        let missing = missing + tap.dropped_packets()?;
         file.note_missing(missing);
         let bytes = file.finish(Instant::from_nanos(end_ns))?;
         Ok(Captured { bytes, described: Described { point, packets, missing } })

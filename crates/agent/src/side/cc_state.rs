@@ -33,8 +33,8 @@ pub fn record(
 fn variables(algorithm: &str, info: &[u8]) -> Vec<(&'static str, f64)> {
     let number = |index: usize| word(info, 4 * index);
     let rtt_ns = |index| {
-        let known = number(index).filter(|us| !UNKNOWN.contains(us));
-        known.map(|us| f64::from(us) * 1e3)
+        let defined_us = number(index).filter(|us| !UNKNOWN.contains(us));
+        defined_us.map(|us| f64::from(us) * 1e3)
     };
     let variables = match algorithm {
         // struct tcp_bbr_info: bandwidth in bytes/s in two halves, min_rtt in µs, gains.

@@ -55,8 +55,8 @@ pub enum Taken {
 }
 
 /// The number of the flow that a packet may belong to, from its ports.
-pub fn flow_of(seen: &Seen) -> Option<usize> {
-    seen.source_port.min(seen.target_port).checked_sub(FIRST_PORT).map(usize::from)
+pub fn flow_of(packet: &Seen) -> Option<usize> {
+    packet.source_port.min(packet.target_port).checked_sub(FIRST_PORT).map(usize::from)
 }
 
 /// Byte counts at the receiving end of a flow.
@@ -103,7 +103,7 @@ impl<'a> End<'a> {
         fq: bool,
     ) -> Result<Self, Fault> {
         let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
-        let own = if role == Role::Client { client } else { server };
+        let node = if role == Role::Client { client } else { server };
         let source = if spec.application.is_asking() { Role::Server } else { Role::Client };
         let paced = spec.transport.cc(role == Role::Server).map(|cc| may_be_paced(cc, fq));
         let start_ns = spec.start_ns as i64;
@@ -113,7 +113,7 @@ impl<'a> End<'a> {
             spec,
             role,
             phase: Phase::Waiting,
-            address: plan.nodes[own].address,
+            address: plan.nodes[node].address,
             server_address: plan.nodes[server].address,
             port: FIRST_PORT + flow as u16,
             client_port: FIRST_CLIENT_PORT + flow as u16,
@@ -163,11 +163,15 @@ impl<'a> End<'a> {
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")?;
         sys::set_congestion(&socket, &name)?;
-        let mut found = [0; 16];
-        let length = sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut found)?;
-        let found = String::from_utf8_lossy(&found[..length]);
-        if found.trim_end_matches('\0') != name {
-            return fault(format!("flow {}: the kernel uses {found}, not {name}", self.spec.label));
+        let mut cc_bytes = [0; 16];
+        let length =
+            sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut cc_bytes)?;
+        let cc_name = String::from_utf8_lossy(&cc_bytes[..length]);
+        if cc_name.trim_end_matches('\0') != name {
+            return fault(format!(
+                "flow {}: the kernel uses {cc_name}, not {name}",
+                self.spec.label
+            ));
         }
         if let Transport::Tcp { socket: SocketBuffers { send_bytes, receive_bytes }, .. } =
             self.spec.transport
@@ -217,12 +221,13 @@ impl<'a> End<'a> {
             return;
         }
         while self.written < self.allowed {
-            let left = (self.allowed - self.written).min(WRITE as u64) as usize;
-            let asked = self.asking.as_ref().filter(|_| self.role == Role::Client);
-            let words = asked.and_then(|asking| asking.words(self.allowed - self.written));
-            let data = words.as_deref().unwrap_or(&ZEROS[..left]);
-            let Some(taken) = sys::write(socket, data) else { return };
-            self.written += taken as u64;
+            let chunk = (self.allowed - self.written).min(WRITE as u64) as usize;
+            let client_requests = self.asking.as_ref().filter(|_| self.role == Role::Client);
+            let words =
+                client_requests.and_then(|asking| asking.words(self.allowed - self.written));
+            let data = words.as_deref().unwrap_or(&ZEROS[..chunk]);
+            let Some(accepted) = sys::write(socket, data) else { return };
+            self.written += accepted as u64;
         }
     }
 
@@ -238,8 +243,8 @@ impl<'a> End<'a> {
             }
             return Taken::Nothing;
         }
-        let asked = self.asking.as_mut().filter(|_| self.role == Role::Server);
-        if let (Some(asking), Some(socket)) = (asked, &self.socket) {
+        let server_requests = self.asking.as_mut().filter(|_| self.role == Role::Server);
+        if let (Some(asking), Some(socket)) = (server_requests, &self.socket) {
             self.read += asking.answer(socket);
             self.allowed = asking.answered_bytes();
             self.pump();
@@ -298,8 +303,8 @@ impl<'a> End<'a> {
     /// Sends a datagram.
     pub fn datagram(&mut self, bytes: u32) {
         let size = (bytes as usize).min(WRITE);
-        let sent = self.socket.as_ref().and_then(|fd| sys::write(fd, &ZEROS[..size]));
-        self.datagrams += u64::from(sent.is_some());
+        let send_result = self.socket.as_ref().and_then(|fd| sys::write(fd, &ZEROS[..size]));
+        self.datagrams += u64::from(send_result.is_some());
     }
 
     /// The flow's time is over: the connection is reset.
@@ -315,24 +320,24 @@ impl<'a> End<'a> {
     }
 
     /// A packet of this flow at the host's interfaces. An ACK may give an RTT: (time in the run, RTT).
-    pub fn see(&mut self, seen: &Seen, start: i64) -> Option<(i64, i64)> {
-        let (own, other) = match self.role {
+    pub fn see(&mut self, packet: &Seen, start: i64) -> Option<(i64, i64)> {
+        let (local, remote) = match self.role {
             Role::Client => (self.client_port, self.port),
             Role::Server => (self.port, self.client_port),
         };
         if let Some(receiving) = &mut self.receiving
-            && !seen.outgoing
-            && seen.source_port == other
-            && seen.payload > 0
+            && !packet.outgoing
+            && packet.source_port == remote
+            && packet.payload > 0
         {
-            receiving.wire_bytes += u64::from(seen.frame);
+            receiving.wire_bytes += u64::from(packet.frame);
         }
-        self.sending.as_mut()?.see(seen, own, other, start)
+        self.sending.as_mut()?.see(packet, local, remote, start)
     }
 
     /// The ports by which a packet belongs to this flow.
-    pub fn owns(&self, seen: &Seen) -> bool {
-        let ports = [seen.source_port, seen.target_port];
+    pub fn owns(&self, packet: &Seen) -> bool {
+        let ports = [packet.source_port, packet.target_port];
         ports.contains(&self.port) && ports.contains(&self.client_port)
     }
 
@@ -399,7 +404,7 @@ impl<'a> End<'a> {
 
     /// The run is over.
     pub fn finish(&mut self, end_ns: i64, tables: &mut Writer) -> Result<EndReport, Fault> {
-        let sent = match &mut self.sending {
+        let sender_stats = match &mut self.sending {
             Some(sending) => {
                 sending.read(self.socket.as_ref())?;
                 sending.end_interval(end_ns, &mut tables.samples);
@@ -412,7 +417,7 @@ impl<'a> End<'a> {
             ended_ns: self.ended_ns,
             datagrams: self.datagrams,
             received_bytes: self.receiving.is_some().then_some(self.read),
-            sent,
+            sent: sender_stats,
         })
     }
 }

@@ -65,8 +65,9 @@ mod tests {
     #[test]
     fn a_report_survives_the_way_through_text() {
         let counts = Some(Counts::from([("TCPTimeouts".to_owned(), 2)]));
-        let sent = Some(Sent { bytes_acked: 7, ecn: true, ..Sent::default() });
-        let end = EndReport { flow: 1, ended_ns: Some(5), sent, ..EndReport::default() };
+        let sender_stats = Some(Sent { bytes_acked: 7, ecn: true, ..Sent::default() });
+        let end =
+            EndReport { flow: 1, ended_ns: Some(5), sent: sender_stats, ..EndReport::default() };
         let report = Report { ends: vec![end], counts };
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);

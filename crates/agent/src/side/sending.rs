@@ -85,17 +85,18 @@ impl Sending {
 
     /// A packet at this host's interfaces, with the ports that its data leave and its ACKs come from. An ACK
     /// may give an RTT: (time in the run, RTT).
-    pub fn see(&mut self, seen: &Seen, data: u16, acks: u16, start: i64) -> Option<(i64, i64)> {
-        if seen.outgoing && seen.source_port == data && seen.payload > 0 {
-            self.matcher.sent(seen.time, seen.sequence, seen.payload);
-        } else if !seen.outgoing && seen.source_port == acks && seen.target_port == data {
-            if seen.payload == 0 {
+    pub fn see(&mut self, packet: &Seen, data: u16, acks: u16, start: i64) -> Option<(i64, i64)> {
+        if packet.outgoing && packet.source_port == data && packet.payload > 0 {
+            self.matcher.record_sent(packet.time, packet.sequence, packet.payload);
+        } else if !packet.outgoing && packet.source_port == acks && packet.target_port == data {
+            if packet.payload == 0 {
                 self.acks_together += u64::from(self.acked_ns.is_some());
-                self.acked_ns = Some(seen.time - start);
+                self.acked_ns = Some(packet.time - start);
             }
-            let rtt = self.matcher.acknowledged(seen.time, seen.acknowledged, &seen.sacked)?;
+            let rtt =
+                self.matcher.acknowledged(packet.time, packet.acknowledged, &packet.sacked)?;
             self.rtt_ns = Some(rtt);
-            return Some((seen.time - start, rtt));
+            return Some((packet.time - start, rtt));
         }
         None
     }
@@ -104,9 +105,9 @@ impl Sending {
     pub fn read(&mut self, socket: Option<&OwnedFd>) -> Result<(), Fault> {
         if let Some(socket) = socket {
             let info = Info::read(socket)?;
-            let begun = info.state >= CWR && self.info.state < CWR;
-            self.seen_reductions += u64::from(begun);
-            self.seen_cwr += u64::from(begun && info.state == CWR);
+            let starts_reduction = info.state >= CWR && self.info.state < CWR;
+            self.seen_reductions += u64::from(starts_reduction);
+            self.seen_cwr += u64::from(starts_reduction && info.state == CWR);
             self.info = info;
         }
         Ok(())
@@ -123,9 +124,9 @@ impl Sending {
     }
 
     /// A row of `samples` from what was read last.
-    pub fn sample(&mut self, flow: usize, time_ns: i64, written: u64, table: &mut Samples) {
+    pub fn sample(&mut self, flow: usize, time_ns: i64, written_bytes: u64, table: &mut Samples) {
         let info = &self.info;
-        let some = |value: u64| (value > 0).then_some(value as i64);
+        let positive = |value: u64| (value > 0).then_some(value as i64);
         let state = match info.state {
             0 if info.ssthresh.is_none_or(|ssthresh| info.cwnd < ssthresh) => "slow_start",
             0 => "congestion_avoidance",
@@ -140,40 +141,40 @@ impl Sending {
             cwnd_bytes: (info.cwnd * info.mss) as i64,
             ssthresh_bytes: info.ssthresh.map(|packets| (packets * info.mss) as i64),
             bytes_in_flight: (info.in_flight * info.mss) as i64,
-            srtt_ns: some(info.srtt_us * 1_000),
+            srtt_ns: positive(info.srtt_us * 1_000),
             rtt_ns: self.rtt_ns,
             min_rtt_ns: info.min_rtt_us.map(|us| (us * 1_000) as i64),
             pacing_bps: info.pacing.map(|bytes| (bytes * 8) as i64),
-            delivery_bps: some(info.delivery * 8),
+            delivery_bps: positive(info.delivery * 8),
             bytes_acked: self.bytes_acked() as i64,
-            bytes_written: written as i64,
+            bytes_written: written_bytes as i64,
             retransmits: info.retransmits as i64,
             state: table.state.word(state),
             limit: Word::default(), // known at the interval's end
         };
-        let known = match info {
+        let preliminary = match info {
             info if info.handshake => Known::Handshake,
             info if self.may_be_paced && info.is_paced() => Known::Paced,
             _ => Known::Nothing,
         };
-        self.rows.push((table.push(row), known));
+        self.rows.push((table.push(row), preliminary));
     }
 
     /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
     pub fn end_interval(&mut self, now_ns: i64, table: &mut Samples) {
         let (begun_ns, before) = std::mem::replace(&mut self.interval, (now_ns, self.info.busy_us));
-        let grown = |which: usize| self.info.busy_us[which].saturating_sub(before[which]);
+        let grown = |index: usize| self.info.busy_us[index].saturating_sub(before[index]);
         let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
-        let spent = [
+        let times_us = [
             ("cwnd", busy.saturating_sub(rwnd + sndbuf)),
             ("rwnd", rwnd),
             ("sndbuf", sndbuf),
             ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
         ];
-        let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
+        let longest = times_us.iter().rev().max_by_key(|(_, time)| *time);
         let longest = longest.map_or("cwnd", |(name, _)| *name);
-        for (row, known) in self.rows.drain(..) {
-            let limit = match known {
+        for (row, preliminary) in self.rows.drain(..) {
+            let limit = match preliminary {
                 Known::Handshake => "handshake",
                 Known::Paced if longest == "cwnd" => "pacing",
                 Known::Paced | Known::Nothing => longest,

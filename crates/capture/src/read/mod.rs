@@ -165,13 +165,13 @@ impl Reader {
                 Form::Pcapng(form) => form.step(rest, &mut self.counts),
             };
             let at = self.before + self.used as u64;
-            match step.map_err(|what| Fault { at, what })? {
+            match step.map_err(|message| Fault { at, what: message })? {
                 Step::Starved => return Ok(()),
                 Step::Passed(used, skip) => {
                     self.used += used;
-                    let there = skip.min((self.buffer.len() - self.used) as u64);
-                    self.used += there as usize;
-                    self.skip = skip - there;
+                    let skipped = skip.min((self.buffer.len() - self.used) as u64);
+                    self.used += skipped as usize;
+                    self.skip = skip - skipped;
                 }
                 Step::Found(used, record) => {
                     take(&mut self.counts, &record, sink);
@@ -188,8 +188,8 @@ impl Reader {
     pub fn end(&mut self) -> Result<(), Fault> {
         let at = self.before + self.buffer.len() as u64;
         if matches!(self.form, Form::Unread) {
-            let what = if at == 0 { "is empty" } else { "is too short to be a capture" };
-            return Err(Fault { at, what: what.to_owned() });
+            let message = if at == 0 { "is empty" } else { "is too short to be a capture" };
+            return Err(Fault { at, what: message.to_owned() });
         }
         self.counts.cut_short |= self.skip > 0 || self.used < self.buffer.len();
         Ok(())
@@ -197,7 +197,9 @@ impl Reader {
 
     /// True when the available bytes suffice to recognise the format.
     fn recognise(&mut self) -> Result<bool, Fault> {
-        let Some(form) = recognised(&self.buffer).map_err(|what| Fault { at: 0, what })? else {
+        let Some(form) =
+            recognised(&self.buffer).map_err(|message| Fault { at: 0, what: message })?
+        else {
             return Ok(false);
         };
         if matches!(form, Form::Pcap(_)) {
@@ -232,7 +234,7 @@ fn take(counts: &mut Counts, record: &Record<'_>, sink: &mut impl Sink) {
             counts.cut_options += u64::from(packet.options_cut);
             sink.segment(packet);
         }
-        Content::Other(other) => sink.other(&other),
+        Content::Other(other) => sink.non_tcp(&other),
         Content::Fragment => counts.fragments += 1,
         Content::Malformed => counts.malformed += 1,
         Content::Foreign => counts.foreign_links += 1,
@@ -244,7 +246,7 @@ pub trait Sink {
     /// A TCP segment.
     fn segment(&mut self, packet: Packet);
     /// Another packet.
-    fn other(&mut self, other: &Other);
+    fn non_tcp(&mut self, other: &Other);
 }
 
 /// Takes segments alone.
@@ -255,5 +257,5 @@ impl<F: FnMut(Packet)> Sink for Segments<'_, F> {
         (self.0)(packet);
     }
 
-    fn other(&mut self, _: &Other) {}
+    fn non_tcp(&mut self, _: &Other) {}
 }

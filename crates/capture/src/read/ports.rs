@@ -60,8 +60,8 @@ fn udp_name(port: u16) -> Option<&'static str> {
 /// The port that identifies a datagram's service: one with a name, the destination's before the source's; otherwise
 /// the lower.
 pub fn service(source: u16, destination: u16) -> u16 {
-    let known = [destination, source].into_iter().find(|port| udp_name(*port).is_some());
-    known.unwrap_or_else(|| {
+    let named_port = [destination, source].into_iter().find(|port| udp_name(*port).is_some());
+    named_port.unwrap_or_else(|| {
         let lower = source.min(destination);
         CLIENTS.iter().find(|row| row.0 == lower).map_or(lower, |row| row.1)
     })

@@ -27,7 +27,7 @@ impl Scan {
     }
 
     /// Another protocol.
-    pub fn other(&self, protocol: Protocol) -> Content {
+    pub fn non_tcp(&self, protocol: Protocol) -> Content {
         let Self { time_ns, bytes, .. } = *self;
         Content::Other(Other { time_ns, bytes, protocol, datagram: None })
     }

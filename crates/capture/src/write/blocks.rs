@@ -93,13 +93,13 @@ impl Packet<'_> {
     #[inline]
     pub fn write(&self, file: &mut Vec<u8>) {
         let at = stamp(self.at);
-        let kept = self.len.next_multiple_of(4);
+        let padded_len = self.len.next_multiple_of(4);
         let comment = self.comment.map_or(0, |text| 4 + text.len().next_multiple_of(4));
-        let total = AROUND + kept + comment;
+        let total = AROUND + padded_len + comment;
         let start = file.len();
         file.resize(start + total, 0);
         let (front, rest) = file[start..].split_at_mut(28);
-        let (data, behind) = rest.split_at_mut(kept);
+        let (data, behind) = rest.split_at_mut(padded_len);
         let total = total as u32;
         let (high, low) = ((at >> 32) as u32, at as u32);
         lay(front, [block::PACKET, total, 0, high, low, self.len as u32, self.original_len]);
@@ -111,10 +111,11 @@ impl Packet<'_> {
             self.frame.write(self.macs, &mut whole[..headers]);
             data[..self.len].copy_from_slice(&whole[..self.len]);
         }
-        let (said, options) = behind.split_at_mut(comment);
+        let (comment_bytes, options) = behind.split_at_mut(comment);
         if let Some(text) = self.comment {
-            said[..4].copy_from_slice(&head(option::COMMENT, text.len() as u16).to_le_bytes());
-            said[4..4 + text.len()].copy_from_slice(text.as_bytes());
+            comment_bytes[..4]
+                .copy_from_slice(&head(option::COMMENT, text.len() as u16).to_le_bytes());
+            comment_bytes[4..4 + text.len()].copy_from_slice(text.as_bytes());
         }
         let (flags, number) = (head(option::FLAGS, 4), head(option::PACKET_ID, 8));
         let (low, high) = (self.id as u32, (self.id >> 32) as u32);
@@ -186,7 +187,7 @@ impl Statistics {
             [high.to_le_bytes(), low.to_le_bytes()].concat()
         };
         let at = stamp(self.end);
-        let written = Block::begin(file, block::STATISTICS)
+        let statistics = Block::begin(file, block::STATISTICS)
             .u32(0)
             .u32((at >> 32) as u32)
             .u32(at as u32)
@@ -195,8 +196,8 @@ impl Statistics {
             .option(option::RECEIVED, &self.received.to_le_bytes())
             .option(option::DROPPED, &self.dropped.to_le_bytes());
         match self.missing {
-            Some(missing) => written.option(option::MISSING, &missing.to_le_bytes()).end(),
-            None => written.end(),
+            Some(missing) => statistics.option(option::MISSING, &missing.to_le_bytes()).end(),
+            None => statistics.end(),
         }
     }
 }

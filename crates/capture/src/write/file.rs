@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_cut_to_the_snaplen_and_never_lengthened() {
-        for (snaplen, payload, kept) in [(80, 1_460, 80), (50, 1_460, 50), (96, 6, 60)] {
+        for (snaplen, payload, kept_bytes) in [(80, 1_460, 80), (50, 1_460, 50), (96, 6, 60)] {
             let body = Body::Tcp(Segment::new(0, payload, Flags::ACK));
             let frame = frame(&body);
             let mut headers = vec![0; frame.headers_len()];
@@ -133,12 +133,12 @@ mod tests {
             let begin = file.waiting.len();
             file.add(&RECORD, frame);
             let block = &file.waiting[begin..];
-            assert_eq!(u32::from(block[20]), kept);
+            assert_eq!(u32::from(block[20]), kept_bytes);
             assert_eq!(u16::from_le_bytes([block[24], block[25]]), 54 + payload);
-            let data = &block[28..28 + kept as usize];
-            let shown = headers.len().min(data.len());
-            assert_eq!(data[..shown], headers[..shown]);
-            assert!(data[shown..].iter().all(|byte| *byte == 0));
+            let data = &block[28..28 + kept_bytes as usize];
+            let common_len = headers.len().min(data.len());
+            assert_eq!(data[..common_len], headers[..common_len]);
+            assert!(data[common_len..].iter().all(|byte| *byte == 0));
             assert!(file.finish(Instant::ZERO).is_ok());
         }
     }
@@ -148,9 +148,9 @@ mod tests {
 
     impl Write for Full {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let taken = bytes.len().min(self.0);
-            self.0 -= taken;
-            if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+            let accepted = bytes.len().min(self.0);
+            self.0 -= accepted;
+            if accepted == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(accepted) }
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -166,7 +166,7 @@ mod tests {
             file.add(&RECORD, frame(&body));
         }
         assert!(file.waiting.capacity() < 2 * CHUNK);
-        let told = file.finish(Instant::ZERO).map(drop).map_err(|error| error.kind());
-        assert_eq!(told, Err(io::ErrorKind::StorageFull));
+        let outcome = file.finish(Instant::ZERO).map(drop).map_err(|error| error.kind());
+        assert_eq!(outcome, Err(io::ErrorKind::StorageFull));
     }
 }

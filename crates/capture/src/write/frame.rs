@@ -113,21 +113,21 @@ impl Frame<'_> {
         match self.body {
             Body::Tcp(segment) => tcp(segment, self, pseudo, transport),
             Body::Udp(datagram) => {
-                put(transport, 0, self.from.port);
-                put(transport, 2, self.to.port);
-                put(transport, 4, datagram.len + 8);
-                put(transport, 6, 0);
+                put_u16(transport, 0, self.from.port);
+                put_u16(transport, 2, self.to.port);
+                put_u16(transport, 4, datagram.len + 8);
+                put_u16(transport, 6, 0);
                 // 0 means no checksum (RFC 768): its other form is sent.
                 let sum = Some(checksum(words(transport) + pseudo)).filter(|&sum| sum != 0);
-                put(transport, 6, sum.unwrap_or(u16::MAX));
+                put_u16(transport, 6, sum.unwrap_or(u16::MAX));
             }
             Body::Icmp(echo) => {
                 transport[..2]
                     .copy_from_slice(&[if echo.kind == EchoKind::Request { 8 } else { 0 }, 0]);
-                put(transport, 2, 0);
-                put(transport, 4, self.echo_id);
-                put(transport, 6, echo.sequence as u16);
-                put(transport, 2, checksum(words(transport)));
+                put_u16(transport, 2, 0);
+                put_u16(transport, 4, self.echo_id);
+                put_u16(transport, 6, echo.sequence as u16);
+                put_u16(transport, 2, checksum(words(transport)));
             }
         }
     }
@@ -146,7 +146,7 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let window = if syn { segment.window } else { segment.window >> window_shift };
     let words_long = to.len() as u32 / 4;
     let (header, options) = to.split_at_mut(20);
-    let said = match segment.syn_options() {
+    let options_sum = match segment.syn_options() {
         Some(syn) => {
             Options { to: &mut *options, at: 0 }.of_syn(
                 syn,
@@ -161,8 +161,9 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let rest =
         words_long << 28 | u32::from(segment.flags.wire()) << 16 | window.min(u32::from(u16::MAX));
     let fixed = [ports, seq, ack, rest];
-    let sum =
-        fixed.iter().fold(pseudo.wrapping_add(said), |sum, word| sum.wrapping_add((*word).into()));
+    let sum = fixed
+        .iter()
+        .fold(pseudo.wrapping_add(options_sum), |sum, word| sum.wrapping_add((*word).into()));
     let last = u32::from(checksum(sum)) << 16;
     let [ports, seq, ack, rest] = fixed.map(u32::to_be_bytes);
     header.copy_from_slice([ports, seq, ack, rest, last.to_be_bytes()].as_flattened());
@@ -261,7 +262,7 @@ impl Options<'_> {
 }
 
 #[inline]
-fn put(to: &mut [u8], at: usize, value: u16) {
+fn put_u16(to: &mut [u8], at: usize, value: u16) {
     to[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 

@@ -80,8 +80,8 @@ fn settings(change: &ChangeSpec, link: &LinkSpec, at: &str, report: &mut Report)
         && (link.medium.is_some()
             || link.rate_bps.is_none() && !has(&link.qdisc, Change::RateBps(*bps)))
     {
-        let who = "a wire, htb, tbf or cake with a bandwidth has";
-        let expected = format!("none: {name} has no rate of its own ({who})");
+        let owners = "a wire, htb, tbf or cake with a bandwidth has";
+        let expected = format!("none: {name} has no rate of its own ({owners})");
         report.add(format!("{at}.rate_bps"), bps, expected);
     }
     let counts_bytes = has(&link.qdisc, Change::LimitBytes(1 << 20));

@@ -103,7 +103,7 @@ impl Scenario {
                 .map_or((RATE_UNKNOWN_BPS, None), |(bps, link)| (bps, Some(link)));
             let bits = u128::from(slowest.0) * u128::from(self.duration_ns) / 1_000_000_000;
             let room = u64::try_from(bits / FRAME_BITS).unwrap_or(u64::MAX);
-            let wanted = match flow.application {
+            let packets = match flow.application {
                 Application::Bulk { bytes: Some(bytes) } => bytes.div_ceil(SEGMENT_BYTES),
                 Application::Bulk { bytes: None }
                 | Application::OnOff { .. }
@@ -113,8 +113,8 @@ impl Scenario {
                 | Application::Tunnel { .. } => room,
             };
             let (_, sum) = bottlenecks.entry(slowest.1).or_insert((room, 0));
-            *sum = sum.saturating_add(wanted);
+            *sum = sum.saturating_add(packets);
         }
-        bottlenecks.values().map(|(room, wanted)| *room.min(wanted)).fold(0, u64::saturating_add)
+        bottlenecks.values().map(|(room, packets)| *room.min(packets)).fold(0, u64::saturating_add)
     }
 }

@@ -101,7 +101,7 @@ const fn unseen(character: char) -> bool {
 }
 
 fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Report) {
-    let mut seen = BTreeSet::new();
+    let mut used_names = BTreeSet::new();
     for (field, name) in names {
         if name.trim().is_empty() || name.contains(char::is_control) || name.contains(unseen) {
             report.add(field, format!("{name:?}"), "a name that people can read");
@@ -113,7 +113,7 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
                 format!("{begin:?}... ({} characters)", name.chars().count()),
                 expected,
             );
-        } else if !seen.insert(name) {
+        } else if !used_names.insert(name) {
             report.add(field, format!("{name:?} again"), "a name that nothing else has");
         }
     }
@@ -197,9 +197,9 @@ fn history_checks(profile: StackProfile, history: &HistorySpec, at: &str, report
     let takes_over = |profile: &StackProfile| (profile.row().settings)().metrics_cache;
     let only_threshold = reordering_packets == 0 && rtt_ns == 0;
     if !(takes_over(&profile) || profile.row().tolerates_threshold && only_threshold) {
-        let known = StackProfile::ALL.iter().filter(|profile| takes_over(profile));
-        let known: Vec<&str> = known.map(|profile| profile.name()).collect();
-        let expected = format!("none: only {} go by one here", known.join(" and "));
+        let profiles = StackProfile::ALL.iter().filter(|profile| takes_over(profile));
+        let profiles: Vec<&str> = profiles.map(|profile| profile.name()).collect();
+        let expected = format!("none: only {} go by one here", profiles.join(" and "));
         report.add(format!("{at}.history"), "a history", expected);
     }
     if ssthresh_packets == 1 || ssthresh_packets > HISTORY_PACKETS_MAX {

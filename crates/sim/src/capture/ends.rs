@@ -93,7 +93,7 @@ impl<O> BothEnds<O> {
     pub fn new(scenario: &Scenario, observer: O) -> Result<Self, SetupError> {
         let topology = Topology::new(scenario);
         let address = |name: &str| address_of(&topology, name);
-        let mut known = Flows::default();
+        let mut table = Flows::default();
         for (index, flow) in scenario.flows.iter().enumerate() {
             if !matches!(flow.transport, Transport::Tcp { .. }) {
                 continue;
@@ -101,12 +101,12 @@ impl<O> BothEnds<O> {
             let (ends, port) =
                 ([address(&flow.sender), address(&flow.receiver)], (index % PORTS) as u16);
             let (from, to) = (FIRST_CLIENT_PORT + port, FIRST_PORT + port);
-            let place = known.flows.len();
-            known.by_ports.insert((ends[0], from, ends[1], to), (place, Way::Out));
-            known.by_ports.insert((ends[1], to, ends[0], from), (place, Way::Back));
-            known.flows.push(Flow { number: index as u32, ends, seen: Ends::default() });
+            let place = table.flows.len();
+            table.by_ports.insert((ends[0], from, ends[1], to), (place, Way::Out));
+            table.by_ports.insert((ends[1], to, ends[0], from), (place, Way::Back));
+            table.flows.push(Flow { number: index as u32, ends, seen: Ends::default() });
         }
-        let flows = Rc::new(RefCell::new(known));
+        let flows = Rc::new(RefCell::new(table));
         let read = |name: &str| Read {
             host: address(name),
             reader: Reader::new(),

@@ -102,12 +102,12 @@ impl<W: Write> Capture<W> {
         for (name, to) in points {
             let lines = lay(scenario, &topology, &name, taps.len() as u32, &mut links)?;
             let section = Section { program: settings.program, comment: settings.comment };
-            let what = if scenario.links.iter().any(|link| link.name == name) {
+            let description = if scenario.links.iter().any(|link| link.name == name) {
                 "the near end of a link, behind its queue; what the queue drops has a comment"
             } else {
                 "the interfaces of a host"
             };
-            let file = File::new(to, &section, &name, what, settings.snaplen);
+            let file = File::new(to, &section, &name, description, settings.snaplen);
             let order = Order::new(lines.len());
             taps.push(Tap { file, lines, order });
         }
@@ -165,9 +165,9 @@ fn lay(
         }
     } else {
         let hosts = scenario.nodes.iter().filter(|node| node.host().is_some()).map(NodeSpec::name);
-        let known: Vec<&str> =
+        let names: Vec<&str> =
             hosts.chain(scenario.links.iter().map(|link| link.name.as_str())).take(20).collect();
-        return Err(problem("--capture", format!("a host or a link: {}", known.join(" "))));
+        return Err(problem("--capture", format!("a host or a link: {}", names.join(" "))));
     }
     Ok(lines)
 }
@@ -176,8 +176,8 @@ impl<W: Write> Tap<W> {
     /// Writes everything up to `clock`.
     fn write(&mut self, clock: Instant, wire: &Wire) {
         let Self { file, lines, order } = self;
-        order.take(clock, |line, at, seen| {
-            let Seen { mark, body, class, dropped } = seen;
+        order.take(clock, |line, at, packet| {
+            let Seen { mark, body, class, dropped } = packet;
             let Line { link, direction } = lines[line];
             let (macs, dropped) = (wire.macs(link), dropped.map(why));
             let record = Record { at, macs, direction, id: mark.id, dropped };
@@ -218,7 +218,7 @@ impl<W: Write> Observer for Capture<W> {
             Vantage::Node { .. } => {
                 self.clock = at; // nodes send when the clock says so
                 if let Event::Sent { owner } = event {
-                    self.wire.sent(packet, owner, body, frame_bytes);
+                    self.wire.on_sent(packet, owner, body, frame_bytes);
                 }
                 return;
             }
@@ -244,9 +244,9 @@ impl<W: Write> Observer for Capture<W> {
         };
         for &(tap, line) in places {
             let mark = *self.wire.mark(packet);
-            let seen = Seen { mark, body: *body, class, dropped };
+            let record = Seen { mark, body: *body, class, dropped };
             let tap = &mut self.taps[tap as usize];
-            if tap.order.add(line as usize, at, seen) {
+            if tap.order.add(line as usize, at, record) {
                 tap.write(self.clock, &self.wire);
             }
         }

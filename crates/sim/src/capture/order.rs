@@ -33,10 +33,10 @@ impl<T> Order<T> {
 
     /// Adds what one stage has seen; whether there is much to merge now.
     #[inline]
-    pub fn add(&mut self, line: usize, at: Instant, what: T) -> bool {
+    pub fn add(&mut self, line: usize, at: Instant, sighting: T) -> bool {
         let line = &mut self.lines[line];
         make_room(line);
-        line.push_back(Told { place: (at, self.told), what });
+        line.push_back(Told { place: (at, self.told), what: sighting });
         self.told += 1;
         let mut place = line.len() - 1;
         while place > 0 && line[place - 1].place.0 > at {
@@ -49,7 +49,7 @@ impl<T> Order<T> {
 
     /// Takes everything up to `clock`, before which nothing more will be added: `each` has the line, the time and what was seen.
     #[inline]
-    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(usize, Instant, &T)) {
+    pub fn take(&mut self, clock: Instant, mut handle: impl FnMut(usize, Instant, &T)) {
         self.fresh = 0;
         loop {
             // The first line, and the time up to which it stays ahead of the others.
@@ -69,7 +69,7 @@ impl<T> Order<T> {
                 && *place < next
                 && place.0 <= clock
             {
-                each(line, place.0, what);
+                handle(line, place.0, what);
                 self.lines[line].pop_front();
             }
         }
@@ -90,10 +90,10 @@ mod tests {
         for (line, time) in [(0, 5), (0, 9), (0, 7), (1, 6), (1, 5), (0, 5)] {
             assert!(!order.add(line, at(time), (line, time)));
         }
-        let mut taken = Vec::new();
-        order.take(at(7), |_, _, what| taken.push(*what));
-        assert_eq!(taken, [(0, 5), (1, 5), (0, 5), (1, 6), (0, 7)]);
-        order.take(Instant::NEVER, |_, _, what| taken.push(*what));
-        assert_eq!(taken.last(), Some(&(0, 9)));
+        let mut merged = Vec::new();
+        order.take(at(7), |_, _, item| merged.push(*item));
+        assert_eq!(merged, [(0, 5), (1, 5), (0, 5), (1, 6), (0, 7)]);
+        order.take(Instant::NEVER, |_, _, item| merged.push(*item));
+        assert_eq!(merged.last(), Some(&(0, 9)));
     }
 }

@@ -95,7 +95,7 @@ impl Wire {
 
     /// A packet begins its way.
     #[inline]
-    pub fn sent(&mut self, packet: PacketId, owner: Owner, body: &Body, frame_bytes: u32) {
+    pub fn on_sent(&mut self, packet: PacketId, owner: Owner, body: &Body, frame_bytes: u32) {
         let (talk, back) = match owner {
             Owner::Flow { flow, back } => (flow, back),
             Owner::Probe { probe, back } => (self.flows + probe, back),
@@ -117,7 +117,7 @@ impl Wire {
         state.next_ip_ids[side] = ip_id.wrapping_add(frames as u16);
         let mark = Mark { id: self.next_id, talk, side: side as u16, ip_id };
         self.next_id += 1;
-        self.put(packet, mark);
+        self.set_mark(packet, mark);
     }
 
     /// A packet as a tap on its way sees it. What both ends have offered in their SYNs does not change after them.
@@ -130,11 +130,11 @@ impl Wire {
     pub fn copied(&mut self, of: PacketId, packet: PacketId) {
         let mark = Mark { id: self.next_id, ..*self.mark(of) };
         self.next_id += 1;
-        self.put(packet, mark);
+        self.set_mark(packet, mark);
     }
 
     #[inline]
-    fn put(&mut self, packet: PacketId, mark: Mark) {
+    fn set_mark(&mut self, packet: PacketId, mark: Mark) {
         let place = packet.0 as usize;
         if place >= self.marks.len() {
             self.marks.resize(place + 1, mark);

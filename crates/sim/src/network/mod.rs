@@ -260,7 +260,7 @@ impl<O: Observer> Network<O> {
         let len = packet.frame();
         let id = self.packets.insert(packet);
         self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
-        self.watch.sent(first_hop, id, &self.packets, now);
+        self.watch.on_sent(first_hop, id, &self.packets, now);
         if self.hops[first_hop as usize] & PROCESSOR != 0 {
             return self.send_by_processor(id, first_hop, len, now);
         }
@@ -304,8 +304,8 @@ impl<O: Observer> Network<O> {
             };
             stage.counters.bytes = stage.counters.bytes.wrapping_add(u64::from(len));
             at = departure.leaves + stage.delay;
-            let (left, is_cut) = (departure.out_of_queue, stage.is_cut);
-            self.watch.at_stage(index, Event::Dequeued, id, &self.packets, left);
+            let (departs, is_cut) = (departure.out_of_queue, stage.is_cut);
+            self.watch.at_stage(index, Event::Dequeued, id, &self.packets, departs);
             self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
             if first == NO_STAGE {
                 (first, first_departure) = (index, departure.leaves);

@@ -143,15 +143,15 @@ const ASKED: u64 = 6;
 fn costs(scenario: &Scenario, topology: &Topology<'_>) -> Option<Vec<u64>> {
     let of_link: Vec<u64> = scenario.links.iter().map(|link| of_hop(scenario, link)).collect();
     let mut costs = vec![0; scenario.nodes.len()];
-    let mut known: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let mut paths: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for flow in &scenario.flows {
         let (from, to) = (topology.node(&flow.sender)?, topology.node(&flow.receiver)?);
         costs[from] += SENDER;
         costs[to] += RECEIVER;
-        if let Entry::Vacant(place) = known.entry((from, to)) {
+        if let Entry::Vacant(place) = paths.entry((from, to)) {
             place.insert(topology.path(from, to).ok()?);
         }
-        for &link in &known[&(from, to)] {
+        for &link in &paths[&(from, to)] {
             costs[topology.ends(link).0] += of_link[link];
         }
     }

@@ -42,8 +42,8 @@ fn append(data: &mut Data, more: Data) {
             let numbers: Vec<i32> = others
                 .into_iter()
                 .map(|name| {
-                    let known = names.iter().position(|known| *known == name);
-                    known.unwrap_or_else(|| {
+                    let position = names.iter().position(|position| *position == name);
+                    position.unwrap_or_else(|| {
                         names.push(name);
                         names.len() - 1
                     }) as i32
@@ -99,11 +99,11 @@ fn renumber(data: &mut Data) {
     let mut order = Vec::new();
     for word in index {
         if let Some(number) = usize::try_from(*word).ok().and_then(|at| numbers.get_mut(at)) {
-            let known = number.get_or_insert_with(|| {
+            let new_word = number.get_or_insert_with(|| {
                 order.push(*word as usize);
                 order.len() as i32 - 1
             });
-            *word = *known;
+            *word = *new_word;
         }
     }
     *names = order.into_iter().map(|at| std::mem::take(&mut names[at])).collect();

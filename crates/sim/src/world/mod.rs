@@ -397,8 +397,8 @@ impl<O: Observer> World<O> {
                     return;
                 }
                 if endpoint == server as usize {
-                    let asked = in_order / request;
-                    self.write_until(server, asked * response);
+                    let requests = in_order / request;
+                    self.write_until(server, requests * response);
                 } else if in_order == flow.rounds * response && flow.phase == Phase::Busy {
                     flow.phase = Phase::Quiet;
                     let next = (self.now + think).min(flow.stop);

@@ -85,24 +85,24 @@ impl<O: Observer> World<O> {
     }
 
     /// Takes over what another part knows of its flows and sockets.
-    fn absorb(&mut self, mut other: Self) {
-        self.now = self.now.max(other.now);
+    fn absorb(&mut self, mut part: Self) {
+        self.now = self.now.max(part.now);
         for index in 0..self.flows.len() {
-            let (mine, theirs) = (&mut self.flows[index], &other.flows[index]);
+            let (mine, theirs) = (&mut self.flows[index], &part.flows[index]);
             if let FlowKind::Tcp { client, server } = mine.kind {
                 for socket in [client as usize, server as usize] {
-                    if other.assignment.has_socket(socket) {
-                        std::mem::swap(&mut self.sockets[socket], &mut other.sockets[socket]);
+                    if part.assignment.has_socket(socket) {
+                        std::mem::swap(&mut self.sockets[socket], &mut part.sockets[socket]);
                     }
                 }
             }
-            if other.assignment.sends(index) {
+            if part.assignment.sends(index) {
                 (mine.phase, mine.rounds) = (theirs.phase, theirs.rounds);
                 mine.datagrams_sent = theirs.datagrams_sent;
             }
-            if other.assignment.receives(index) {
+            if part.assignment.receives(index) {
                 mine.datagrams_received = theirs.datagrams_received;
-                self.arrivals[index] = other.arrivals[index];
+                self.arrivals[index] = part.arrivals[index];
             }
             mine.ended = [mine.ended, theirs.ended].into_iter().flatten().min();
         }
