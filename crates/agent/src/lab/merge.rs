@@ -53,21 +53,22 @@ pub fn recording(head: &Head, raw: &[u8], flows: usize) -> Result<Recording, Fau
             return fault(format!("its table {:?} is not of this version", definition.name));
         }
         let mut columns: Vec<Column> = Vec::new();
-        for (table, definition) in table.columns.iter().zip(definition.columns) {
-            let place = || format!("table {}: column {}", definition.table, definition.name);
-            if table.name != definition.name || table.kind != definition.kind.name() {
+        for (column_head, column_def) in table.columns.iter().zip(definition.columns) {
+            let place = || format!("table {}: column {}", column_def.table, column_def.name);
+            if column_head.name != column_def.name || column_head.kind != column_def.kind.name() {
                 return fault(format!("{}: is not of this version", place()));
             }
-            let data = column(table, definition.kind, raw).map_err(|fault| fault.at(&place()))?;
+            let data =
+                column(column_head, column_def.kind, raw).map_err(|fault| fault.at(&place()))?;
             if columns.first().is_some_and(|first| first.data.len() != data.len()) {
                 return fault(format!("{}: has {} rows", place(), data.len()));
             }
-            if let (Data::Int(numbers), "flow") = (&data, definition.name)
+            if let (Data::Int(numbers), "flow") = (&data, column_def.name)
                 && numbers.iter().any(|number| !(0..flows as i64).contains(number))
             {
                 return fault(format!("{}: speaks of a flow that there is not", place()));
             }
-            columns.push(Column { name: definition.name, data });
+            columns.push(Column { name: column_def.name, data });
         }
         tables.push(Table { name: definition.name, columns });
     }
