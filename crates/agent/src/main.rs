@@ -13,7 +13,7 @@
 //! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
 //! `dragstrip-agent missing`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
-//! Where it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
+//! If it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
 //! FILE (or FILE:OFFSET:SIZE) is shared with the requester, or `-` for frames on standard input and output
 //! (exchange.rs). WORDS list the permitted changes of the machine (machine/grant.rs).
 #![allow(

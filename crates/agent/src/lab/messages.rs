@@ -96,9 +96,9 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Where packets leave the host.
+    /// The egress of the host.
     Egress,
-    /// Where packets enter the host, on a separate interface (ifb).
+    /// The ingress of the host, on a separate interface (ifb).
     Ingress,
 }
 
