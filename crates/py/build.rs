@@ -1,4 +1,4 @@
-//! What the extension was built of and how: the program compares it with the checkout that it runs in.
+//! Records the sources and settings of this build: the program compares them with the checkout that it runs in.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the sources")]
 
@@ -43,16 +43,16 @@ fn add(root: &Path, name: &str, crates: &mut BTreeSet<String>) -> Result<()> {
         let manifest = fs::read_to_string(root.join("crates").join(name).join("Cargo.toml"))?;
         let needed = manifest.split("[dependencies]").nth(1).unwrap_or_default();
         for line in needed.lines().take_while(|line| !line.starts_with('[')) {
-            if let Some(other) = line.strip_prefix("dragstrip-") {
-                let end = other.find(['.', ' ', '=']).unwrap_or(other.len());
-                add(root, &other[..end], crates)?;
+            if let Some(suffix) = line.strip_prefix("dragstrip-") {
+                let end = suffix.find(['.', ' ', '=']).unwrap_or(suffix.len());
+                add(root, &suffix[..end], crates)?;
             }
         }
     }
     Ok(())
 }
 
-/// The Rust files below a folder; tests that have files of their own are not part of the extension.
+/// The Rust files below a folder; test files are not part of the extension.
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

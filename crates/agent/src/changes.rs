@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub at_ns: u64,
-    /// Of the plan.
+    /// Index of the hop in the plan.
     pub hop: usize,
     pub from: QdiscSpec,
     pub to: QdiscSpec,
@@ -15,7 +15,7 @@ pub struct Step {
     pub anew: bool,
 }
 
-/// What of a link changes in the middle of a run.
+/// Properties of a link that change during a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changing {
     pub delay: bool,
@@ -41,7 +41,7 @@ pub fn down() -> QdiscSpec {
     QdiscSpec::from(BfifoSpec { limit_bytes: 1 })
 }
 
-/// The disciplines of one hop by the time from which they are there, as steps; `up` tells whether the link is.
+/// Steps of one hop from its disciplines by start time; `up` is the link's state.
 pub fn steps(hop: usize, periods: Vec<(u64, QdiscSpec, bool)>) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut periods = periods.into_iter().map(|(at_ns, spec, up)| {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_while_a_link_is_down_is_there_when_it_comes_up() {
+    fn changes_while_a_link_is_down_apply_when_it_comes_up() {
         let fifo = |limit: u32| QdiscSpec::parse(&format!("pfifo limit {limit}")).unwrap();
         let periods = vec![
             (0, fifo(9), true),
@@ -75,11 +75,11 @@ mod tests {
             (5, fifo(7), true),
         ];
         let step = |at_ns, from, to, anew| Step { at_ns, hop: 4, from, to, anew };
-        let wanted = [
+        let expected = [
             step(1, fifo(9), fifo(8), false),
             step(3, fifo(8), down(), true),
             step(5, down(), fifo(7), true),
         ];
-        assert_eq!(steps(4, periods), wanted);
+        assert_eq!(steps(4, periods), expected);
     }
 }

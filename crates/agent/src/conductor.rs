@@ -1,8 +1,8 @@
-//! The conductor of a run: builds the network, believes it only when it is as asked, lets the sides play their
-//! parts by one clock, and collects what they leave.
+//! The conductor of a run: builds the network and verifies it, runs the sides by one clock, and collects their
+//! results.
 
 use crate::checks::{self, Check, RoundTrips};
-use crate::drive::{Alone, TIMER, drive};
+use crate::event_loop::{Alone, TIMER, drive};
 use crate::fault::{Fault, fault};
 use crate::kernel::Kernel;
 use crate::load::Load;
@@ -35,18 +35,18 @@ pub const CLOCK_STEP_NS: i64 = 1_000_000;
 pub const PINGS: usize = 10;
 /// A ping's answer is waited for so long, and twice the delay.
 pub const PINGS_WAIT_NS: i64 = 50_000_000;
-/// Of a ping, whose round trip nobody asks for here.
+/// Bytes on the wire of a ping whose round trip is not evaluated here.
 const PING_FRAME_BYTES: u32 = 98;
-/// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
+/// The kernel's counters (netstat -s) that together count every loss epoch of a host.
 const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"];
 
 /// A request for a run.
 #[derive(Deserialize)]
 pub struct Request {
     scenario: Scenario,
-    /// What stands behind the request: the loader, and what it is to load; or nothing.
+    /// Programs whose bytes follow the request: the loader and what it loads; may be empty.
     load: Vec<Part>,
-    /// Real time: streams of our own go along the paths before any figure is believed.
+    /// Real time: probe streams verify the paths before the run.
     #[serde(default)]
     real_time: bool,
     /// Packets are kept too.
@@ -54,7 +54,8 @@ pub struct Request {
     capture: Option<Wanted>,
 }
 
-/// Runs a scenario; `raw` are the bytes behind the request, `progress` gets how far it has come (ns), and the bytes that have arrived.
+/// Runs a scenario; `raw` are the bytes after the request, `progress` receives the elapsed time (ns) and the bytes
+/// that have arrived.
 pub fn run(
     request: &Request,
     raw: &[u8],
@@ -68,8 +69,8 @@ pub fn run(
     plan.seed = real_time.then_some(scenario.seed);
     let _held = machine::prepare(scenario, load, raw, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
-    let mut seen = network.verify(&plan)?;
-    seen.extend(plan.cables.iter().cloned());
+    let mut path_report = network.verify(&plan)?;
+    path_report.extend(plan.cables.iter().cloned());
     wait_until(sys::now() + SETTLE_NS)?;
     let (idle, mut checked) = idle_round_trips(scenario, &plan, &network, *real_time)?;
     if let Some(late) = checked.iter().find(|check| !real_time && check.measured > check.most) {
@@ -102,20 +103,20 @@ pub fn run(
     let captured = sides.iter_mut().map(|side| side.captured(scenario.duration_ns));
     let captured: Vec<Captured> =
         captured.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    if let Some(wanted) = capture {
-        wanted.check(&captured)?;
+    if let Some(capture_request) = capture {
+        capture_request.check(&captured)?;
     }
     let ends = Ends::of(scenario, &plan, &reports)?;
     ends.record(scenario, &reports, &mut tables);
-    let counted = reports.iter().filter_map(|(node, report)| {
+    let netstat_by_node = reports.iter().filter_map(|(node, report)| {
         Some((plan.nodes[*node].name.as_str(), report.counts.as_ref()?))
     });
     let mut about = json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
-        "path": seen,
+        "path": path_report,
         "idle_rtt_ns": idle,
         "ecn_negotiated": ends.check_ecn(scenario, &plan)?,
-        "netstat": counted.collect::<BTreeMap<_, _>>(),
+        "netstat": netstat_by_node.collect::<BTreeMap<_, _>>(),
         "cpu_idle_share": load.idle_share,
         "cpu_steal_share": load.steal_share,
         "softnet": {"dropped": load.dropped, "squeezed": load.squeezed},
@@ -126,9 +127,9 @@ pub fn run(
         about["scheduling"] = if sys::goes_ahead() { "ahead" } else { "shared" }.into();
     }
     if scenario.record.every_ack {
-        let sent =
+        let senders =
             reports.values().flat_map(|report| &report.ends).filter_map(|end| end.sent.as_ref());
-        let together: u64 = sent.map(|sent| sent.acks_together).sum();
+        let together: u64 = senders.map(|sender| sender.acks_together).sum();
         about["acks_sampled_with_a_later_one"] = together.into();
     }
     let mut recording = tables.finish();
@@ -147,12 +148,12 @@ fn wait_until(time: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What came of our own streams; their queues start afresh after them.
+/// Results of the probe streams; their queues are reset afterwards.
 fn checked(scenario: &Scenario, plan: &Plan, network: &mut Network) -> Result<Vec<Check>, Fault> {
-    let found = checks::run(scenario, plan, network)?;
+    let check_results = checks::run(scenario, plan, network)?;
     network.renew_queues(plan)?;
     network.verify(plan)?;
-    Ok(found)
+    Ok(check_results)
 }
 
 /// Pings along every flow's path while nothing else moves; a fault if one is back too soon. One that is late has met a
@@ -170,20 +171,21 @@ fn idle_round_trips(
         if measured.contains_key(&name) {
             continue;
         }
-        let ((there, constant), (back, constant_back)) =
+        let ((forward, constant), (back, constant_back)) =
             (plan.delay_ns(from, to), plan.delay_ns(to, from));
-        let wanted = (there + back) as i64;
+        let delay_ns = (forward + back) as i64;
         network.places[from].enter()?;
         let mut pinger = Pinger::open(0xffff, plan.nodes[to].address, 64)?;
         let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
-        let slack = RoundTrips::slack_ns(wanted, serialisation_ns(scenario)) + slots;
+        let slack = RoundTrips::slack_ns(delay_ns, serialisation_ns(scenario)) + slots;
         let mut answers = Vec::new();
         for _ in 0..PINGS {
             pinger.send(0);
-            let rtt = answer_until(&mut pinger, sys::now() + 2 * wanted + PINGS_WAIT_NS)?;
+            let rtt = answer_until(&mut pinger, sys::now() + 2 * delay_ns + PINGS_WAIT_NS)?;
             answers.extend(rtt);
             // The first one may have waited for neighbours to be found.
-            let enough = rtt.is_some_and(|rtt| rtt <= wanted + slack) && constant && constant_back;
+            let enough =
+                rtt.is_some_and(|rtt| rtt <= delay_ns + slack) && constant && constant_back;
             if enough && !real_time {
                 break;
             }
@@ -192,21 +194,22 @@ fn idle_round_trips(
             return fault(format!("{name}: {PINGS} pings on the idle path were not answered"));
         };
         if constant && constant_back {
-            if rtt < wanted {
+            if rtt < delay_ns {
                 return fault(format!(
-                    "{name}: the idle round trip takes {rtt} ns, not {wanted} ns"
+                    "{name}: the idle round trip takes {rtt} ns, not {delay_ns} ns"
                 ));
             }
             let usual = if real_time { median_ns } else { rtt };
-            checks.push(Check::idle(&name, wanted, usual, [wanted, wanted + slack]));
+            checks.push(Check::idle(&name, delay_ns, usual, [delay_ns, delay_ns + slack]));
         }
         measured.insert(name, rtt.into());
     }
     Ok((Value::Object(measured), checks))
 }
 
-/// The round trip of the last answer until then. Each is read at once: the kernel begins to stamp packets some time after
-/// it was asked to (net_enable_timestamp), and until then an answer's time is that of its reading.
+/// The round trip of the last answer up to `time`. Each answer is read at once: the kernel starts stamping packets
+/// some time after the request to do so (net_enable_timestamp), and until then an answer's time is that of its
+/// reading.
 fn answer_until(pinger: &mut Pinger, time: i64) -> Result<Option<i64>, Fault> {
     let (poll, timer) = (Poll::new()?, sys::timer()?);
     poll.add(&timer, libc::EPOLLIN, TIMER)?;
@@ -220,7 +223,7 @@ fn answer_until(pinger: &mut Pinger, time: i64) -> Result<Option<i64>, Fault> {
     Ok(last)
 }
 
-/// What a ping's 98 bytes may take on all transmitters together.
+/// Serialisation time of a ping's 98 bytes on all transmitters together.
 pub fn serialisation_ns(scenario: &Scenario) -> i64 {
     let rates = scenario.links.iter().filter_map(|link| link.rate_bps);
     rates.map(|bps| (200 * 8 * 1_000_000_000 / bps.max(1)) as i64).sum()
@@ -242,23 +245,25 @@ fn open_sides<'a>(
     hosts.dedup();
     let rings = rings(scenario, &hosts)?;
     let flows = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
-    let named: Vec<&String> =
+    let end_hosts: Vec<&String> =
         flows.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
     let captures = |node: usize| {
         let near_end = |link: &str| {
             let hop = plan.hops.iter().position(|hop| hop.near_end_of.as_deref() == Some(link))?;
             (plan.hops[hop].from == node).then(|| interfaces[hop])
         };
-        capture.map_or_else(Vec::new, |wanted| wanted.at(&plan.nodes[node].name, near_end))
+        capture.map_or_else(Vec::new, |capture_request| {
+            capture_request.at(&plan.nodes[node].name, near_end)
+        })
     };
     let busy = |node: usize| {
-        named.iter().any(|name| **name == plan.nodes[node].name)
+        end_hosts.iter().any(|name| **name == plan.nodes[node].name)
             || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
             || plan.steps.iter().any(|step| plan.hops[step.hop].from == node)
             || !captures(node).is_empty()
     };
     let mut sides: Vec<Side<'a>> = Vec::new();
-    let mut others = Vec::new();
+    let mut idle_places = Vec::new();
     for (node, place) in places.into_iter().enumerate() {
         if busy(node) {
             let number = sides.len();
@@ -271,10 +276,10 @@ fn open_sides<'a>(
             }
             sides.push(side);
         } else {
-            others.push(place);
+            idle_places.push(place);
         }
     }
-    Ok((sides, others))
+    Ok((sides, idle_places))
 }
 
 /// Each host's ring: an equal share, and more where more may pass the host between two samples. Where memory does not
@@ -291,7 +296,7 @@ pub fn rings<'a>(
     let interval_ns = scenario.record.interval_ns;
     let mut rings = BTreeMap::new();
     for &host in hosts {
-        // What the bottlenecks of its flows let pass, each once however many flows share it.
+        // Rates of the bottlenecks of its flows, each once regardless of the number of flows.
         let mut rates: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         for (flow, path) in scenario.flows.iter().zip(&paths) {
             if flow.sender == host || flow.receiver == host {
@@ -322,22 +327,25 @@ impl<'r> Ends<'r> {
         plan: &Plan,
         reports: &'r BTreeMap<usize, Report>,
     ) -> Result<Self, Fault> {
-        let mut found = Vec::new();
+        let mut flow_ends = Vec::new();
         for (flow, spec) in scenario.flows.iter().enumerate() {
             let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
-            let own = |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
+            let ends_at =
+                |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
             // Where both are on one host the client's comes first.
-            let (Some(one), Some(other)) = (own(client).next(), own(server).next_back()) else {
+            let (Some(client_end), Some(server_end)) =
+                (ends_at(client).next(), ends_at(server).next_back())
+            else {
                 return fault(format!("flow {}: an end has not reported", spec.label));
             };
-            let source = if other.sent.is_some() { server } else { client };
-            found.push((one, other, source));
+            let source = if server_end.sent.is_some() { server } else { client };
+            flow_ends.push((client_end, server_end, source));
         }
-        Ok(Self(found))
+        Ok(Self(flow_ends))
     }
 
-    /// A row of `flows` each. A host's counters tell of every recovery and timeout if no other flow shares it; the
-    /// kernel keeps no count of CWR (ECN), so samples tell of it.
+    /// Writes a row of `flows` each. A host's counters give every recovery and timeout if no other flow shares it; the
+    /// kernel does not count CWR (ECN), so samples are used for it.
     pub fn record(
         &self,
         scenario: &Scenario,
@@ -353,19 +361,20 @@ impl<'r> Ends<'r> {
         for ((client, server, source), (flow, spec)) in
             self.0.iter().zip(scenario.flows.iter().enumerate())
         {
-            let sent = client.sent.as_ref().or(server.sent.as_ref());
+            let sender_stats = client.sent.as_ref().or(server.sent.as_ref());
             let alone = senders.get(source) == Some(&1);
-            let counts = reports[source].counts.as_ref().filter(|_| alone && sent.is_some());
+            let counts =
+                reports[source].counts.as_ref().filter(|_| alone && sender_stats.is_some());
             let count = |counts: &Counts, name| counts.get(name).copied().unwrap_or_default();
-            let timeouts = match sent {
+            let timeouts = match sender_stats {
                 Some(_) => counts.map(|counts| count(counts, "TCPTimeouts") as i64),
                 None => Some(0),
             };
-            let tcp = sent.cloned().unwrap_or_default();
+            let tcp = sender_stats.cloned().unwrap_or_default();
             let reductions = counts.map_or(tcp.seen_reductions, |counts| {
                 LOSS_EPOCHS.iter().map(|name| count(counts, name)).sum::<u64>() + tcp.seen_cwr
             });
-            let lost = client.datagrams.saturating_sub(server.datagrams) as i64;
+            let datagrams_lost = client.datagrams.saturating_sub(server.datagrams) as i64;
             let cc = spec.transport.cc(false).unwrap_or_default();
             let received = client.received_bytes.or(server.received_bytes);
             let ended_ns = client.ended_ns.into_iter().chain(server.ended_ns).min();
@@ -373,7 +382,7 @@ impl<'r> Ends<'r> {
             let row = FlowRow {
                 flow: flow as u32,
                 label: table.label.word(&spec.label),
-                protocol: table.protocol.word(if sent.is_some() { "tcp" } else { "udp" }),
+                protocol: table.protocol.word(if sender_stats.is_some() { "tcp" } else { "udp" }),
                 cc: table.cc.word(cc),
                 sender: table.sender.word(&spec.sender),
                 receiver: table.receiver.word(&spec.receiver),
@@ -381,43 +390,47 @@ impl<'r> Ends<'r> {
                 stop_ns: ended_ns.unwrap_or(scenario.duration_ns as i64),
                 bytes_acked: tcp.bytes_acked as i64,
                 bytes_received: received.unwrap_or_default() as i64,
-                segments_sent: if sent.is_some() { tcp.segments } else { client.datagrams } as i64,
+                segments_sent: if sender_stats.is_some() { tcp.segments } else { client.datagrams }
+                    as i64,
                 retransmits: tcp.retransmits as i64,
                 rto_count: timeouts,
                 reductions: reductions as i64,
                 ecn_negotiated: tcp.ecn,
-                datagrams_lost: sent.is_none().then_some(lost),
+                datagrams_lost: sender_stats.is_none().then_some(datagrams_lost),
             };
             table.push(row);
         }
     }
 
-    /// Which TCP flows have ECN; a fault if the hosts' settings and the algorithm imply something else.
+    /// Lists the TCP flows that negotiated ECN; a fault if the hosts' settings and the algorithm imply otherwise.
     pub fn check_ecn(&self, scenario: &Scenario, plan: &Plan) -> Result<Value, Fault> {
         let setting = |host: &str| -> Result<&str, Fault> {
-            let own = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
-            Ok(own.map_or("2", |value| value.trim()))
+            let tcp_ecn = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
+            Ok(tcp_ecn.map_or("2", |value| value.trim()))
         };
-        let mut found = Map::new();
+        let mut ecn_by_flow = Map::new();
         for ((client, server, _), spec) in self.0.iter().zip(&scenario.flows) {
-            let Some(sent) = client.sent.as_ref().or(server.sent.as_ref()) else { continue };
-            if sent.segments == 0 {
+            let Some(sender_stats) = client.sent.as_ref().or(server.sent.as_ref()) else {
+                continue;
+            };
+            if sender_stats.segments == 0 {
                 continue; // the connection has not come about
             }
             let (client, server) = (setting(&spec.sender)?, setting(&spec.receiver)?);
-            let wanted = has_ecn(client, server, &spec.transport);
-            if sent.ecn != wanted {
-                let is = if sent.ecn { "was" } else { "was not" };
+            let expected = has_ecn(client, server, &spec.transport);
+            if sender_stats.ecn != expected {
+                let is = if sender_stats.ecn { "was" } else { "was not" };
                 return fault(format!("flow {}: ECN {is} negotiated", spec.label));
             }
-            found.insert(spec.label.clone(), wanted.into());
+            ecn_by_flow.insert(spec.label.clone(), expected.into());
         }
-        Ok(Value::Object(found))
+        Ok(Value::Object(ecn_by_flow))
     }
 }
 
-/// Whether the ends of a flow agree on ECN, with these `net.ipv4.tcp_ecn` (`tcp_ecn_send_syn`, `tcp_ecn_create_request`): a SYN
-/// of an algorithm that needs ECN is ECN-capable itself, which only a listener with such an algorithm grants, or accurate ECN.
+/// True when the ends of a flow agree on ECN with these `net.ipv4.tcp_ecn` settings (`tcp_ecn_send_syn`,
+/// `tcp_ecn_create_request`): a SYN of an algorithm that needs ECN is itself ECN-capable, which only a listener with
+/// such an algorithm grants, or accurate ECN.
 fn has_ecn(client: &str, server: &str, transport: &Transport) -> bool {
     let (needs, grants) = (transport.needs_ecn(false), transport.needs_ecn(true));
     let asks = needs || matches!(client, "1" | "3" | "4");
@@ -430,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_ends_agree_on() {
+    fn ecn_negotiation_follows_the_settings_of_both_ends() {
         let of = |client, server, cc: &str, receiver_cc: &str| {
             let transport = json!({"protocol": "tcp", "cc": cc, "receiver_cc": receiver_cc});
             has_ecn(client, server, &serde_json::from_value(transport).unwrap())
@@ -451,7 +464,7 @@ mod tests {
         assert!(of("1", "0", "cubic", "dctcp"));
     }
 
-    /// Flows from a host each to one receiver behind 100 Mbit/s, sampled at this interval.
+    /// One flow from each host to one receiver over 100 Mbit/s, sampled at this interval.
     fn scenario(flows: usize, interval_ns: u64) -> Scenario {
         let senders = || (0..flows).map(|number| format!("s{number}"));
         let host = |name: String| json!({"kind": "host", "name": name});

@@ -1,7 +1,7 @@
 //! Conformance scripts on the kernel's own socket.
 //!
-//! Two namespaces and a veth pair between them. The socket lives in the first; the other has no address,
-//! so that no kernel answers there: a packet socket takes what leaves and injects what the peer says.
+//! Two namespaces and a veth pair between them. The socket lives in the first; the other has no address, so that no
+//! kernel answers there: a packet socket captures what leaves and injects the peer's segments.
 
 use crate::fault::{Fault, fault};
 use crate::netlink::{Message, Socket, flag};
@@ -49,7 +49,7 @@ const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const WRITE: usize = 90 * 1460;
 static ZEROS: [u8; WRITE] = [0; WRITE];
 
-/// Plays all scripts, one after the other, each in namespaces of its own.
+/// Runs all scripts, one after the other, each in separate namespaces.
 pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
     let home = fs::File::open("/proc/thread-self/ns/net")?;
     let mut played = Vec::new();
@@ -87,7 +87,7 @@ struct Kernel {
     /// Most bytes of one write(2), and whether the last one found too little room: then it waits until there is enough.
     write_size: usize,
     waits: bool,
-    /// Bytes that it still reads; `None`: whatever comes.
+    /// Bytes that it still reads; `None`: no limit.
     to_read: Option<u64>,
     start: i64,
     /// Initial sequence number of the socket, once seen.
@@ -104,7 +104,7 @@ impl Kernel {
         let peer = fs::File::open("/proc/thread-self/ns/net")?;
         quieten()?;
         sys::unshare_network()?;
-        let own = fs::File::open("/proc/thread-self/ns/net")?;
+        let local_namespace = fs::File::open("/proc/thread-self/ns/net")?;
         quieten()?;
         connect_namespaces(script, &peer)?;
         for (name, value) in &script.sysctls {
@@ -113,13 +113,13 @@ impl Kernel {
         }
         sys::enter(&peer)?;
         let mut netlink = Socket::new()?;
-        let other = sys::interface_index("w1")?;
-        up(&mut netlink, other)?;
+        let peer_interface = sys::interface_index("w1")?;
+        up(&mut netlink, peer_interface)?;
         sys::interface::ethtool("w1", 0x2c, 0)?; // gro
         let wire = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         sys::set_option(&wire, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32, "time stamps")?;
-        sys::bind_packets(&wire, other)?;
-        sys::enter(&own)?;
+        sys::bind_packets(&wire, peer_interface)?;
+        sys::enter(&local_namespace)?;
         let (wire_poll, both_poll, timer) = (Poll::new()?, Poll::new()?, sys::timer()?);
         wire_poll.add(&wire, libc::EPOLLIN, 1)?;
         wire_poll.add(&timer, libc::EPOLLIN, 0)?;
@@ -186,15 +186,15 @@ impl Kernel {
     /// Takes one segment off the wire, if there is one.
     fn hear(&mut self) -> Result<Option<()>, Fault> {
         let mut buffer = [0; 2_048];
-        let Some(seen) = sys::receive_stamped(&self.wire, &mut buffer) else {
+        let Some(received) = sys::receive_stamped(&self.wire, &mut buffer) else {
             return Ok(None);
         };
-        if let Some(raw) = wire::read(&buffer[..seen.bytes.min(buffer.len())]) {
+        if let Some(raw) = wire::read(&buffer[..received.bytes.min(buffer.len())]) {
             let isn = *self.own_isn.get_or_insert(raw.sequence);
             self.scale = raw.scale.unwrap_or(self.scale);
             let scale = if self.scaling && !raw.packet.syn { self.scale } else { 0 };
             let mut packet = raw.packet;
-            packet.at_ns = seen.time_ns - self.start;
+            packet.at_ns = received.time_ns - self.start;
             packet.seq = i64::from(raw.sequence.wrapping_sub(isn) as i32) - 1;
             packet.window_bytes <<= scale;
             self.seen.push(packet);
@@ -202,7 +202,7 @@ impl Kernel {
         Ok(Some(()))
     }
 
-    /// What the application does by itself: accept, read, write.
+    /// Performs the application's own calls: accept, read, write.
     fn serve(&mut self) {
         if self.socket.is_none() {
             self.socket = self.listener.as_ref().and_then(sys::accept);
@@ -211,16 +211,16 @@ impl Kernel {
         while self.to_read != Some(0) {
             let most = self.to_read.unwrap_or(WRITE as u64).min(WRITE as u64) as usize;
             let Some(bytes @ 1..) = sys::discard(socket, most) else { break };
-            if let Some(left) = &mut self.to_read {
-                *left -= bytes as u64;
+            if let Some(remaining) = &mut self.to_read {
+                *remaining -= bytes as u64;
             }
         }
         while self.pending > 0 && (!self.waits || sys::is_writeable(socket)) {
             let size = self.pending.min(self.write_size as u64) as usize;
-            let taken = sys::write(socket, &ZEROS[..size]);
-            self.waits = taken.is_none_or(|taken| taken < size);
-            self.pending -= taken.unwrap_or(0) as u64;
-            if taken.is_none() {
+            let written_bytes = sys::write(socket, &ZEROS[..size]);
+            self.waits = written_bytes.is_none_or(|bytes| bytes < size);
+            self.pending -= written_bytes.unwrap_or(0) as u64;
+            if written_bytes.is_none() {
                 return;
             }
         }
@@ -233,11 +233,11 @@ impl Kernel {
             self.serve();
             let before = self.seen.len();
             while self.hear()?.is_some() {}
-            let left = self.seen.len() > before;
-            if sys::now() >= at || (or_departure && left) {
+            let has_departed = self.seen.len() > before;
+            if sys::now() >= at || (or_departure && has_departed) {
                 return Ok(());
             }
-            if left {
+            if has_departed {
                 continue;
             }
             self.both_poll.wait(&mut ready, 1_000)?;
@@ -245,7 +245,7 @@ impl Kernel {
     }
 
     /// A frame arrives at the socket's host.
-    fn put(&mut self, frame: &[u8]) -> Result<(), String> {
+    fn inject_frame(&mut self, frame: &[u8]) -> Result<(), String> {
         if sys::write(&self.wire, frame) != Some(frame.len()) {
             return Err("the packet socket takes no packet".to_owned());
         }
@@ -323,7 +323,7 @@ fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<(), Fault> {
 }
 
 /// A fault, for the player.
-fn said<T>(outcome: Result<T, Fault>) -> Result<T, String> {
+fn to_message<T>(outcome: Result<T, Fault>) -> Result<T, String> {
     outcome.map_err(|fault| fault.to_string())
 }
 
@@ -333,13 +333,13 @@ impl Stack for Kernel {
     }
 
     fn until(&mut self, at_ns: i64, or_departure: bool) -> Result<(), String> {
-        said(self.pass(self.start + at_ns, or_departure))
+        to_message(self.pass(self.start + at_ns, or_departure))
     }
 
     fn connect(&mut self) -> Result<(), String> {
-        let socket = said(self.open())?;
-        said(sys::bind(&socket, OWN, wire::OWN_PORT))?;
-        said(sys::connect(&socket, PEER, wire::PEER_PORT))?;
+        let socket = to_message(self.open())?;
+        to_message(sys::bind(&socket, OWN, wire::OWN_PORT))?;
+        to_message(sys::connect(&socket, PEER, wire::PEER_PORT))?;
         self.socket = Some(socket);
         Ok(())
     }
@@ -365,7 +365,7 @@ impl Stack for Kernel {
             Read::Some(bytes) => Some(bytes),
         };
         self.serve();
-        // What is not there now is not waited for.
+        // Packets that have not arrived by now are not waited for.
         if self.to_read.is_some() {
             self.to_read = Some(0);
         }
@@ -374,24 +374,24 @@ impl Stack for Kernel {
 
     fn shutdown(&mut self) -> Result<(), String> {
         let socket = self.socket.as_ref().ok_or("there is no connection")?;
-        said(sys::shutdown(socket))
+        to_message(sys::shutdown(socket))
     }
 
     fn too_big(&mut self, seq: i64, mtu: u32) -> Result<(), String> {
-        self.put(&wire::too_big(seq, self.own_isn.unwrap_or_default(), mtu))
+        self.inject_frame(&wire::too_big(seq, self.own_isn.unwrap_or_default(), mtu))
     }
 
     fn inject(&mut self, packet: &Packet) -> Result<(), String> {
         let frame = wire::write(packet, self.own_isn.unwrap_or_default(), self.scaling);
-        self.put(&frame)
+        self.inject_frame(&frame)
     }
 
     fn departures(&mut self) -> Result<Vec<Packet>, String> {
-        while said(self.hear())?.is_some() {}
+        while to_message(self.hear())?.is_some() {}
         Ok(std::mem::take(&mut self.seen))
     }
 
     fn info(&mut self) -> Result<Info, String> {
-        said(self.look())
+        to_message(self.look())
     }
 }

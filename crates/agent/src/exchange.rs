@@ -1,4 +1,4 @@
-//! What is shared with whoever asked for the run: the request in, progress and the answer out.
+//! Channel shared with the requester of a run: the request in, progress and the answer out.
 //!
 //! Through a file that both have mapped:
 //!
@@ -8,9 +8,9 @@
 //! | 8 | bytes of the request |
 //! | 16 | progress: nanoseconds of the run's own time |
 //! | 24 | bytes of the answer, of the failure's text, or of the refusal's three lines: field, value, what would be right |
-//! | 4096 | the request, later the answer: a line of JSON, and the raw bytes that it speaks of |
+//! | 4096 | the request, later the answer: a line of JSON, and the raw bytes that it refers to |
 //!
-//! Through a pipe, as frames: a byte that says what it is, the content's size in 64 bits (little endian), the content.
+//! Through a pipe, as frames: a byte for the kind, the content's size in 64 bits (little endian), the content.
 //!
 //! | byte | content |
 //! |---|---|
@@ -41,7 +41,7 @@ const PROTOCOL: u32 = 3;
 /// The largest request that is read from a pipe.
 const REQUEST_BYTES_MAX: u64 = 1 << 28;
 
-/// How the agent and whoever asks are joined.
+/// Transport between the agent and the requester.
 pub enum Exchange {
     /// By a file.
     Shared(Mapping),
@@ -176,7 +176,7 @@ impl<I: Read, O: Write> Pipes<I, O> {
 mod tests {
     use super::*;
 
-    fn asked(frame: &[u8]) -> Result<Vec<u8>, Fault> {
+    fn read_request(frame: &[u8]) -> Result<Vec<u8>, Fault> {
         Pipes { input: frame, output: Vec::new() }.request()
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_request_is_read_from_a_pipe() {
-        assert_eq!(asked(&frame(b'q', 3, b"abc...")).unwrap(), b"abc");
+        assert_eq!(read_request(&frame(b'q', 3, b"abc...")).unwrap(), b"abc");
     }
 
     #[test]
@@ -197,13 +197,13 @@ mod tests {
             (frame(b'x', 3, b"abc"), "expected a request"),
             (b"q\x03".to_vec(), "fill"),
         ] {
-            let said = asked(&wrong).unwrap_err().to_string();
-            assert!(said.contains(reason), "{said}");
+            let message = read_request(&wrong).unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
         }
     }
 
     #[test]
-    fn what_is_sent_is_a_frame() {
+    fn an_answer_is_sent_as_a_frame() {
         let mut pipes = Pipes { input: io::empty(), output: Vec::new() };
         pipes.send(b'p', &7_u64.to_le_bytes()).unwrap();
         assert_eq!(pipes.output, frame(b'p', 8, &7_u64.to_le_bytes()));

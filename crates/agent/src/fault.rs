@@ -1,4 +1,4 @@
-//! What can go wrong: one line for a person.
+//! Errors, each a single line for the user.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 #[derive(Debug)]
 pub enum Fault {
     Failed(String),
-    /// What was asked for cannot be had here: where it stands, what it is (or nothing), what would be right.
+    /// A request that cannot be fulfilled here: field, value (may be empty), and what would be right.
     Refused(String, String, String),
 }
 
@@ -41,8 +41,8 @@ impl From<std::io::Error> for Fault {
 }
 
 /// The last system call's error, with what was tried.
-pub fn os(what: &str) -> Fault {
-    Fault::Failed(format!("{what}: {}", std::io::Error::last_os_error()))
+pub fn os(call: &str) -> Fault {
+    Fault::Failed(format!("{call}: {}", std::io::Error::last_os_error()))
 }
 
 /// A fault from any text.
@@ -50,7 +50,7 @@ pub fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Failed(message.into()))
 }
 
-/// A fault of whoever asked.
+/// Returns a refusal: an error in the request.
 pub fn refusal<T>(
     field: impl Into<String>,
     value: impl Into<String>,
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_refusal_without_a_value_has_no_gap() {
-        let told = |value| refusal::<()>("link a-b", value, "a cable").unwrap_err().to_string();
-        assert_eq!(told(""), "link a-b: expected a cable");
-        assert_eq!(told("x"), "link a-b: got x, expected a cable");
+        let message = |value| refusal::<()>("link a-b", value, "a cable").unwrap_err().to_string();
+        assert_eq!(message(""), "link a-b: expected a cable");
+        assert_eq!(message("x"), "link a-b: got x, expected a cable");
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the kernel that carries the packets.
+//! Facts about the kernel that carries the packets.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -9,7 +9,7 @@ pub struct Kernel {
     /// Ticks per second (`CONFIG_HZ`), which a host that names its own must agree to; not checked where they are not
     /// known.
     pub tick_hz: Option<u32>,
-    /// Queue disciplines that it has not.
+    /// Queue disciplines that it lacks.
     pub lacks: Vec<&'static str>,
 }
 
@@ -17,7 +17,7 @@ impl Kernel {
     /// Debian builds its kernels with 250 ticks per second and every discipline.
     pub const DEBIAN: Self = Self { tick_hz: Some(250), lacks: Vec::new() };
 
-    /// For whoever asks what this machine can do.
+    /// Description of this machine's abilities, as JSON.
     pub fn describe(&self) -> Value {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         let algorithms = read("/proc/sys/net/ipv4/tcp_available_congestion_control");

@@ -1,21 +1,21 @@
-//! What the machine was doing besides, and how late that made the agent.
+//! Load of the machine during a run, and the resulting delay of the agent's samples.
 
 use std::fs;
 
-/// A sample this late is no longer one of its moment.
+/// A sample this late no longer represents its instant.
 const LATE_NS: i64 = 10_000_000;
 
-/// How punctual the samples were.
+/// Punctuality of the samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     pub samples: u64,
-    /// Those more than 10 ms late.
+    /// Samples more than 10 ms late.
     pub late: u64,
     pub worst_ns: i64,
 }
 
 impl Lateness {
-    /// One was taken so much later than due.
+    /// Records a sample taken this much later than due.
     pub fn sampled(&mut self, by_ns: i64) {
         self.samples += 1;
         self.late += u64::from(by_ns > LATE_NS);
@@ -36,13 +36,13 @@ pub struct Load {
 /// The same over a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loaded {
-    /// Of all processors' time.
+    /// Share of all processors' time.
     pub idle_share: f64,
-    /// What a hypervisor took.
+    /// Share taken by a hypervisor.
     pub steal_share: f64,
     /// Packets that the kernel dropped before any queue saw them.
     pub dropped: u64,
-    /// How often its receive work ran out of its budget.
+    /// Number of times that the receive softirq ran out of its budget.
     pub squeezed: u64,
 }
 
@@ -92,9 +92,9 @@ mod tests {
         let before =
             Load::parse("cpu  10 0 0 90 0 0 0 0 0 0\ncpu0 ...", "0a 01 02 00\n0b 00 01 00");
         let after = Load::parse("cpu  30 0 0 150 0 0 0 20 0 0\n", "0a 03 02 00\n0b 10 01 00");
-        let found = before.until(after);
-        assert_eq!((found.idle_share, found.steal_share), (0.6, 0.2));
-        assert_eq!((found.dropped, found.squeezed), (18, 0));
+        let interval = before.until(after);
+        assert_eq!((interval.idle_share, interval.steal_share), (0.6, 0.2));
+        assert_eq!((interval.dropped, interval.squeezed), (18, 0));
     }
 
     #[test]

@@ -1,22 +1,21 @@
 //! The agent: builds a scenario's network out of a real kernel's namespaces, drives its traffic over real
 //! sockets, and leaves the tables of a recording.
 //!
-//! What lives here: everything that happens on the machine whose kernel carries the packets.
-//! What must not: anything about how that machine came to be (an emulator, this host, a testbed), or what is done
-//! with the tables.
+//! Scope: everything that happens on the machine whose kernel carries the packets. Out of scope: how that machine was
+//! set up (an emulator, this host, a testbed), and the evaluation of the tables.
 //!
-//! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine of its own.
+//! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a separate machine.
 //! `dragstrip-agent guest`: as the first process of a virtual machine in real time (machine/guest.rs).
 //! `dragstrip-agent run exchange=FILE parent=PID [grant=WORDS]`: in a machine that runs already, as root or in a user
 //! namespace, once; it ends with the process PID, which started it.
 //! `dragstrip-agent conduct exchange=FILE parent=PID`: on hosts of a lab, which it reaches by ssh (lab/).
-//! `dragstrip-agent`: on such a host, as its conductor says by frames on standard input and output.
+//! `dragstrip-agent`: on such a host, controlled by its conductor with frames on standard input and output.
 //! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
 //! `dragstrip-agent missing`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
-//! Where it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
-//! FILE (or FILE:OFFSET:SIZE) is shared with whoever asks, or `-` for frames on standard input and output
-//! (exchange.rs). WORDS say what of the machine may be changed (machine/grant.rs).
+//! If it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
+//! FILE (or FILE:OFFSET:SIZE) is shared with the requester, or `-` for frames on standard input and output
+//! (exchange.rs). WORDS list the permitted changes of the machine (machine/grant.rs).
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -27,13 +26,13 @@ mod changes;
 mod checks;
 mod conductor;
 mod conform;
-mod drive;
+mod event_loop;
 mod exchange;
 mod fault;
-mod here;
 mod kernel;
 mod lab;
 mod load;
+mod local_machine;
 mod machine;
 mod netlink;
 mod network;
@@ -46,8 +45,8 @@ mod sys;
 use dragstrip_scenario::Scenario;
 use exchange::Exchange;
 use fault::{Fault, fault};
-use here::Rights;
 use kernel::Kernel;
+use local_machine::Rights;
 use machine::{Grant, Loaded, first, guest};
 use plan::Plan;
 
@@ -116,12 +115,12 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
 }
 
 /// Does something that may have the kernel load modules.
-fn in_namespaces(what: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
+fn in_namespaces(action: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
     sys::raise_file_limit()?;
     let loaded = Loaded::now();
-    let done = what();
+    let outcome = action();
     loaded.restore();
-    done
+    outcome
 }
 
 fn parent(arguments: &[String]) -> Result<i32, Fault> {
@@ -142,9 +141,9 @@ fn conduct(arguments: &[String]) -> Result<(), Fault> {
 }
 
 fn about(rights: Rights) -> Result<(), Fault> {
-    let mut found = here::kernel()?.describe();
-    found["rights"] = rights.name().into();
-    println!("{found}");
+    let mut description = local_machine::kernel()?.describe();
+    description["rights"] = rights.name().into();
+    println!("{description}");
     Ok(())
 }
 
@@ -152,10 +151,10 @@ fn about(rights: Rights) -> Result<(), Fault> {
 fn missing() -> Result<(), Fault> {
     let scenarios: Vec<Scenario> = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| Fault::Failed(format!("scenarios: {error}")))?;
-    let kernel = here::kernel()?;
-    let mut found = Vec::new();
+    let kernel = local_machine::kernel()?;
+    let mut refusals = Vec::new();
     for scenario in &scenarios {
-        found.push(match Plan::new(scenario, &kernel) {
+        refusals.push(match Plan::new(scenario, &kernel) {
             Ok(_) => serde_json::Value::Null,
             Err(Fault::Refused(field, value, expected)) => {
                 serde_json::json!([field, value, expected])
@@ -163,7 +162,7 @@ fn missing() -> Result<(), Fault> {
             Err(fault) => return Err(fault),
         });
     }
-    println!("{}", serde_json::Value::from(found));
+    println!("{}", serde_json::Value::from(refusals));
     Ok(())
 }
 
@@ -175,18 +174,18 @@ fn run_here(arguments: &[String]) -> Result<(), Fault> {
         Rights::take(Some(parent))?;
         sys::punctual()?;
         sys::go_ahead();
-        here::kernel()
+        local_machine::kernel()
     })
 }
 
-/// A request's line of JSON, and the bytes behind it.
+/// A request's line of JSON, and the bytes after it.
 fn parts(request: &[u8]) -> (&[u8], &[u8]) {
     let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
     let (line, raw) = request.split_at(end);
     (line, raw.get(1..).unwrap_or_default())
 }
 
-/// Does what is asked; `kernel` makes the machine ready and says what its kernel has.
+/// Executes a request; `kernel` prepares the machine and describes its kernel.
 fn serve(
     exchange: &Exchange,
     grant: Grant,

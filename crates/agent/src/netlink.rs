@@ -28,7 +28,7 @@ const NLMSG_DONE: u16 = 3;
 pub struct Message(Writer);
 
 impl Message {
-    /// A message of this type; `family` is the fixed part behind the netlink header.
+    /// A message of this type; `family` is the fixed part after the netlink header.
     pub fn new(kind: u16, flags: u16, family: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());

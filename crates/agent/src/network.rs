@@ -27,7 +27,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Settings that a new network namespace has from the first one.
 const INHERITED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-/// Where a node lives, and a netlink socket there.
+/// A node's network namespace with a netlink socket in it.
 #[derive(Debug)]
 pub struct Place {
     /// Its own namespace; none: the one that this process was started in, which is never left.
@@ -47,7 +47,7 @@ pub const fn seed_of(seed: u64, index: usize) -> u64 {
     seed.wrapping_add(1 + ((index as u64) << 32)).wrapping_mul(GOLDEN)
 }
 
-/// What was built.
+/// The network as built.
 #[derive(Debug)]
 pub struct Network {
     /// By node.
@@ -89,14 +89,14 @@ impl Network {
             let mut netlink = Socket::new()?;
             up(&mut netlink, 1)?;
             address(&mut netlink, 1, node.address.octets())?;
-            let own = [
+            let sysctls = [
                 ("net.ipv6.conf.all.disable_ipv6", "1"),
                 ("net.ipv4.tcp_no_metrics_save", "1"),
                 ("net.ipv4.ip_forward", if node.forwards { "1" } else { "0" }),
                 // The agent's own pings are rate limited otherwise.
                 ("net.ipv4.icmp_ratemask", "0"),
             ];
-            for (name, value) in own.into_iter().chain(inherited.iter().copied()) {
+            for (name, value) in sysctls.into_iter().chain(inherited.iter().copied()) {
                 sysctl(name, value)?;
             }
             places.push(Place { namespace: Some(namespace), netlink });
@@ -187,12 +187,12 @@ impl Network {
 
     fn routes(&mut self, plan: &Plan, cold_arp: bool) -> Result<(), Fault> {
         for (at, node) in plan.nodes.iter().enumerate() {
-            let mut known = BTreeSet::new();
+            let mut neighbours = BTreeSet::new();
             for &(destination, hop) in &node.routes {
                 let next = &plan.nodes[plan.hops[hop].to];
                 let netlink = &mut self.places[at].netlink;
                 let interface = self.interfaces[hop];
-                if !cold_arp && known.insert(hop) {
+                if !cold_arp && neighbours.insert(hop) {
                     neighbour(netlink, interface, next.address.octets(), mac(opposite(hop)))?;
                 }
                 let mut message = Message::new(RTM_NEWROUTE, CREATE, &ROUTE);
@@ -229,43 +229,43 @@ impl Network {
 
     /// Compares what was built with the plan; a fault names the difference.
     pub fn verify(&mut self, plan: &Plan) -> Result<Vec<String>, Fault> {
-        let mut seen = Vec::new();
+        let mut lines = Vec::new();
         for (index, hop) in plan.hops.iter().enumerate() {
             let (name, interface) = (interface_name(index), self.interfaces[index]);
             let place = &mut self.places[hop.from];
             place.enter()?;
             let route = format!("{} to {}", plan.nodes[hop.from].name, plan.nodes[hop.to].name);
-            for (what, _, ask) in OFFLOADS {
+            for (offload, _, ask) in OFFLOADS {
                 if sys::interface::ethtool(&name, ask, 0)? != 0 {
-                    return fault(format!("{route}: {what} is on"));
+                    return fault(format!("{route}: {offload} is on"));
                 }
             }
             let mtu = sys::interface::mtu(&name)?;
             if mtu != hop.mtu_bytes {
                 return fault(format!("{route}: the MTU is {mtu}, not {}", hop.mtu_bytes));
             }
-            let found = qdisc::compare(&mut place.netlink, interface, &hop.qdisc)
+            let comparison = qdisc::compare(&mut place.netlink, interface, &hop.qdisc)
                 .map_err(|fault| fault.at(&route))?;
-            seen.push(format!("{route}: {found}, mtu {mtu}, tso gso gro off"));
+            lines.push(format!("{route}: {comparison}, mtu {mtu}, tso gso gro off"));
         }
-        Ok(seen)
+        Ok(lines)
     }
 }
 
-/// Whether namespaces and interfaces can be made here: tried, for asking about rights tells less.
+/// Tries whether namespaces and interfaces can be made here, as querying the rights is not conclusive.
 pub fn may_build() -> Result<bool, Fault> {
     let home = fs::File::open("/proc/thread-self/ns/net")?;
-    let made = scratch().is_ok();
+    let outcome = scratch().is_ok();
     sys::enter(&home)?;
-    Ok(made)
+    Ok(outcome)
 }
 
-/// Those of the queue disciplines that this kernel does not know, tried in a namespace of their own.
+/// The queue disciplines that this kernel lacks, tested in a separate namespace.
 pub fn unknown_kinds(kinds: &[&'static str]) -> Result<Vec<&'static str>, Fault> {
     let home = fs::File::open("/proc/thread-self/ns/net")?;
     let (mut place, interface) = scratch()?;
     let unknown =
-        kinds.iter().copied().filter(|kind| !qdisc::known(&mut place.netlink, interface, kind));
+        kinds.iter().copied().filter(|kind| !qdisc::is_known(&mut place.netlink, interface, kind));
     let unknown = unknown.collect();
     sys::enter(&home)?;
     Ok(unknown)
@@ -337,13 +337,13 @@ fn proc_file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// Whether the thread's namespace has a setting of its own: elsewhere its file is missing, or only to be read.
+/// True when the thread's namespace has its own copy of a setting: otherwise its file is missing or read-only.
 fn writable(name: &str) -> bool {
-    fs::metadata(proc_file(name)).is_ok_and(|found| !found.permissions().readonly())
+    fs::metadata(proc_file(name)).is_ok_and(|metadata| !metadata.permissions().readonly())
 }
 
-/// Whether accurate ECN (RFC 9768) can be asked for. Linux 6.18 brought the protocol and this setting, but `tcp_ecn` may be
-/// above 2 only since 7.0 (`tcp_ecn_mode_max` in `sysctl_net_ipv4.c`).
+/// True when accurate ECN (RFC 9768) can be requested. Linux 6.18 introduced the protocol and this setting, but
+/// `tcp_ecn` may be above 2 only since 7.0 (`tcp_ecn_mode_max` in `sysctl_net_ipv4.c`).
 pub fn has_accurate_ecn() -> bool {
     let major = kernel_release().split('.').next().and_then(|digits| digits.parse::<u32>().ok());
     let option = fs::exists(proc_file("net.ipv4.tcp_ecn_option")).unwrap_or(false);
@@ -355,7 +355,7 @@ fn kernel_release() -> String {
     release.trim().to_owned()
 }
 
-/// A refusal of accurate ECN, which this kernel has not: where it was asked for, with which value.
+/// A refusal of accurate ECN, which this kernel lacks, for a field and its value.
 pub fn refuse_accurate_ecn(field: &str, value: &str, instead: &str) -> Fault {
     let release = kernel_release();
     let expected = format!(
@@ -379,9 +379,9 @@ pub fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
     }
     let file = proc_file(name);
     fs::write(&file, value).map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
-    let found = fs::read_to_string(&file)?;
-    if !found.split_whitespace().eq(value.split_whitespace()) {
-        return fault(format!("{name} is {:?}, not {value:?}", found.trim()));
+    let actual = fs::read_to_string(&file)?;
+    if !actual.split_whitespace().eq(value.split_whitespace()) {
+        return fault(format!("{name} is {:?}, not {value:?}", actual.trim()));
     }
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! From a scenario to what is built: namespaces, veth pairs, queue disciplines, routes.
 //!
-//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the return path] - to`. A
-//! relay is there for what stands behind a queue: delay, impairments, the serialisation of a
-//! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
-//! packets from TCP Small Queues.
+//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the return path] - to`. A relay
+//! holds the stage after a queue: delay, impairments, the serialisation of a store-and-forward transmitter. Delay is
+//! never placed on a host that sends TCP data, where netem would hide the packets from TCP Small Queues.
 
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
@@ -43,14 +42,14 @@ pub struct Hop {
     pub near_end_of: Option<String>,
 }
 
-/// What is built.
+/// The network to build.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub nodes: Vec<Node>,
     pub hops: Vec<Hop>,
-    /// What changes during the run.
+    /// Changes during the run.
     pub steps: Vec<Step>,
-    /// From which every netem gets a seed of its own, on a kernel that takes one.
+    /// Source of every netem's own seed, on a kernel that accepts one.
     pub seed: Option<u64>,
     /// Delays that are left to what hosts and cables take themselves, a line each.
     #[serde(default)]
@@ -61,7 +60,8 @@ pub struct Plan {
 /// a path's are below what the check of the round trip allows.
 const CABLE_NS: u64 = 250_000;
 
-/// Leaves a link's delay to its cable, where it is as short as one's and nothing else asks for netem; says so.
+/// Leaves a link's delay to its cable, if it is as short as a cable's and nothing else needs netem; returns a note
+/// about it.
 pub fn leave_to_cable(link: &mut LinkSpec, changing: Changing) -> Option<String> {
     let short = link.delay_ns > 0 && link.delay_ns <= CABLE_NS;
     if !short || link.netem.is_some() || changing.delay || changing.loss {
@@ -74,7 +74,7 @@ pub fn leave_to_cable(link: &mut LinkSpec, changing: Changing) -> Option<String>
 /// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent (253 hosts
 /// and a router: half of the silence that is taken for a hang, where five others share each core).
 const NODES_MAX: usize = 256;
-/// Flows: each has sockets with buffers of their own in the machine's memory, and ports of its number.
+/// Flows: each has sockets with their own buffers in the machine's memory, and ports by its number.
 const FLOWS_MAX: usize = 1_000;
 /// Packets that a queue without a limit may hold.
 const UNLIMITED: u32 = 1_000_000;
@@ -122,8 +122,8 @@ impl Plan {
 
     /// The number of a node by its name.
     pub fn node(&self, name: &str) -> Result<usize, Fault> {
-        let found = self.nodes.iter().position(|node| node.name == name);
-        found.map_or_else(|| fault(format!("there is no node {name}")), Ok)
+        let index = self.nodes.iter().position(|node| node.name == name);
+        index.map_or_else(|| fault(format!("there is no node {name}")), Ok)
     }
 
     /// Lays a chain's veth pairs and puts both links' queues on them.
@@ -192,7 +192,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The steps of a link whose queue, and what stands behind it, are at these hops.
+    /// The steps of a link whose queue, and the stage after it, are at these hops.
     fn change(
         &mut self,
         scenario: &Scenario,
@@ -232,13 +232,13 @@ impl Plan {
             laid.insert(chain.link, (chain, true));
             laid.extend(chain.back.map(|back| (back, (chain, false))));
         }
-        let mut taken: BTreeSet<(usize, usize)> = BTreeSet::new();
+        let mut used_links: BTreeSet<(usize, usize)> = BTreeSet::new();
         for (from, to) in pairs(scenario, topology) {
-            // Where there is no path, the pings on the idle path will say so.
-            taken
+            // Without a path, the pings on the idle path will report it.
+            used_links
                 .extend(topology.path(from, to).unwrap_or_default().iter().map(|&link| (to, link)));
         }
-        for (destination, link) in taken {
+        for (destination, link) in used_links {
             let (chain, forward) = laid[&link];
             let pairs = chain.nodes.len() - 1;
             let nodes = if forward { &chain.nodes[..pairs] } else { &chain.nodes[1..] };
@@ -261,7 +261,7 @@ impl Plan {
         least
     }
 
-    /// How long a packet of a path may wait for slots.
+    /// Longest time that a packet of a path may wait for netem slots.
     pub fn slots_ns(&self, from: usize, to: usize) -> u64 {
         let (mut at, mut total) = (from, 0);
         while at != to {
@@ -302,8 +302,8 @@ struct Chain {
     mtu_bytes: u32,
 }
 
-/// What one link puts on a chain, each with its name in the table of queues: its queue, and what stands behind it
-/// elsewhere.
+/// Disciplines that one link contributes to a chain, each with its name in the table of queues: its queue, and the
+/// stage after it at another place.
 pub struct Side {
     pub queue: (QdiscSpec, Option<String>),
     pub behind: Option<(Box<NetemSpec>, Option<String>)>,
@@ -319,11 +319,11 @@ impl Side {
         let watched = (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone());
         let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
         let queue = egress(link)?;
-        // Where the link goes down, its packets on the way arrive all the same.
+        // When the link goes down, its packets in flight arrive nevertheless.
         let free = queue == QdiscSpec::NOQUEUE && !changing.up;
-        let own = free && !senders.contains(&link.from.as_str());
+        let on_egress = free && !senders.contains(&link.from.as_str());
         Ok(match behind(link, changing, kernel) {
-            Some(spec) if own => {
+            Some(spec) if on_egress => {
                 Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
             }
             spec => {
@@ -367,12 +367,12 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             let expected = "none: a kernel takes its own time";
             return refusal(format!("host {}: cpu", host.name), value, expected);
         }
-        if let (Some(asked), Some(built)) = (host.tick_hz, kernel.tick_hz)
-            && asked != built
+        if let (Some(host_hz), Some(kernel_hz)) = (host.tick_hz, kernel.tick_hz)
+            && host_hz != kernel_hz
         {
             let field = format!("host {}: tick_hz", host.name);
-            let expected = format!("{built}, as the kernel was built");
-            return refusal(field, asked.to_string(), expected);
+            let expected = format!("{kernel_hz}, as the kernel was built");
+            return refusal(field, host_hz.to_string(), expected);
         }
     }
     for link in &scenario.links {
@@ -411,7 +411,7 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A refusal of what a link needs and the kernel has not.
+/// Refuses features that a link needs and the kernel lacks.
 pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     let lacks = |kind: &str| kernel.lacks.contains(&kind);
     let queue = egress(link)?;
@@ -423,14 +423,14 @@ pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     }
     if lacks("netem") && (link.delay_ns > 0 || link.netem.is_some()) {
         let delay_ns = link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns);
-        // What a cable takes itself is not the reason.
-        let (what, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
+        // A delay within the cable's own range is not the reason.
+        let (item, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
             ("delay", format!("{} ms", delay_ns as f64 / 1e6))
         } else {
             ("netem", "loss, jitter or the like".to_owned())
         };
         let expected = "none: this kernel has no netem (sch_netem), the engine vm has";
-        return refusal(format!("link {}: {what}", link.name), value, expected);
+        return refusal(format!("link {}: {item}", link.name), value, expected);
     }
     Ok(())
 }
@@ -474,9 +474,9 @@ pub fn senders(scenario: &Scenario) -> Vec<&str> {
 pub fn pairs(scenario: &Scenario, topology: &Topology<'_>) -> BTreeSet<(usize, usize)> {
     let flows = scenario.flows.iter().map(|flow| (&flow.sender, &flow.receiver));
     let probes = scenario.probes.iter().map(|probe| (&probe.from, &probe.target));
-    let known =
+    let end_pairs =
         flows.chain(probes).filter_map(|(from, to)| topology.node(from).zip(topology.node(to)));
-    known.flat_map(|(from, to)| [(from, to), (to, from)]).collect()
+    end_pairs.flat_map(|(from, to)| [(from, to), (to, from)]).collect()
 }
 
 /// MTU of Ethernet, which a link has that no traffic passes.
@@ -534,18 +534,18 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 /// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
 const BURST: u64 = 1600;
 
-/// What a scenario's file calls something, or a member of it.
+/// Name of a value, or of its member, in a scenario's file.
 fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
     let value = serde_json::to_value(part).unwrap_or_default();
-    let named = member.map_or(Some(&value), |member| value.get(member));
-    named.and_then(Value::as_str).unwrap_or_default().to_owned()
+    let field = member.map_or(Some(&value), |member| value.get(member));
+    field.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
-/// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
-/// is to reorder them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
+/// The stage after the queue: a delay, impairments, and the serialisation that htb leaves out (it releases a packet at
+/// the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which is to reorder
+/// them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
 ///
-/// So does one whose delay changes, for packets overtake others there.
+/// Likewise a netem whose delay changes, as packets overtake others there.
 fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {
     let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
     let later = changing.delay || changing.loss;
@@ -604,8 +604,8 @@ mod tests {
 
     #[test]
     fn a_queue_and_a_delay_take_a_relay_each_way() {
-        let both = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
-        let plan = plan_of(&dumbbell(both, both));
+        let link_fields = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
+        let plan = plan_of(&dumbbell(link_fields, link_fields));
         // s - r - relay (3) - relay (4) of the return path - d
         assert_eq!((plan.nodes.len(), plan.hops.len()), (5, 8));
         let ends: Vec<_> = plan.hops.iter().map(|hop| (hop.from, hop.to)).collect();
@@ -738,7 +738,7 @@ mod tests {
         let plan = plan_of(&scenario);
         let steps: Vec<_> =
             plan.steps.iter().map(|step| (step.at_ns, step.hop, step.anew)).collect();
-        // The queue is at hop 2, what serialises behind it at hop 4, the way back's delay at hop 5.
+        // The queue is at hop 2, the serialising stage after it at hop 4, the return path's delay at hop 5.
         assert_eq!(
             steps,
             [(5, 2, false), (7, 2, true), (8, 2, true), (5, 4, false), (6, 5, false)]
@@ -756,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_has_not_is_refused_by_name() {
+    fn features_that_a_kernel_lacks_are_refused_by_name() {
         let bare = Kernel { lacks: vec!["netem", "pfifo"], ..Kernel::default() };
         let refusal = |bottleneck, back| {
             Plan::new(&dumbbell(bottleneck, back), &bare).unwrap_err().to_string()
@@ -785,7 +785,7 @@ mod tests {
         let plan = Plan::new(&scenario, &bare).unwrap();
         assert_eq!(plan.cables, ["link d-r: delay of 250 us left to the cable"]);
         assert_eq!((plan.nodes.len(), plan.delay_ns(2, 0)), (3, (0, true)));
-        // Where there is a netem it is set, and one that changes is no cable's.
+        // With a netem the delay is set; a changing delay is not left to the cable.
         assert_eq!(plan_of(&scenario).delay_ns(2, 0), (250_000, true));
         scenario.changes =
             serde_json::from_str(r#"[{"at_ns": 5, "link": "d-r", "delay_ns": 100000}]"#).unwrap();
@@ -796,7 +796,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_by_name() {
+    fn impossible_requests_are_refused_by_name() {
         let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 0"#);
         scenario.links[1].medium = Some("r-s".to_owned());
         let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);

@@ -90,7 +90,7 @@ fn policed(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(),
     confirmed(PoliceSpec::KIND, &spec.confirm(action.unwrap_or_default()))
 }
 
-/// What the policer has dropped.
+/// Packets that the policer has dropped.
 fn refused(socket: &mut Socket, interface: i32) -> Result<u64, Fault> {
     Ok(read_handle(socket, interface, CLSACT, &QdiscSpec::NOQUEUE)?.counters.dropped)
 }
@@ -136,7 +136,8 @@ fn add(
     socket.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
 }
 
-/// What tc(8) would send, and for a netem its seed: Linux takes one since 6.6, and before ignores what it does not know.
+/// The options that tc(8) would send, and for a netem its seed: Linux takes one since 6.6, and earlier kernels ignore
+/// unknown attributes.
 fn options(spec: &QdiscSpec, seed: Option<u64>) -> Option<Vec<u8>> {
     const TCA_NETEM_PRNG_SEED: u16 = 14;
     let options = spec.options()?;
@@ -217,8 +218,8 @@ pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
     socket.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 
-/// Whether the kernel knows a discipline: without options it makes one, or says what it misses.
-pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
+/// True when the kernel has a discipline: without options it creates one, or reports a missing option.
+pub fn is_known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
     let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
     let lacks = |fault: Fault| fault.to_string().contains(&unknown);
     if kind == PoliceSpec::KIND {
@@ -233,7 +234,7 @@ pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
     socket.ask(message).err().is_none_or(|fault| !fault.to_string().starts_with(&unknown))
 }
 
-/// What a queue holds and has done.
+/// Backlog and totals of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub backlog_bytes: u64,
@@ -256,7 +257,7 @@ impl AddAssign for Counters {
     }
 }
 
-/// What the kernel says about a discipline.
+/// The kernel's description of a discipline.
 #[derive(Debug)]
 struct Answer {
     kind: String,
@@ -264,7 +265,7 @@ struct Answer {
     counters: Counters,
 }
 
-/// What the queue where packets wait holds and has done: the classes' disciplines together, or the root.
+/// Reads the counters of the queue where packets wait: the classes' disciplines together, or the root.
 pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Counters, Fault> {
     let mut sum = Counters::default();
     if spec.policer().is_some() {
@@ -281,7 +282,7 @@ pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Cou
     Ok(sum)
 }
 
-/// Compares what stands on an interface with what should; gives it in words.
+/// Compares the discipline on an interface with the configured one; returns a description.
 pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<String, Fault> {
     let whole = spec.print();
     if let Some(policer) = spec.policer() {
@@ -289,10 +290,13 @@ pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<
     }
     let spec = &spec.unpoliced();
     if *spec != QdiscSpec::NOQUEUE {
-        same(spec, &read_handle(socket, interface, ROOT, spec)?)?;
+        check_match(spec, &read_handle(socket, interface, ROOT, spec)?)?;
     }
     for (index, class) in spec.classes().iter().enumerate() {
-        same(class.child, &read_handle(socket, interface, child_handle(index), class.child)?)?;
+        check_match(
+            class.child,
+            &read_handle(socket, interface, child_handle(index), class.child)?,
+        )?;
         let of = format!("{} class", spec.kind());
         let flags = flag::ECHO | flag::ACK;
         let family = tcmsg(interface, class_handle(index), 0);
@@ -305,7 +309,7 @@ pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<
 }
 
 /// A fault if the kind, or the numbers that the kernel reports, differ.
-fn same(spec: &QdiscSpec, answer: &Answer) -> Result<(), Fault> {
+fn check_match(spec: &QdiscSpec, answer: &Answer) -> Result<(), Fault> {
     if answer.kind != spec.kind() {
         return fault(format!("the queue is {:?}, not {:?}", answer.kind, spec.kind()));
     }
@@ -313,10 +317,11 @@ fn same(spec: &QdiscSpec, answer: &Answer) -> Result<(), Fault> {
 }
 
 fn confirmed(of: &str, confirmations: &[Confirmation]) -> Result<(), Fault> {
-    for Confirmation { what, found, wanted } in confirmations {
-        if *found != Some(*wanted) {
-            let found = found.map_or_else(|| "not reported".to_owned(), |found| found.to_string());
-            return fault(format!("{of}: {what} is {found}, not {wanted}"));
+    for Confirmation { what, found: found_text, wanted } in confirmations {
+        if *found_text != Some(*wanted) {
+            let found_text = found_text
+                .map_or_else(|| "not reported".to_owned(), |found_text| found_text.to_string());
+            return fault(format!("{of}: {what} is {found_text}, not {wanted}"));
         }
     }
     Ok(())
@@ -363,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_netem_alone_has_a_seed_behind_its_own_words() {
+    fn only_a_netem_has_a_seed_after_its_options() {
         let netem = QdiscSpec::parse("netem delay 10ms loss 1%").unwrap();
         let (plain, seeded) = (options(&netem, None).unwrap(), options(&netem, Some(7)).unwrap());
         assert!(seeded.starts_with(&plain));

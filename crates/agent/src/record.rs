@@ -8,7 +8,7 @@ use crate::side::Captured;
 use dragstrip_recording::{Data, Recording, Table};
 use serde_json::{Value, json};
 
-/// The answer's bytes; `about` tells of the run, `files` are its captures.
+/// The answer's bytes; `about` describes the run, `files` are its captures.
 pub fn answer(recording: &Recording, about: Value, files: Vec<Captured>) -> Vec<u8> {
     let mut raw = Vec::new();
     let mut tables = Vec::new();
@@ -33,10 +33,10 @@ pub fn answer(recording: &Recording, about: Value, files: Vec<Captured>) -> Vec<
     }
     let mut captures = Vec::new();
     for Captured { bytes, described } in files {
-        let mut said = json!(described);
-        said["offset"] = raw.len().into();
-        said["bytes"] = bytes.len().into();
-        captures.push(said);
+        let mut description = json!(described);
+        description["offset"] = raw.len().into();
+        description["bytes"] = bytes.len().into();
+        captures.push(description);
         raw.extend(bytes);
     }
     let head =
@@ -111,9 +111,9 @@ mod tests {
         let head: Value = serde_json::from_slice(&answer[..end]).unwrap();
         let raw = &answer[end + 1..];
         let column = |table: usize, column: usize| {
-            let found = &head["tables"][table]["columns"][column];
-            let start = found["offset"].as_u64().unwrap() as usize;
-            raw[start..start + found["bytes"].as_u64().unwrap() as usize].to_vec()
+            let column_head = &head["tables"][table]["columns"][column];
+            let start = column_head["offset"].as_u64().unwrap() as usize;
+            raw[start..start + column_head["bytes"].as_u64().unwrap() as usize].to_vec()
         };
         assert_eq!(column(3, 2), 7_i64.to_le_bytes());
         assert_eq!(column(4, 3), Data::NULL.to_le_bytes());

@@ -10,15 +10,15 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Turns the C convention of −1 into an error that names `what` was tried.
-fn checked(result: i64, what: &str) -> Result<i64, Fault> {
-    if result < 0 { Err(os(what)) } else { Ok(result) }
+fn checked(result: i64, call: &str) -> Result<i64, Fault> {
+    if result < 0 { Err(os(call)) } else { Ok(result) }
 }
 
 fn text(value: &str) -> CString {
     CString::new(value).unwrap_or_default()
 }
 
-/// Makes the calling thread live in the network namespace behind `namespace`.
+/// Moves the calling thread into the network namespace of `namespace`.
 pub fn enter(namespace: &impl AsRawFd) -> Result<(), Fault> {
     let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
     checked(result.into(), "setns").map(drop)
@@ -63,7 +63,7 @@ pub fn go_ahead() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
 }
 
-/// Whether it does.
+/// True when this process has the raised priority.
 pub fn goes_ahead() -> bool {
     (unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }) < 0
 }
@@ -78,11 +78,11 @@ pub fn memory_file(name: &str) -> Result<std::fs::File, Fault> {
 /// The kernel's ticks per second, by which its coarse clocks move; nothing if it does not say.
 pub fn tick_hz() -> Option<u32> {
     let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let asked = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
-    (asked == 0 && tick.tv_nsec > 0).then(|| (1_000_000_000 / tick.tv_nsec) as u32)
+    let status = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    (status == 0 && tick.tv_nsec > 0).then(|| (1_000_000_000 / tick.tv_nsec) as u32)
 }
 
-/// How far the real-time clock is ahead of the one that nobody sets: of several readings the quickest one, for others may
+/// Offset of the real-time clock from the monotonic one: of several readings the quickest one counts, as others may
 /// have been interrupted between the clocks.
 pub fn clock_offset() -> i64 {
     const READINGS: usize = 16;
@@ -98,7 +98,7 @@ pub fn clock_offset() -> i64 {
     readings.min().map_or(0, |(_, offset)| offset)
 }
 
-/// What the kernel knows of its clock from whatever keeps it (RFC 5905, section 11.3: estimated and maximum error).
+/// State of the kernel's clock discipline (RFC 5905, section 11.3: estimated and maximum error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discipline {
     pub synchronised: bool,
@@ -112,7 +112,7 @@ pub fn clock_discipline() -> Option<Discipline> {
     if unsafe { libc::adjtimex(&raw mut read) } < 0 {
         return None;
     }
-    // Both errors are in microseconds, whatever STA_NANO says.
+    // Both errors are in microseconds, regardless of STA_NANO.
     Some(Discipline {
         synchronised: read.status & libc::STA_UNSYNC == 0,
         error_ns: read.esterror.saturating_mul(1_000),
@@ -209,7 +209,7 @@ pub fn set_option<T: Copy>(
     level: i32,
     name: i32,
     value: &T,
-    what: &str,
+    option: &str,
 ) -> Result<(), Fault> {
     let result = unsafe {
         libc::setsockopt(
@@ -220,7 +220,7 @@ pub fn set_option<T: Copy>(
             size_of::<T>() as u32,
         )
     };
-    checked(result.into(), what).map(drop)
+    checked(result.into(), option).map(drop)
 }
 
 /// An algorithm's name in a kernel, whose modules have no hyphen: `my-exp` is its `my_exp`.
@@ -292,7 +292,7 @@ pub fn connect(fd: &impl AsRawFd, address: Ipv4Addr, port: u16) -> Result<(), Fa
     checked(result.into(), "connect").map(drop)
 }
 
-/// accept(2); nothing when nobody is waiting.
+/// accept(2); none if no connection is waiting.
 pub fn accept(fd: &impl AsRawFd) -> Option<OwnedFd> {
     let (flags, nobody) = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, std::ptr::null_mut());
     let new = unsafe { libc::accept4(fd.as_raw_fd(), nobody, nobody.cast(), flags) };
@@ -301,14 +301,14 @@ pub fn accept(fd: &impl AsRawFd) -> Option<OwnedFd> {
 
 /// write(2); the number of bytes taken, nothing when the socket takes none now.
 pub fn write(fd: &impl AsRawFd, data: &[u8]) -> Option<usize> {
-    let taken = unsafe { libc::write(fd.as_raw_fd(), data.as_ptr().cast(), data.len()) };
-    usize::try_from(taken).ok()
+    let written_bytes = unsafe { libc::write(fd.as_raw_fd(), data.as_ptr().cast(), data.len()) };
+    usize::try_from(written_bytes).ok()
 }
 
 /// sendto(2).
 pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> Option<usize> {
     let address = inet(address, port);
-    let sent = unsafe {
+    let sent_bytes = unsafe {
         libc::sendto(
             fd.as_raw_fd(),
             data.as_ptr().cast(),
@@ -318,42 +318,42 @@ pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> 
             INET_SIZE,
         )
     };
-    usize::try_from(sent).ok()
+    usize::try_from(sent_bytes).ok()
 }
 
-/// recv(2) that throws the data away (`MSG_TRUNC`): the bytes counted, nothing when there are none. A
-/// datagram is taken whole, whatever `at_most` says; it must be 0 there, or the kernel looks for a buffer.
+/// recv(2) that discards the data (`MSG_TRUNC`): the number of bytes, none when there are none. A datagram is consumed
+/// whole, regardless of `at_most`; it must be 0 there, or the kernel looks for a buffer.
 pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
-    let taken =
+    let received =
         unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), at_most, libc::MSG_TRUNC) };
-    usize::try_from(taken).ok()
+    usize::try_from(received).ok()
 }
 
-/// Whether a socket has room enough for a writer that waits for it (poll(2), `POLLOUT`).
+/// True when a socket has enough free buffer space for a waiting writer (poll(2), `POLLOUT`).
 pub fn is_writeable(fd: &impl AsRawFd) -> bool {
-    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    let ready = unsafe { libc::poll(&raw mut asked, 1, 0) };
-    ready == 1 && asked.revents & libc::POLLOUT != 0
+    let mut request = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    let ready = unsafe { libc::poll(&raw mut request, 1, 0) };
+    ready == 1 && request.revents & libc::POLLOUT != 0
 }
 
-/// Whether a file has something to be read, or its end, within a time (poll(2)).
+/// True when a file becomes readable, or reaches its end, within a time (poll(2)).
 pub fn is_readable_within(fd: &impl AsRawFd, timeout_ms: i32) -> bool {
-    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    unsafe { libc::poll(&raw mut asked, 1, timeout_ms) == 1 }
+    let mut request = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    unsafe { libc::poll(&raw mut request, 1, timeout_ms) == 1 }
 }
 
 /// read(2), past any buffer of the standard library.
 pub fn read(fd: &impl AsRawFd, into: &mut [u8]) -> std::io::Result<usize> {
-    let taken = unsafe { libc::read(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len()) };
-    usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())
+    let received = unsafe { libc::read(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len()) };
+    usize::try_from(received).map_err(|_| std::io::Error::last_os_error())
 }
 
-/// Takes the lock on a file (flock(2)), which lives until its last copy is closed; false if somebody has it.
+/// Takes the lock on a file (flock(2)), which lives until its last copy is closed; false if it is held elsewhere.
 pub fn lock(file: &impl AsRawFd) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// Whether this process may write in a folder (access(2), with the effective user's rights).
+/// True when this process may write in a folder (access(2), with the effective user's rights).
 pub fn writable(folder: &std::path::Path) -> bool {
     let name = text(&folder.to_string_lossy());
     let flags = libc::AT_EACCESS;
@@ -367,13 +367,13 @@ pub fn shutdown(fd: &impl AsRawFd) -> Result<(), Fault> {
 
 /// recv(2).
 pub fn receive(fd: &impl AsRawFd, into: &mut [u8]) -> Option<usize> {
-    let taken = unsafe {
+    let received = unsafe {
         libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_TRUNC)
     };
-    usize::try_from(taken).ok()
+    usize::try_from(received).ok()
 }
 
-/// What recvmsg(2) gives of a packet.
+/// Result of recvmsg(2) for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     pub bytes: usize,
@@ -392,14 +392,14 @@ pub fn receive_stamped(fd: &impl AsRawFd, into: &mut [u8]) -> Option<Received> {
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    let taken = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+    let received = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
     let (mut stamp_ns, mut class) = (None, None);
-    let bytes = usize::try_from(taken).ok()?;
+    let bytes = usize::try_from(received).ok()?;
     let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     while !header.is_null() {
-        let here = unsafe { &*header };
+        let control_header = unsafe { &*header };
         let data = unsafe { libc::CMSG_DATA(header) };
-        match (here.cmsg_level, here.cmsg_type) {
+        match (control_header.cmsg_level, control_header.cmsg_type) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                 stamp_ns = Some(nanos(unsafe { std::ptr::read_unaligned(data.cast()) }));
             }
@@ -501,7 +501,7 @@ impl Poll {
     }
 }
 
-/// A file mapped into memory, shared with whoever else has it.
+/// A file mapped into memory, shared with other processes.
 pub struct Mapping {
     base: *mut u8,
     size: usize,
@@ -523,13 +523,13 @@ impl Mapping {
         self.size
     }
 
-    /// A word that somebody else may write at the same time.
+    /// Reads a word that another process may write at the same time.
     pub fn load(&self, offset: usize) -> u64 {
         assert!(offset + 8 <= self.size && offset.is_multiple_of(8));
         unsafe { self.base.add(offset).cast::<u64>().read_volatile() }
     }
 
-    /// Writes a word that somebody else may read at the same time.
+    /// Writes a word that another process may read at the same time.
     pub fn store(&self, offset: usize, value: u64) {
         assert!(offset + 8 <= self.size && offset.is_multiple_of(8));
         unsafe { self.base.add(offset).cast::<u64>().write_volatile(value) }

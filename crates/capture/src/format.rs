@@ -42,7 +42,7 @@ pub mod option {
     pub const MISSING: u16 = 7;
 }
 
-/// What a section header says its byte order by.
+/// Magic number by which a section header shows its byte order.
 pub const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
 /// The version of the format.
@@ -51,7 +51,7 @@ pub const VERSION: (u16, u16) = (1, 0);
 /// Link type: Ethernet.
 pub const ETHERNET: u16 = 1;
 
-/// Stamps in nanoseconds, as [`option::RESOLUTION`] says it.
+/// Stamps in nanoseconds, as encoded in [`option::RESOLUTION`].
 pub const NANOSECONDS: u8 = 9;
 
 /// A packet received by the interface.

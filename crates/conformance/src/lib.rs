@@ -1,8 +1,8 @@
 //! Conformance scripts: time lines of one TCP endpoint, in text, played against any stack.
 //!
-//! What lives here: the language (`script.rs`, `line.rs`), the player that is the endpoint's peer and judge
-//! (`play.rs`, `play/judge.rs`), and the simulator's endpoint as a stack (`simulator.rs`). What must not: anything about
-//! how a kernel is reached; that is the agent's business, which implements [`Stack`] on real sockets.
+//! Scope: the language (`script.rs`, `line.rs`), the player that is the endpoint's peer and judge (`play.rs`,
+//! `play/judge.rs`), and the simulator's endpoint as a stack (`simulator.rs`). Out of scope: access to a kernel; the
+//! agent implements [`Stack`] on real sockets.
 //!
 //! The scripts are in `conformance/`, their language is described in `conformance/README.md`.
 

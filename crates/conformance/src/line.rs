@@ -1,7 +1,7 @@
 //! One line of a time line.
 //!
-//! Every number has a bound, so that a script can be played in a moment and in little memory: an hour, a stream of
-//! 2^30 bytes (half of what sequence numbers tell apart), windows as far as scaling goes.
+//! Every number has a bound, so that a script runs in a moment and in little memory: an hour, a stream of 2^30 bytes
+//! (half of the sequence space), windows up to the scaling limit.
 
 /// The latest time, ms: an hour.
 pub(crate) const TIME_MS_MAX: f64 = 3_600_000.0;
@@ -24,7 +24,7 @@ pub struct Position {
 /// From one position up to another, without it.
 pub type Range = (Position, Position);
 
-/// What the times of a line count from.
+/// Origin of a line's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Base {
     /// The start.
@@ -34,18 +34,18 @@ pub enum Base {
     Departure,
 }
 
-/// What the application reads.
+/// Reading by the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Whatever comes, at once.
     On,
     /// Nothing.
     Off,
-    /// So many bytes of what is there, and then nothing.
+    /// A number of available bytes, and then nothing.
     Some(Position),
 }
 
-/// Which segments of a line carry PSH.
+/// Segments of a line that carry PSH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// None.
@@ -65,7 +65,7 @@ pub struct Reply {
     pub fin: bool,
     /// A reset.
     pub rst: bool,
-    /// It acknowledges nothing: the flag is off.
+    /// The segment acknowledges nothing: the flag is off.
     pub no_ack: bool,
     /// Data that it carries, in full segments; `None`: a pure acknowledgement.
     pub data: Option<Range>,
@@ -73,21 +73,21 @@ pub struct Reply {
     pub of: Option<Position>,
     /// Its sequence number, if not the next.
     pub seq: Option<Position>,
-    /// Its timestamp and what that echoes, as they stand in the header.
+    /// Its timestamp and echo, as in the header.
     pub stamp: Option<u32>,
     /// See `stamp`.
     pub echo: Option<u32>,
-    /// What it acknowledges; without: as far as before.
+    /// Its acknowledgement; without: as before.
     pub ack: Option<Position>,
     /// SACK blocks, a duplicate first.
     pub sack: Vec<Range>,
     /// The window it offers from now on, bytes.
     pub window_bytes: Option<u32>,
-    /// It echoes the timestamp of the first transmission, not of the last.
+    /// The segment echoes the timestamp of the first transmission, not of the last.
     pub of_original: bool,
-    /// It echoes a timestamp this many ms old.
+    /// The segment echoes a timestamp this many ms old.
     pub echo_age_ms: Option<f64>,
-    /// It left the peer so many ms ago, as its timestamp says.
+    /// Its age in ms on arrival, according to its timestamp.
     pub late_ms: f64,
     /// ECN echo.
     pub ece: bool,
@@ -112,11 +112,11 @@ pub struct Reply {
 pub struct EcnBytes {
     /// Kind 174; otherwise 172.
     pub ect1_first: bool,
-    /// As they stand in the header: three at most, of 24 bits.
+    /// As in the header: three at most, of 24 bits.
     pub counters: Vec<u32>,
 }
 
-/// What the endpoint should send.
+/// Segments that the endpoint should send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// A SYN.
@@ -133,15 +133,15 @@ pub struct Expected {
     pub seq: Option<Position>,
     /// A probe: its sequence number is one below what the peer has acknowledged.
     pub probe: bool,
-    /// The timestamp that it echoes, as it stands in the header.
+    /// The timestamp that it echoes, as in the header.
     pub echo: Option<u32>,
-    /// What it acknowledges.
+    /// Its acknowledgement.
     pub ack: Option<Position>,
     /// The SACK blocks, all of them, in this order.
     pub sack: Option<Vec<Range>>,
     /// Bytes offered: at least, at most.
     pub window_bytes: Option<(i64, i64)>,
-    /// Which segments are pushed.
+    /// Segments that carry PSH.
     pub psh: Option<Pushed>,
     /// ECN echo on all, or on none.
     pub ece: Option<bool>,
@@ -159,7 +159,7 @@ pub struct Expected {
     pub timestamps: Option<bool>,
 }
 
-/// What happens on a line.
+/// Action of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// The application connects.
@@ -172,7 +172,8 @@ pub enum Action {
     Read(Reading),
     /// The application has nothing more to send, ever (shutdown(2)).
     Shutdown,
-    /// A router on the way says that the oldest unacknowledged segment is too long (RFC 1191): the MTU there, bytes.
+    /// A router on the path reports that the oldest unacknowledged segment is too long (RFC 1191): the MTU there,
+    /// bytes.
     TooBig(u32),
     /// The peer sends.
     Reply(Reply),
@@ -180,9 +181,9 @@ pub enum Action {
     Expect(Expected),
     /// The endpoint should not have sent anything else until now.
     Quiet,
-    /// What the endpoint has sent until now does not matter.
+    /// Ignores the segments that the endpoint has sent so far.
     Forget,
-    /// What the endpoint should say about itself: name, at least, at most (`state`: its name).
+    /// Checks values that the endpoint reports: name, at least, at most (`state`: its name).
     Ask(Vec<(String, String)>),
 }
 
@@ -193,23 +194,23 @@ pub struct Line {
     pub number: usize,
     /// As written.
     pub text: String,
-    /// What its times count from.
+    /// Origin of its times.
     pub base: Base,
-    /// When, in ms: the earliest and the latest.
+    /// Time in ms: the earliest and the latest.
     pub from_ms: f64,
     /// See `from_ms`.
     pub to_ms: f64,
-    /// What.
+    /// Action.
     pub action: Action,
 }
 
 impl Line {
-    /// Whether it speaks of accurate ECN.
+    /// True when the line concerns accurate ECN.
     pub(crate) fn is_accurate(&self) -> bool {
         match &self.action {
             Action::Reply(reply) => reply.ect1 || reply.ace.is_some() || reply.bytes.is_some(),
-            Action::Expect(wanted) => {
-                wanted.ect1.is_some() || wanted.ace.is_some() || wanted.bytes.is_some()
+            Action::Expect(expected) => {
+                expected.ect1.is_some() || expected.ace.is_some() || expected.bytes.is_some()
             }
             Action::Connect
             | Action::Write(_)
@@ -225,7 +226,7 @@ impl Line {
 
     /// Every position that it names.
     pub(crate) fn positions(&self) -> Vec<Position> {
-        let both = |ranges: &[Range]| -> Vec<Position> {
+        let bounds = |ranges: &[Range]| -> Vec<Position> {
             ranges.iter().flat_map(|(from, to)| [*from, *to]).collect()
         };
         let (data, alone, sack) = match &self.action {
@@ -234,12 +235,12 @@ impl Line {
                 return vec![*amount];
             }
             Action::Reply(reply) => {
-                (reply.data, [reply.ack, reply.of, reply.seq], both(&reply.sack))
+                (reply.data, [reply.ack, reply.of, reply.seq], bounds(&reply.sack))
             }
             Action::Expect(wanted) => (
                 wanted.data,
                 [wanted.ack, wanted.of, wanted.seq],
-                both(wanted.sack.as_deref().unwrap_or_default()),
+                bounds(wanted.sack.as_deref().unwrap_or_default()),
             ),
             Action::Connect
             | Action::Read(Reading::On | Reading::Off)
@@ -249,7 +250,7 @@ impl Line {
             | Action::Forget
             | Action::Ask(_) => return Vec::new(),
         };
-        [both(data.as_slice()), alone.into_iter().flatten().collect(), sack].concat()
+        [bounds(data.as_slice()), alone.into_iter().flatten().collect(), sack].concat()
     }
 }
 
@@ -271,13 +272,13 @@ pub(crate) fn parse(words: &[&str], before: (Base, f64)) -> Result<Line, String>
         ["connect"] => Action::Connect,
         ["write", "endless"] => Action::Write(None),
         ["write", amount] => Action::Write(Some(position(amount)?)),
-        ["write", "by", size] => Action::WriteSize(some(position(size)?, "write by")?),
+        ["write", "by", size] => Action::WriteSize(positive(position(size)?, "write by")?),
         ["write", ..] => {
             return Err("write: write N, write Nb, write endless or write by N".to_owned());
         }
         ["read", "on"] => Action::Read(Reading::On),
         ["read", "off"] => Action::Read(Reading::Off),
-        ["read", amount] => Action::Read(Reading::Some(some(position(amount)?, "read")?)),
+        ["read", amount] => Action::Read(Reading::Some(positive(position(amount)?, "read")?)),
         ["read", ..] => return Err("read: read on, read off, read N or read Nb".to_owned()),
         ["shutdown"] => Action::Shutdown,
         ["<", "toobig", mtu] => Action::TooBig(too_big(mtu)?),
@@ -287,9 +288,9 @@ pub(crate) fn parse(words: &[&str], before: (Base, f64)) -> Result<Line, String>
         ["quiet"] => Action::Quiet,
         ["forget"] => Action::Forget,
         other => {
-            let found = other.first().unwrap_or(&"nothing");
-            let known = "connect, write, read, shutdown, <, >, ?, quiet or forget";
-            return Err(format!("{found}: {known}"));
+            let first_word = other.first().unwrap_or(&"nothing");
+            let actions = "connect, write, read, shutdown, <, >, ?, quiet or forget";
+            return Err(format!("{first_word}: {actions}"));
         }
     };
     if from_ms != to_ms && !matches!(action, Action::Expect(_)) {
@@ -317,10 +318,10 @@ fn times(word: &str, before: (Base, f64)) -> Result<(Base, f64, f64), String> {
     }
 }
 
-/// A time in ms that is no time of its own but an age.
-pub(crate) fn span(word: &str, what: &str) -> Result<f64, String> {
+/// A time in ms that is an age instead of a point in time.
+pub(crate) fn span(word: &str, name: &str) -> Result<f64, String> {
     let ms = word.parse().ok().filter(|ms| (0.0..=TIME_MS_MAX).contains(ms));
-    ms.ok_or_else(|| format!("{what} {word}: from 0 to {TIME_MS_MAX} ms"))
+    ms.ok_or_else(|| format!("{name} {word}: from 0 to {TIME_MS_MAX} ms"))
 }
 
 fn position(whole: &str) -> Result<Position, String> {
@@ -343,9 +344,9 @@ fn position(whole: &str) -> Result<Position, String> {
 }
 
 /// A length that is not 0.
-fn some(position: Position, what: &str) -> Result<Position, String> {
+fn positive(position: Position, name: &str) -> Result<Position, String> {
     if position == Position::default() {
-        return Err(format!("{what}: at least a byte"));
+        return Err(format!("{name}: at least a byte"));
     }
     Ok(position)
 }
@@ -356,13 +357,13 @@ fn too_big(word: &str) -> Result<u32, String> {
     mtu.ok_or_else(|| format!("toobig {word}: an MTU from 68 to 65535 bytes"))
 }
 
-fn stamp(what: &str, word: &str) -> Result<u32, String> {
-    word.parse().map_err(|_| format!("{what} {word}: from 0 to {}", u32::MAX))
+fn stamp(name: &str, word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| format!("{name} {word}: from 0 to {}", u32::MAX))
 }
 
-fn range(word: &str, between: &str) -> Result<Range, String> {
-    let expects = || format!("{word}: a range such as 3{between}7");
-    let (from, to) = word.split_once(between).ok_or_else(expects)?;
+fn range(word: &str, separator: &str) -> Result<Range, String> {
+    let expects = || format!("{word}: a range such as 3{separator}7");
+    let (from, to) = word.split_once(separator).ok_or_else(expects)?;
     Ok((position(from)?, position(to)?))
 }
 
@@ -396,9 +397,9 @@ fn ecn_bytes(name: &str, word: &str) -> Result<EcnBytes, String> {
     Ok(EcnBytes { ect1_first: name == "bytes1", counters: counters.ok_or_else(expected)? })
 }
 
-pub(crate) fn window(what: &str, word: &str) -> Result<u32, String> {
+pub(crate) fn window(name: &str, word: &str) -> Result<u32, String> {
     let bytes = word.parse().ok().filter(|bytes| *bytes <= WINDOW_BYTES_MAX);
-    bytes.ok_or_else(|| format!("{what} {word}: from 0 to {WINDOW_BYTES_MAX} bytes"))
+    bytes.ok_or_else(|| format!("{name} {word}: from 0 to {WINDOW_BYTES_MAX} bytes"))
 }
 
 fn reply(words: &[&str]) -> Result<Reply, String> {
@@ -412,7 +413,7 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "rst" => reply.rst = true,
             "noack" => reply.no_ack = true,
             "data" => reply.data = Some(range(value()?, "..")?),
-            "of" => reply.of = Some(some(position(value()?)?, "of")?),
+            "of" => reply.of = Some(positive(position(value()?)?, "of")?),
             "seq" => reply.seq = Some(position(value()?)?),
             "val" => reply.stamp = Some(stamp("val", value()?)?),
             "ecr" => reply.echo = Some(stamp("ecr", value()?)?),
@@ -444,33 +445,33 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
 }
 
 fn expected(words: &[&str]) -> Result<Expected, String> {
-    let mut wanted = Expected::default();
+    let mut segment = Expected::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().copied().ok_or_else(|| format!("{word}: needs a value"));
         match *word {
-            "syn" => wanted.syn = true,
-            "fin" => wanted.fin = true,
-            "rst" => wanted.rst = true,
-            "probe" => wanted.probe = true,
-            "of" => wanted.of = Some(some(position(value()?)?, "of")?),
-            "seq" => wanted.seq = Some(position(value()?)?),
-            "ecr" => wanted.echo = Some(stamp("ecr", value()?)?),
-            "ack" => wanted.ack = Some(position(value()?)?),
-            "sack" => wanted.sack = Some(blocks(value()?)?),
-            "win" => wanted.window_bytes = Some(bounds(value()?)?),
-            "psh" => wanted.psh = Some(Pushed::Last),
-            "pshend" => wanted.psh = Some(Pushed::End),
-            "nopsh" => wanted.psh = Some(Pushed::None),
-            "ece" | "noece" => wanted.ece = Some(*word == "ece"),
-            "cwr" | "nocwr" => wanted.cwr = Some(*word == "cwr"),
-            "ect" | "noect" => wanted.ect = Some(*word == "ect"),
-            "ect1" | "noect1" => wanted.ect1 = Some(*word == "ect1"),
-            "ace" => wanted.ace = Some(ace(value()?)?),
-            "bytes0" | "bytes1" => wanted.bytes = Some(Some(ecn_bytes(word, value()?)?)),
-            "nobytes" => wanted.bytes = Some(None),
-            "ts" | "nots" => wanted.timestamps = Some(*word == "ts"),
-            other if other.contains("..") => wanted.data = Some(range(other, "..")?),
+            "syn" => segment.syn = true,
+            "fin" => segment.fin = true,
+            "rst" => segment.rst = true,
+            "probe" => segment.probe = true,
+            "of" => segment.of = Some(positive(position(value()?)?, "of")?),
+            "seq" => segment.seq = Some(position(value()?)?),
+            "ecr" => segment.echo = Some(stamp("ecr", value()?)?),
+            "ack" => segment.ack = Some(position(value()?)?),
+            "sack" => segment.sack = Some(blocks(value()?)?),
+            "win" => segment.window_bytes = Some(bounds(value()?)?),
+            "psh" => segment.psh = Some(Pushed::Last),
+            "pshend" => segment.psh = Some(Pushed::End),
+            "nopsh" => segment.psh = Some(Pushed::None),
+            "ece" | "noece" => segment.ece = Some(*word == "ece"),
+            "cwr" | "nocwr" => segment.cwr = Some(*word == "cwr"),
+            "ect" | "noect" => segment.ect = Some(*word == "ect"),
+            "ect1" | "noect1" => segment.ect1 = Some(*word == "ect1"),
+            "ace" => segment.ace = Some(ace(value()?)?),
+            "bytes0" | "bytes1" => segment.bytes = Some(Some(ecn_bytes(word, value()?)?)),
+            "nobytes" => segment.bytes = Some(None),
+            "ts" | "nots" => segment.timestamps = Some(*word == "ts"),
+            other if other.contains("..") => segment.data = Some(range(other, "..")?),
             other => {
                 return Err(format!(
                     "{other}: A..B, of, seq, ack, sack, win, ecr, probe, ace, bytes0, bytes1 or a flag"
@@ -478,7 +479,7 @@ fn expected(words: &[&str]) -> Result<Expected, String> {
             }
         }
     }
-    Ok(wanted)
+    Ok(segment)
 }
 
 /// `N`, `A..B` or `A..` as at least and at most.
@@ -491,7 +492,7 @@ pub(crate) fn bounds(word: &str) -> Result<(i64, i64), String> {
     }
 }
 
-/// What can be asked: `tcp_info` in segments, microseconds and bytes.
+/// Names of the values that can be checked: `tcp_info` in segments, microseconds and bytes.
 const NAMES: [&str; 14] = [
     "state",
     "cwnd",
@@ -510,7 +511,7 @@ const NAMES: [&str; 14] = [
 ];
 
 fn questions(words: &[&str]) -> Result<Vec<(String, String)>, String> {
-    let mut asked = Vec::new();
+    let mut questions = Vec::new();
     for pair in words.chunks(2) {
         let [name, value] = pair else { return Err(format!("{}: needs a value", pair[0])) };
         if !NAMES.contains(name) {
@@ -519,7 +520,7 @@ fn questions(words: &[&str]) -> Result<Vec<(String, String)>, String> {
         if *name != "state" && *value != "inf" {
             bounds(value)?;
         }
-        asked.push(((*name).to_owned(), (*value).to_owned()));
+        questions.push(((*name).to_owned(), (*value).to_owned()));
     }
-    Ok(asked)
+    Ok(questions)
 }

@@ -1,4 +1,4 @@
-//! The player: the endpoint's peer and its application. `judge.rs` says whether what it does is as expected.
+//! The player: the endpoint's peer and its application. `judge.rs` compares the endpoint's behaviour with the script.
 
 mod judge;
 
@@ -7,7 +7,7 @@ use crate::script::{Opening, Script};
 use judge::{SLACK_MS, answer};
 use serde::{Deserialize, Serialize};
 
-/// What the SYN offers.
+/// Options offered in the SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     /// Maximum segment size, bytes.
@@ -24,7 +24,7 @@ pub struct SynOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of a TCP header under their own names")]
 pub struct Packet {
-    /// When it left, ns since the start.
+    /// Departure time, ns since the start.
     pub at_ns: i64,
     pub seq: i64,
     /// Payload, bytes.
@@ -62,7 +62,7 @@ impl Packet {
     }
 }
 
-/// What the endpoint says about itself (`tcp_info`).
+/// State that the endpoint reports (`tcp_info`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tcp_info's own names, in segments, µs and bytes")]
 pub struct Info {
@@ -78,21 +78,21 @@ pub struct Info {
     pub reordering: i64,
     pub lost: i64,
     pub notsent: i64,
-    /// How long it had something to send, and how long of that the peer's window and its own buffer were the limit; `None`:
-    /// this stack does not count.
+    /// Time with data to send, and the parts of it in which the peer's window and its own buffer were the limit;
+    /// `None`: this stack does not count.
     pub busy_us: Option<i64>,
     pub rwnd_limited_us: Option<i64>,
     pub sndbuf_limited_us: Option<i64>,
 }
 
-/// What an application reads from now on.
+/// Reading by an application from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Whatever comes, at once.
     On,
     /// Nothing.
     Off,
-    /// So many bytes of what is there, and then nothing.
+    /// A number of available bytes, and then nothing.
     Some(u64),
 }
 
@@ -108,37 +108,37 @@ pub trait Stack {
     fn write(&mut self, bytes: Option<u64>) -> Result<(), String>;
     /// From now on each write is of so many bytes.
     fn write_by(&mut self, bytes: u64) -> Result<(), String>;
-    /// What the application reads: whatever comes, nothing, or so many bytes and then nothing.
+    /// Sets the application's reading: everything at once, nothing, or so many bytes and then nothing.
     fn read(&mut self, amount: Read) -> Result<(), String>;
     /// The application has nothing more to send, ever.
     fn shutdown(&mut self) -> Result<(), String>;
-    /// A router says that the segment that begins at `seq` is too long for an MTU.
+    /// A router reports that the segment that begins at `seq` is too long for an MTU.
     fn too_big(&mut self, seq: i64, mtu: u32) -> Result<(), String>;
     /// A segment of the peer's arrives.
     fn inject(&mut self, packet: &Packet) -> Result<(), String>;
-    /// What has left since the last call.
+    /// Returns the segments that have left since the last call.
     fn departures(&mut self) -> Result<Vec<Packet>, String>;
-    /// What it says about itself.
+    /// Returns the state that it reports.
     fn info(&mut self) -> Result<Info, String>;
 }
 
 /// A line that was not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// In the file; 0: not a line of its own.
+    /// Line number in the file; 0: no particular line.
     pub line: usize,
     /// As written.
     pub expected: String,
-    /// What happened instead.
+    /// Observed event.
     pub got: String,
 }
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Its lines that expect something.
     pub checks: usize,
-    /// Those that were not met. After the first one on the wire the rest of the script is not played.
+    /// Expectations that were not met. After the first one on the wire the rest of the script is not run.
     pub failures: Vec<Failure>,
     /// All that left until then, a line each.
     pub sent: Vec<String>,
@@ -153,7 +153,7 @@ pub enum Verdict {
     Fail,
     /// Not as expected, and known.
     KnownGap,
-    /// As expected, but the script says that it is not: that line has to go.
+    /// As expected, but the script marks it as a known failure: that line has to go.
     GapClosed,
 }
 
@@ -209,19 +209,19 @@ pub(crate) struct Player<'a> {
     pub(crate) seen: Vec<Packet>,
     pub(crate) spoken: usize,
     client: bool,
-    /// What the peer has acknowledged.
+    /// Position that the peer has acknowledged.
     pub(crate) acked: i64,
     echo: u32,
     sent: i64,
     window_bytes: u32,
-    /// What the flags of its segments say, with accurate ECN.
+    /// Counter in the flags of its segments, with accurate ECN.
     ace: u8,
 }
 
-/// What a peer's counter of marks begins with (RFC 9768 §3.2.1).
+/// Initial value of a peer's counter of marks (RFC 9768 §3.2.1).
 const ACE_BEGINS: u8 = 5;
 
-/// How a segment of the handshake says with which codepoint the other's came (RFC 9768 §3.1.1).
+/// Code by which a segment of the handshake reports the codepoint of the other end's segment (RFC 9768 §3.1.1).
 fn handshake_code(packet: Option<&Packet>) -> u8 {
     match packet {
         Some(packet) if packet.ce => 0b110,
@@ -338,7 +338,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// When the last segment left that a line has expected, ms.
+    /// Departure time of the last segment that a line has expected, ms.
     fn departed_ms(&self) -> Result<f64, String> {
         let last = self.spoken.checked_sub(1).and_then(|last| self.seen.get(last));
         last.map(|packet| packet.at_ns as f64 / 1e6)
@@ -438,25 +438,25 @@ impl<'a> Player<'a> {
         packet
     }
 
-    /// The peer's timestamps tick once a millisecond and start beside zero, which means "none".
+    /// The peer's timestamps tick once a millisecond and start next to zero, which means "none".
     fn clock(&self) -> u32 {
         1_000 + (self.stack.now_ns() / 1_000_000) as u32
     }
 
-    /// RFC 7323 §4.3: the timestamp of the segment that advanced the peer's window, in its last transmission
-    /// unless the script says otherwise. A peer that sends data echoes the newest it has.
+    /// RFC 7323 §4.3: the timestamp of the segment that advanced the peer's window, in its last transmission unless
+    /// the script sets another. A peer that sends data echoes the newest it has.
     fn take_echo(&mut self, reply: &Reply, ack: i64) {
         let of_first = |packet: &&Packet| {
             packet.len > 0
                 && packet.seq <= self.acked
                 && packet.seq + i64::from(packet.len) > self.acked
         };
-        let mut sent = self.seen.iter().filter(of_first);
+        let mut matching_segments = self.seen.iter().filter(of_first);
         let newest = self.seen.last().map(value);
         if reply.of_original {
-            self.echo = sent.next().map_or(self.echo, value);
+            self.echo = matching_segments.next().map_or(self.echo, value);
         } else if ack > self.acked {
-            self.echo = sent.next_back().map_or(self.echo, value);
+            self.echo = matching_segments.next_back().map_or(self.echo, value);
         } else if reply.data.is_some() || self.echo == 0 {
             self.echo = newest.unwrap_or(self.echo);
         }

@@ -13,12 +13,12 @@ const MSS_BYTES: RangeInclusive<u32> = 48..=65_495;
 /// Sysctls are signed and have 32 bits.
 const SYSCTL_MAX: u64 = i32::MAX as u64;
 
-/// What is wrong with a script, and where.
+/// An error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What would be right.
+    /// Description with the accepted form.
     pub message: String,
 }
 
@@ -28,10 +28,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A handshake that the player does by itself, with everything granted on both sides.
+/// A handshake that the player performs, with everything granted on both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Opening {
-    /// The script says it all.
+    /// The script contains every segment.
     Written,
     /// The endpoint connects at 0 and is answered after this many ms.
     Client(f64),
@@ -39,7 +39,7 @@ pub enum Opening {
     Server(f64),
 }
 
-/// What the peer offers in its SYN.
+/// Options that the peer offers in its SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerOptions {
     /// Selective acknowledgements.
@@ -48,7 +48,7 @@ pub struct PeerOptions {
     pub timestamps: bool,
     /// Window scaling (by 2^7).
     pub scaling: bool,
-    /// ECN: asked for by a client, granted by a server.
+    /// ECN: requested by a client, granted by a server.
     pub ecn: bool,
     /// The same of accurate ECN; its segments have a counter for flags then.
     pub accurate: bool,
@@ -71,11 +71,11 @@ pub struct Script {
     pub mtu_bytes: u32,
     /// Bytes that the peer offers after the handshake.
     pub window_bytes: u32,
-    /// How the connection comes about.
+    /// Opening of the connection.
     pub opening: Opening,
-    /// What the peer offers.
+    /// Options that the peer offers.
     pub peer: PeerOptions,
-    /// It is about accurate ECN, which a kernel has or has not.
+    /// It concerns accurate ECN, which not every kernel has.
     pub needs_accurate_ecn: bool,
     /// Why the simulator is known to fail it.
     pub known_gap: Option<String>,
@@ -180,7 +180,7 @@ impl Script {
                 }
                 self.sysctls.push(((*name).to_owned(), values.join(" ")));
             }
-            ["mtu", bytes] => self.mtu_bytes = within("mtu", bytes, MTU_BYTES)?,
+            ["mtu", bytes] => self.mtu_bytes = parse_in_range("mtu", bytes, MTU_BYTES)?,
             ["window", bytes] => self.window_bytes = line::window("window", bytes)?,
             ["open", role, rtt] => {
                 let rtt = line::span(rtt, "open")?;
@@ -214,11 +214,11 @@ impl Script {
                 "bytes" if self.peer.accurate => self.peer.bytes = true,
                 "mss" => {
                     let bytes = words.next().ok_or("mss BYTES")?;
-                    self.peer.mss = within("mss", bytes, MSS_BYTES)?;
+                    self.peer.mss = parse_in_range("mss", bytes, MSS_BYTES)?;
                 }
                 other => {
-                    let known = "nosack, nots, noscale, ecn, accecn [bytes], mss BYTES";
-                    return Err(format!("{other}: {known}"));
+                    let options = "nosack, nots, noscale, ecn, accecn [bytes], mss BYTES";
+                    return Err(format!("{other}: {options}"));
                 }
             }
         }
@@ -232,8 +232,9 @@ impl Script {
             for position in line.positions() {
                 if self.bytes(position) > STREAM_BYTES_MAX {
                     let Position { segments, bytes } = position;
-                    let said = format!("{segments}+{bytes}b: at most {STREAM_BYTES_MAX} bytes");
-                    return Err(fault(said));
+                    let limit_text =
+                        format!("{segments}+{bytes}b: at most {STREAM_BYTES_MAX} bytes");
+                    return Err(fault(limit_text));
                 }
             }
             let (data, of) = if let Action::Reply(reply) = &line.action {
@@ -243,12 +244,12 @@ impl Script {
             } else {
                 continue;
             };
-            let each = of.map_or(self.segment_bytes(), |of| self.bytes(of));
-            if each > i64::from(*MSS_BYTES.end()) {
+            let segment_bytes = of.map_or(self.segment_bytes(), |of| self.bytes(of));
+            if segment_bytes > i64::from(*MSS_BYTES.end()) {
                 return Err(fault(format!("of: segments of at most {} bytes", MSS_BYTES.end())));
             }
             if let Some((from, to)) = data
-                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * each
+                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * segment_bytes
             {
                 return Err(fault(format!("data: at most {REPLY_SEGMENTS_MAX} segments at once")));
             }
@@ -259,10 +260,10 @@ impl Script {
     /// A setting of the endpoint's host, if the script has one.
     #[must_use]
     pub fn sysctl(&self, name: &str) -> Option<&str> {
-        self.sysctls.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.sysctls.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether timestamps are used: both sides must have them.
+    /// True when timestamps are used: both ends must have them.
     #[must_use]
     pub fn timestamps(&self) -> bool {
         self.peer.timestamps && self.sysctl("tcp_timestamps") != Some("0")
@@ -282,9 +283,9 @@ impl Script {
     }
 }
 
-fn within(what: &str, word: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
+fn parse_in_range(name: &str, word: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
     let number = word.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| format!("{what} {word}: from {} to {}", range.start(), range.end()))
+    number.ok_or_else(|| format!("{name} {word}: from {} to {}", range.start(), range.end()))
 }
 
 #[cfg(test)]
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_accurate_ecn_says_so_in_its_header() {
+    fn scripts_for_accurate_ecn_are_marked() {
         let fault = |text: &str| Script::parse(text).unwrap_err().to_string();
         assert_eq!(
             fault("# t\n0 connect\n1 < syn ace 2"),

@@ -79,7 +79,7 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
 #[derive(Debug, Default)]
 struct Wire(Vec<Departure>);
 
-/// What left the endpoint.
+/// A segment that left the endpoint.
 #[derive(Debug)]
 struct Departure {
     at: Instant,
@@ -182,7 +182,7 @@ impl Stack for Simulated {
     }
 
     fn departures(&mut self) -> Result<Vec<Packet>, String> {
-        Ok(self.wire.0.drain(..).map(|sent| packet(&sent)).collect())
+        Ok(self.wire.0.drain(..).map(|departure| packet(&departure)).collect())
     }
 
     fn info(&mut self) -> Result<Info, String> {
@@ -212,7 +212,7 @@ impl Stack for Simulated {
     }
 }
 
-/// The shift that the scripts' peers announce; windows are in bytes here, and nobody shifts them.
+/// The shift that the scripts' peers announce; windows are in bytes here, without a shift.
 const WINDOW_SCALE: u8 = 7;
 
 fn segment(packet: &Packet) -> Segment {

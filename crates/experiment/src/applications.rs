@@ -1,25 +1,25 @@
-//! What the application of a flow does, and when flows arrive, as it is typed.
+//! A flow's application, and the arrival times of flows, as the user writes them.
 
 use crate::quantity::{RateText, ShareText, SizeText, TimeText};
 use dragstrip_scenario::Adaptation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the sending application does.
+/// The application at the flow's sender.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(tag = "kind")]
 pub enum ApplicationForm {
-    /// It writes as fast as the socket takes it.
+    /// Writes as fast as the socket accepts data.
     Bulk {},
-    /// It writes for a while, and is silent for a while.
+    /// Writes and pauses in turn.
     OnOff {
-        /// How long it writes.
+        /// The duration of a writing period.
         on: TimeText,
-        /// How long it is silent.
+        /// The duration of a pause.
         off: TimeText,
     },
-    /// It sends a request, waits for the response, thinks, and asks again.
+    /// Sends a request, waits for the response, thinks, and sends the next request.
     RequestResponse {
         /// The size of a request.
         request: SizeText,
@@ -29,23 +29,24 @@ pub enum ApplicationForm {
         #[serde(default)]
         think: TimeText,
     },
-    /// It plays a video: it asks for one segment after the other, chooses the bit rate of each, and waits while its buffer is
-    /// full. The flow's receiver sends the video.
+    /// Plays a video: requests one segment after the other, chooses the bit rate of each, and waits while its buffer
+    /// is full. The flow's receiver sends the video.
     Video {
-        /// What the bit rate follows.
+        /// The input of the bit rate adaptation.
         #[serde(default)]
         adaptation: Adaptation,
         /// The bit rates to choose from, ascending. Default: the ladder that Netflix had until 2015, from 235 to 5800
         /// kbit/s.
         #[serde(default)]
         ladder: Vec<RateText>,
-        /// What a segment plays.
+        /// The playing time of a segment.
         #[serde(default = "default_segment")]
         segment: TimeText,
-        /// What the buffer holds, of time to play.
+        /// The capacity of the buffer, as playing time.
         #[serde(default = "default_buffer")]
         buffer: TimeText,
-        /// What is buffered before playback begins, and before it goes on after a stall. Default: one segment.
+        /// The playing time to buffer before playback begins, and before it resumes after a stall. Default: one
+        /// segment.
         #[serde(default)]
         startup: Option<TimeText>,
         /// With `buffer`: below this level the player asks for the lowest rate. Default: 3/8 of the buffer, as 90 s are of
@@ -63,7 +64,7 @@ pub enum ApplicationForm {
         #[serde(default = "default_request")]
         request: SizeText,
     },
-    /// It sends UDP datagrams at regular times; the flow has no `cc`.
+    /// Sends UDP datagrams at regular intervals; the flow has no `cc`.
     ConstantRate {
         /// The rate of the datagrams' payload.
         rate: RateText,
@@ -71,22 +72,22 @@ pub enum ApplicationForm {
         #[serde(default = "default_datagram")]
         datagram: SizeText,
     },
-    /// It carries the links of a medium of kind `tunnel`.
+    /// Carries the links of a medium of kind `tunnel`.
     Tunnel {
-        /// What stands in front of each packet.
+        /// The header in front of each packet.
         #[serde(default = "default_header")]
         header: SizeText,
     },
 }
 
 impl ApplicationForm {
-    /// Whether the flow's data are what its receiver answers.
+    /// True when the flow's data are its receiver's answers.
     #[must_use]
     pub const fn is_asking(&self) -> bool {
         matches!(self, Self::RequestResponse { .. } | Self::Video { .. })
     }
 
-    /// Whether more data go from the flow's receiver to its sender than the other way.
+    /// True when more data go from the flow's receiver to its sender than in the other direction.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         match self {
@@ -106,7 +107,7 @@ impl Default for ApplicationForm {
     }
 }
 
-/// When the flows of an entry arrive. Each carries its `bytes`, or an amount drawn from its `sizes`, and ends.
+/// The arrivals of an entry's flows. Each flow carries its `bytes`, or an amount drawn from its `sizes`, and ends.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(tag = "kind")]
@@ -119,7 +120,7 @@ pub enum ArrivalForm {
         /// The mean time between two of them.
         #[serde(default)]
         every: Option<TimeText>,
-        /// When the last one may come. Default: after two thirds of the run, so that flows have time to finish.
+        /// The latest arrival. Default: after two thirds of the run, so that flows have time to finish.
         #[serde(default)]
         until: Option<TimeText>,
     },

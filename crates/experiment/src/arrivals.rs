@@ -67,7 +67,9 @@ impl Sizes {
             let columns: Option<Vec<f64>> = line
                 .split([' ', '\t', ','])
                 .filter(|word| !word.is_empty())
-                .map(|word| word.parse().ok().filter(|it: &f64| it.is_finite() && *it >= 0.0))
+                .map(|word| {
+                    word.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+                })
                 .collect();
             let columns = columns.filter(|columns| (2..=3).contains(&columns.len()));
             let Some(columns) = columns else {
@@ -111,11 +113,11 @@ impl Sizes {
     pub fn at(&self, share: f64) -> u64 {
         let two = self.0.windows(2).find(|two| share < two[1].1);
         let Some([low, high]) = two else { return self.0[self.0.len() - 1].0 as u64 };
-        let within = (share - low.1) / (high.1 - low.1);
-        libm::round(low.0 + (high.0 - low.0) * within).max(1.0) as u64
+        let fraction = (share - low.1) / (high.1 - low.1);
+        libm::round(low.0 + (high.0 - low.0) * fraction).max(1.0) as u64
     }
 
-    /// Whether all flows carry the same.
+    /// True when all flows carry the same amount.
     fn is_one(&self) -> bool {
         self.0[0].0 == self.0[self.0.len() - 1].0
     }
@@ -126,7 +128,7 @@ impl Sizes {
 pub(crate) struct Arrival {
     /// From the run's beginning.
     pub start_ns: u64,
-    /// What it carries.
+    /// Bytes that it carries.
     pub bytes: u64,
 }
 
@@ -135,8 +137,8 @@ fn share(stream: &mut Stream) -> f64 {
     (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The flows of each entry that has arrivals, in the order of time. They follow from the seed and the entry's place
-/// alone: whoever sends them, all alternatives have the same.
+/// The flows of each entry that has arrivals, in the order of time. They depend only on the seed and the entry's
+/// position: all alternatives have the same, whichever hosts send them.
 ///
 /// # Errors
 /// A load of a path without a rate, sizes that cannot be read, none or too many flows.
@@ -148,12 +150,14 @@ pub(crate) fn arrivals(
     let of = |(index, flow): (usize, &FlowForm)| {
         let Some(form) = &flow.arrivals else { return Ok(None) };
         let at = format!("flows[{index}]");
-        drawn(experiment, flow, form, (seed, index)).map(Some).map_err(|found| found.within(&at))
+        draw_arrivals(experiment, flow, form, (seed, index))
+            .map(Some)
+            .map_err(|fault| fault.within(&at))
     };
     flows.iter().enumerate().map(of).collect()
 }
 
-fn drawn(
+fn draw_arrivals(
     experiment: &Experiment,
     flow: &FlowForm,
     form: &ArrivalForm,
@@ -208,10 +212,10 @@ fn drawn(
     Ok(times.into_iter().map(|start_ns| Arrival { start_ns, bytes: bytes() }).collect())
 }
 
-/// What the flows of an entry carry.
+/// The size distribution of an entry's flows.
 pub(crate) fn sizes_of(flow: &FlowForm) -> Result<Sizes, Problem> {
     match (&flow.sizes, flow.bytes) {
-        (Some(text), None) => Sizes::parse(text).map_err(|found| found.within("sizes")),
+        (Some(text), None) => Sizes::parse(text).map_err(|fault| fault.within("sizes")),
         (None, Some(bytes)) => {
             let bytes = bytes.0.max(1) as f64;
             Ok(Sizes(vec![(bytes, 0.0), (bytes, 1.0)]))
@@ -245,7 +249,7 @@ mod tests {
     use dragstrip_scenario::{Application, Scenario};
     use serde_json::{Value, json};
 
-    fn built(flow: &Value, seed: u64) -> Result<Scenario, Problem> {
+    fn build_flow(flow: &Value, seed: u64) -> Result<Scenario, Problem> {
         let content = json!({
             "duration": "300s", "path": {"rate": "100mbit", "rtt": "20ms"}, "flows": [flow],
         });
@@ -266,7 +270,7 @@ mod tests {
     fn a_load_is_that_share_of_the_rate() {
         let poisson = json!({"cc": "cubic", "count": 3, "sizes": "web-search",
             "arrivals": {"kind": "poisson", "load": "50%"}});
-        let scenario = built(&poisson, 1).unwrap();
+        let scenario = build_flow(&poisson, 1).unwrap();
         assert_eq!(scenario.validate(), Ok(()));
         let all = flows(&scenario);
         assert!(all.windows(2).all(|two| two[0].0 <= two[1].0));
@@ -278,32 +282,32 @@ mod tests {
         assert!((offered / 50e6 - 1.0).abs() < 0.27, "{offered}");
         let gaps: Vec<f64> = all.windows(2).map(|two| (two[1].0 - two[0].0) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // Of a Poisson process 1 - 1/e = 63.2 % of the gaps are below the mean.
+        // In a Poisson process 1 - 1/e = 63.2 % of the gaps are below the mean.
         let below = gaps.iter().filter(|gap| **gap < mean).count() as f64 / gaps.len() as f64;
         assert!((below - 0.632).abs() < 0.054, "{below}");
         // Three hosts send in turn.
         let senders: Vec<&str> = scenario.flows.iter().map(|flow| flow.sender.as_str()).collect();
         assert_eq!(senders[..4], ["s1", "s2", "s3", "s1"]);
         assert_eq!(scenario.flows[9].label, "cubic-10");
-        let other = |cc: &str, seed| {
+        let other_flows = |cc: &str, seed| {
             let mut flow = poisson.clone();
             flow["cc"] = json!(cc);
-            flows(&built(&flow, seed).unwrap())
+            flows(&build_flow(&flow, seed).unwrap())
         };
-        assert_eq!(other("bbr", 1), all, "whoever sends");
-        assert_ne!(other("cubic", 2), all);
+        assert_eq!(other_flows("bbr", 1), all, "whoever sends");
+        assert_ne!(other_flows("cubic", 2), all);
     }
 
     #[test]
     fn flows_come_at_listed_times() {
         let listed = json!({"cc": "reno", "start": "1s", "bytes": "9kb",
             "arrivals": {"kind": "listed", "times": ["2s", "0s", "400s"]}});
-        let made = flows(&built(&listed, 1).unwrap());
-        assert_eq!(made, [(1_000_000_000, 9_216), (3_000_000_000, 9_216)]);
+        let listed_flows = flows(&build_flow(&listed, 1).unwrap());
+        assert_eq!(listed_flows, [(1_000_000_000, 9_216), (3_000_000_000, 9_216)]);
     }
 
     #[test]
-    fn what_cannot_arrive_is_refused() {
+    fn invalid_arrivals_are_refused() {
         let poisson = |fields: Value| {
             let mut flow = json!({"cc": "reno", "sizes": "web-search"});
             for (field, value) in fields.as_object().into_iter().flatten() {
@@ -312,7 +316,7 @@ mod tests {
             if flow["sizes"].is_null() {
                 flow.as_object_mut().map(|all| all.remove("sizes"));
             }
-            built(&flow, 1).unwrap_err()
+            build_flow(&flow, 1).unwrap_err()
         };
         let load = json!({"kind": "poisson", "load": "50%"});
         for (fields, field, expected) in [
@@ -342,9 +346,9 @@ mod tests {
                 "at least one",
             ),
         ] {
-            let found = poisson(fields.clone());
-            assert_eq!(found.field, field, "{fields}");
-            assert!(found.expected.contains(expected), "{fields}: {found}");
+            let problem = poisson(fields.clone());
+            assert_eq!(problem.field, field, "{fields}");
+            assert!(problem.expected.contains(expected), "{fields}: {problem}");
         }
     }
 

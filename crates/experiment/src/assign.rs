@@ -4,8 +4,8 @@ use crate::problem;
 use dragstrip_scenario::Problem;
 use serde_json::{Map, Value};
 
-/// A dotted path in its parts; what stands in double quotes is one part:
-/// `hosts.*.sysctl."net.ipv4.tcp_ecn"` has four.
+/// Splits a dotted path into its parts; a text in double quotes is one part: `hosts.*.sysctl."net.ipv4.tcp_ecn"` has
+/// four.
 #[must_use]
 pub fn path_parts(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
@@ -31,10 +31,11 @@ pub fn path_parts(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Sets the field at a dotted path; a list without an index means each of its entries. Tables on the way are made.
+/// Sets the field at a dotted path; a list without an index means each of its entries. Missing tables are created.
 ///
 /// # Errors
-/// An index that the list does not have, or a path through what is no table. The field is `vary.` and the path.
+/// An index that the list does not have, or a path through a value other than a table. The field is `vary.` and the
+/// path.
 pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Problem> {
     let parts = path_parts(path);
     let Some((last, way)) = parts.split_last() else { return Ok(()) };
@@ -42,8 +43,8 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
     for part in way {
         let mut following = Vec::new();
         for place in places {
-            each(place, path, part, &mut |found| {
-                following.push(match found {
+            visit(place, path, part, &mut |target| {
+                following.push(match target {
                     Found::Entry(entry) => entry,
                     Found::Table(table) => {
                         table.entry((*part).to_owned()).or_insert_with(|| Value::Object(Map::new()))
@@ -54,7 +55,7 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
         places = following;
     }
     for place in places {
-        each(place, path, last, &mut |found| match found {
+        visit(place, path, last, &mut |target| match target {
             Found::Entry(entry) => *entry = value.clone(),
             Found::Table(table) => {
                 table.insert((*last).to_owned(), value.clone());
@@ -64,7 +65,7 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
     Ok(())
 }
 
-/// Where a part of a path leads.
+/// The target of one part of a path.
 enum Found<'a> {
     /// The entry of a list.
     Entry(&'a mut Value),
@@ -72,7 +73,7 @@ enum Found<'a> {
     Table(&'a mut Map<String, Value>),
 }
 
-fn each<'a>(
+fn visit<'a>(
     place: &'a mut Value,
     path: &str,
     part: &str,
@@ -129,15 +130,15 @@ mod tests {
 
     #[test]
     fn a_list_without_an_index_means_each_entry() {
-        let made = set("flows.cc", &json!("cubic")).unwrap();
-        assert_eq!(made["flows"], json!([{"cc": "cubic"}, {"cc": "cubic"}]));
-        let made = set("flows.1.application.kind", &json!("bulk")).unwrap();
+        let content = set("flows.cc", &json!("cubic")).unwrap();
+        assert_eq!(content["flows"], json!([{"cc": "cubic"}, {"cc": "cubic"}]));
+        let content = set("flows.1.application.kind", &json!("bulk")).unwrap();
         assert_eq!(
-            made["flows"],
+            content["flows"],
             json!([{"cc": "reno"}, {"cc": "bic", "application": {"kind": "bulk"}}])
         );
-        let made = set("flows.0", &json!({"cc": "vegas"})).unwrap();
-        assert_eq!(made["flows"], json!([{"cc": "vegas"}, {"cc": "bic"}]));
+        let content = set("flows.0", &json!({"cc": "vegas"})).unwrap();
+        assert_eq!(content["flows"], json!([{"cc": "vegas"}, {"cc": "bic"}]));
         assert_eq!(
             set("hosts.*.gso", &json!("off")).unwrap()["hosts"],
             json!({"*": {"gso": "off"}})
@@ -145,17 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_told() {
-        let told = |path: &str| {
+    fn invalid_paths_are_reported() {
+        let problem_text = |path: &str| {
             let Problem { field, value, expected } = set(path, &json!(1)).unwrap_err();
             format!("{field}: {value}, {expected}")
         };
-        assert_eq!(told("flows.2.cc"), "vary.flows.2.cc: 2, an index below 2");
+        assert_eq!(problem_text("flows.2.cc"), "vary.flows.2.cc: 2, an index below 2");
         assert_eq!(
-            told("flows.99999999999999999999"),
+            problem_text("flows.99999999999999999999"),
             "vary.flows.99999999999999999999: 99999999999999999999, an index below 2"
         );
-        assert_eq!(told("path.rate.cc"), "vary.path.rate.cc: cc, the path of a field");
-        assert_eq!(told("flows.cc.name"), "vary.flows.cc.name: name, the path of a field");
+        assert_eq!(problem_text("path.rate.cc"), "vary.path.rate.cc: cc, the path of a field");
+        assert_eq!(problem_text("flows.cc.name"), "vary.flows.cc.name: name, the path of a field");
     }
 }

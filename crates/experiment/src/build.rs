@@ -28,10 +28,10 @@ const FLOWS_MAX: u64 = 1 << 20;
 /// # Errors
 /// The first field whose words cannot be read, or flows without hosts. [`Scenario::validate`] has the rest.
 pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario, Problem> {
-    let spelt = spelt_out(&experiment.flows)?;
-    count(experiment, &spelt)?;
+    let flow_forms = spelt_out(&experiment.flows)?;
+    count(experiment, &flow_forms)?;
     let (nodes, links) = match &experiment.path {
-        Some(path) => dumbbell(path, &spelt, &experiment.media)?,
+        Some(path) => dumbbell(path, &flow_forms, &experiment.media)?,
         None => {
             let nodes = experiment.nodes.iter().map(node).collect();
             (nodes, graph(&experiment.links)?)
@@ -51,15 +51,15 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             medium(form).map_err(|problem| problem.within(&format!("media.{name}")))?,
         ))
     });
-    let arrivals = arrivals(experiment, &spelt, seed)?;
-    let flows = flows(&spelt, &arrivals, experiment.path.is_some(), &nodes)?;
+    let arrivals = arrivals(experiment, &flow_forms, seed)?;
+    let flows = flows(&flow_forms, &arrivals, experiment.path.is_some(), &nodes)?;
     Ok(Scenario {
         name: name.to_owned(),
         seed,
         duration_ns: experiment.duration.0,
         media: media.collect::<Result<BTreeMap<_, _>, Problem>>()?,
         routes: experiment.routes.clone(),
-        programs: named(&experiment.programs, &flows),
+        programs: used_programs(&experiment.programs, &flows),
         flows,
         nodes,
         links,
@@ -76,14 +76,17 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
     })
 }
 
-/// The programs that flows name: what a run does not use is none of its scenario.
-fn named(programs: &BTreeMap<String, String>, flows: &[FlowSpec]) -> BTreeMap<String, String> {
+/// The programs that flows name: unused programs are left out of the scenario.
+fn used_programs(
+    programs: &BTreeMap<String, String>,
+    flows: &[FlowSpec],
+) -> BTreeMap<String, String> {
     let uses = |name: &String| {
         let ends = flows.iter().flat_map(|flow| [false, true].map(|end| flow.transport.cc(end)));
         ends.flatten().any(|cc| cc == name)
     };
-    let used = programs.iter().filter(|(name, _)| uses(name));
-    used.map(|(name, text)| (name.clone(), text.clone())).collect()
+    let entries = programs.iter().filter(|(name, _)| uses(name));
+    entries.map(|(name, text)| (name.clone(), text.clone())).collect()
 }
 
 /// Refuses crowds that no scenario holds before anything is made of them, and round trips of flows that share a sender.
@@ -130,7 +133,7 @@ fn probe(form: &ProbeForm) -> ProbeSpec {
     }
 }
 
-/// What the patterns say of hosts.
+/// Host settings by pattern.
 struct Hosts<'a>(&'a [(String, HostForm)]);
 
 impl<'a> Hosts<'a> {
@@ -138,7 +141,7 @@ impl<'a> Hosts<'a> {
         Self(patterns)
     }
 
-    /// Later patterns override earlier ones; of sysctls each by itself.
+    /// Later patterns override earlier ones; of sysctls each one separately.
     fn settle(&self, host: &mut HostSpec) -> Result<(), Problem> {
         let mut ticks = None;
         for (_, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
@@ -148,12 +151,12 @@ impl<'a> Hosts<'a> {
             host.gso = gso.unwrap_or(host.gso);
             host.mtu_bytes = mtu.map_or(host.mtu_bytes, u32_of);
             ticks = tick_hz.or(ticks);
-            if let Some(known) = history {
+            if let Some(metrics) = history {
                 host.history = Some(HistorySpec {
-                    ssthresh_packets: known.ssthresh,
-                    reordering_packets: known.reordering,
-                    rtt_ns: known.rtt.0,
-                    rtt_deviation_ns: known.deviation.0,
+                    ssthresh_packets: metrics.ssthresh,
+                    reordering_packets: metrics.reordering,
+                    rtt_ns: metrics.rtt.0,
+                    rtt_deviation_ns: metrics.deviation.0,
                 });
             }
             if let Some(CpuForm { shared, receive, ack, send }) = cpu {
@@ -176,19 +179,31 @@ fn graph(forms: &[LinkForm]) -> Result<Vec<LinkSpec>, Problem> {
     for (index, form) in forms.iter().enumerate() {
         let LinkForm { from, to, name, both_ways, .. } = form;
         let at = format!("links[{index}]");
-        let named = |own: String, suffix: &str| match name.as_str() {
-            "" => own,
+        let link_name = |default_name: String, suffix: &str| match name.as_str() {
+            "" => default_name,
             name => format!("{name}{suffix}"),
         };
-        links.push(one(form, from, to, named(format!("{from}-{to}"), ""), &at)?);
+        links.push(build_link(form, from, to, link_name(format!("{from}-{to}"), ""), &at)?);
         if *both_ways {
-            links.push(one(form, to, from, named(format!("{to}-{from}"), "-back"), &at)?);
+            links.push(build_link(
+                form,
+                to,
+                from,
+                link_name(format!("{to}-{from}"), "-back"),
+                &at,
+            )?);
         }
     }
     Ok(links)
 }
 
-fn one(form: &LinkForm, from: &str, to: &str, name: String, at: &str) -> Result<LinkSpec, Problem> {
+fn build_link(
+    form: &LinkForm,
+    from: &str,
+    to: &str,
+    name: String,
+    at: &str,
+) -> Result<LinkSpec, Problem> {
     let LinkForm { rate, medium, link: kind, queue, overhead, atm, delay, netem, .. } = form;
     let holds = Holds { rate_bps: rate.map(|rate| rate.0), rtt_ns: None };
     let queue = queue.as_deref().map(|words| queue_words(words, holds, &format!("{at}.queue")));
@@ -219,7 +234,7 @@ mod tests {
     use dragstrip_scenario::{StackProfile, Transport};
     use serde_json::{Value, json};
 
-    fn built(content: &Value) -> Result<Scenario, Problem> {
+    fn build_content(content: &Value) -> Result<Scenario, Problem> {
         build(&Experiment::from_json(&content.to_string())?, "test", 7)
     }
 
@@ -237,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_short_form_is_a_dumbbell_that_can_be_run() {
-        let scenario = built(&dumbbell(&json!({}))).unwrap();
+        let scenario = build_content(&dumbbell(&json!({}))).unwrap();
         let names: Vec<&str> = scenario.nodes.iter().map(NodeSpec::name).collect();
         assert_eq!(names, ["s1", "s2", "r", "d"]);
         let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
@@ -256,15 +271,16 @@ mod tests {
         assert_eq!(scenario.validate(), Ok(()));
     }
 
-    /// The receiver that sends into a limited return path stands behind a router, as a PC behind its modem.
+    /// The receiver that sends into a limited return path is placed after a router, as a PC behind its modem.
     #[test]
-    fn a_receiver_that_uploads_stands_behind_a_router() {
+    fn a_receiver_that_uploads_is_placed_after_a_router() {
         let links = |flows: &Value, more: &Value| -> Vec<String> {
             let mut path = json!({"rate": "10mbit", "rtt": "40ms", "up_rate": "1mbit"});
             for (field, value) in more.as_object().into_iter().flatten() {
                 path[field] = value.clone();
             }
-            let scenario = built(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap();
+            let scenario =
+                build_content(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap();
             assert_eq!(scenario.validate(), Ok(()));
             scenario.links.into_iter().skip(2).map(|link| link.name).collect()
         };
@@ -291,7 +307,7 @@ mod tests {
         assert_eq!(asking(false, "1kb"), behind);
         assert_eq!(asking(true, "9mb"), behind, "the requests are an upload");
         let several = json!({"path": {"rate": "1mbit", "receivers": 2, "receiver_on_line": true}});
-        assert_eq!(built(&dumbbell(&several)).unwrap_err().field, "path.receiver_on_line");
+        assert_eq!(build_content(&dumbbell(&several)).unwrap_err().field, "path.receiver_on_line");
     }
 
     #[test]
@@ -301,7 +317,7 @@ mod tests {
             "s2": {"sysctl": {"net.ipv4.tcp_sack": "1"}, "profile": "linux-6"},
             "d": {"tick_hz": 300, "mtu": "1400b"},
         });
-        let scenario = built(&dumbbell(&json!({"hosts": hosts}))).unwrap();
+        let scenario = build_content(&dumbbell(&json!({"hosts": hosts}))).unwrap();
         let host = |at: usize| scenario.nodes[at].host().unwrap();
         assert_eq!(host(0).sysctl["net.ipv4.tcp_sack"], "0");
         assert_eq!(host(1).sysctl["net.ipv4.tcp_sack"], "1");
@@ -314,40 +330,40 @@ mod tests {
     fn a_flow_may_be_nearer_or_farther_than_the_path() {
         let flows = json!([{"cc": "reno@10ms"}, {"cc": "cubic"}, {"cc": "bbr", "rtt": "90ms"}]);
         let path = json!({"rate": "10mbit", "delay": "5ms", "up_delay": "35ms", "queue": "1bdp"});
-        let scenario = built(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap();
+        let scenario = build_content(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap();
         let delays = ["r-s1", "r-s2", "r-s3", "r-d", "d-r"].map(|name| {
             scenario.links.iter().find(|link| link.name == name).unwrap().delay_ns / 1_000_000
         });
         assert_eq!(delays, [0, 30, 80, 5, 5]);
         assert_eq!(scenario.validate(), Ok(()));
         let wrong = |flows: &Value, path: &Value| {
-            built(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap_err().field
+            build_content(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap_err().field
         };
         assert_eq!(wrong(&json!([{"cc": "reno@4ms"}]), &path), "flows[0].rtt");
         let shared = json!({"rate": "1mbit", "rtt": "9ms", "senders": 1});
         assert_eq!(wrong(&json!([{"cc": "reno@4ms"}]), &shared), "flows[0].rtt");
-        let both = json!([{"cc": "reno@10ms"}, {"cc": "reno@20ms", "reverse": true}]);
-        assert_eq!(wrong(&both, &path), "flows[1].rtt");
+        let opposite_flows = json!([{"cc": "reno@10ms"}, {"cc": "reno@20ms", "reverse": true}]);
+        assert_eq!(wrong(&opposite_flows, &path), "flows[1].rtt");
         let longest = json!({"rate": "1mbit", "delay": "18446744073s", "up_delay": "18446744073s"});
         assert_eq!(wrong(&json!([{"cc": "reno@1ms"}]), &longest), "flows[0].rtt");
         let far = json!([{"cc": "reno@18446744073s"}, {"cc": "reno"}]);
-        assert!(built(&dumbbell(&json!({"flows": far}))).unwrap().validate().is_err());
+        assert!(build_content(&dumbbell(&json!({"flows": far}))).unwrap().validate().is_err());
     }
 
     #[test]
     fn loss_and_jitter_are_netems() {
         let path = json!({"rate": "10mbit", "rtt": "40ms", "loss": "0.07%", "jitter": "5ms"});
-        let scenario = built(&dumbbell(&json!({"path": path}))).unwrap();
+        let scenario = build_content(&dumbbell(&json!({"path": path}))).unwrap();
         let words = "netem delay 5ms 5ms loss 0.07% limit 1000000";
         let netem = scenario.links[4].netem.clone().unwrap();
         assert_eq!(QdiscSpec::Netem(netem), QdiscSpec::parse(words).unwrap());
     }
 
     #[test]
-    fn what_stands_ahead_of_the_bottleneck_is_on_every_senders_link() {
+    fn impairments_ahead_of_the_bottleneck_are_on_every_senders_link() {
         let ahead = |field: &str, words: &str| {
             let path = json!({"rate": "10mbit", "rtt": "40ms", field: words, "loss": "1%"});
-            let scenario = built(&dumbbell(&json!({"path": path}))).unwrap();
+            let scenario = build_content(&dumbbell(&json!({"path": path}))).unwrap();
             let of = |name: &str| scenario.links.iter().find(|link| link.name == name).unwrap();
             assert_eq!(of("s1-r").netem, of("s2-r").netem);
             assert_eq!(of("r-s1").netem, None);
@@ -362,61 +378,69 @@ mod tests {
     #[test]
     fn a_flow_asks_for_its_buffers() {
         let flows = json!([{"cc": "cubic", "send_buffer": "64kb", "receive_buffer": "1mb"}, {"cc": "reno"}]);
-        let scenario = built(&dumbbell(&json!({"flows": flows}))).unwrap();
+        let scenario = build_content(&dumbbell(&json!({"flows": flows}))).unwrap();
         let socket = |flow: usize| match scenario.flows[flow].transport {
             Transport::Tcp { socket, .. } => (socket.send_bytes, socket.receive_bytes),
             Transport::Udp => panic!(),
         };
         assert_eq!([socket(0), socket(1)], [(Some(65_536), Some(1 << 20)), (None, None)]);
         let bsd = json!({"*": {"profile": "freebsd-9"}});
-        let chosen = json!([{"cc": "reno", "receive_buffer": "64kb"}]);
-        let scenario = built(&dumbbell(&json!({"flows": chosen, "hosts": bsd}))).unwrap();
+        let flow_forms = json!([{"cc": "reno", "receive_buffer": "64kb"}]);
+        let scenario =
+            build_content(&dumbbell(&json!({"flows": flow_forms, "hosts": bsd}))).unwrap();
         let problems = scenario.validate().unwrap_err();
-        let told = |field: &str| problems.iter().any(|problem| problem.field == field);
-        assert!(told("flows[0].transport.socket.receive_bytes"), "{problems:?}");
+        let is_reported = |field: &str| problems.iter().any(|problem| problem.field == field);
+        assert!(is_reported("flows[0].transport.socket.receive_bytes"), "{problems:?}");
     }
 
     #[test]
     fn a_shared_medium_carries_both_ways() {
         let air = json!({"air": {"kind": "wifi_g", "rate": "54mbit", "ring": 2}});
-        let scenario = built(&dumbbell(&json!({"path": {"medium": "air"}, "media": air}))).unwrap();
+        let scenario =
+            build_content(&dumbbell(&json!({"path": {"medium": "air"}, "media": air}))).unwrap();
         assert_eq!(scenario.links[5].medium.as_deref(), Some("air"));
         let line = json!({"air": {"kind": "adsl", "rate": "1500kbit", "interleaving": "2ms"}});
         let scenario =
-            built(&dumbbell(&json!({"path": {"medium": "air"}, "media": line}))).unwrap();
+            build_content(&dumbbell(&json!({"path": {"medium": "air"}, "media": line}))).unwrap();
         assert_eq!(scenario.links[5].medium, None);
     }
 
     #[test]
-    fn links_of_a_graph_go_both_ways_unless_told() {
+    fn links_of_a_graph_are_bidirectional_by_default() {
         let graph = json!({
             "duration": "1s",
             "nodes": [{"kind": "host", "name": "a"}, {"kind": "host", "name": "b"}],
             "links": [{"from": "a", "to": "b", "rate": "1mbit"}, {"from": "a", "to": "b", "name": "x", "both_ways": false}],
             "flows": [{"cc": "reno", "sender": "a", "receiver": "b"}],
         });
-        let scenario = built(&graph).unwrap();
+        let scenario = build_content(&graph).unwrap();
         let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(links, ["a-b", "b-a", "x"]);
-        let mut lost = graph;
-        lost["flows"][0].as_object_mut().unwrap().remove("receiver");
-        let problem = built(&lost).unwrap_err();
+        let mut without_receiver = graph;
+        without_receiver["flows"][0].as_object_mut().unwrap().remove("receiver");
+        let problem = build_content(&without_receiver).unwrap_err();
         assert_eq!(problem.field, "flows[0].receiver");
         assert!(problem.expected.starts_with("is missing"), "{problem}");
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_field() {
-        let problem = built(&dumbbell(&json!({"duration": "30"}))).unwrap_err();
+    fn unreadable_values_are_reported_with_their_field() {
+        let problem = build_content(&dumbbell(&json!({"duration": "30"}))).unwrap_err();
         assert_eq!((problem.field.as_str(), problem.value.as_str()), ("duration", "\"30\""));
-        let problem = built(&dumbbell(&json!({"pat": {}}))).unwrap_err();
+        let problem = build_content(&dumbbell(&json!({"pat": {}}))).unwrap_err();
         assert_eq!((problem.field.as_str(), problem.value.as_str()), ("pat", ""));
         let path = json!({"rate": "1mbit", "queue": "bfifi"});
-        assert_eq!(built(&dumbbell(&json!({"path": path}))).unwrap_err().field, "path.queue");
+        assert_eq!(
+            build_content(&dumbbell(&json!({"path": path}))).unwrap_err().field,
+            "path.queue"
+        );
         let crowd = json!([{"cc": "reno", "count": 100_001}]);
-        assert_eq!(built(&dumbbell(&json!({"flows": crowd}))).unwrap_err().field, "flows[0].count");
+        assert_eq!(
+            build_content(&dumbbell(&json!({"flows": crowd}))).unwrap_err().field,
+            "flows[0].count"
+        );
         let media = json!({"line": {"kind": "adsl", "rate": "fast"}});
-        let problem = built(&dumbbell(&json!({"media": media}))).unwrap_err();
+        let problem = build_content(&dumbbell(&json!({"media": media}))).unwrap_err();
         assert_eq!(
             (problem.field.as_str(), problem.value.as_str()),
             ("media.line.rate", "\"fast\"")

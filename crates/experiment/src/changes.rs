@@ -1,4 +1,4 @@
-//! What changes during a run, as people write it: `[[changes]]`, and `--change "20s rate=2mbit"`.
+//! Changes during a run, as the user writes them: `[[changes]]`, and `--change "20s rate=2mbit"`.
 
 use crate::problem;
 use crate::quantity::LimitText;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 const WORDS: [&str; 7] = ["rate", "delay", "rtt", "loss", "limit", "state", "link"];
 const EXPECTED: &str = "TIME SETTING=VALUE ..., such as \"20s rate=2mbit delay=80ms\"; settings are rate, delay, rtt, loss, limit, state and link";
 
-/// An entry of `[[changes]]` that says what this text does; its values are read there.
+/// The entry of `[[changes]]` for this text; its values are parsed with the experiment.
 ///
 /// # Errors
-/// What is no time followed by settings, each of them once.
+/// A text other than a time followed by settings, each of them once.
 pub(crate) fn entry(text: &str) -> Result<Value, Problem> {
     let wrong = || problem("changes", &format!("{text:?}"), EXPECTED);
     let mut words = text.split_whitespace();
@@ -24,8 +24,8 @@ pub(crate) fn entry(text: &str) -> Result<Value, Problem> {
     fields.insert("at".to_owned(), json!(at));
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
-        let known = WORDS.contains(&key) && !value.is_empty();
-        if !known || fields.insert(key.to_owned(), json!(value)).is_some() {
+        let is_valid = WORDS.contains(&key) && !value.is_empty();
+        if !is_valid || fields.insert(key.to_owned(), json!(value)).is_some() {
             return Err(wrong());
         }
     }
@@ -44,7 +44,8 @@ pub fn change_at(content: &Value) -> Result<u64, Problem> {
     Ok(change.at.unwrap_or_default().0)
 }
 
-/// What these entries mean for the links; of a dumbbell `path`, the bottleneck is meant where no link is named.
+/// Converts these entries to changes of links; on a dumbbell `path`, an entry without a link applies to the
+/// bottleneck.
 pub(crate) fn changes(
     forms: &[ChangeForm],
     path: Option<&PathForm>,
@@ -64,7 +65,7 @@ pub(crate) fn changes(
                 return Err(problem(&field("link"), "", expected));
             }
         };
-        let found = links.iter().find(|link| link.name == name);
+        let link_spec = links.iter().find(|link| link.name == name);
         let mut spec = ChangeSpec {
             at_ns,
             link: name.clone(),
@@ -75,7 +76,7 @@ pub(crate) fn changes(
             ..ChangeSpec::default()
         };
         if let Some(LimitText(text)) = limit {
-            if found.is_some_and(LinkSpec::counts_packets) {
+            if link_spec.is_some_and(LinkSpec::counts_packets) {
                 let packets = text.parse::<u32>().map_err(|_| {
                     let expected = "a whole number of packets, such as 100";
                     problem(&field("limit"), &format!("{text:?}"), expected)
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused() {
+    fn empty_changes_are_refused() {
         for text in
             ["", "20s", "rate=2mbit", "20s rate", "20s rate=", "20s rat=1mbit", "20s link=r-d"]
         {

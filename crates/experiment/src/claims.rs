@@ -1,4 +1,4 @@
-//! What an experiment is held against: alternatives, published claims, ablations, tables of flows.
+//! Additions to an experiment for its evaluation: alternatives, published claims, ablations, tables of flows.
 
 use crate::quantity::{TimeText, ToleranceText};
 use schemars::JsonSchema;
@@ -15,8 +15,8 @@ pub struct AlternativeForm {
     pub set: Map<String, Value>,
 }
 
-/// A figure that somebody published, and how ours is measured and compared with it. It is one of `value`, `range`,
-/// `order` and `asked`.
+/// A published figure, with its measurement in our runs and the comparison. It is one of `value`, `range`, `order` and
+/// `asked`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimForm {
@@ -26,10 +26,10 @@ pub struct ClaimForm {
     pub source: String,
     /// The measure, such as `goodput_bps` or `rtt_ms_p50`.
     pub metric: String,
-    /// Which runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`, `alternative`,
-    /// `repeat` or a varied path → a value, or a list of which any will do. Of several matches the median is taken.
-    /// For probes, queues and runs, `cc` and the like select runs with such a flow; without `link` the first link with
-    /// a queue is meant.
+    /// The selected runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`,
+    /// `alternative`, `repeat` or a varied path → a value, or a list of accepted values. Of several matches the median
+    /// is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without `link` the first
+    /// link with a queue is selected.
     #[serde(default, rename = "where")]
     pub selector: Map<String, Value>,
     /// A second selector, whose figure divides the first one's.
@@ -55,13 +55,13 @@ pub struct ClaimForm {
     /// The key that `order` lists.
     #[serde(default = "algorithm")]
     pub by: String,
-    /// What the publication left open. The figure is ours alone and not graded.
+    /// The question that the publication left open. The figure is ours alone and not graded.
     #[serde(default)]
     pub asked: Option<String>,
-    /// How several matches in one run become one figure; the runs' median follows. Default: the median of all.
+    /// The statistic over several matches in one run; the median over the runs follows. Default: the median of all.
     #[serde(default)]
     pub across: Option<AcrossForm>,
-    /// How much of each flow's beginning to leave out.
+    /// The time to leave out at each flow's beginning.
     #[serde(default)]
     pub after: TimeText,
     /// The end of what counts, from the flow's start. Counts such as `retransmits`, and measures of queues, probes and
@@ -71,12 +71,12 @@ pub struct ClaimForm {
     /// Only samples in this state of the algorithm count.
     #[serde(default)]
     pub state: Option<String>,
-    /// Why the claim cannot be tested here; its figure is shown all the same.
+    /// The reason why the claim cannot be tested here; its figure is shown nevertheless.
     #[serde(default)]
     pub not_testable: Option<String>,
 }
 
-/// How several matches in one run become one figure.
+/// Statistic over several matches in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AcrossForm {
@@ -93,7 +93,7 @@ pub enum AcrossForm {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AblationForm {
-    /// The claims' ids; `*` stands for anything.
+    /// The claims' ids; `*` matches any text.
     pub claims: Vec<String>,
     /// Dotted path → list of values, which override what the experiment sets there.
     #[serde(default)]
@@ -101,18 +101,18 @@ pub struct AblationForm {
     /// Another measure of the same, which the publication may really have taken.
     #[serde(default)]
     pub metric: Option<String>,
-    /// What the ablation shows.
+    /// The ablation's purpose.
     pub about: String,
 }
 
-/// A table of flows as the publication prints it, to stand beside the flows of our runs, each from the fastest to the
-/// slowest.
+/// A table of flows as the publication prints it, for comparison with the flows of our runs, each from the fastest to
+/// the slowest.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTableForm {
-    /// Where the publication prints the table.
+    /// The table's place in the publication.
     pub source: String,
-    /// Which runs, and which of their flows, as in a claim.
+    /// The selected runs and flows, as in a claim.
     #[serde(default, rename = "where")]
     pub selector: Map<String, Value>,
     /// The published throughput in Mbit/s, one entry per flow.

@@ -3,38 +3,38 @@
 use crate::race::{RaceForm, Takes};
 use serde_json::Value;
 
-/// The command line that says the same. What is as it is by default is left out, but not the duration.
+/// The equivalent command line. Default values are left out, except the duration.
 #[must_use]
 pub fn command_line(form: &RaceForm) -> String {
     let mut words = vec!["dragstrip".to_owned(), "compare".to_owned()];
     let mut flags = Vec::new();
     for option in crate::race::OPTIONS {
-        let given = form.given(option.name);
+        let form_value = form.value(option.name);
         let word = option.word();
         let mut say = |value: &str| words.extend([word.clone(), quoted(value)]);
         match option.takes {
             Takes::Text | Takes::Count => {
-                let text = given.map(plain).or_else(|| Some(option.default.to_owned()));
+                let text = form_value.map(plain).or_else(|| Some(option.default.to_owned()));
                 let text = text.filter(|text| !text.is_empty());
-                let kept = |text: &String| option.name == "duration" || text != option.default;
-                if let Some(text) = text.filter(kept) {
+                let differs = |text: &String| option.name == "duration" || text != option.default;
+                if let Some(text) = text.filter(differs) {
                     say(&text);
                 }
             }
             Takes::Texts => {
-                given
+                form_value
                     .and_then(Value::as_array)
                     .into_iter()
                     .flatten()
-                    .for_each(|it| say(&plain(it)));
+                    .for_each(|text| say(&plain(text)));
             }
             Takes::Pairs => {
-                for (key, value) in given.and_then(Value::as_object).into_iter().flatten() {
+                for (key, value) in form_value.and_then(Value::as_object).into_iter().flatten() {
                     say(&format!("{key}={}", plain(value)));
                 }
             }
             Takes::Files => {
-                let names = given.and_then(Value::as_object).into_iter().flatten();
+                let names = form_value.and_then(Value::as_object).into_iter().flatten();
                 names.for_each(|(name, _)| say(&format!("{name}.cc")));
             }
             Takes::Flag if form.flag(option.name) => flags.push(word),

@@ -1,4 +1,4 @@
-//! What a comparison on one path means, as an experiment.
+//! Expansion of a comparison on one path to an experiment.
 //!
 //! ```text
 //! s1 ... sN --plain veth-- r --bottleneck-- [loss, jitter] -- d
@@ -9,7 +9,7 @@
 //! five times a second; the ping's answer passes the bottleneck.
 
 use crate::assign::assign;
-use crate::named::spell_names;
+use crate::presets::spell_names;
 use crate::problem;
 use crate::quantity::time;
 use crate::race::{ALGORITHMS, Place, RaceForm, Takes, number_of};
@@ -41,8 +41,8 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
         return Err(problem(&ALGORITHMS.word(), "", expected));
     }
     let together = form.flag("together");
-    let each = if together { algorithms.len() } else { 1 };
-    let flows = flows(form, &algorithms[..each])?;
+    let per_run = if together { algorithms.len() } else { 1 };
+    let flows = flows(form, &algorithms[..per_run])?;
     let both_ways = flows.iter().any(sends_back);
     let mut content = json!({
         "name": "compare",
@@ -55,7 +55,7 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
         "flows": flows,
         "probes": [{"from": "d", "target": "s1", "interval": "200ms"}],
     });
-    if let Some(programs) = form.given("programs").filter(|given| *given != &json!({})) {
+    if let Some(programs) = form.value("programs").filter(|value| *value != &json!({})) {
         content["programs"] = programs.clone();
     }
     for (field, value) in path(form, both_ways)? {
@@ -72,7 +72,7 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
             Place::Field(_) | Place::Sysctl(_) | Place::SysctlIs(..) | Place::Rule => {}
         }
     }
-    let changes = form.given("change").and_then(Value::as_array);
+    let changes = form.value("change").and_then(Value::as_array);
     let changes = changes.into_iter().flatten().filter_map(Value::as_str);
     let changes: Vec<Value> = changes.map(crate::changes::entry).collect::<Result<_, _>>()?;
     if !changes.is_empty() {
@@ -84,7 +84,7 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
     Ok(content)
 }
 
-/// The sysctls of all hosts: what `--sysctl` says goes before what other options mean.
+/// The sysctls of all hosts: `--sysctl` overrides the effects of other options.
 fn sysctls(form: &RaceForm) -> Map<String, Value> {
     let mut sysctls = Map::new();
     for (option, value) in form.all() {
@@ -98,13 +98,13 @@ fn sysctls(form: &RaceForm) -> Map<String, Value> {
             Place::SysctlIs(..) | Place::Field(_) | Place::Flows(_) | Place::Rule => {}
         }
     }
-    let given = form.given("sysctl").and_then(Value::as_object);
-    sysctls.extend(given.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+    let settings = form.value("sysctl").and_then(Value::as_object);
+    sysctls.extend(settings.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
     sysctls
 }
 
-/// Whether the data of an entry of `[[flows]]` take the return path. What is wrong with one is found where the experiment is
-/// checked.
+/// True when the data of an entry of `[[flows]]` take the return path. Errors in an entry are reported when the
+/// experiment is checked.
 fn sends_back(entry: &Value) -> bool {
     serde_json::from_value(entry.clone()).is_ok_and(|flow: FlowForm| flow.sends_back())
 }
@@ -118,7 +118,7 @@ fn limit_return(path: &mut Map<String, Value>, media: &Value) {
     let recorded = |name: &Value| name.as_str().is_some_and(|name| media[name]["kind"] == "trace");
     let alike = [
         ("up_rate", path.get("rate")),
-        ("up_medium", path.get("medium").filter(|it| recorded(it))),
+        ("up_medium", path.get("medium").filter(|medium| recorded(medium))),
     ];
     let Some((field, value)) =
         alike.into_iter().find_map(|(field, way)| Some((field, way?.clone())))
@@ -145,7 +145,7 @@ fn path(form: &RaceForm, both_ways: bool) -> Result<Map<String, Value>, Problem>
     for (option, field, name) in
         [("trace", "medium", "recorded"), ("up_trace", "up_medium", "recorded-up")]
     {
-        let Some(file) = form.given(option) else { continue };
+        let Some(file) = form.value(option) else { continue };
         if path.contains_key("rate") && option == "trace" {
             return Err(problem(option, &file.to_string(), "no trace beside a rate"));
         }
@@ -154,7 +154,7 @@ fn path(form: &RaceForm, both_ways: bool) -> Result<Map<String, Value>, Problem>
         }
         media.insert(name.to_owned(), json!({"kind": "trace", "file": file}));
     }
-    if form.given("path").is_none() {
+    if form.value("path").is_none() {
         let carried = path.contains_key("rate") || path.contains_key("medium");
         let missing = [
             (
@@ -168,8 +168,8 @@ fn path(form: &RaceForm, both_ways: bool) -> Result<Map<String, Value>, Problem>
                 "is missing: the round-trip time of the empty path, such as 40ms",
             ),
         ];
-        for (field, there, expected) in missing {
-            if !there {
+        for (field, forward, expected) in missing {
+            if !forward {
                 return Err(problem(&format!("path.{field}"), "", expected));
             }
         }
@@ -193,31 +193,31 @@ fn path(form: &RaceForm, both_ways: bool) -> Result<Map<String, Value>, Problem>
 /// The queue of a path that is not one by name, where none is given: what the path holds, or, without a rate to count it
 /// by, what Linux gives to an interface.
 fn default_queue(form: &RaceForm) -> Option<&'static str> {
-    let given = |name: &str| form.given(name).is_some();
-    let own = if given("rate") { "1bdp" } else { "pfifo" };
-    (!given("path") && !given("queue")).then_some(own)
+    let is_given = |name: &str| form.value(name).is_some();
+    let default = if is_given("rate") { "1bdp" } else { "pfifo" };
+    (!is_given("path") && !is_given("queue")).then_some(default)
 }
 
-/// Where, in the title's words.
+/// The path's description in the title.
 fn place(form: &RaceForm, both_ways: bool) -> String {
-    let given = |name: &str| form.given(name).and_then(Value::as_str);
-    let path = given("path");
+    let text_of = |name: &str| form.value(name).and_then(Value::as_str);
+    let path = text_of("path");
     let mut parts: Vec<String> = Vec::new();
     parts.extend(path.map(str::to_owned));
-    let carrier = given("rate").or_else(|| given("medium")).or_else(|| given("trace"));
+    let carrier = text_of("rate").or_else(|| text_of("medium")).or_else(|| text_of("trace"));
     parts.extend(carrier.map(str::to_owned));
-    parts.extend(given("rtt").map(|rtt| format!("{rtt} round trip")));
-    parts.extend(given("queue").map(str::to_owned));
+    parts.extend(text_of("rtt").map(|rtt| format!("{rtt} round trip")));
+    parts.extend(text_of("queue").map(str::to_owned));
     parts.extend(default_queue(form).map(|queue| format!("{queue} (the default queue)")));
-    let back = given("up_rate").or_else(|| given("up_medium")).or_else(|| given("up_trace"));
-    parts.extend(back.map(|back| match given("up_queue") {
+    let back = text_of("up_rate").or_else(|| text_of("up_medium")).or_else(|| text_of("up_trace"));
+    parts.extend(back.map(|back| match text_of("up_queue") {
         Some(queue) => format!("{back} back, {queue}"),
         None => format!("{back} back"),
     }));
     let alike = both_ways && back.is_none() && path.is_none();
     parts.extend(alike.then(|| "the same back".to_owned()));
-    parts.extend(given("loss").map(|loss| format!("loss {loss}")));
-    parts.extend(given("jitter").map(|jitter| format!("jitter {jitter}")));
+    parts.extend(text_of("loss").map(|loss| format!("loss {loss}")));
+    parts.extend(text_of("jitter").map(|jitter| format!("jitter {jitter}")));
     let flows = form.count("flows").ok().filter(|flows| *flows > 1);
     parts.extend(flows.map(|flows| format!("{flows} flows each")));
     parts.extend(form.flag("together").then(|| "together".to_owned()));
@@ -227,24 +227,24 @@ fn place(form: &RaceForm, both_ways: bool) -> String {
 
 /// The entries of `[[flows]]`. Flows of one run start one after the other, `stagger` apart.
 fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> {
-    let workload = match form.given("workload") {
+    let workload = match form.value("workload") {
         Some(value) if !value.is_string() => {
             return Err(problem("workload", &value.to_string(), "a text"));
         }
         _ => form.text("workload").unwrap_or_default(),
     };
     let (workload, times, options) = Workload::parse(workload)?;
-    let stagger = form.given("stagger");
-    // What is no time is refused where the experiment is checked.
+    let stagger = form.value("stagger");
+    // A text that is not a time is refused when the experiment is checked.
     let step = stagger.and_then(Value::as_str).and_then(|text| time(text).ok());
     let times = i64::try_from(times).unwrap_or(i64::MAX);
     let flows = form.count("flows");
     let mut entries = Vec::new();
     let mut before = 0_u64;
     for name in algorithms {
-        // What is no word is refused where the experiment is checked.
+        // A text that is not a word is refused when the experiment is checked.
         let word = FlowWord::parse(name, "").ok();
-        let own = word.as_ref().and_then(|word| word.count).unwrap_or(1);
+        let word_count = word.as_ref().and_then(|word| word.count).unwrap_or(1);
         let starts = word.is_some_and(|word| word.start.is_some());
         for part in workload.flows {
             let parts = i64::try_from(part.count).unwrap_or(i64::MAX);
@@ -253,7 +253,7 @@ fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> 
             let mut entry = part.entry();
             entry.extend(options.clone());
             entry.insert("cc".to_owned(), json!(name));
-            entry.insert("count".to_owned(), count.clone().map_or_else(|given| given, Value::from));
+            entry.insert("count".to_owned(), count.clone().map_or_else(|text| text, Value::from));
             if let Some(stagger) = part.stagger {
                 entry.insert("stagger".to_owned(), json!(stagger));
             }
@@ -266,7 +266,7 @@ fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> 
                 }
             }
             let count = count.map_or(0, |count| u64::try_from(count).unwrap_or(0));
-            before = before.saturating_add(own.saturating_mul(count));
+            before = before.saturating_add(word_count.saturating_mul(count));
             let mut back = entry.clone();
             entries.push(Value::Object(entry));
             if form.flag("both_ways") {
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(scenario.validate(), Ok(()));
     }
 
-    /// An unlimited way back would carry what windows allow: 441 Mbit/s beside 10.
+    /// An unlimited return path would carry what windows allow: 441 Mbit/s against 10.
     #[test]
     fn a_way_back_that_carries_data_is_as_fast_as_the_way_there() {
         let up = |changes: Value| {
@@ -335,8 +335,8 @@ mod tests {
         for sends in [json!({}), json!({"workload": "web"}), json!({"workload": "rpc"})] {
             assert_eq!(up(sends.clone()), (Value::Null, Value::Null), "{sends}");
         }
-        let given = json!({"both_ways": true, "up_rate": "1mbit"});
-        assert_eq!(up(given), (json!("1mbit"), Value::Null), "what is given stays as it is");
+        let options = json!({"both_ways": true, "up_rate": "1mbit"});
+        assert_eq!(up(options), (json!("1mbit"), Value::Null), "what is given stays as it is");
         let content = form(&json!({"both_ways": true}));
         let title = content["title"].as_str().unwrap();
         assert!(title.ends_with("bfifo limit 200kb, the same back"), "{title}");
@@ -344,9 +344,9 @@ mod tests {
         for (medium, back) in
             [("adsl2", json!("adsl2-up")), ("modem", json!("modem-up")), ("wifi-n", Value::Null)]
         {
-            let given = json!({"algorithms": ["cubic"], "medium": medium, "rtt": "40ms",
+            let options = json!({"algorithms": ["cubic"], "medium": medium, "rtt": "40ms",
                 "duration": "1s", "both_ways": true});
-            let content = compare(&RaceForm::from_json(&given.to_string()).unwrap()).unwrap();
+            let content = compare(&RaceForm::from_json(&options.to_string()).unwrap()).unwrap();
             let path = &content["path"];
             assert_eq!(path["up_medium"], back);
             let experiment = Experiment::from_json(&content.to_string()).unwrap();
@@ -356,9 +356,9 @@ mod tests {
 
     #[test]
     fn a_title_names_what_else_limits_the_path() {
-        let given = json!({"algorithms": ["cubic"], "rate": "10mbit", "rtt": "40ms", "queue": "fq_codel",
+        let options = json!({"algorithms": ["cubic"], "rate": "10mbit", "rtt": "40ms", "queue": "fq_codel",
             "up_rate": "1mbit", "up_queue": "pfifo limit 50", "loss": "1%"});
-        let content = compare(&RaceForm::from_json(&given.to_string()).unwrap()).unwrap();
+        let content = compare(&RaceForm::from_json(&options.to_string()).unwrap()).unwrap();
         let title =
             "cubic at 10mbit, 40ms round trip, fq_codel, 1mbit back, pfifo limit 50, loss 1%";
         assert_eq!(content["title"], title);
@@ -366,10 +366,10 @@ mod tests {
 
     #[test]
     fn a_path_by_name_needs_no_more() {
-        let named = RaceForm::from_json(
+        let race_form = RaceForm::from_json(
             r#"{"algorithms": ["cubic"], "path": "home DSL", "queue": "fq_codel", "duration": "1s"}"#,
         );
-        let content = compare(&named.unwrap()).unwrap();
+        let content = compare(&race_form.unwrap()).unwrap();
         assert_eq!(content["title"], "cubic on home DSL, fq_codel");
         assert_eq!(content["path"]["queue"], "fq_codel");
         let experiment = Experiment::from_json(&content.to_string()).unwrap();
@@ -414,13 +414,14 @@ mod tests {
     }
 
     #[test]
-    fn a_start_of_its_own_is_not_staggered_but_its_further_flows_are() {
+    fn an_explicit_start_is_not_staggered_but_its_further_flows_are() {
         let content =
             form(&json!({"algorithms": ["cubic*2+3s", "bbr"], "together": true, "stagger": "5s"}));
         let variant = crate::Variants::new(content.clone()).unwrap().get(0).unwrap();
-        let one = crate::Experiment::from_json(&variant.content.to_string()).unwrap();
-        let made = crate::build_run(&one, &variant.settings, 0, 1).unwrap();
-        let starts: Vec<_> = made.flows.iter().map(|flow| flow.start_ns / 1_000_000_000).collect();
+        let experiment = crate::Experiment::from_json(&variant.content.to_string()).unwrap();
+        let scenario = crate::build_run(&experiment, &variant.settings, 0, 1).unwrap();
+        let starts: Vec<_> =
+            scenario.flows.iter().map(|flow| flow.start_ns / 1_000_000_000).collect();
         assert_eq!(starts, [3, 8, 10]);
     }
 

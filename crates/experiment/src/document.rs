@@ -1,6 +1,6 @@
 //! The experiment as a document: read from JSON with the names in it written out, and its JSON Schema.
 
-use crate::named::spell_names;
+use crate::presets::spell_names;
 use crate::tables::read;
 use crate::types::Experiment;
 use dragstrip_scenario::{Problem, json_problem};
@@ -21,7 +21,7 @@ impl Experiment {
     /// The experiment that content describes in which no path or medium is named any more.
     ///
     /// # Errors
-    /// Those of [`Experiment::from_json`].
+    /// The errors of [`Experiment::from_json`].
     pub(crate) fn read(content: &Value) -> Result<Self, Problem> {
         read(content)
     }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(changes: &Value) -> String {
+    fn outcome_text(changes: &Value) -> String {
         let mut content = json!({
             "duration": "1s", "path": {"rate": "10mbit", "rtt": "40ms"}, "flows": [{"cc": "cubic"}],
         });
@@ -95,23 +95,23 @@ mod tests {
                 "hosts.*.sysctl.x|true|the value as sysctl takes it",
             ),
         ] {
-            let said = told(&changes);
-            assert!(said.starts_with(expected), "{said}\n{expected}");
+            let message = outcome_text(&changes);
+            assert!(message.starts_with(expected), "{message}\n{expected}");
         }
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn documents_survive_a_round_trip() {
         let text = json!({
             "duration": "1500ms", "path": {"rate": "10mbit", "rtt": "40ms", "loss": "0.07%"},
             "flows": [{"application": {"kind": "constant_rate", "rate": "1mbit"}}],
             "hosts": {"s?": {"sysctl": {"net.ipv4.tcp_ecn": 1}}, "*": {}},
         });
         let experiment = Experiment::from_json(&text.to_string()).unwrap();
-        let written = serde_json::to_string(&experiment).unwrap();
-        let again = Experiment::from_json(&written).unwrap();
-        assert_eq!(serde_json::to_string(&again).unwrap(), written);
-        assert!(written.contains(
+        let json_text = serde_json::to_string(&experiment).unwrap();
+        let again = Experiment::from_json(&json_text).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), json_text);
+        assert!(json_text.contains(
             r#""application":{"kind":"constant_rate","rate":"1mbit","datagram":"1470b"}"#
         ));
     }

@@ -6,8 +6,8 @@
 //! sN ─┘                                       └─ dM
 //! ```
 //!
-//! A receiver alone takes w's place, unless it sends data into a limited return path: from its own interface, TCP small
-//! queues would keep them out of that path's queue, which a PC behind a modem fills.
+//! A single receiver takes w's place, unless it sends data into a limited return path: from its own interface, TCP
+//! small queues would keep them out of that path's queue, which a PC behind a modem fills.
 
 use crate::media::{MediumForm, medium, shared};
 use crate::parts::{Transmitter, discipline, emulation, host, wire};
@@ -49,18 +49,19 @@ pub(crate) fn dumbbell(
     nodes.extend(receivers.iter().map(|name| host(name)));
     let ahead = ahead(path)?;
     let mut links = Vec::with_capacity(2 * (access.len() + receivers.len() + 1));
-    for (index, own) in access.into_iter().enumerate() {
+    for (index, access_link) in access.into_iter().enumerate() {
         let sender = format!("s{}", index + 1);
-        let mut there = wire(&sender, "r");
-        if let Some(words) = &own.queue {
+        let mut uplink = wire(&sender, "r");
+        if let Some(words) = &access_link.queue {
             let field = format!("path.senders[{index}].queue");
-            let holds = Holds { rate_bps: own.rate.map(|rate| rate.0), rtt_ns: farther.rtt_ns };
-            there.qdisc = discipline(&queue_words(words, holds, &field)?, &field)?;
+            let holds =
+                Holds { rate_bps: access_link.rate.map(|rate| rate.0), rtt_ns: farther.rtt_ns };
+            uplink.qdisc = discipline(&queue_words(words, holds, &field)?, &field)?;
         }
-        there.netem.clone_from(&ahead);
-        for mut link in [there, wire("r", &sender)] {
-            link.rate_bps = own.rate.map(|rate| rate.0);
-            link.delay_ns = own.delay.0;
+        uplink.netem.clone_from(&ahead);
+        for mut link in [uplink, wire("r", &sender)] {
+            link.rate_bps = access_link.rate.map(|rate| rate.0);
+            link.delay_ns = access_link.delay.0;
             links.push(link);
         }
         if let (Some(back), Some(own_ns)) = (links.last_mut(), farther.delays_ns.get(&index)) {
@@ -118,8 +119,8 @@ fn bottleneck(
     Ok([down, up])
 }
 
-/// Whether a router of its own sends what the one receiver sends into the return path: where that has data to carry, and
-/// something limits it.
+/// True when the only receiver's return traffic passes a separate router: it has data to carry, and something limits
+/// the return path.
 fn has_modem(
     path: &PathForm,
     flows: &[FlowForm],
@@ -140,56 +141,60 @@ fn return_medium(path: &PathForm, media: &BTreeMap<String, Tagged<MediumForm>>) 
     path.up_medium.clone().or_else(both_ways)
 }
 
-/// Senders whose flows have an RTT of their own.
+/// Senders whose flows have their own RTTs.
 struct Farther {
-    /// How many there are, one per flow; those that go the other way share them.
+    /// Number of senders, one per flow; flows in the other direction share them.
     senders: u64,
-    /// Sender → what its way back has more than the others'.
+    /// Sender → additional delay of its return path (ns) over the common return path.
     delays_ns: BTreeMap<usize, u64>,
-    /// What the return path that all share has less than the path's own delay.
+    /// Reduction of the common return path's delay against the path's own delay (ns).
     nearer_ns: u64,
-    /// Of the path that says nothing else.
+    /// RTT of a path that has no other setting.
     rtt_ns: Option<u64>,
 }
 
 impl Farther {
     fn new(path: &PathForm, flows: &[FlowForm]) -> Result<Self, Problem> {
-        let there = path.delay.0;
+        let forward_ns = path.delay.0;
         let back = path.rtt.unwrap_or(path.up_delay).0;
-        let whole = there.saturating_add(back);
+        let whole = forward_ns.saturating_add(back);
         let senders = [false, true].map(|reverse| {
             flows.iter().filter(|flow| flow.reverse == reverse).map(|flow| flow.count).sum::<u64>()
         });
-        let mut found = Self {
+        let mut farther = Self {
             senders: senders[0].max(senders[1]),
             delays_ns: BTreeMap::new(),
             nearer_ns: 0,
             rtt_ns: Some(whole).filter(|rtt| *rtt > 0),
         };
         if flows.iter().all(|flow| flow.rtt.is_none()) {
-            return Ok(found);
+            return Ok(farther);
         }
-        let mut own = BTreeMap::new();
+        let mut sender_rtts = BTreeMap::new();
         let mut turns = [0_usize; 2];
         for (index, flow) in flows.iter().enumerate() {
             let rtt = flow.rtt.map_or(whole, |rtt| rtt.0);
             let field = format!("flows[{index}].rtt");
             let wrong = |expected: &str| problem(&field, &time_text(rtt), expected);
-            if rtt < there {
-                return Err(wrong(&format!("at least the path's delay, {}", time_text(there))));
+            if rtt < forward_ns {
+                return Err(wrong(&format!(
+                    "at least the path's delay, {}",
+                    time_text(forward_ns)
+                )));
             }
             for _ in 0..flow.count {
                 let turn = &mut turns[usize::from(flow.reverse)];
-                if *own.entry(*turn).or_insert(rtt) != rtt {
+                if *sender_rtts.entry(*turn).or_insert(rtt) != rtt {
                     return Err(wrong("the same for the two flows of a sender, one each way"));
                 }
                 *turn += 1;
             }
         }
-        let least = own.values().copied().min().unwrap_or(whole).min(whole);
-        found.nearer_ns = whole - least;
-        found.delays_ns = own.into_iter().map(|(sender, rtt)| (sender, rtt - least)).collect();
-        Ok(found)
+        let least = sender_rtts.values().copied().min().unwrap_or(whole).min(whole);
+        farther.nearer_ns = whole - least;
+        farther.delays_ns =
+            sender_rtts.into_iter().map(|(sender, rtt)| (sender, rtt - least)).collect();
+        Ok(farther)
     }
 }
 
@@ -209,7 +214,7 @@ fn mean_rate(form: &MediumForm) -> Option<u64> {
     }
 }
 
-/// What happens on each sender's own link, ahead of the bottleneck's queue.
+/// Impairments on each sender's own link, ahead of the bottleneck's queue.
 fn ahead(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
     if path.ahead_loss.0 > 0.0 && path.ahead_netem.is_none() {
         let words = format!("loss {} {UNLIMITED}", percent(path.ahead_loss.0));
@@ -221,7 +226,7 @@ fn ahead(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
 /// A queue of netem's in which nothing is dropped.
 const UNLIMITED: &str = "limit 1000000";
 
-/// netem's own words for loss and jitter; its queue is long enough never to drop by itself.
+/// netem's own words for loss and jitter; its queue is long enough to never drop a packet.
 fn impairment(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
     if path.netem.is_some() {
         return emulation(path.netem.as_deref(), "path.netem");

@@ -9,8 +9,8 @@ use crate::types::FlowForm;
 use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport};
 use std::collections::BTreeMap;
 
-/// Where the short form says nothing, flow i goes from sender i to receiver i, in turn; those that go the other way
-/// are counted by themselves. Of an entry whose flows arrive, its hosts send in turn.
+/// Defaults: flow i goes from sender i to receiver i, in turn; flows in the other direction are counted separately. In
+/// an entry with arrivals, its hosts send in turn.
 pub(crate) fn flows(
     forms: &[FlowForm],
     arrivals: &[Option<Vec<Arrival>>],
@@ -19,13 +19,13 @@ pub(crate) fn flows(
 ) -> Result<Vec<FlowSpec>, Problem> {
     let hosts = nodes.iter().filter_map(NodeSpec::host).map(|host| host.name.as_str());
     let in_turn = |first: char| -> Vec<&str> {
-        let named = hosts.clone().filter(|name| name.starts_with(first));
-        if in_short { named.collect() } else { Vec::new() }
+        let matching_hosts = hosts.clone().filter(|name| name.starts_with(first));
+        if in_short { matching_hosts.collect() } else { Vec::new() }
     };
     let (senders, receivers) = (in_turn('s'), in_turn('d'));
     let mut labels = labels(forms, arrivals).into_iter();
     let mut turns = [0_usize; 2];
-    let mut made: Vec<FlowSpec> = Vec::new();
+    let mut specs: Vec<FlowSpec> = Vec::new();
     for (position, (flow, arrived)) in forms.iter().zip(arrivals).enumerate() {
         let first = turns[usize::from(flow.reverse)];
         turns[usize::from(flow.reverse)] += usize::try_from(flow.count).unwrap_or(usize::MAX);
@@ -34,9 +34,9 @@ pub(crate) fn flows(
             let arrival = arrived.as_ref().map(|all| all[copy as usize]);
             let start_ns = flow.start.0.saturating_add(copy.saturating_mul(flow.stagger.0));
             let bytes = flow.bytes.map(|bytes| bytes.0);
-            let end = |given: &String, hosts: &[&str], field: &str| {
-                if !given.is_empty() {
-                    return Ok(given.clone());
+            let end = |host_name: &String, hosts: &[&str], field: &str| {
+                if !host_name.is_empty() {
+                    return Ok(host_name.clone());
                 }
                 let missing = "is missing: without [path] a flow names both its hosts";
                 let none = || problem(&format!("flows[{position}].{field}"), "", missing);
@@ -58,25 +58,25 @@ pub(crate) fn flows(
                     socket,
                 },
             };
-            made.push(FlowSpec {
+            specs.push(FlowSpec {
                 label: labels.next().unwrap_or_default(),
                 sender: end(&flow.sender, near, "sender")?,
                 receiver: end(&flow.receiver, far, "receiver")?,
                 transport,
                 application: application(
                     &flow.application,
-                    arrival.map_or(bytes, |it| Some(it.bytes)),
+                    arrival.map_or(bytes, |arrival| Some(arrival.bytes)),
                 ),
-                start_ns: arrival.map_or(start_ns, |it| it.start_ns),
+                start_ns: arrival.map_or(start_ns, |arrival| arrival.start_ns),
                 stop_ns: flow.stop.map(|stop| stop.0),
                 source: arrived.as_ref().and(u32::try_from(position).ok()),
             });
         }
     }
-    Ok(made)
+    Ok(specs)
 }
 
-/// How many flows an entry is.
+/// Number of flows of an entry.
 pub(crate) fn flows_of(flow: &FlowForm, arrived: Option<&[Arrival]>) -> u64 {
     arrived.map_or(flow.count, |all| all.len() as u64)
 }
@@ -84,18 +84,18 @@ pub(crate) fn flows_of(flow: &FlowForm, arrived: Option<&[Arrival]>) -> u64 {
 /// The given label or the algorithm, numbered where several flows would share it.
 fn labels(forms: &[FlowForm], arrivals: &[Option<Vec<Arrival>>]) -> Vec<String> {
     let plain = forms.iter().zip(arrivals).map(|(flow, arrived)| {
-        let own = if flow.label.is_empty() { None } else { Some(flow.label.as_str()) };
-        (own.or(flow.cc.as_deref()).unwrap_or("udp"), flows_of(flow, arrived.as_deref()))
+        let flow_label = if flow.label.is_empty() { None } else { Some(flow.label.as_str()) };
+        (flow_label.or(flow.cc.as_deref()).unwrap_or("udp"), flows_of(flow, arrived.as_deref()))
     });
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
     for (label, count) in plain.clone() {
         *shared.entry(label).or_default() += count;
     }
-    let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut used_labels: BTreeMap<&str, u64> = BTreeMap::new();
     let mut labels = Vec::new();
     for (label, count) in plain {
         for _ in 0..count {
-            let number = seen.entry(label).or_default();
+            let number = used_labels.entry(label).or_default();
             *number += 1;
             labels.push(if shared[label] > 1 {
                 format!("{label}-{number}")

@@ -1,9 +1,9 @@
 //! The experiment: what a person writes, and the scenarios that it means.
 //!
-//! What lives here: the one definition of what people type, for the command line, TOML, Python and the page alike: the
-//! types with their documentation (`types`), what they must satisfy (`rules`), a race's options (`race`), and the
-//! expansion to scenarios with their names and seeds. What must not: files (whoever reads one passes its content),
-//! engines and their options, the grading of claims, or anything that runs.
+//! Scope: the single definition of the user's input, for the command line, TOML, Python and the page alike: the types
+//! with their documentation (`types`), their constraints (`rules`), a race's options (`race`), and the expansion to
+//! scenarios with their names and seeds. Out of scope: files (the caller passes their content), engines and their
+//! options, the grading of claims, and running anything.
 
 mod applications;
 mod arrivals;
@@ -18,11 +18,11 @@ mod dumbbell;
 mod expand;
 mod flows;
 mod media;
-mod named;
 mod origin;
 mod parts;
 mod pattern;
 mod plan;
+mod presets;
 mod quantity;
 mod race;
 mod rules;
@@ -44,11 +44,11 @@ pub use command::command_line;
 pub use compare::compare;
 pub use expand::{Everything, ExpandedRun, Selection, expand};
 pub use media::MediumForm;
-pub use named::media::{MEDIA, NamedMedium};
-pub use named::paths::{NamedPath, PATHS};
-pub use named::spell_names;
 pub use pattern::matches;
 pub use plan::{Plan, algorithms, checked, planned};
+pub use presets::media::{MEDIA, NamedMedium};
+pub use presets::paths::{NamedPath, PATHS};
+pub use presets::spell_names;
 pub use race::{ALGORITHMS, OPTIONS, Place, RaceForm, RaceOption, Takes, option_of};
 pub use rules::SEED_MAX;
 pub use run::build_run;

@@ -1,4 +1,4 @@
-//! Media: what carries links that are no plain wires, as people write them. What is not said has the scenario's default.
+//! Media of links that are not plain wires, as the user writes them. Omitted fields have the scenario's defaults.
 
 use crate::quantity::{RateText, ShareText, SizeText, TimeText};
 use crate::tables::Tagged;
@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What carries links that are no plain wires. Propagation delay comes on top. On `wifi_g`, `wifi_n`, `homeplug_av`
-/// and `ethernet_hub` all links that name the medium contend for it, and links that leave the same node are one
-/// station. `adsl`, `modem` and `trace` are one direction of a line, and each link that names one has its own. In
-/// front of each station is the link's queue, then the driver's ring.
+/// The medium of a link that is not a plain wire. Propagation delay is added. On `wifi_g`, `wifi_n`, `homeplug_av` and
+/// `ethernet_hub` all links that name the medium contend for it, and links that leave the same node are one station.
+/// `adsl`, `modem` and `trace` are one direction of a line, and each link that names one has its own line. In front of
+/// each station is the link's queue, then the driver's ring.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(tag = "kind")]
@@ -22,10 +22,10 @@ pub enum MediumForm {
     Adsl {
         /// The synchronisation rate, which counts the bits of cells.
         rate: RateText,
-        /// What wraps a packet, `pppoe_llc` by default.
+        /// The encapsulation of a packet, `pppoe_llc` by default.
         #[serde(default)]
         encapsulation: Option<AdslEncapsulation>,
-        /// What interleaving takes from end to end, 12 ms by default.
+        /// The end-to-end delay of interleaving, 12 ms by default.
         #[serde(default)]
         interleaving: Option<TimeText>,
     },
@@ -53,7 +53,7 @@ pub enum MediumForm {
         /// The channel's width in MHz, 20 (the default) or 40.
         #[serde(default)]
         width_mhz: Option<u32>,
-        /// Whether the guard interval is 400 instead of 800 ns.
+        /// Uses a guard interval of 400 instead of 800 ns.
         #[serde(default)]
         short_guard: Option<bool>,
         /// The band, `5ghz` by default.
@@ -105,19 +105,19 @@ pub enum MediumForm {
         /// The size of an error-control block, `128b` by default.
         #[serde(default)]
         block: Option<SizeText>,
-        /// How many times smaller compression makes the data; 1, the default, is incompressible.
+        /// The factor by which compression shrinks the data; 1, the default, is incompressible.
         #[serde(default)]
         compression_ratio: Option<f64>,
-        /// Whether headers are compressed (RFC 1144).
+        /// Compresses headers (RFC 1144).
         #[serde(default)]
         van_jacobson: Option<bool>,
         /// The rate of the serial ports at both ends, 115200 bit/s by default.
         #[serde(default)]
         dte: Option<RateText>,
-        /// What the sending modem holds, `2kb` by default; when it is full, packets wait in the queue.
+        /// The sending modem's buffer, `2kb` by default; when it is full, packets wait in the queue.
         #[serde(default)]
         buffer: Option<SizeText>,
-        /// What both modems take for themselves, 30 ms by default.
+        /// The processing delay of both modems together, 30 ms by default.
         #[serde(default)]
         processing: Option<TimeText>,
     },
@@ -126,7 +126,7 @@ pub enum MediumForm {
         /// Stations that talk among themselves, none by default.
         #[serde(default)]
         background_stations: Option<u32>,
-        /// What these stations offer together, as a share of the 100 Mbit/s; above 1 they never pause.
+        /// The offered load of these stations together, as a share of the 100 Mbit/s; above 1 they never pause.
         #[serde(default)]
         background_load: Option<f64>,
         /// The node that sends without listening: a duplex mismatch.
@@ -141,7 +141,7 @@ pub enum MediumForm {
         /// The file: times in milliseconds, one a line, at which 1500 bytes may leave, over and over. A relative path
         /// starts at the experiment's file.
         file: String,
-        /// The file's times; whoever reads the file puts them here.
+        /// The file's times; the reader of the file puts them here.
         #[serde(default)]
         #[schemars(skip)]
         opportunities_ms: Vec<u64>,
@@ -156,7 +156,7 @@ pub enum MediumForm {
     },
 }
 
-/// The fields of [`MediumForm`] that the scenario calls otherwise, in whatever kind.
+/// The fields of [`MediumForm`] with other names in the scenario, in any kind.
 pub(crate) const RENAMED: &[(&str, &str)] = &[
     ("rate", "rate_bps"),
     ("phy", "phy_bps"),
@@ -177,27 +177,27 @@ pub(crate) const RENAMED: &[(&str, &str)] = &[
 /// The scenario's medium that an entry of `media` means.
 pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
     let mut core = Map::new();
-    let mut put = |name: &str, value: Option<Value>| {
+    let mut set_field = |name: &str, value: Option<Value>| {
         core.extend(value.map(|value| (name.to_owned(), value)));
     };
     let whole = |number: &Option<u32>| number.map(Value::from);
-    let rate = |it: &Option<RateText>| it.map(|it| Value::from(it.0));
-    let time = |it: &Option<TimeText>| it.map(|it| Value::from(it.0));
-    let size = |it: &Option<SizeText>| it.map(|it| Value::from(it.0));
-    let share = |it: &Option<ShareText>| it.map(|it| Value::from(it.0));
+    let rate = |field: &Option<RateText>| field.map(|field| Value::from(field.0));
+    let time = |field: &Option<TimeText>| field.map(|field| Value::from(field.0));
+    let size = |field: &Option<SizeText>| field.map(|field| Value::from(field.0));
+    let share = |field: &Option<ShareText>| field.map(|field| Value::from(field.0));
     let kind = match form {
         MediumForm::Adsl { rate, encapsulation, interleaving } => {
-            put("rate_bps", Some(Value::from(rate.0)));
-            put("encapsulation", word(encapsulation.as_ref()));
-            put("interleaving_ns", time(interleaving));
+            set_field("rate_bps", Some(Value::from(rate.0)));
+            set_field("encapsulation", word(encapsulation.as_ref()));
+            set_field("interleaving_ns", time(interleaving));
             "adsl"
         }
         MediumForm::WifiG { rate, slot, protection, frame_error, ring } => {
-            put("rate_bps", Some(Value::from(rate.0)));
-            put("slot", word(slot.as_ref()));
-            put("protection", word(protection.as_ref()));
-            put("frame_error", share(frame_error));
-            put("ring_packets", whole(ring));
+            set_field("rate_bps", Some(Value::from(rate.0)));
+            set_field("slot", word(slot.as_ref()));
+            set_field("protection", word(protection.as_ref()));
+            set_field("frame_error", share(frame_error));
+            set_field("ring_packets", whole(ring));
             "wifi_g"
         }
         MediumForm::WifiN {
@@ -211,24 +211,24 @@ pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
             frame_error,
             ring,
         } => {
-            put("mcs", Some(Value::from(*mcs)));
-            put("width_mhz", whole(width_mhz));
-            put("short_guard", short_guard.map(Value::from));
-            put("band", word(band.as_ref()));
-            put("aggregate_packets", whole(aggregate));
-            put("aggregate_bytes", size(aggregate_bytes));
-            put("air_time_ns", time(air_time));
-            put("frame_error", share(frame_error));
-            put("ring_packets", whole(ring));
+            set_field("mcs", Some(Value::from(*mcs)));
+            set_field("width_mhz", whole(width_mhz));
+            set_field("short_guard", short_guard.map(Value::from));
+            set_field("band", word(band.as_ref()));
+            set_field("aggregate_packets", whole(aggregate));
+            set_field("aggregate_bytes", size(aggregate_bytes));
+            set_field("air_time_ns", time(air_time));
+            set_field("frame_error", share(frame_error));
+            set_field("ring_packets", whole(ring));
             "wifi_n"
         }
         MediumForm::HomeplugAv { phy, efficiency, burst, beacon, beacon_period, ring } => {
-            put("phy_bps", Some(Value::from(phy.0)));
-            put("efficiency", efficiency.map(Value::from));
-            put("burst_ns", time(burst));
-            put("beacon_ns", time(beacon));
-            put("beacon_period_ns", time(beacon_period));
-            put("ring_packets", whole(ring));
+            set_field("phy_bps", Some(Value::from(phy.0)));
+            set_field("efficiency", efficiency.map(Value::from));
+            set_field("burst_ns", time(burst));
+            set_field("beacon_ns", time(beacon));
+            set_field("beacon_period_ns", time(beacon_period));
+            set_field("ring_packets", whole(ring));
             "homeplug_av"
         }
         MediumForm::Modem {
@@ -241,30 +241,30 @@ pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
             buffer,
             processing,
         } => {
-            put("rate_bps", Some(Value::from(line.0)));
-            put("protocol", word(protocol.as_ref()));
-            put("block_bytes", size(block));
-            put("compression_ratio", compression_ratio.map(Value::from));
-            put("van_jacobson", van_jacobson.map(Value::from));
-            put("dte_bps", rate(dte));
-            put("buffer_bytes", size(buffer));
-            put("processing_ns", time(processing));
+            set_field("rate_bps", Some(Value::from(line.0)));
+            set_field("protocol", word(protocol.as_ref()));
+            set_field("block_bytes", size(block));
+            set_field("compression_ratio", compression_ratio.map(Value::from));
+            set_field("van_jacobson", van_jacobson.map(Value::from));
+            set_field("dte_bps", rate(dte));
+            set_field("buffer_bytes", size(buffer));
+            set_field("processing_ns", time(processing));
             "modem"
         }
         MediumForm::EthernetHub { background_stations, background_load, full_duplex, ring } => {
-            put("background_stations", whole(background_stations));
-            put("background_load", background_load.map(Value::from));
-            put("full_duplex", full_duplex.clone().map(Value::from));
-            put("ring_packets", whole(ring));
+            set_field("background_stations", whole(background_stations));
+            set_field("background_load", background_load.map(Value::from));
+            set_field("full_duplex", full_duplex.clone().map(Value::from));
+            set_field("ring_packets", whole(ring));
             "ethernet_hub"
         }
         MediumForm::Trace { file: _, opportunities_ms } => {
-            put("opportunities_ms", Some(Value::from(opportunities_ms.clone())));
+            set_field("opportunities_ms", Some(Value::from(opportunities_ms.clone())));
             "trace"
         }
         MediumForm::Tunnel { flow, near } => {
-            put("flow", Some(Value::from(flow.clone())));
-            put("near", Some(Value::from(near.clone())));
+            set_field("flow", Some(Value::from(flow.clone())));
+            set_field("near", Some(Value::from(near.clone())));
             "tunnel"
         }
     };
@@ -277,7 +277,7 @@ fn word(value: Option<&impl Serialize>) -> Option<Value> {
     value.and_then(|value| serde_json::to_value(value).ok())
 }
 
-/// Whether stations share it, so that it carries both ways; of others each link has its own.
+/// True when stations share the medium, so that it carries both directions; with other media each link has its own.
 pub(crate) fn shared(form: &Tagged<MediumForm>) -> bool {
     !matches!(**form, MediumForm::Adsl { .. } | MediumForm::Modem { .. } | MediumForm::Trace { .. })
 }

@@ -1,5 +1,5 @@
-//! Where in the experiment something of its scenario comes from: what validation says of `links[4].qdisc.limit` is told
-//! as `path.queue.limit`, which is what people wrote.
+//! Maps a field of the scenario to the field of the experiment that it comes from: a problem with
+//! `links[4].qdisc.limit` is reported as `path.queue.limit`, the field that the user wrote.
 
 use crate::arrivals::arrivals;
 use crate::flows::flows_of;
@@ -10,22 +10,26 @@ use dragstrip_scenario::{Problem, Scenario};
 use dragstrip_units::{ByteCount, Duration, Rate, tc};
 
 /// A problem of an experiment's scenario, in the fields and quantities of the experiment.
-pub(crate) fn told(problem: Problem, scenario: &Scenario, experiment: &Experiment) -> Problem {
+pub(crate) fn in_experiment_terms(
+    problem: Problem,
+    scenario: &Scenario,
+    experiment: &Experiment,
+) -> Problem {
     let Problem { field, value, expected } = problem;
     let value = match field.split_once(".cc_options.") {
         Some((_, name)) => format!("{name}={value}"),
         None => quantity(&field, &value).unwrap_or(value),
     };
     let expected = first_quantities(&field, expected);
-    Problem { field: written(&field, scenario, experiment), value, expected }
+    Problem { field: experiment_field(&field, scenario, experiment), value, expected }
 }
 
-fn written(field: &str, scenario: &Scenario, experiment: &Experiment) -> String {
+fn experiment_field(field: &str, scenario: &Scenario, experiment: &Experiment) -> String {
     let Some((head, index, rest)) = entry(field) else {
         if let Some(medium) = field.strip_prefix("media.") {
             let (stem, last) = medium.rsplit_once('.').unwrap_or((medium, ""));
-            let known = RENAMED.iter().find(|(_, core)| *core == last);
-            let last = known.map_or(last, |(own, _)| own);
+            let renamed = RENAMED.iter().find(|(_, core)| *core == last);
+            let last = renamed.map_or(last, |(field, _)| field);
             return if last.is_empty() { field.to_owned() } else { format!("media.{stem}.{last}") };
         }
         return unsuffixed(field);
@@ -57,11 +61,11 @@ fn written(field: &str, scenario: &Scenario, experiment: &Experiment) -> String 
             of_entry("changes", position(experiment.changes.len(), parts, index), &word)
         }
         "flows" => {
-            let spelt = spelt_out(&experiment.flows).unwrap_or_default();
-            let arrived = arrivals(experiment, &spelt, scenario.seed).unwrap_or_default();
+            let flow_forms = spelt_out(&experiment.flows).unwrap_or_default();
+            let arrived = arrivals(experiment, &flow_forms, scenario.seed).unwrap_or_default();
             let count = |at: usize| {
                 let arrived = arrived.get(at).and_then(Option::as_deref);
-                usize::try_from(flows_of(&spelt[at], arrived)).unwrap_or(usize::MAX)
+                usize::try_from(flows_of(&flow_forms[at], arrived)).unwrap_or(usize::MAX)
             };
             let rest = rest.strip_prefix("transport.").unwrap_or(rest);
             let rest = rest
@@ -71,7 +75,7 @@ fn written(field: &str, scenario: &Scenario, experiment: &Experiment) -> String 
                 "application.bytes" => "bytes",
                 other => other,
             };
-            of_entry("flows", position(spelt.len(), count, index), rest)
+            of_entry("flows", position(flow_forms.len(), count, index), rest)
         }
         _ => of_entry(head, index, &unsuffixed(rest)),
     }
@@ -81,11 +85,11 @@ fn written(field: &str, scenario: &Scenario, experiment: &Experiment) -> String 
 fn entry(field: &str) -> Option<(&str, usize, &str)> {
     let (head, rest) = field.split_once('[')?;
     let (index, rest) = rest.split_once(']')?;
-    let known = matches!(head, "links" | "nodes" | "flows" | "probes" | "changes" | "routes");
-    known.then_some((head, index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))
+    let is_list = matches!(head, "links" | "nodes" | "flows" | "probes" | "changes" | "routes");
+    is_list.then_some((head, index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))
 }
 
-/// Which of `entries` is meant by the `index`-th of what they are together.
+/// The entry among `entries` that contains element `index` of their concatenated parts.
 fn position(entries: usize, parts: impl Fn(usize) -> usize, index: usize) -> usize {
     let mut before = 0_usize;
     for at in 0..entries {
@@ -97,12 +101,13 @@ fn position(entries: usize, parts: impl Fn(usize) -> usize, index: usize) -> usi
     entries.saturating_sub(1)
 }
 
-/// How many changes of the scenario an entry is: one that sets the round trip beside others is two.
+/// Number of changes of the scenario that an entry makes: an entry that sets the round trip and other values makes
+/// two.
 fn parts_of(change: &ChangeForm) -> usize {
     let ChangeForm { at: _, link: _, rate, delay, rtt, loss, limit, state, file: _ } = change;
-    let others =
+    let sets_more =
         rate.is_some() || delay.is_some() || loss.is_some() || limit.is_some() || state.is_some();
-    1 + usize::from(rtt.is_some() && others)
+    1 + usize::from(rtt.is_some() && sets_more)
 }
 
 fn of_link(rest: &str) -> String {
@@ -127,14 +132,14 @@ fn of_path(link: &str, rest: &str) -> String {
 
 fn of_host(rest: &str) -> String {
     let renamed = rest.replace("_packets", "").replace("rtt_deviation", "deviation");
-    // A sysctl's dots stand in quotes, as in a dotted path.
+    // A sysctl with dots is quoted, as in a dotted path.
     let renamed = renamed.replace("[\"", ".\"").replace("\"]", "\"");
     unsuffixed(&renamed)
 }
 
 /// The text of a quantity by the ending of its field in the scenario.
 fn quantity(field: &str, value: &str) -> Option<String> {
-    // Some checks write the text behind the number.
+    // Some checks write a remark after the number.
     let number = value.split_once(" (").map_or(value, |(number, _)| number);
     let number: u64 = number.parse().ok()?;
     let text = if field.ends_with("_ns") {
@@ -163,7 +168,8 @@ fn first_quantities(field: &str, expected: String) -> String {
     else {
         return expected;
     };
-    let digits = rest.len() - rest.trim_start_matches(|it: char| it.is_ascii_digit()).len();
+    let digits =
+        rest.len() - rest.trim_start_matches(|character: char| character.is_ascii_digit()).len();
     match quantity(field, &rest[..digits]) {
         Some(text) => {
             let text = text.trim_matches('"');

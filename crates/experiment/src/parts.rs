@@ -4,9 +4,9 @@ use crate::quantity::{RateText, SizeText};
 use crate::types::TransmitterKind;
 use dragstrip_scenario::{HostSpec, LinkSpec, NetemSpec, NodeSpec, Problem, QdiscSpec};
 
-/// A host of which nothing is said.
+/// A host with default settings.
 pub(crate) fn host(name: &str) -> NodeSpec {
-    NodeSpec::Host(HostSpec::named(name))
+    NodeSpec::Host(HostSpec::with_name(name))
 }
 
 /// Larger sizes are refused as the largest.
@@ -29,7 +29,7 @@ pub(crate) fn wire(from: &str, to: &str) -> LinkSpec {
     }
 }
 
-/// What drives a link with a rate.
+/// Transmitter of a link with a rate.
 #[derive(Clone, Copy)]
 pub(crate) struct Transmitter {
     pub kind: TransmitterKind,
@@ -67,7 +67,7 @@ pub(crate) fn discipline(words: &str, field: &str) -> Result<QdiscSpec, Problem>
     QdiscSpec::parse(words).map_err(|problem| Problem { field: field.to_owned(), ..problem })
 }
 
-/// What stands behind `netem` in tc.
+/// Parses the words that follow `netem` in tc.
 pub(crate) fn emulation(
     words: Option<&str>,
     field: &str,

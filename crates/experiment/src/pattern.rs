@@ -1,6 +1,6 @@
 //! Patterns of hosts' names: `*` any text, `?` any character, `[a-c]` one of these, `[!a-c]` none of them.
 
-/// Whether the whole name matches, case-sensitive.
+/// True when the whole name matches, case-sensitive.
 #[must_use]
 pub fn matches(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) =
@@ -12,7 +12,7 @@ pub fn matches(name: &str, pattern: &str) -> bool {
         if pattern.get(part) == Some(&'*') {
             star = Some((part, at));
             part += 1;
-        } else if let Some(length) = one(name[at], &pattern[part..]) {
+        } else if let Some(length) = element_length(name[at], &pattern[part..]) {
             at += 1;
             part += length;
         } else if let Some((before, reach)) = star {
@@ -25,8 +25,8 @@ pub fn matches(name: &str, pattern: &str) -> bool {
     pattern[part..].iter().all(|rest| *rest == '*')
 }
 
-/// How long the part at the pattern's start is that matches this character; none if it does not match.
-fn one(character: char, pattern: &[char]) -> Option<usize> {
+/// Length of the pattern's first element if it matches this character; none if it does not match.
+fn element_length(character: char, pattern: &[char]) -> Option<usize> {
     match *pattern.first()? {
         '?' => Some(1),
         '[' => match set(pattern) {

@@ -1,9 +1,9 @@
-//! From an experiment's content to its scenarios, in the two steps that everybody takes: the content is checked once,
-//! and each run of it is built and judged. What is wrong is told in the experiment's own fields.
+//! From an experiment's content to its scenarios, in two steps: the content is checked once, and each run of it is
+//! built and validated. Errors are reported in the experiment's own fields.
 
-use crate::named::spell_names;
-use crate::origin::told;
+use crate::origin::in_experiment_terms;
 use crate::pattern::matches;
+use crate::presets::spell_names;
 use crate::problem;
 use crate::rules;
 use crate::run::build_run;
@@ -40,18 +40,18 @@ fn read(mut content: Value, algorithms: &[String]) -> Result<(Value, Experiment)
 
 /// Names congestion controls as they are known, where only hyphens and underscores differ.
 fn name_alike(content: &mut Value, algorithms: &[String]) {
-    let own = content.get("programs").and_then(Value::as_object);
-    let own: Vec<String> = own.into_iter().flat_map(Map::keys).cloned().collect();
-    let known = || algorithms.iter().chain(&own);
+    let programs = content.get("programs").and_then(Value::as_object);
+    let program_names: Vec<String> = programs.into_iter().flat_map(Map::keys).cloned().collect();
+    let names = || algorithms.iter().chain(&program_names);
     let flows = content.get_mut("flows").and_then(Value::as_array_mut);
     for cc in flows.into_iter().flatten().filter_map(|flow| flow.get_mut("cc")) {
         let Some(word) = cc.as_str() else { continue };
         let Ok(FlowWord { name, .. }) = FlowWord::parse(word, "") else { continue };
-        if known().any(|known| known == name) {
+        if names().any(|candidate| candidate == name) {
             continue;
         }
-        if let Some(other) = known().find(|known| alike(known) == alike(name)) {
-            *cc = Value::String(word.replacen(name, other, 1));
+        if let Some(canonical) = names().find(|candidate| alike(candidate) == alike(name)) {
+            *cc = Value::String(word.replacen(name, canonical, 1));
         }
     }
 }
@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Self, Problem> {
         match read(content, algorithms) {
             Ok((_, experiment)) => Ok(Self { experiment, settings, algorithms }),
-            Err(problem) => Err(where_varied(problem, &settings)),
+            Err(problem) => Err(with_settings(problem, &settings)),
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
     /// The first field that is wrong, with the settings that set it.
     pub fn run(&self, repeat: u64, repeats: u64) -> Result<Scenario, Problem> {
         build_run(&self.experiment, &self.settings, repeat, repeats)
-            .map_err(|problem| where_varied(problem, &self.settings))
+            .map_err(|problem| with_settings(problem, &self.settings))
     }
 
     /// Validates a scenario of this plan. Repeats differ in the seed alone, so one of them suffices.
@@ -106,7 +106,7 @@ impl<'a> Plan<'a> {
     /// The first field that is wrong, with the settings that set it.
     pub fn judge(&self, scenario: &Scenario) -> Result<(), Problem> {
         judge(scenario, &self.experiment, self.algorithms)
-            .map_err(|problem| where_varied(problem, &self.settings))
+            .map_err(|problem| with_settings(problem, &self.settings))
     }
 }
 
@@ -123,7 +123,7 @@ pub fn planned(content: Value, algorithms: &[String], judged: bool) -> Result<Sc
     Ok(scenario)
 }
 
-/// What is wrong with the scenario of an experiment, in the experiment's fields.
+/// Checks an experiment's scenario and reports the first problem in the experiment's fields.
 fn judge(
     scenario: &Scenario,
     experiment: &Experiment,
@@ -140,7 +140,9 @@ fn judge(
         }
     }
     let mut problems = scenario.validate().err().unwrap_or_default();
-    problems.retain(|found| !(found.field.ends_with(".transport.cc") && beyond(found, algorithms)));
+    problems.retain(|problem| {
+        !(problem.field.ends_with(".transport.cc") && beyond(problem, algorithms))
+    });
     let more = match problems.len() {
         0 | 1 => String::new(),
         found => format!(" (and {} more)", found - 1),
@@ -148,7 +150,8 @@ fn judge(
     match problems.into_iter().next() {
         None => Ok(()),
         Some(first) => {
-            let Problem { field, value, expected } = told(first, scenario, experiment);
+            let Problem { field, value, expected } =
+                in_experiment_terms(first, scenario, experiment);
             Err(Problem { field, value, expected: expected + &more })
         }
     }
@@ -157,21 +160,21 @@ fn judge(
 /// As many as a message has room for.
 const HOSTS_LISTED: usize = 12;
 
-/// Whether the problem is that the simulator has not got an algorithm that the engine has.
+/// True when the problem is an algorithm that the engine has and the simulator lacks.
 fn beyond(problem: &Problem, algorithms: &[String]) -> bool {
     let name: String = serde_json::from_str(&problem.value).unwrap_or_default();
-    let own = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
-    !own && algorithms.iter().any(|known| alike(known) == alike(&name))
+    let is_simulated = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
+    !is_simulated && algorithms.iter().any(|algorithm| alike(algorithm) == alike(&name))
 }
 
 /// The problem with the settings under which it arose.
-fn where_varied(problem: Problem, settings: &Map<String, Value>) -> Problem {
-    // Of algorithms alone the value itself says which: on a line of `compare` nobody typed `vary`.
+fn with_settings(problem: Problem, settings: &Map<String, Value>) -> Problem {
+    // With algorithms alone the value itself is sufficient: on a line of `compare` the user has not typed `vary`.
     if settings.keys().all(|path| path == "flows.cc") {
         return problem;
     }
-    let said: Vec<String> =
+    let setting_texts: Vec<String> =
         settings.iter().map(|(path, value)| format!("{path} = {value}")).collect();
-    let expected = format!("{} (where vary sets {})", problem.expected, said.join(", "));
+    let expected = format!("{} (where vary sets {})", problem.expected, setting_texts.join(", "));
     Problem { expected, ..problem }
 }

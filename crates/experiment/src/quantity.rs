@@ -71,8 +71,8 @@ macro_rules! text_with_a_unit {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let written: fn(Self) -> String = $written;
-                serializer.serialize_str(&written(*self))
+                let format: fn(Self) -> String = $written;
+                serializer.serialize_str(&format(*self))
             }
         }
 
@@ -101,7 +101,7 @@ text_with_a_unit! {
     ShareText: "share", "1%", tc::parse_percent, |it| tc::format_percent(it.0);
 }
 
-/// A text, or a whole number that is meant as its text.
+/// A text, or a whole number as a short form of its text.
 macro_rules! text_or_whole_number {
     ($($(#[$about:meta])* $name:ident: $expected:literal;)*) => {$(
         $(#[$about])*
@@ -166,7 +166,7 @@ impl Visitor<'_> for Whole {
     }
 }
 
-/// How far a figure may be from the published one.
+/// Largest accepted deviation of a figure from the published one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToleranceText {
     /// A share of it.
@@ -186,7 +186,8 @@ impl<'de> Deserialize<'de> for ToleranceText {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<ToleranceText, E> {
-                let number = text.trim().strip_suffix('%').and_then(|it| it.trim().parse().ok());
+                let number =
+                    text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
                 let share = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
                 let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
                 share.map(|share| ToleranceText::Share(share / 100.0)).ok_or_else(wrong)

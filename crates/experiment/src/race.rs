@@ -12,26 +12,26 @@ use serde_json::{Map, Value};
 pub struct RaceOption {
     /// Its name in a form and in Python; on the command line `up_rate` is `--up-rate`.
     pub name: &'static str,
-    /// What it takes.
+    /// Kind of its value.
     pub takes: Takes,
-    /// What stands for its value in help.
+    /// Placeholder of its value in help.
     pub metavar: &'static str,
-    /// What it has where nothing is given; as text. Empty: nothing.
+    /// Default value, as text. Empty: none.
     pub default: &'static str,
     /// One sentence for help.
     pub help: &'static str,
-    /// Where its value goes in the experiment.
+    /// Target of its value in the experiment.
     pub place: Place,
-    /// Further fields of the experiment of which messages speak as of this option.
+    /// Further fields of the experiment that messages report as this option.
     pub also: &'static [&'static str],
-    /// What completes its values on a command line.
+    /// Completion of its values on a command line.
     pub completes: &'static str,
-    /// Whether the page has a field of text for it. Of others `together` is a checkbox there, and the rest is kept as it
-    /// came.
+    /// True when the page has a text field for it. Of the other options `together` is a checkbox there, and the rest
+    /// is kept unchanged.
     pub on_page: bool,
 }
 
-/// What an option takes.
+/// Kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Text.
@@ -48,7 +48,7 @@ pub enum Takes {
     Files,
 }
 
-/// Where an option's value goes.
+/// Target of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Into this field, a dotted path.
@@ -357,7 +357,7 @@ impl RaceOption {
         }
     }
 
-    /// Where `vary` and `sweep` vary it, a dotted path; none where it is no field of its own.
+    /// Dotted path under which `vary` and `sweep` vary it; none where it has no single field.
     #[must_use]
     pub fn varies(&self) -> Option<String> {
         match self.place {
@@ -372,20 +372,24 @@ impl RaceOption {
         }
     }
 
-    /// How far the option stands behind a field of the experiment: the length of what agrees, if anything does.
+    /// Length of the longest prefix of a field of the experiment that this option sets, if any.
     fn behind(&self, field: &str) -> Option<usize> {
         let placed = match self.place {
             Place::Field(own) => Some(own.to_owned()),
             Place::Flows(own) => Some(format!("flows[].{own}")),
             Place::Sysctl(_) | Place::SysctlIs(..) | Place::Rule => None,
         };
-        let own = std::iter::once(self.name.to_owned()).filter(|own| own == field);
-        let known = self.also.iter().map(|own| (*own).to_owned()).chain(placed).chain(own);
-        known.filter(|own| field.starts_with(own.as_str())).map(|own| own.len()).max()
+        let name_itself = std::iter::once(self.name.to_owned()).filter(|name| name == field);
+        let prefixes =
+            self.also.iter().map(|name| (*name).to_owned()).chain(placed).chain(name_itself);
+        prefixes
+            .filter(|prefix| field.starts_with(prefix.as_str()))
+            .map(|prefix| prefix.len())
+            .max()
     }
 }
 
-/// The option behind a field of the experiment that a race means; none if the field is nobody's.
+/// The option that sets a field of the experiment of a race; none if no option sets the field.
 #[must_use]
 pub fn option_of(field: &str) -> Option<&'static RaceOption> {
     let mut plain = String::new();
@@ -396,10 +400,10 @@ pub fn option_of(field: &str) -> Option<&'static RaceOption> {
             plain.push(letter);
         }
     }
-    // Sysctls are told per host; one may have an option of its own.
-    let own =
+    // Sysctls are set per host; one may have a separate option.
+    let sets_sysctl =
         |option: &&RaceOption| matches!(option.place, Place::Sysctl(key) if plain.contains(key));
-    if let Some(option) = OPTIONS.iter().find(own) {
+    if let Some(option) = OPTIONS.iter().find(sets_sysctl) {
         return Some(option);
     }
     if plain.starts_with("hosts.") && plain.contains(".sysctl") {
@@ -443,8 +447,8 @@ impl RaceForm {
         values.retain(|_, value| !value.is_null());
         for (name, value) in &values {
             let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
-                let known = OPTIONS.iter().map(|option| option.name);
-                let expected = suggest(name, known, "is not an option of a race");
+                let names = OPTIONS.iter().map(|option| option.name);
+                let expected = suggest(name, names, "is not an option of a race");
                 return Err(problem(name, "", &expected));
             };
             let right = match option.takes {
@@ -465,9 +469,9 @@ impl RaceForm {
         Ok(Self { algorithms, values })
     }
 
-    /// What was given.
+    /// Value given for an option.
     #[must_use]
-    pub fn given(&self, name: &str) -> Option<&Value> {
+    pub fn value(&self, name: &str) -> Option<&Value> {
         debug_assert!(OPTIONS.iter().any(|option| option.name == name), "{name}");
         self.values.get(name)
     }
@@ -485,7 +489,7 @@ impl RaceForm {
     /// A whole number: a number, or the text of one; otherwise what was given.
     ///
     /// # Errors
-    /// What is no whole number, as it was given.
+    /// A value other than a whole number, unchanged.
     pub fn count(&self, name: &str) -> Result<i64, Value> {
         match self.values.get(name) {
             None => Ok(1),
@@ -493,10 +497,10 @@ impl RaceForm {
         }
     }
 
-    /// Whether a flag is given.
+    /// True when a flag is given.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
-        self.given(name).and_then(Value::as_bool).unwrap_or(false)
+        self.value(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
     /// Each option that was given, in the order of the table, with what was given.
@@ -507,8 +511,8 @@ impl RaceForm {
 
 /// The number that a text writes in decimal digits, as people type it into a field; anything else as it is.
 pub(crate) fn number_of(value: &Value) -> Value {
-    let written = value.as_str().map(str::trim).filter(|text| !text.starts_with('+'));
-    match written.and_then(|text| text.parse::<i64>().ok()) {
+    let digits = value.as_str().map(str::trim).filter(|text| !text.starts_with('+'));
+    match digits.and_then(|text| text.parse::<i64>().ok()) {
         Some(number) => Value::from(number),
         None => value.clone(),
     }
@@ -567,21 +571,21 @@ mod tests {
     }
 
     #[test]
-    fn what_no_option_is_or_takes_is_refused() {
-        let told = |text: &str| {
+    fn unknown_options_and_values_are_refused() {
+        let problem_text = |text: &str| {
             let Problem { field, value, expected } = RaceForm::from_json(text).unwrap_err();
             format!("{field}|{value}|{expected}")
         };
         assert_eq!(
-            told(r#"{"rat": "1mbit"}"#),
+            problem_text(r#"{"rat": "1mbit"}"#),
             "rat||is not an option of a race; did you mean \"rate\"?"
         );
-        assert_eq!(told(r#"{"ecn": "yes"}"#), "ecn|\"yes\"|true or false");
-        assert_eq!(told(r#"{"change": [3]}"#), "change|[3]|a list of texts");
-        assert_eq!(told(r#"{"algorithms": [3]}"#), "ALGORITHM|3|a text");
+        assert_eq!(problem_text(r#"{"ecn": "yes"}"#), "ecn|\"yes\"|true or false");
+        assert_eq!(problem_text(r#"{"change": [3]}"#), "change|[3]|a list of texts");
+        assert_eq!(problem_text(r#"{"algorithms": [3]}"#), "ALGORITHM|3|a text");
         let form = RaceForm::from_json(r#"{"flows": "3", "seed": "x", "rate": null}"#).unwrap();
         assert_eq!(form.count("flows"), Ok(3));
         assert_eq!(form.count("seed"), Err(Value::from("x")));
-        assert_eq!(form.given("rate"), None);
+        assert_eq!(form.value("rate"), None);
     }
 }

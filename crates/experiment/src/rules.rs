@@ -1,5 +1,5 @@
-//! What the fields of an experiment must satisfy together, whoever wrote it: a file, a command line, Python or the page.
-//! The first thing that is wrong is told, with the field, what stands there and what would be right.
+//! Constraints between the fields of an experiment, for every source: a file, a command line, Python or the page. The
+//! first violation is reported, with the field, its value and what would be right.
 
 use crate::applications::ApplicationForm;
 use crate::arrivals::sizes_of;
@@ -7,7 +7,7 @@ use crate::claims::ClaimForm;
 use crate::parts::emulation;
 use crate::problem;
 use crate::senders::SendersForm;
-use crate::tables::shown;
+use crate::tables::value_text;
 use crate::types::{ChangeForm, Experiment, FlowForm, LinkForm, PathForm, TransmitterKind};
 use crate::words::{FlowWord, check_queue};
 use dragstrip_scenario::Problem;
@@ -37,10 +37,10 @@ pub(crate) fn check(
     for (index, link) in experiment.links.iter().enumerate() {
         rules.link(link, index)?;
     }
-    let own = experiment.programs.keys();
-    let known: Vec<&str> = algorithms.iter().chain(own).map(String::as_str).collect();
+    let program_names = experiment.programs.keys();
+    let names: Vec<&str> = algorithms.iter().chain(program_names).map(String::as_str).collect();
     for (index, flow) in experiment.flows.iter().enumerate() {
-        rules.flow(flow, index, &known)?;
+        rules.flow(flow, index, &names)?;
     }
     for (index, change) in experiment.changes.iter().enumerate() {
         rules.change(change, index)?;
@@ -52,12 +52,12 @@ pub(crate) fn check(
 }
 
 /// Refuses the name of an algorithm that is none of these.
-fn one_of(name: &str, known: &[&str], field: &str) -> Result<(), Problem> {
-    if known.contains(&name) {
+fn one_of(name: &str, names: &[&str], field: &str) -> Result<(), Problem> {
+    if names.contains(&name) {
         return Ok(());
     }
-    let expected = format!("one of {}", known.join(", "));
-    let expected = suggest(name, known.iter().copied(), &expected);
+    let expected = format!("one of {}", names.join(", "));
+    let expected = suggest(name, names.iter().copied(), &expected);
     Err(problem(field, &format!("{name:?}"), &expected))
 }
 
@@ -69,7 +69,7 @@ struct Rules<'a> {
 impl Rules<'_> {
     /// The problem of a field that holds what would not be right.
     fn wrong(&self, field: &str, expected: &str) -> Problem {
-        let value = shown(self.content, field).unwrap_or_default();
+        let value = value_text(self.content, field).unwrap_or_default();
         problem(field, &value, expected)
     }
 
@@ -77,7 +77,7 @@ impl Rules<'_> {
         if holds { Ok(()) } else { Err(self.wrong(field, expected)) }
     }
 
-    /// How many of something alike.
+    /// Checks a number of copies.
     fn count(&self, field: &str, count: u64) -> Result<(), Problem> {
         let expected = format!("a whole number from 1 to {ALIKE_MAX}");
         self.must((1..=ALIKE_MAX).contains(&count), field, &expected)
@@ -115,7 +115,8 @@ impl Rules<'_> {
             (Some(_), Some(_)) => return Err(self.wrong("path.medium", "no medium beside a rate")),
             (None, Some(_)) | (Some(_), None) => {}
         }
-        let none = |taken: bool, field: &str, expected: &str| self.must(!taken, field, expected);
+        let none =
+            |present: bool, field: &str, expected: &str| self.must(!present, field, expected);
         none(
             path.up_medium.is_some() && path.up_rate.is_some(),
             "path.up_medium",
@@ -174,14 +175,14 @@ impl Rules<'_> {
 
     fn link(&self, link: &LinkForm, index: usize) -> Result<(), Problem> {
         let at = format!("links[{index}]");
-        let both = link.rate.is_some() && link.medium.is_some();
-        self.must(!both, &format!("{at}.medium"), "no medium beside a rate")?;
+        let has_both = link.rate.is_some() && link.medium.is_some();
+        self.must(!has_both, &format!("{at}.medium"), "no medium beside a rate")?;
         self.cells(link.atm, link.link, &format!("{at}.atm"))?;
         self.queue(&format!("{at}.queue"), link.queue.as_deref())?;
         emulation(link.netem.as_deref(), &format!("{at}.netem")).map(|_| ())
     }
 
-    fn flow(&self, flow: &FlowForm, index: usize, known: &[&str]) -> Result<(), Problem> {
+    fn flow(&self, flow: &FlowForm, index: usize, algorithms: &[&str]) -> Result<(), Problem> {
         let at = |field: &str| format!("flows[{index}].{field}");
         let udp = matches!(*flow.application, ApplicationForm::ConstantRate { .. });
         match &flow.cc {
@@ -195,12 +196,12 @@ impl Rules<'_> {
             }
             Some(word) => {
                 let name = FlowWord::parse(word, &at("cc"))?.name;
-                one_of(name, known, &at("cc"))?;
+                one_of(name, algorithms, &at("cc"))?;
             }
         }
         if let Some(name) = &flow.receiver_cc {
             self.must(!udp, &at("receiver_cc"), "none: it is for a flow with a cc, over TCP")?;
-            one_of(name, known, &at("receiver_cc"))?;
+            one_of(name, algorithms, &at("receiver_cc"))?;
         }
         self.count(&at("count"), flow.count)?;
         let bulk = matches!(*flow.application, ApplicationForm::Bulk {});
@@ -208,7 +209,7 @@ impl Rules<'_> {
         if flow.arrivals.is_some() {
             self.must(bulk, &at("arrivals"), "none: only flows of bulk data arrive")?;
             self.must(flow.stagger.0 == 0, &at("stagger"), "none beside arrivals")?;
-            sizes_of(flow).map_err(|found| found.within(&format!("flows[{index}]")))?;
+            sizes_of(flow).map_err(|fault| fault.within(&format!("flows[{index}]")))?;
         } else {
             self.must(
                 flow.sizes.is_none(),
@@ -232,25 +233,29 @@ impl Rules<'_> {
             limit.is_some(),
             state.is_some(),
         ];
-        let some = settings.contains(&true);
+        let has_setting = settings.contains(&true);
         if file.is_some() {
-            return self.must(!some, &field("file"), "either a file or settings of the link");
+            return self.must(
+                !has_setting,
+                &field("file"),
+                "either a file or settings of the link",
+            );
         }
         if at.is_none() {
             return Err(problem(&field("at"), "", "is missing: a time, such as at = \"20s\""));
         }
         let expected = "at least one of rate, delay, rtt, loss, limit and state";
-        if some { Ok(()) } else { Err(problem(&format!("changes[{index}]"), "", expected)) }
+        if has_setting { Ok(()) } else { Err(problem(&format!("changes[{index}]"), "", expected)) }
     }
 
     fn claim(&self, claim: &ClaimForm, index: usize) -> Result<(), Problem> {
         let at = format!("claims[{index}]");
         let ClaimForm { value, range, order, asked, .. } = claim;
-        let given = [value.is_some(), range.is_some(), order.is_some(), asked.is_some()];
-        let given = given.into_iter().filter(|given| *given).count();
-        if given != 1 {
+        let present = [value.is_some(), range.is_some(), order.is_some(), asked.is_some()];
+        let given_count = present.into_iter().filter(|is_present| *is_present).count();
+        if given_count != 1 {
             let expected = "one of value, range, order and asked";
-            return Err(problem(&at, &format!("{given} of them"), expected));
+            return Err(problem(&at, &format!("{given_count} of them"), expected));
         }
         if range.is_some_and(|[low, high]| low > high) {
             return Err(self.wrong(&format!("{at}.range"), "a range from low to high"));
@@ -270,8 +275,8 @@ impl Rules<'_> {
     /// Names that must differ, and texts that must not be empty.
     fn texts(&self, experiment: &Experiment) -> Result<(), Problem> {
         let distinct = |kind: &str, field: &str, names: Vec<&str>| {
-            let mut seen = BTreeSet::new();
-            match names.iter().position(|name| !seen.insert(*name)) {
+            let mut unique = BTreeSet::new();
+            match names.iter().position(|name| !unique.insert(*name)) {
                 None => Ok(()),
                 Some(at) => {
                     let expected = format!("every entry of {kind} under a name of its own");
@@ -279,8 +284,13 @@ impl Rules<'_> {
                 }
             }
         };
-        distinct("claims", "id", experiment.claims.iter().map(|it| it.id.as_str()).collect())?;
-        let names = experiment.alternatives.iter().map(|it| it.name.as_str()).collect();
+        distinct(
+            "claims",
+            "id",
+            experiment.claims.iter().map(|claim| claim.id.as_str()).collect(),
+        )?;
+        let names =
+            experiment.alternatives.iter().map(|alternative| alternative.name.as_str()).collect();
         distinct("alternatives", "name", names)?;
         for (index, ablation) in experiment.ablations.iter().enumerate() {
             let at = |field: &str| format!("ablations[{index}].{field}");
@@ -301,7 +311,7 @@ mod tests {
     use dragstrip_scenario::Problem;
     use serde_json::{Value, json};
 
-    fn told(changes: &Value) -> String {
+    fn outcome_text(changes: &Value) -> String {
         let mut content = json!({
             "duration": "3s", "path": {"rate": "10mbit", "rtt": "40ms"}, "flows": [{"cc": "reno"}],
         });
@@ -311,9 +321,9 @@ mod tests {
         if let Some(table) = content.as_object_mut() {
             table.retain(|_, value| !value.is_null());
         }
-        let made = checked(content, &algorithms())
+        let outcome = checked(content, &algorithms())
             .and_then(|content| planned(content, &algorithms(), true));
-        match made {
+        match outcome {
             Ok(_) => "right".to_owned(),
             Err(Problem { field, value, expected }) => format!("{field}|{value}|{expected}"),
         }
@@ -330,9 +340,9 @@ mod tests {
         json!({"path": path})
     }
 
-    /// What cannot be together, and what cannot be; each in the words that all who type it read.
+    /// Rejects invalid combinations and values, in the words of every form that users write.
     #[test]
-    fn what_cannot_be_is_refused_in_the_words_of_its_writer() {
+    fn rejects_invalid_fields() {
         let medium = json!({"air": {"kind": "wifi_g", "rate": "54mbit"}});
         let node = |name: &str, kind: &str| json!({"name": name, "kind": kind});
         let graph = |links: Value| {
@@ -469,8 +479,8 @@ mod tests {
                 "ablations[0].claims|[]|at least one",
             ),
         ] {
-            let said = told(&changes);
-            assert!(said.starts_with(expected), "{changes}\n{said}\n{expected}");
+            let message = outcome_text(&changes);
+            assert!(message.starts_with(expected), "{changes}\n{message}\n{expected}");
         }
     }
 }

@@ -9,12 +9,12 @@ use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// The scenario of a repeat, counted from 0, of an experiment with these settings. Its seed is the experiment's and
-/// the repeat's number. Its name tells the settings, or the congestion controls where nothing varies, and the number
-/// of the repeat where there are several.
+/// The scenario of a repeat, counted from 0, of an experiment with these settings. Its seed is the experiment's plus
+/// the repeat's number. Its name contains the settings, or the congestion controls where nothing varies, and the
+/// number of the repeat where there are several.
 ///
 /// # Errors
-/// Those of [`build`], and a seed beyond 64 bits.
+/// The errors of [`build`], and a seed beyond 64 bits.
 pub fn build_run(
     experiment: &Experiment,
     settings: &Map<String, Value>,
@@ -51,10 +51,10 @@ fn short(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();
     }
-    let mut written = Vec::new();
+    let mut bytes = Vec::new();
     // Writing JSON into memory does not fail.
-    let _ = value.serialize(&mut Serializer::with_formatter(&mut written, Ascii));
-    String::from_utf8_lossy(&written).into_owned()
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, Ascii));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// JSON on one line with blanks after commas and colons, in ASCII. A number with a fraction is scientific below
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_text_are_json() {
+    fn values_other_than_texts_are_json() {
         let listed = json!([["a", "ü😀\u{7f}\n\"", 1], {"kind": "bulk", "n": -2}]);
         assert_eq!(
             short(&listed),
             r#"[["a", "\u00fc\ud83d\ude00\u007f\n\"", 1], {"kind": "bulk", "n": -2}]"#
         );
-        for (number, written) in [
+        for (number, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
             (100.0, "100.0"),
@@ -156,7 +156,7 @@ mod tests {
             (1e16, "1e+16"),
             (-2.5e-300, "-2.5e-300"),
         ] {
-            assert_eq!(short(&json!(number)), written);
+            assert_eq!(short(&json!(number)), text);
         }
     }
 

@@ -6,13 +6,13 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How many senders, or each one's access link.
+/// The number of senders, or a table for each one's access link.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SendersForm {
     /// Behind plain veths.
     Count(u32),
-    /// Each with a link of its own.
+    /// Each with a separate link.
     Links(Vec<AccessForm>),
 }
 

@@ -1,5 +1,5 @@
-//! Tables of a document as types: of one kind or another, and in the order in which they were written. What is wrong is
-//! told in the words of the document: the field, what it holds, what would be right.
+//! Tables of a document as types: tagged with a kind, and in the order in which they were written. Errors are reported
+//! in the terms of the document: the field, its value, what would be right.
 
 use dragstrip_scenario::{Problem, json_problem};
 use dragstrip_units::suggest;
@@ -12,19 +12,19 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// What content describes.
+/// Deserialises content.
 pub(crate) fn read<T: DeserializeOwned>(content: &Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(content).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
         let problem = in_words(path, &error.into_inner());
-        let given = shown(content, &problem.field).filter(|_| !problem.value.is_empty());
-        Problem { value: given.unwrap_or(problem.value), ..problem }
+        let shown_value = value_text(content, &problem.field).filter(|_| !problem.value.is_empty());
+        Problem { value: shown_value.unwrap_or(problem.value), ..problem }
     })
 }
 
-/// What content holds in a field, as JSON; none where there is no such field, and of a table.
-pub(crate) fn shown(content: &Value, field: &str) -> Option<String> {
+/// Value of a field in the content, as JSON; none for a missing field and for a table.
+pub(crate) fn value_text(content: &Value, field: &str) -> Option<String> {
     let mut place = content;
     let mut rest = field;
     while !rest.is_empty() {
@@ -45,10 +45,10 @@ pub(crate) fn shown(content: &Value, field: &str) -> Option<String> {
     (!place.is_object()).then(|| place.to_string())
 }
 
-/// What stands before the path of a field inside a tagged table, and behind it, in the message of an error.
+/// Delimiter around the path of a field inside a tagged table in an error message.
 const INSIDE: char = '\u{1}';
 
-/// What serde says, in the words of people: where, what was given, what would be right.
+/// Rewrites serde's error message for users: field, value, what would be right.
 fn in_words(path: String, error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     if let Some((_, rest)) = text.split_once(INSIDE) {
@@ -64,9 +64,9 @@ fn in_words(path: String, error: &serde_json::Error) -> Problem {
             let last = problem.field.rsplit('.').next().unwrap_or_default();
             let listed = problem.expected.strip_prefix("one of ").unwrap_or(&problem.expected);
             let listed = listed.split("; did you mean").next().unwrap_or_default();
-            let known = listed.replace(", opportunities_ms", ""); // nobody writes it
-            let expected = suggest(last, known.split(", "), "is not a known field");
-            let expected = format!("{expected} (known: {known})");
+            let fields = listed.replace(", opportunities_ms", ""); // nobody writes it
+            let expected = suggest(last, fields.split(", "), "is not a known field");
+            let expected = format!("{expected} (known: {fields})");
             Problem { value: String::new(), expected, ..problem }
         }
         "nothing" => Problem { value: String::new(), expected: "is missing".to_owned(), ..problem },
@@ -87,12 +87,12 @@ fn in_words(path: String, error: &serde_json::Error) -> Problem {
     }
 }
 
-/// A table whose field `kind` says which one of several it is. `T` is read as an enum with the kind outside, so that
-/// an error knows the field within the table.
+/// A table whose field `kind` selects one of several types. `T` is read as an enum with the kind outside, so that an
+/// error contains the field within the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tagged<T>(pub T);
 
-/// The field that says which one of several a table is.
+/// The field that selects the type of a table.
 const KIND: &str = "kind";
 
 impl<T> Deref for Tagged<T> {
@@ -109,8 +109,8 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Tagged<T> {
         let encoded = |Problem { field, value, expected }: Problem| {
             let mut steps = field.splitn(2, '.');
             let inner = steps.nth(1).unwrap_or_default();
-            let told = format!("{INSIDE}{inner}{INSIDE}{value}{INSIDE}{expected}");
-            de::Error::custom(told)
+            let message = format!("{INSIDE}{inner}{INSIDE}{value}{INSIDE}{expected}");
+            de::Error::custom(message)
         };
         let kind = match table.shift_remove(KIND) {
             Some(Value::String(kind)) => kind,
@@ -121,7 +121,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Tagged<T> {
         };
         let outside = Value::Object(Map::from_iter([(kind.clone(), Value::Object(table))]));
         read(&outside).map(Self).map_err(|problem: Problem| {
-            // What is wrong with the kind is at the table itself.
+            // An error in the kind is reported at the table itself.
             let at_kind = problem.field.is_empty()
                 || problem.field == kind && problem.value == format!("{kind:?}");
             let field = if at_kind { format!(".{KIND}") } else { problem.field.clone() };

@@ -27,22 +27,22 @@ pub struct Experiment {
     /// The publication that the experiment reproduces.
     #[serde(default)]
     pub source: String,
-    /// What the experiment shows, for people.
+    /// The purpose of the experiment, for readers.
     #[serde(default)]
     pub description: String,
     /// The duration of each run.
     pub duration: TimeText,
     /// The seed of the first repeat, below 2^53; each further repeat counts up by one. All alternatives of a repeat
     /// share its seed.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
-    /// How often everything is run, up to 100000: all alternatives in turn, then all again. Where nothing is random,
-    /// every run is made once, and a note says so.
-    #[serde(default = "one")]
+    /// The number of repeats, up to 100000: all alternatives in turn, then all again. Where nothing is random, every
+    /// run is made once, and a note says so.
+    #[serde(default = "default_one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub repeat: u64,
-    /// Whether neighbour caches start empty: the first packet over a link then waits for ARP, one round trip of that
+    /// Starts with empty neighbour caches: the first packet over a link then waits for ARP, one round trip of that
     /// link. A path that was pinged before has warm caches.
     #[serde(default)]
     pub cold_arp: bool,
@@ -57,7 +57,7 @@ pub struct Experiment {
     /// fails a run that the machine limited.
     #[serde(default)]
     pub engine_options: BTreeMap<String, TextOrTexts>,
-    /// C files beside the experiment with congestion controls for a kernel, which flows may name.
+    /// C files next to the experiment with congestion controls for a kernel, which flows may name.
     #[serde(default)]
     pub load: Vec<String>,
     /// The dumbbell that the flows share, instead of `nodes` and `links`.
@@ -69,14 +69,14 @@ pub struct Experiment {
     /// Links of any other graph.
     #[serde(default)]
     pub links: Vec<LinkForm>,
-    /// Name → what carries the links that name it, where that is no plain wire.
+    /// Name → the medium of the links that name it.
     #[serde(default)]
     pub media: BTreeMap<String, Tagged<MediumForm>>,
-    /// Routes of a graph where the shortest path is not meant.
+    /// Routes of a graph that differ from the shortest path.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// Name → an algorithm as a text, or the file beside the experiment that holds it; flows name it as their `cc`.
-    /// Only the simulator runs programs.
+    /// Name → an algorithm as a text, or the file next to the experiment that contains it; flows name it as their
+    /// `cc`. Only the simulator runs programs.
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
     /// Name or pattern (`*`, `s?`) → settings of those hosts; later entries override earlier ones.
@@ -84,17 +84,17 @@ pub struct Experiment {
     pub hosts: Ordered<HostForm>,
     /// The flows; at least one.
     pub flows: Vec<FlowForm>,
-    /// Pings beside the flows.
+    /// Pings during the run.
     #[serde(default)]
     pub probes: Vec<ProbeForm>,
-    /// What to record.
+    /// The recorded data.
     #[serde(default)]
     pub record: RecordForm,
     /// Changes of links during the run.
     #[serde(default)]
     pub changes: Vec<ChangeForm>,
     /// Dotted path → list of values; several paths multiply. A path through a list without an index means each of its
-    /// entries (`flows.cc`), one with an index means that entry (`flows.0.cc`); a part with dots stands in quotes.
+    /// entries (`flows.cc`), one with an index means that entry (`flows.0.cc`); a part with dots is quoted.
     #[serde(default)]
     pub vary: Map<String, Value>,
     /// Several fields set together under a name; alternatives multiply with `vary`.
@@ -106,7 +106,7 @@ pub struct Experiment {
     /// Claims measured again with a changed setting.
     #[serde(default)]
     pub ablations: Vec<AblationForm>,
-    /// Published tables of flows, to stand beside ours.
+    /// Published tables of flows, for comparison with ours.
     #[serde(default)]
     pub flow_tables: Vec<FlowTableForm>,
 }
@@ -121,7 +121,7 @@ pub enum TextOrTexts {
     Texts(Vec<String>),
 }
 
-/// How a rate is enforced.
+/// The enforcement of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransmitterKind {
@@ -132,8 +132,8 @@ pub enum TransmitterKind {
     Wire,
 }
 
-/// A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM` behind a second
-/// router `w`, behind which a receiver alone stands too where it sends data into a limited return path. Links are named
+/// A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM` after a second
+/// router `w`. A single receiver is placed after `w` too if it sends data into a limited return path. Links are named
 /// after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with `w` they are `r-w`, `w-r`, `w-d`, or `w-d1`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -145,14 +145,14 @@ pub struct PathForm {
     /// The rate of the bottleneck, from the senders to the receivers. A path has a rate or a medium.
     #[serde(default)]
     pub rate: Option<RateText>,
-    /// What carries the bottleneck instead of a rate: an entry of `media`, or a medium by name. A medium that stations
-    /// share carries both directions.
+    /// The medium of the bottleneck instead of a rate: an entry of `media`, or a medium by name. A medium that
+    /// stations share carries both directions.
     #[serde(default)]
     pub medium: Option<String>,
-    /// What carries the return path instead of a rate.
+    /// The medium of the return path instead of a rate.
     #[serde(default)]
     pub up_medium: Option<String>,
-    /// How the rates of both directions are enforced.
+    /// The enforcement of the rates of both directions.
     #[serde(default)]
     pub link: TransmitterKind,
     /// The queue discipline of the bottleneck, in tc's words (`bfifo limit 200kb`, `fq_codel`), or its depth (`1bdp`,
@@ -162,19 +162,19 @@ pub struct PathForm {
     /// Bytes charged per frame in addition to Ethernet's header.
     #[serde(default)]
     pub overhead: SizeText,
-    /// Whether whole ATM cells are charged (`link = "htb"` only).
+    /// Charges whole ATM cells (`link = "htb"` only).
     #[serde(default)]
     pub atm: bool,
     /// The propagation delay of the bottleneck link.
     #[serde(default)]
     pub delay: TimeText,
-    /// Random packet loss behind the bottleneck.
+    /// Random packet loss after the bottleneck.
     #[serde(default)]
     pub loss: ShareText,
-    /// Jitter behind the bottleneck: each packet is delayed by 0 to twice this, uniformly, and may be overtaken.
+    /// Jitter after the bottleneck: each packet is delayed by 0 to twice this, uniformly, and may be overtaken.
     #[serde(default)]
     pub jitter: TimeText,
-    /// Any other impairment behind the bottleneck in netem's words, such as `delay 5ms 2ms distribution normal loss
+    /// Any other impairment after the bottleneck in netem's words, such as `delay 5ms 2ms distribution normal loss
     /// 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets, which no kernel
     /// does and the engine vm refuses.
     #[serde(default)]
@@ -200,16 +200,16 @@ pub struct PathForm {
     /// The round-trip time of the empty path, all of it on the return path, instead of `delay` and `up_delay`.
     #[serde(default)]
     pub rtt: Option<TimeText>,
-    /// How many senders, or a table for each one's access link. Default: one sender per flow.
+    /// The number of senders, or a table for each one's access link. Default: one sender per flow.
     #[serde(default)]
     pub senders: Option<SendersForm>,
-    /// How many receivers, up to 100000. Several sit behind a second router `w`, beyond the bottleneck.
+    /// The number of receivers, up to 100000. Several are placed after a second router `w`, beyond the bottleneck.
     #[serde(default = "one_receiver")]
     #[schemars(range(min = 1, max = 100_000))]
     pub receivers: u32,
-    /// Whether the receiver's own interface sends into the return path, so that TCP small queues keep its data out of
-    /// `up_queue`. By default a receiver that sends data into a return path with a rate, a medium or a queue stands behind the
-    /// router `w`, as a PC stands behind its modem. Not with several receivers.
+    /// Attaches the receiver's own interface to the return path, so that TCP small queues keep its data out of
+    /// `up_queue`. By default a receiver that sends data into a return path with a rate, a medium or a queue is placed
+    /// after the router `w`, as a PC behind its modem. Not with several receivers.
     #[serde(default)]
     pub receiver_on_line: bool,
 }
@@ -220,17 +220,17 @@ pub struct PathForm {
 pub struct NodeForm {
     /// The node's name.
     pub name: String,
-    /// Whether it is a host or a router.
+    /// Host or router.
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
     /// An end of flows.
     Host,
-    /// It forwards packets.
+    /// A node that forwards packets.
     Router,
 }
 
@@ -245,16 +245,16 @@ pub struct LinkForm {
     /// The link's name. Default: its ends, `a-r`; the second direction of a named link ends in `-back`.
     #[serde(default)]
     pub name: String,
-    /// Whether a second link like this one leads the other way.
+    /// Adds a second link like this one in the other direction.
     #[serde(default = "yes")]
     pub both_ways: bool,
     /// The rate of the link; without a rate and a medium it is a plain veth, which takes no time.
     #[serde(default)]
     pub rate: Option<RateText>,
-    /// What carries the link instead of a rate: an entry of `media`.
+    /// The medium of the link instead of a rate: an entry of `media`.
     #[serde(default)]
     pub medium: Option<String>,
-    /// How the rate is enforced.
+    /// The enforcement of the rate.
     #[serde(default)]
     pub link: TransmitterKind,
     /// The queue discipline in front of the link, in tc's words. Default: `pfifo limit 1000` where there is a rate or
@@ -264,13 +264,13 @@ pub struct LinkForm {
     /// Bytes charged per frame in addition to Ethernet's header.
     #[serde(default)]
     pub overhead: SizeText,
-    /// Whether whole ATM cells are charged (`link = "htb"` only).
+    /// Charges whole ATM cells (`link = "htb"` only).
     #[serde(default)]
     pub atm: bool,
     /// The propagation delay.
     #[serde(default)]
     pub delay: TimeText,
-    /// An impairment behind the link, in netem's words.
+    /// An impairment after the link, in netem's words.
     #[serde(default)]
     pub netem: Option<String>,
 }
@@ -286,9 +286,9 @@ pub struct HostForm {
     /// Sysctls by the kernel's names; an unknown one is an error.
     #[serde(default)]
     pub sysctl: BTreeMap<String, SysctlText>,
-    /// Whether TCP builds bursts of several segments, as Linux does where an interface takes them (`auto`), or none
-    /// (`off`); `whole`: they stay one packet all the way, as where TSO and GRO are on at every interface. A queue
-    /// then counts a burst as one packet and by all its bytes, and drops it whole. Not over media and tbf, which carry
+    /// The bursts of several segments that TCP builds: `auto` as Linux does where an interface takes them, `off` none;
+    /// with `whole` a burst stays one packet all the way, as where TSO and GRO are on at every interface. A queue then
+    /// counts a burst as one packet and by all its bytes, and drops it whole. Not over media and tbf, which carry
     /// single frames.
     #[serde(default)]
     pub gso: Option<GsoMode>,
@@ -298,26 +298,26 @@ pub struct HostForm {
     /// The kernel's timer ticks per second. The default is the profile's: 250 for `linux-6`, 1000 for `freebsd-9`.
     #[serde(default)]
     pub tick_hz: Option<u32>,
-    /// What the host remembers of earlier connections (Linux 2.6).
+    /// The metrics that the host has cached from earlier connections (Linux 2.6).
     #[serde(default)]
     pub history: Option<HistoryForm>,
-    /// What the host's processor takes for a packet. Only the simulator does this.
+    /// The host's processing time per packet. Only the simulator models this.
     #[serde(default)]
     pub cpu: Option<CpuForm>,
 }
 
-/// What a host's processor takes for each packet, up to 1 s. It takes one packet after the other; what arrives
-/// meanwhile waits, and so does what a packet triggers.
+/// A host's processing time per packet, up to 1 s. The processor handles one packet after the other; packets that
+/// arrive meanwhile wait, and so do those that a packet triggers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuForm {
-    /// Hosts that give the same name share one processor.
+    /// The processor's name; hosts with the same name share one processor.
     #[serde(default)]
     pub shared: Option<String>,
     /// The time for a received packet that carries data.
     #[serde(default)]
     pub receive: TimeText,
-    /// The time for a received segment that carries none.
+    /// The time for a received segment without data.
     #[serde(default)]
     pub ack: TimeText,
     /// The time for a sent packet.
@@ -325,14 +325,14 @@ pub struct CpuForm {
     pub send: TimeText,
 }
 
-/// What a host remembers of connections before the run (Linux 2.6's cache of metrics). Zero means nothing.
+/// A host's cached metrics of connections before the run (Linux 2.6). Zero means no entry.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryForm {
-    /// The window in packets at which slow start ends at first.
+    /// The initial slow start threshold in packets.
     #[serde(default)]
     pub ssthresh: u32,
-    /// The reordering in packets that was learnt.
+    /// The learnt reordering in packets.
     #[serde(default)]
     pub reordering: u32,
     /// The smoothed round-trip time.
@@ -343,7 +343,7 @@ pub struct HistoryForm {
     pub deviation: TimeText,
 }
 
-/// One flow, or `count` alike.
+/// A flow, or `count` identical ones.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowForm {
@@ -361,8 +361,8 @@ pub struct FlowForm {
     /// The flow's name. Default: its `cc`, numbered where several flows are alike.
     #[serde(default)]
     pub label: String,
-    /// How many flows, up to 100000.
-    #[serde(default = "one")]
+    /// The number of flows, up to 100000.
+    #[serde(default = "default_one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: u64,
     /// The host that sends. On a `path` the default is one after the other.
@@ -371,46 +371,46 @@ pub struct FlowForm {
     /// The host that receives. On a `path` the default is one after the other.
     #[serde(default)]
     pub receiver: String,
-    /// Whether the flow goes from the receivers' side to the senders'.
+    /// Reverses the flow: from the receivers' side to the senders'.
     #[serde(default)]
     pub reverse: bool,
     /// The round-trip time of this flow's empty path, instead of the path's own. Not with `senders`.
     #[serde(default)]
     pub rtt: Option<TimeText>,
-    /// When the flow starts.
+    /// The start time.
     #[serde(default)]
     pub start: TimeText,
     /// The time between the starts of the `count` flows.
     #[serde(default)]
     pub stagger: TimeText,
-    /// When the flow stops. Default: at the end of the run.
+    /// The stop time. Default: the end of the run.
     #[serde(default)]
     pub stop: Option<TimeText>,
-    /// How much there is to send. Default: without end.
+    /// The amount to send. Default: unlimited.
     #[serde(default)]
     pub bytes: Option<SizeText>,
-    /// When further flows come: the entry is then a source of flows, which its `count` hosts send in turn. They are
-    /// named as alike flows are.
+    /// The arrivals of further flows: the entry is then a source of flows, which its `count` hosts send in turn. They
+    /// are numbered as identical flows are.
     #[serde(default)]
     pub arrivals: Option<Tagged<ArrivalForm>>,
-    /// How much each flow carries that arrives: `web-search` (DCTCP, SIGCOMM 2010), one size, or a file beside the
-    /// experiment with lines of a size in bytes and the share of flows that carry no more.
+    /// The size of each arriving flow: `web-search` (DCTCP, SIGCOMM 2010), one size, or a file next to the experiment
+    /// with lines of a size in bytes and the share of flows up to that size.
     #[serde(default)]
     pub sizes: Option<String>,
-    /// What both ends ask for by SO_SNDBUF, as `iperf3 -w` does. Linux cuts it to `net.core.wmem_max`, doubles it and
-    /// no longer tunes the buffer. Not on FreeBSD. Default: the kernel tunes it.
+    /// The SO_SNDBUF that both ends request, as `iperf3 -w` does. Linux limits it to `net.core.wmem_max`, doubles it
+    /// and stops tuning the buffer. Not on FreeBSD. Default: the kernel tunes it.
     #[serde(default)]
     pub send_buffer: Option<SizeText>,
-    /// What both ends ask for by SO_RCVBUF, cut to `net.core.rmem_max`. Default: the kernel tunes it.
+    /// The SO_RCVBUF that both ends request, limited to `net.core.rmem_max`. Default: the kernel tunes it.
     #[serde(default)]
     pub receive_buffer: Option<SizeText>,
-    /// What the sending application does.
+    /// The application at the flow's sender.
     #[serde(default)]
     pub application: Tagged<ApplicationForm>,
 }
 
 impl FlowForm {
-    /// Whether, on a `path`, the flow's data take the return path: of requests and responses the larger of the two.
+    /// True when, on a `path`, the flow's data take the return path; of requests and responses the larger one counts.
     #[must_use]
     pub fn sends_back(&self) -> bool {
         let from_far =
@@ -436,7 +436,7 @@ pub struct ProbeForm {
     /// The size of ICMP's header and payload.
     #[serde(default = "default_ping_size")]
     pub size: SizeText,
-    /// When the first ping is sent.
+    /// The time of the first ping.
     #[serde(default)]
     pub start: TimeText,
 }
@@ -446,7 +446,7 @@ pub struct ProbeForm {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeForm {
-    /// When it happens; of a file, where its times begin. Mandatory but for a file.
+    /// The time of the change; of a file, the offset of its times. Mandatory except for a file.
     #[serde(default)]
     pub at: Option<TimeText>,
     /// The link's name. Default: the bottleneck of the `path`.
@@ -458,35 +458,35 @@ pub struct ChangeForm {
     /// The link's new propagation delay, one way.
     #[serde(default)]
     pub delay: Option<TimeText>,
-    /// The whole path's new round-trip time, made on the return path as `path.rtt` is.
+    /// The whole path's new round-trip time, set on the return path as `path.rtt` is.
     #[serde(default)]
     pub rtt: Option<TimeText>,
-    /// The new random loss behind the link.
+    /// The new random loss after the link.
     #[serde(default)]
     pub loss: Option<ShareText>,
     /// The queue's new limit as that queue counts: a size such as `50kb`, or packets such as 100.
     #[serde(default)]
     pub limit: Option<LimitText>,
-    /// Whether the link carries anything.
+    /// The new state of the link.
     #[serde(default)]
     pub state: Option<StateForm>,
     /// A trace of values (CSV) instead of settings. Its first line names columns: `at`, and any of `rate`, `delay`,
-    /// `rtt`, `loss`, `limit` and `state`. An empty cell changes nothing; rows behind the end of the run are left out.
+    /// `rtt`, `loss`, `limit` and `state`. An empty cell changes nothing; rows after the end of the run are ignored.
     #[serde(default)]
     pub file: Option<String>,
 }
 
-/// Whether a link carries anything.
+/// The state of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StateForm {
-    /// It does.
+    /// The link carries packets.
     Up,
-    /// What waits and what arrives is dropped.
+    /// Waiting and arriving packets are dropped.
     Down,
 }
 
-/// What to record.
+/// The recorded data.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Recorded")]
@@ -494,16 +494,16 @@ pub struct RecordForm {
     /// The interval of samples and queues.
     #[serde(default = "default_interval")]
     pub interval: TimeText,
-    /// Whether every ACK makes a sample.
+    /// Records a sample at every ACK.
     #[serde(default)]
     pub every_ack: bool,
-    /// Whether round-trip times are recorded packet by packet.
+    /// Records round-trip times packet by packet.
     #[serde(default = "yes")]
     pub rtts: bool,
-    /// Whether the congestion control's own variables are recorded with every sample.
+    /// Records the congestion control's own variables with every sample.
     #[serde(default)]
     pub cc_state: bool,
-    /// Whether captures at both ends of each TCP flow are analysed (engine `sim`).
+    /// Analyses captures at both ends of each TCP flow (engine `sim`).
     #[serde(default)]
     pub captures: bool,
 }
@@ -528,7 +528,7 @@ pub const SIMULATOR: &str = "sim";
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-const fn one() -> u64 {
+const fn default_one() -> u64 {
     1
 }
 

@@ -1,25 +1,25 @@
-//! What varies: every combination of an experiment's alternatives and of the values of its `vary`.
+//! Combinations of an experiment's alternatives and of the values of its `vary`.
 
 use crate::assign::{assign, path_parts};
-use crate::named::spell_names;
+use crate::presets::spell_names;
 use crate::problem;
 use dragstrip_scenario::{Problem, json_problem};
 use serde_json::{Map, Value};
 
-/// What a combination has no use for.
+/// Fields of an experiment that are left out of its combinations.
 const APART: [&str; 4] = ["vary", "alternatives", "ablations", "flow_tables"];
 
 /// Fields set together.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Choice {
-    /// Of an alternative; empty for a value of `vary`.
+    /// Name of an alternative; empty for a value of `vary`.
     name: String,
     /// Dotted path → value.
     set: Map<String, Value>,
 }
 
-/// All combinations that an experiment has, each made when it is asked for.
+/// All combinations of an experiment, each built on request.
 #[derive(Clone, Debug)]
 pub struct Variants {
     base: Value,
@@ -27,10 +27,10 @@ pub struct Variants {
     count: u32,
 }
 
-/// One of them.
+/// A combination.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What was chosen: dotted path → value, and `alternative` → name.
+    /// Settings of this combination: dotted path → value, and `alternative` → name.
     pub settings: Map<String, Value>,
     /// The experiment with these settings, which varies nothing any more.
     pub content: Value,
@@ -51,9 +51,9 @@ impl Variants {
             APART.map(|part| base.shift_remove(part).unwrap_or_default());
         let mut axes = Vec::new();
         if !alternatives.is_null() {
-            let named: Vec<Choice> = serde_json::from_value(alternatives)
+            let choices: Vec<Choice> = serde_json::from_value(alternatives)
                 .map_err(|error| json_problem("alternatives".to_owned(), &error))?;
-            axes.extend((!named.is_empty()).then_some(named));
+            axes.extend((!choices.is_empty()).then_some(choices));
         }
         for (path, values) in varied(&vary, "vary")? {
             let choice = |value| Choice {
@@ -70,7 +70,7 @@ impl Variants {
         Ok(Self { base: Value::Object(base), axes, count })
     }
 
-    /// How many combinations there are; one where nothing varies.
+    /// Number of combinations; one where nothing varies.
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.count
@@ -79,16 +79,16 @@ impl Variants {
     /// The combination of this number, counted from 0; the last axis turns fastest.
     ///
     /// # Errors
-    /// Those of [`assign`].
+    /// The errors of [`assign`].
     pub fn get(&self, number: u32) -> Result<Variant, Problem> {
         let mut rest = number as usize;
-        let mut chosen = Vec::with_capacity(self.axes.len());
+        let mut combination = Vec::with_capacity(self.axes.len());
         for axis in self.axes.iter().rev() {
-            chosen.push(&axis[rest % axis.len()]);
+            combination.push(&axis[rest % axis.len()]);
             rest /= axis.len();
         }
         let mut variant = Variant { settings: Map::new(), content: self.base.clone() };
-        for Choice { name, set } in chosen.into_iter().rev() {
+        for Choice { name, set } in combination.into_iter().rev() {
             for (path, value) in set {
                 assign(&mut variant.content, path, value)?;
                 if path_parts(path).first() == Some(&"path") {
@@ -124,21 +124,22 @@ pub fn varied(table: &Value, field: &str) -> Result<Vec<(String, Vec<Value>)>, P
     Ok(axes)
 }
 
-/// Dotted path → what is no table: TOML makes tables of `flows.cc = [...]`. A quoted key stays as it is.
+/// Flattens a table to leaf values by dotted path: TOML makes tables of `flows.cc = [...]`. A quoted key stays as it
+/// is.
 #[must_use]
 pub fn flat(table: &Value) -> Map<String, Value> {
-    let mut found = Map::new();
-    gather(table, "", &mut found);
-    found
+    let mut fields = Map::new();
+    gather(table, "", &mut fields);
+    fields
 }
 
-fn gather(table: &Value, prefix: &str, found: &mut Map<String, Value>) {
+fn gather(table: &Value, prefix: &str, fields: &mut Map<String, Value>) {
     for (key, value) in table.as_object().into_iter().flatten() {
         let path = format!("{prefix}{key}");
         if value.is_object() {
-            gather(value, &format!("{path}."), found);
+            gather(value, &format!("{path}."), fields);
         } else {
-            found.insert(path, value.clone());
+            fields.insert(path, value.clone());
         }
     }
 }
@@ -167,12 +168,14 @@ mod tests {
         let variants = variants(&content).unwrap();
         assert_eq!(variants.count(), 8);
         let Variant { settings, content } = variants.get(5).unwrap();
-        let chosen = json!({"alternative": "fast", "path.rtt": "1ms", "flows.cc": "bic"});
-        assert_eq!(Value::Object(settings.clone()), chosen);
+        let expected_settings =
+            json!({"alternative": "fast", "path.rtt": "1ms", "flows.cc": "bic"});
+        assert_eq!(Value::Object(settings.clone()), expected_settings);
         let order: Vec<&String> = settings.keys().collect();
         assert_eq!(order, ["alternative", "path.rtt", "flows.cc"]);
-        let made = json!({"path": {"rtt": "1ms", "rate": "9mbit"}, "flows": [{"cc": "bic"}]});
-        assert_eq!(content, made);
+        let expected_content =
+            json!({"path": {"rtt": "1ms", "rate": "9mbit"}, "flows": [{"cc": "bic"}]});
+        assert_eq!(content, expected_content);
     }
 
     #[test]
@@ -200,14 +203,14 @@ mod tests {
 
     #[test]
     fn a_path_needs_a_list_of_values() {
-        let told = |vary: &Value| {
+        let problem_of = |vary: &Value| {
             let Problem { field, value, .. } = variants(&json!({"vary": vary})).unwrap_err();
             format!("{field}: {value}")
         };
-        assert_eq!(told(&json!({"flows": {"cc": "reno"}})), "vary.flows.cc: \"reno\"");
-        assert_eq!(told(&json!({"path.rate": []})), "vary.path.rate: []");
-        assert_eq!(told(&json!([1])), "vary: [1]");
+        assert_eq!(problem_of(&json!({"flows": {"cc": "reno"}})), "vary.flows.cc: \"reno\"");
+        assert_eq!(problem_of(&json!({"path.rate": []})), "vary.path.rate: []");
+        assert_eq!(problem_of(&json!([1])), "vary: [1]");
         let many = vec![0; 2048];
-        assert_eq!(told(&json!({"a": many, "b": many, "c": many})), "vary: ");
+        assert_eq!(problem_of(&json!({"a": many, "b": many, "c": many})), "vary: ");
     }
 }

@@ -1,5 +1,6 @@
-//! The words that stand for several fields: a flow's congestion control with its options, count and RTT
-//! (`bbr:probe_rtt_win_sec=5*4@20ms`), and a queue counted in what the path holds (`1bdp`, `300ms`, `bfifo limit 0.5bdp`).
+//! Words that set several fields: a flow's congestion control with its options, count and RTT
+//! (`bbr:probe_rtt_win_sec=5*4@20ms`), and a queue's size in terms of the path (`1bdp`, `300ms`, `bfifo limit
+//! 0.5bdp`).
 
 use crate::problem;
 use crate::quantity::{TimeText, time};
@@ -16,17 +17,17 @@ const FRAMES_MIN: u64 = 3;
 /// A congestion control as `compare` and `[[flows]]` name it: `NAME[:OPTION=VALUE,...][*COUNT][@RTT][+START]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowWord<'a> {
-    /// The name and its options, as they stand in the word.
+    /// The name and its options, as written in the word.
     pub head: &'a str,
     /// The algorithm's name.
     pub name: &'a str,
     /// Its module parameters.
     pub options: BTreeMap<String, f64>,
-    /// How many flows, for each that the entry counts.
+    /// Number of flows for each that the entry counts.
     pub count: Option<u64>,
     /// Their base RTT.
     pub rtt: Option<TimeText>,
-    /// When the first of them starts.
+    /// Start time of the first flow.
     pub start: Option<TimeText>,
 }
 
@@ -34,16 +35,16 @@ impl<'a> FlowWord<'a> {
     /// The parts of a word; `field` is for messages.
     ///
     /// # Errors
-    /// An option that is no `NAME=NUMBER`, a count that is no whole number above 0, an RTT or a start that is no
+    /// An option other than `NAME=NUMBER`, a count that is not a whole number above 0, an RTT or a start that is not a
     /// time.
     pub fn parse(word: &'a str, field: &str) -> Result<Self, Problem> {
         let wrong = |expected: &str| problem(field, &format!("{word:?}"), expected);
         let end = first_sign(word);
         let (head, mut tail) = word.split_at(end);
-        let (name, given) = head.split_once(':').unwrap_or((head, ""));
+        let (name, option_text) = head.split_once(':').unwrap_or((head, ""));
         let mut options = BTreeMap::new();
         if head.contains(':') {
-            for option in given.split(',') {
+            for option in option_text.split(',') {
                 let pair = option.split_once('=').and_then(|(key, value)| {
                     let number = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
                     Some((key.trim(), number?)).filter(|(key, _)| !key.is_empty())
@@ -81,13 +82,13 @@ impl<'a> FlowWord<'a> {
     /// Their base RTT in nanoseconds.
     #[must_use]
     pub fn rtt_ns(&self) -> Option<u64> {
-        self.rtt.map(|it| it.0)
+        self.rtt.map(|time| time.0)
     }
 
     /// The first one's start in nanoseconds.
     #[must_use]
     pub fn start_ns(&self) -> Option<u64> {
-        self.start.map(|it| it.0)
+        self.start.map(|time| time.0)
     }
 
     /// Returns a word without the part that begins with `sign` (`*`, `@` or `+`), and that part's text.
@@ -108,16 +109,16 @@ impl<'a> FlowWord<'a> {
         (kept, removed)
     }
 
-    /// Whether the word says more than a name.
+    /// True when the word is only a name.
     fn is_plain(word: &str) -> bool {
         !word.contains(':') && first_sign(word) == word.len()
     }
 }
 
-/// What begins a count, an RTT and a start.
+/// Signs that begin a count, an RTT and a start.
 const SIGNS: [char; 3] = ['*', '@', '+'];
 
-/// Where a word's name and options end. An option's number may have a plus: `1e+3`.
+/// Position where a word's name and options end. An option's number may have a plus: `1e+3`.
 fn first_sign(word: &str) -> usize {
     let bytes = word.as_bytes();
     let of_number = |at: usize| {
@@ -126,68 +127,69 @@ fn first_sign(word: &str) -> usize {
     word.match_indices(SIGNS).map(|(at, _)| at).find(|at| !of_number(*at)).unwrap_or(word.len())
 }
 
-/// A fraction of a parameter that is counted in 1024ths is meant as such: `beta=0.8` of CUBIC is 819.
+/// Scales a fraction of a parameter that is counted in 1024ths: `beta=0.8` of CUBIC is 819.
 fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
     let row = dragstrip_cc::about().iter().find(|row| row.name == algorithm);
-    let known = row.and_then(|row| row.parameters.iter().find(|known| known.name == option));
+    let parameter =
+        row.and_then(|row| row.parameters.iter().find(|candidate| candidate.name == option));
     let fraction = 0.0 < value && value < 1.0;
-    if fraction && known.is_some_and(|known| known.unit == dragstrip_cc::PARTS) {
+    if fraction && parameter.is_some_and(|parameter| parameter.unit == dragstrip_cc::PARTS) {
         libm::round(value * 1024.0)
     } else {
         value
     }
 }
 
-/// The flows with what their words say in fields of their own.
+/// Expands the words of flows into separate fields.
 ///
 /// # Errors
-/// Those of [`FlowWord::parse`], and what a word and a field say differently.
+/// The errors of [`FlowWord::parse`], and contradictions between a word and a field.
 pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Problem> {
     let plain =
         |flow: &FlowForm| flow.cc.as_deref().is_none_or(FlowWord::is_plain) && !flow.reverse;
     if flows.iter().all(plain) {
         return Ok(Cow::Borrowed(flows));
     }
-    let spelt = flows.iter().enumerate().map(|(index, flow)| spell_out(flow, index));
-    spelt.collect::<Result<_, _>>().map(Cow::Owned)
+    let forms = flows.iter().enumerate().map(|(index, flow)| spell_out(flow, index));
+    forms.collect::<Result<_, _>>().map(Cow::Owned)
 }
 
 fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
-    let mut spelt = flow.clone();
-    let Some(text) = &flow.cc else { return Ok(spelt) };
+    let mut form = flow.clone();
+    let Some(text) = &flow.cc else { return Ok(form) };
     let FlowWord { head: _, name, options, count, rtt, start } =
         FlowWord::parse(text, &format!("flows[{index}].cc"))?;
-    let mut own = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
+    let mut label = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
     // The data of a flow that asks go the other way: its receiver is the one that sends them.
     let asks = flow.application.is_asking();
     if flow.reverse && !asks {
-        own.push_str("-reverse");
+        label.push_str("-reverse");
     }
     if flow.label.is_empty() {
-        spelt.label = own;
+        form.label = label;
     }
-    spelt.cc = Some(name.to_owned());
-    spelt.cc_options.extend(options);
-    spelt.count = flow.count.saturating_mul(count.unwrap_or(1));
-    spelt.rtt = rtt.or(flow.rtt);
-    spelt.start = start.unwrap_or(flow.start);
-    Ok(spelt)
+    form.cc = Some(name.to_owned());
+    form.cc_options.extend(options);
+    form.count = flow.count.saturating_mul(count.unwrap_or(1));
+    form.rtt = rtt.or(flow.rtt);
+    form.start = start.unwrap_or(flow.start);
+    Ok(form)
 }
 
-/// What a queue's words are counted in.
+/// Rate and RTT in which a queue's size is counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holds {
-    /// Of the link behind the queue.
+    /// Rate of the link after the queue.
     pub rate_bps: Option<u64>,
-    /// Of the empty path.
+    /// RTT of the empty path.
     pub rtt_ns: Option<u64>,
 }
 
-/// A queue's words in tc's own: `1bdp` and `300ms` are a bfifo of that size; behind `limit`, `1bdp` is counted as the
+/// A queue's words in tc's own: `1bdp` and `300ms` are a bfifo of that size; after `limit`, `1bdp` is counted as the
 /// discipline counts, in bytes or packets.
 ///
 /// # Errors
-/// What is counted in a rate or an RTT that the path does not have.
+/// A size that needs a rate or an RTT that the path does not have.
 pub(crate) fn queue_words<'a>(
     words: &'a str,
     holds: Holds,
@@ -198,8 +200,8 @@ pub(crate) fn queue_words<'a>(
         let rate =
             rate.ok_or_else(|| wrong("a size: no rate is configured here to count it by"))?;
         let ns = ns.ok_or_else(|| wrong("a size, or a path with an rtt to count it by"))?;
-        let held = rate as f64 * ns as f64 / 8e9 * times;
-        Ok::<u64, Problem>((libm::round(held) as u64).max(FRAMES_MIN * FRAME_BYTES))
+        let bytes_exact = rate as f64 * ns as f64 / 8e9 * times;
+        Ok::<u64, Problem>((libm::round(bytes_exact) as u64).max(FRAMES_MIN * FRAME_BYTES))
     };
     if let Some(times) = multiple(words.trim()) {
         let limit = bytes(holds.rate_bps, holds.rtt_ns, times)?;
@@ -213,12 +215,12 @@ pub(crate) fn queue_words<'a>(
         return Ok(Cow::Borrowed(words));
     }
     let kind = words.split_whitespace().next().unwrap_or_default();
-    let kind = QDISC_KINDS.iter().find(|known| known.name == kind);
+    let kind = QDISC_KINDS.iter().find(|row| row.name == kind);
     let limit = kind.and_then(|kind| (kind.field)("limit"));
     let in_bytes = limit.is_some_and(|field| field.ends_with("_bytes"));
-    let mut written = Vec::new();
+    let mut converted = Vec::new();
     for word in words.split_whitespace() {
-        written.push(match multiple(word) {
+        converted.push(match multiple(word) {
             None => word.to_owned(),
             Some(times) => {
                 let size = bytes(holds.rate_bps, holds.rtt_ns, times)?;
@@ -226,7 +228,7 @@ pub(crate) fn queue_words<'a>(
             }
         });
     }
-    Ok(Cow::Owned(written.join(" ")))
+    Ok(Cow::Owned(converted.join(" ")))
 }
 
 /// The number in front of `bdp`.
@@ -236,16 +238,16 @@ fn multiple(word: &str) -> Option<f64> {
     digits.parse().ok().filter(|times: &f64| shaped && *times > 0.0)
 }
 
-/// Checks a queue's words before it is known where they stand.
+/// Checks a queue's words independently of their path.
 ///
 /// # Errors
-/// What no path makes right.
+/// Words that are wrong on every path.
 pub(crate) fn check_queue(words: &str) -> Result<(), Problem> {
     let nominal = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
-    let spelt = queue_words(words, nominal, "")?;
-    QdiscSpec::parse(&spelt).map(|_| ()).map_err(|mut problem| {
-        if let Some(meant) = limit_meant(words) {
-            problem.expected = format!("\"{meant}\": a number has its word in front of it");
+    let tc_words = queue_words(words, nominal, "")?;
+    QdiscSpec::parse(&tc_words).map(|_| ()).map_err(|mut problem| {
+        if let Some(completed) = limit_meant(words) {
+            problem.expected = format!("\"{completed}\": a number has its word in front of it");
         }
         if !words.trim().contains(' ') && words.starts_with(|first: char| first.is_ascii_digit()) {
             problem.expected =
@@ -260,11 +262,12 @@ pub(crate) fn check_queue(words: &str) -> Result<(), Problem> {
 fn limit_meant(words: &str) -> Option<String> {
     let (kind, rest) = words.trim().split_once(' ')?;
     let rest = rest.trim();
-    let known = QDISC_KINDS.iter().find(|known| known.name == kind)?;
+    let discipline = QDISC_KINDS.iter().find(|row| row.name == kind)?;
     let number = rest.starts_with(|first: char| first.is_ascii_digit());
-    let meant = format!("{kind} limit {rest}");
-    let right = number && (known.field)("limit").is_some() && QdiscSpec::parse(&meant).is_ok();
-    right.then_some(meant)
+    let completed = format!("{kind} limit {rest}");
+    let right =
+        number && (discipline.field)("limit").is_some() && QdiscSpec::parse(&completed).is_ok();
+    right.then_some(completed)
 }
 
 /// A time in the largest unit that holds it whole, as tc reads it.
@@ -337,7 +340,7 @@ mod tests {
     #[test]
     fn a_queue_is_counted_in_what_the_path_holds() {
         let holds = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
-        for (words, written) in [
+        for (words, expected) in [
             ("1bdp", "bfifo limit 50000b"),
             ("0.5bdp", "bfifo limit 25000b"),
             ("300ms", "bfifo limit 375000b"),
@@ -348,7 +351,7 @@ mod tests {
             ("fq_codel", "fq_codel"),
             ("bfifo limit 200kb", "bfifo limit 200kb"),
         ] {
-            assert_eq!(queue_words(words, holds, "path.queue").unwrap(), written);
+            assert_eq!(queue_words(words, holds, "path.queue").unwrap(), expected);
             check_queue(words).unwrap();
         }
         let unknown = Holds { rate_bps: Some(1), rtt_ns: None };
@@ -361,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_time_has_the_unit_that_holds_it_whole() {
-        let written = [0, 5_000_000_000, 1_500_000_000, 250_000, 7].map(time_text);
-        assert_eq!(written, ["0s", "5s", "1500ms", "250us", "7ns"]);
+        let texts = [0, 5_000_000_000, 1_500_000_000, 250_000, 7].map(time_text);
+        assert_eq!(texts, ["0s", "5s", "1500ms", "250us", "7ns"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the flows of a comparison do, by name: everyday applications, and the tests that flent made known.
+//! Named workloads of a comparison: everyday applications, and the tests that flent introduced.
 
 use crate::problem;
 use dragstrip_scenario::Problem;
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 /// A workload that `--workload` names.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Workload {
-    /// Its name. `N` stands for a number, or for itself: then `--flows` says how many.
+    /// Its name. `N` is a placeholder for a number, or literal: then `--flows` gives the number.
     pub name: &'static str,
-    /// What the flows do.
+    /// Description of the flows.
     pub about: &'static str,
-    /// Where its figures are from.
+    /// Source of its figures.
     pub source: &'static str,
     /// Entries of `[[flows]]` for each algorithm, without its name.
     pub flows: &'static [Part],
@@ -20,7 +20,7 @@ pub struct Workload {
 /// Flows that are alike.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Part {
-    /// How many, for each of `--flows`.
+    /// Number of flows for each of `--flows`.
     pub count: u64,
     /// From the receiver's side to the senders'.
     pub reverse: bool,
@@ -42,7 +42,7 @@ const FOUR_DOWN: Part = Part { count: 4, ..DOWN };
 const FOUR_UP: Part = Part { count: 4, ..UP };
 const FLENT: &str = "flent's test of this name";
 
-/// All of them, in the order in which they are listed.
+/// All workloads, in the order in which they are listed.
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "bulk",
@@ -146,7 +146,7 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// What `text` says: a workload, by how much its flows are multiplied, and what its options add to an entry of
+    /// Parses `text`: a workload, the multiplier of its flows, and the fields that its options add to an entry of
     /// `[[flows]]`.
     ///
     /// # Errors
@@ -154,9 +154,9 @@ impl Workload {
     pub fn parse(text: &str) -> Result<(&'static Self, u64, Map<String, Value>), Problem> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
-        let (workload, times) = Self::named(name)?;
+        let (workload, times) = Self::find(name)?;
         let wrong = |expected: &str| problem("workload", &format!("{text:?}"), expected);
-        let mut given = Map::new();
+        let mut options = Map::new();
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             if name != POISSON {
@@ -165,19 +165,19 @@ impl Workload {
             if !matches!(key, "load" | "every" | "sizes" | "until") || value.is_empty() {
                 return Err(wrong("load=SHARE or every=TIME, sizes=NAME and until=TIME"));
             }
-            if given.insert(key.to_owned(), json!(value)).is_some() {
+            if options.insert(key.to_owned(), json!(value)).is_some() {
                 return Err(wrong("every option once"));
             }
         }
         let mut entry = Map::new();
         if name == POISSON {
-            let sizes = given.shift_remove("sizes").unwrap_or_else(|| json!("web-search"));
-            if !given.contains_key("every") {
-                given.entry("load").or_insert_with(|| json!("60%"));
+            let sizes = options.shift_remove("sizes").unwrap_or_else(|| json!("web-search"));
+            if !options.contains_key("every") {
+                options.entry("load").or_insert_with(|| json!("60%"));
             }
-            given.insert("kind".to_owned(), json!("poisson"));
+            options.insert("kind".to_owned(), json!("poisson"));
             entry.insert("sizes".to_owned(), sizes);
-            entry.insert("arrivals".to_owned(), Value::Object(given));
+            entry.insert("arrivals".to_owned(), Value::Object(options));
         }
         Ok((workload, times, entry))
     }
@@ -186,24 +186,24 @@ impl Workload {
     ///
     /// # Errors
     /// A name that is not known.
-    fn named(name: &str) -> Result<(&'static Self, u64), Problem> {
-        for known in WORKLOADS {
-            if known.name == name {
-                return Ok((known, 1));
+    fn find(name: &str) -> Result<(&'static Self, u64), Problem> {
+        for workload in WORKLOADS {
+            if workload.name == name {
+                return Ok((workload, 1));
             }
-            let Some((before, after)) = known.name.split_once('N') else { continue };
+            let Some((before, after)) = workload.name.split_once('N') else { continue };
             let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
             match number {
-                Some("n") => return Ok((known, 1)),
+                Some("n") => return Ok((workload, 1)),
                 Some(number) => {
                     if let Some(count) = number.parse().ok().filter(|count| *count > 0) {
-                        return Ok((known, count));
+                        return Ok((workload, count));
                     }
                 }
                 None => {}
             }
         }
-        let names: Vec<&str> = WORKLOADS.iter().map(|known| known.name).collect();
+        let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
         let expected = format!("one of {} (dragstrip list --workloads)", names.join(", "));
         Err(problem("workload", &format!("{name:?}"), &expected))
     }
@@ -237,9 +237,9 @@ mod tests {
         let entry = |text| Workload::parse(text).map(|(_, _, entry)| Value::Object(entry));
         let plain = json!({"sizes": "web-search", "arrivals": {"load": "60%", "kind": "poisson"}});
         assert_eq!(entry("poisson"), Ok(plain));
-        let given =
+        let expected_entry =
             json!({"sizes": "9kb", "arrivals": {"every": "1s", "until": "5s", "kind": "poisson"}});
-        assert_eq!(entry("poisson every=1s sizes=9kb  until=5s"), Ok(given));
+        assert_eq!(entry("poisson every=1s sizes=9kb  until=5s"), Ok(expected_entry));
         assert_eq!(entry("rrul"), Ok(json!({})));
         for (text, expected) in [
             ("poisson load", "load=SHARE or"),
@@ -254,13 +254,13 @@ mod tests {
 
     #[test]
     fn a_number_in_the_name_multiplies() {
-        let found = |name| Workload::named(name).map(|(known, count)| (known.name, count));
-        assert_eq!(found("tcp_12up"), Ok(("tcp_Nup", 12)));
-        assert_eq!(found("tcp_nup"), Ok(("tcp_Nup", 1)));
-        assert_eq!(found("tcp_2up_delay"), Ok(("tcp_2up_delay", 1)));
-        assert_eq!(found("rrul"), Ok(("rrul", 1)));
+        let parsed = |name| Workload::find(name).map(|(workload, count)| (workload.name, count));
+        assert_eq!(parsed("tcp_12up"), Ok(("tcp_Nup", 12)));
+        assert_eq!(parsed("tcp_nup"), Ok(("tcp_Nup", 1)));
+        assert_eq!(parsed("tcp_2up_delay"), Ok(("tcp_2up_delay", 1)));
+        assert_eq!(parsed("rrul"), Ok(("rrul", 1)));
         for name in ["tcp_0up", "tcp_-1up", "tcp_up", "rul", ""] {
-            assert_eq!(found(name).unwrap_err().field, "workload", "{name}");
+            assert_eq!(parsed(name).unwrap_err().field, "workload", "{name}");
         }
     }
 }

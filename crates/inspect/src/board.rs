@@ -1,10 +1,10 @@
-//! What a direction has under way: ranges of bytes with the times at which they were sent.
+//! Scoreboard of a direction: the ranges of bytes in flight with their send times.
 
 use crate::intervals::Intervals;
 use dragstrip_capture::read::Packet;
 use std::collections::VecDeque;
 
-/// Ranges under way at most; beyond it no acknowledgement seems to be in the capture, and the oldest are given up.
+/// Most ranges in flight; beyond that the capture seems to lack the acknowledgements, and the oldest are given up.
 const UNDER_WAY_MAX: usize = 1 << 16;
 /// Copies of a range of which stamps are kept.
 const COPIES_MAX: usize = 4;
@@ -14,7 +14,7 @@ const COPIES_MAX: usize = 4;
 pub struct Sent {
     start: i64,
     end: i64,
-    /// When it was sent first.
+    /// Time of the first transmission.
     pub first_ns: i64,
     /// Time stamp of the first copy.
     pub stamp: Option<u32>,
@@ -42,54 +42,54 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement covered.
+/// The ranges covered by an acknowledgement.
 #[derive(Debug, Default)]
 pub struct Removed {
     /// Something was sent more than once.
     pub again: bool,
-    /// When the last range was sent that was sent once and not known as received before.
+    /// Latest send time among ranges that were sent once and not known to be received before.
     pub clean: Option<i64>,
-    /// Stamps and times of what was sent again.
+    /// Stamps and times of retransmitted ranges.
     copies: Vec<(Option<u32>, i64)>,
 }
 
 impl Removed {
-    /// When the one copy with this stamp was sent; none if several or no copies have it.
+    /// Send time of the only copy with this stamp; none if several or no copies have it.
     pub fn copy_with(&self, stamp: u32) -> Option<i64> {
         let mut with = self.copies.iter().filter(|copy| copy.0 == Some(stamp));
         let first = with.next()?;
-        with.all(|other| other.1 == first.1).then_some(first.1)
+        with.all(|copy| copy.1 == first.1).then_some(first.1)
     }
 
-    fn take(&mut self, sent: &Sent) {
-        if sent.copies.is_empty() {
-            if !sent.sacked {
-                self.clean = Some(sent.first_ns);
+    fn take(&mut self, range: &Sent) {
+        if range.copies.is_empty() {
+            if !range.sacked {
+                self.clean = Some(range.first_ns);
             }
         } else {
             self.again = true;
-            self.copies.push((sent.stamp, sent.first_ns));
-            self.copies.extend_from_slice(&sent.copies);
+            self.copies.push((range.stamp, range.first_ns));
+            self.copies.extend_from_slice(&range.copies);
         }
     }
 }
 
-/// The ranges under way, in order.
+/// The ranges in flight, in order.
 #[derive(Debug, Default)]
 pub struct Board {
     all: VecDeque<Sent>,
-    /// What is SACKed.
+    /// SACKed ranges.
     sacked: Intervals,
 }
 
 impl Board {
     /// Adds a range that overlaps none.
-    pub fn insert(&mut self, sent: Sent) {
-        if self.all.back().is_none_or(|last| last.end <= sent.start) {
-            self.all.push_back(sent);
+    pub fn insert(&mut self, range: Sent) {
+        if self.all.back().is_none_or(|last| last.end <= range.start) {
+            self.all.push_back(range);
         } else {
-            let at = self.all.partition_point(|held| held.start < sent.start);
-            self.all.insert(at, sent);
+            let at = self.all.partition_point(|entry| entry.start < range.start);
+            self.all.insert(at, range);
         }
     }
 
@@ -104,31 +104,35 @@ impl Board {
 
     /// First range that ends beyond.
     fn first_beyond(&self, start: i64) -> usize {
-        self.all.partition_point(|held| held.end <= start)
+        self.all.partition_point(|entry| entry.end <= start)
     }
 
     /// Bytes of a range that only probes of a closed window brought.
     pub fn probed(&self, start: i64, end: i64) -> i64 {
-        let held = self.all.range(self.first_beyond(start)..).take_while(|held| held.start < end);
-        held.filter(|held| held.probe).map(|held| held.end.min(end) - held.start.max(start)).sum()
+        let ranges =
+            self.all.range(self.first_beyond(start)..).take_while(|entry| entry.start < end);
+        ranges
+            .filter(|entry| entry.probe)
+            .map(|entry| entry.end.min(end) - entry.start.max(start))
+            .sum()
     }
 
     /// The first range above, which was there before what is below it.
     pub fn above(&self, end: i64) -> Option<&Sent> {
-        self.all.get(self.all.partition_point(|held| held.start < end))
+        self.all.get(self.all.partition_point(|entry| entry.start < end))
     }
 
-    /// Whether all of a range under way is SACKed; an empty one is.
+    /// True when all of a range in flight is SACKed; an empty range is.
     pub fn is_known_received(&self, start: i64, end: i64) -> bool {
         if start >= end {
             return true;
         }
-        let mut held = self
+        let mut ranges = self
             .all
             .range(self.first_beyond(start)..)
-            .take_while(|held| held.start < end)
+            .take_while(|entry| entry.start < end)
             .peekable();
-        held.peek().is_some() && held.all(|held| held.sacked)
+        ranges.peek().is_some() && ranges.all(|entry| entry.sacked)
     }
 
     /// Bytes that are SACKed.
@@ -136,26 +140,26 @@ impl Board {
         self.sacked.total()
     }
 
-    /// Whether something above is SACKed.
+    /// True when something above is SACKed.
     pub fn sacked_above(&self, start: i64) -> bool {
         self.sacked.end().is_some_and(|end| end > start)
     }
 
-    /// Marks a range as sent again; gives the stamp of the copy before.
+    /// Marks a range as retransmitted; returns the stamp of the previous copy.
     pub fn sent_again(&mut self, start: i64, end: i64, packet: &Packet) -> Option<u32> {
         self.cut(start);
         self.cut(end);
         let mut before = None;
         let first = self.first_beyond(start);
-        for held in self.all.range_mut(first..) {
-            if held.start >= end {
+        for entry in self.all.range_mut(first..) {
+            if entry.start >= end {
                 break;
             }
-            before = held.copies.last().map_or(held.stamp, |copy| copy.0);
-            if held.copies.len() == COPIES_MAX {
-                held.copies.remove(0);
+            before = entry.copies.last().map_or(entry.stamp, |copy| copy.0);
+            if entry.copies.len() == COPIES_MAX {
+                entry.copies.remove(0);
             }
-            held.copies.push((packet.stamps.map(|pair| pair.0), packet.time_ns));
+            entry.copies.push((packet.stamps.map(|pair| pair.0), packet.time_ns));
         }
         before
     }
@@ -163,10 +167,10 @@ impl Board {
     /// Makes a position the border of two ranges.
     fn cut(&mut self, at: i64) {
         let index = self.first_beyond(at);
-        let Some(held) = self.all.get_mut(index) else { return };
-        if held.start < at && at < held.end {
-            let mut upper = held.clone();
-            held.end = at;
+        let Some(entry) = self.all.get_mut(index) else { return };
+        if entry.start < at && at < entry.end {
+            let mut upper = entry.clone();
+            entry.end = at;
             upper.start = at;
             self.all.insert(index + 1, upper);
         }
@@ -210,12 +214,12 @@ impl Board {
         self.cut(part.0);
         self.cut(part.1);
         let first = self.first_beyond(part.0);
-        for held in self.all.range_mut(first..) {
-            if held.start >= part.1 {
+        for entry in self.all.range_mut(first..) {
+            if entry.start >= part.1 {
                 break;
             }
-            removed.take(held);
-            held.sacked = true;
+            removed.take(entry);
+            entry.sacked = true;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A connection as one capture shows it: two directions, the handshake, and where the capture stands.
+//! A connection in one capture: two directions, the handshake, and the capture's position.
 
 use crate::copies::Recent;
 use crate::feedback::{Feedback, ace};
@@ -14,7 +14,7 @@ const ECE: u16 = 64;
 const CWR: u16 = 128;
 const AE: u16 = 256;
 
-/// Where a capture stands on the way of a direction's data.
+/// A capture's position on the path of a direction's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the sender.
@@ -36,11 +36,11 @@ pub struct Direction {
     pub backward: Quantiles,
     /// The sum of both where each is more than a sign of life.
     pub both: Quantiles,
-    /// What limited it, if the capture is the sender's.
+    /// Limits of the sender over time, if the capture is the sender's.
     pub limits: Limits,
-    /// When data were first sent.
+    /// Time of the first data.
     pub first_data_ns: Option<i64>,
-    /// When data were last sent or acknowledged.
+    /// Time of the last data or acknowledgement.
     pub last_ns: i64,
     /// Packets by ECN codepoint.
     pub ecn: [u64; 4],
@@ -49,7 +49,7 @@ pub struct Direction {
     /// Times to live: least and most.
     pub ttl: Option<(u8, u8)>,
     mss: Option<u16>,
-    /// What the other end's SYN allows this one to send.
+    /// Largest segment that the other end's SYN allows this one to send.
     allowed: Option<u16>,
     sack: bool,
     scale: Option<u8>,
@@ -59,7 +59,7 @@ pub struct Direction {
     syn_flags: Option<u16>,
     /// A SYN offered accurate ECN.
     accurate: bool,
-    /// SYNs or SYN-ACKs, and of these, sent again.
+    /// SYNs or SYN-ACKs, and the retransmitted ones among them.
     pub syns: Syns,
     /// RSTs.
     pub resets: u64,
@@ -73,11 +73,11 @@ pub struct Direction {
     pub syn_bytes: u32,
     /// Marks reported to this direction by accurate ECN.
     pub feedback: Feedback,
-    /// Those that the last packet reported.
+    /// Marks that the last packet reported.
     pub newly_marked: u64,
     full_size: FullSize,
     backward_last_ns: Option<i64>,
-    /// When the next state is to be recorded.
+    /// Due time of the next state record.
     pub state_due_ns: i64,
     recent: Recent,
 }
@@ -85,7 +85,7 @@ pub struct Direction {
 /// Segments that open a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Syns {
-    /// All of them.
+    /// Number of segments.
     pub total: u64,
     /// With the first one's sequence number.
     pub again: u64,
@@ -95,7 +95,7 @@ pub struct Syns {
     pub last_ns: i64,
 }
 
-/// How a receiver reports CE marks.
+/// Receiver's method of reporting CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
     /// By the flag ECE (RFC 3168 §6.1).
@@ -109,7 +109,7 @@ pub enum Echo {
 pub struct Connection {
     /// Each direction.
     pub sides: [Direction; 2],
-    /// When the third segment of the handshake came.
+    /// Arrival time of the third segment of the handshake.
     third_ns: Option<i64>,
     /// The opening was seen once each way, so that its times can be used.
     clean_opening: bool,
@@ -119,17 +119,17 @@ pub struct Connection {
     pub first_ns: i64,
     /// Last packet.
     last_ns: i64,
-    /// What its last packet was carried in.
+    /// Encapsulation of its last packet.
     pub layers: Layers,
     /// Both ends agreed on accurate ECN, or a segment beyond the handshake shows it.
     pub accurate: bool,
     /// The data in the SYN were acknowledged with it.
     pub syn_accepted: Option<bool>,
-    /// What others call the packets, if that is wanted.
+    /// Labels of other tools for the packets, if requested.
     pub labels: Option<Box<Labels>>,
 }
 
-/// What taking a packet told.
+/// Result of processing a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Taken {
     /// A frame that is there twice.
@@ -139,22 +139,22 @@ pub enum Taken {
 }
 
 impl Connection {
-    /// One that begins with this packet.
+    /// Creates a connection that begins with this packet.
     pub fn new(packet: &Packet, keep_slices: bool, labelled: bool, logged: bool) -> Self {
         let labels = labelled.then(Box::default);
-        let mut made = Self { first_ns: packet.time_ns, labels, ..Self::default() };
-        for side in &mut made.sides {
+        let mut connection = Self { first_ns: packet.time_ns, labels, ..Self::default() };
+        for side in &mut connection.sides {
             side.limits.slices = keep_slices.then(Vec::new);
             side.half.verdicts.log = (labelled || logged).then(Vec::new);
         }
-        made
+        connection
     }
 
-    /// Whether a packet opens another connection between the same ports.
+    /// True when a packet opens another connection between the same ports.
     pub fn is_reopened_by(&self, packet: &Packet, side: usize) -> bool {
         let opening = packet.flags & (SYN | ACK) == SYN;
-        let used = self.sides.iter().any(|side| side.half.segments > 0) || self.reset;
-        opening && used && !self.sides[side].half.is_first(packet.seq)
+        let is_used = self.sides.iter().any(|side| side.half.segments > 0) || self.reset;
+        opening && is_used && !self.sides[side].half.is_first(packet.seq)
     }
 
     /// Takes a packet of the direction `side`.
@@ -171,43 +171,43 @@ impl Connection {
         self.handshake(packet, side);
         let path_ns = self.path_ns(side);
         let [first, second] = &mut self.sides;
-        let (own, other) = if side == 0 { (first, second) } else { (second, first) };
-        own.note_header(packet);
+        let (direction, reverse) = if side == 0 { (first, second) } else { (second, first) };
+        direction.note_header(packet);
         // Classic ECN has no use for AE; who sends it counts.
-        self.accurate |= packet.flags & (SYN | AE) == AE && own.syn_flags.is_none();
+        self.accurate |= packet.flags & (SYN | AE) == AE && direction.syn_flags.is_none();
         if packet.flags & RST != 0 {
-            own.half.open_window(packet.time_ns);
-            other.half.open_window(packet.time_ns);
+            direction.half.open_window(packet.time_ns);
+            reverse.half.open_window(packet.time_ns);
         }
-        let outstanding = own.half.outstanding();
-        let kind = own.half.sent(packet, path_ns);
+        let outstanding = direction.half.outstanding();
+        let kind = direction.half.on_segment(packet, path_ns);
         if packet.payload > 0 {
-            own.note_data(packet, kind, outstanding);
-            if let Some(ns) = other.half.echoed(packet, kind) {
-                own.backward.add(ns);
-                own.backward_last_ns = Some(ns);
+            direction.note_data(packet, kind, outstanding);
+            if let Some(ns) = reverse.half.echoed(packet, kind) {
+                direction.backward.add(ns);
+                direction.backward_last_ns = Some(ns);
             }
         }
-        own.half.stamp(packet);
-        let (acked, delivered) = (other.half.acked, other.half.delivered());
-        let sample = other.half.answered(packet);
-        let new_bytes = other.half.delivered() - delivered;
-        other.newly_marked = if self.accurate && new_bytes > 0 && packet.flags & SYN == 0 {
-            let full = other.full(packet.stamps.is_some());
-            other.feedback.take(packet, new_bytes, full)
+        direction.half.stamp(packet);
+        let (acked, delivered) = (reverse.half.acked, reverse.half.delivered());
+        let sample = reverse.half.answered(packet);
+        let new_bytes = reverse.half.delivered() - delivered;
+        reverse.newly_marked = if self.accurate && new_bytes > 0 && packet.flags & SYN == 0 {
+            let full = reverse.full(packet.stamps.is_some());
+            reverse.feedback.take(packet, new_bytes, full)
         } else {
             0
         };
         if let Some(sample) = sample {
-            other.note_sample(sample);
+            reverse.note_sample(sample);
         }
-        if other.half.acked > acked {
-            other.last_ns = packet.time_ns;
-            other.limits.acknowledged(packet.time_ns);
+        if reverse.half.acked > acked {
+            reverse.last_ns = packet.time_ns;
+            reverse.limits.acknowledged(packet.time_ns);
         }
-        if let Some(edge) = other.half.edge {
-            let full = other.full(packet.stamps.is_some());
-            other.limits.offered(packet.time_ns, edge - other.half.next, full);
+        if let Some(edge) = reverse.half.edge {
+            let full = reverse.full(packet.stamps.is_some());
+            reverse.limits.offered(packet.time_ns, edge - reverse.half.next, full);
         }
         Taken::Packet(kind, sample)
     }
@@ -217,13 +217,13 @@ impl Connection {
             self.clean_opening =
                 self.sides[side].syn.is_none() && (packet.flags & ACK == 0 || self.clean_opening);
             self.open(packet, side);
-            let own = &mut self.sides[side];
-            own.syn = Some(packet.time_ns);
-            own.syn_flags = Some(packet.flags);
-            own.mss = packet.mss;
-            own.sack = packet.sack_permitted;
-            own.scale = packet.window_scale;
-            own.syn_cut = packet.options_cut;
+            let direction = &mut self.sides[side];
+            direction.syn = Some(packet.time_ns);
+            direction.syn_flags = Some(packet.flags);
+            direction.mss = packet.mss;
+            direction.sack = packet.sack_permitted;
+            direction.scale = packet.window_scale;
+            direction.syn_cut = packet.options_cut;
             if packet.flags & ACK != 0 {
                 self.agree();
             }
@@ -235,27 +235,27 @@ impl Connection {
         }
     }
 
-    /// What a SYN or SYN-ACK carries besides what both ends agree on.
+    /// Records the properties of a SYN or SYN-ACK that are not negotiated.
     fn open(&mut self, packet: &Packet, side: usize) {
         const ASKS: u8 = 7;
         let answers = packet.flags & ACK != 0;
-        let own = &mut self.sides[side];
-        let Syns { total, again, first_ns, .. } = own.syns;
-        own.syns = Syns {
+        let direction = &mut self.sides[side];
+        let Syns { total, again, first_ns, .. } = direction.syns;
+        direction.syns = Syns {
             total: total + 1,
-            again: again + u64::from(own.half.is_first(packet.seq)),
+            again: again + u64::from(direction.half.is_first(packet.seq)),
             first_ns: if total == 0 { packet.time_ns } else { first_ns },
             last_ns: packet.time_ns,
         };
-        own.accurate |= !answers && ace(packet.flags) == ASKS;
-        own.mptcp[0] = own.mptcp[0].or(packet.mptcp);
-        own.fast_open = own.fast_open.or(packet.fast_open);
-        own.syn_bytes = own.syn_bytes.max(packet.payload);
+        direction.accurate |= !answers && ace(packet.flags) == ASKS;
+        direction.mptcp[0] = direction.mptcp[0].or(packet.mptcp);
+        direction.fast_open = direction.fast_open.or(packet.fast_open);
+        direction.syn_bytes = direction.syn_bytes.max(packet.payload);
         if !answers {
             return;
         }
         let opener = &mut self.sides[1 - side];
-        // Of the answers only these are of a server that counts (RFC 9768 §3.1.2, table 2).
+        // Only these answers are of a server that counts (RFC 9768 §3.1.2, table 2).
         if opener.accurate && matches!(ace(packet.flags), 2 | 3 | 4 | 6) {
             self.accurate = true;
         }
@@ -276,13 +276,13 @@ impl Connection {
     /// Both ends have said what they can.
     fn agree(&mut self) {
         let scaled = self.sides.iter().all(|side| side.scale.is_some());
-        let known = scaled || self.sides.iter().all(|side| !side.syn_cut);
+        let scales_known = scaled || self.sides.iter().all(|side| !side.syn_cut);
         let sack = self.sides.iter().all(|side| side.sack);
         let mss = [self.sides[0].mss, self.sides[1].mss];
         let scales = [self.sides[0].scale, self.sides[1].scale];
         for (index, side) in self.sides.iter_mut().enumerate() {
             side.half.scale =
-                known.then(|| if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
+                scales_known.then(|| if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
             side.half.verdicts.sack = sack;
             side.allowed = mss[1 - index];
         }
@@ -317,7 +317,7 @@ impl Connection {
         opening.into_iter().chain(echoes).min()
     }
 
-    /// Where the capture stands for the data of a direction.
+    /// Position of the capture on the path of a direction's data.
     pub fn place(&self, side: usize) -> Place {
         const NEAR: f64 = 0.1;
         let parts =
@@ -326,8 +326,8 @@ impl Connection {
                     if opener == side { (first, second) } else { (second, first) }
                 },
             );
-        let own = &self.sides[side];
-        let parts = parts.or_else(|| own.onward.least().zip(own.backward.least()));
+        let direction = &self.sides[side];
+        let parts = parts.or_else(|| direction.onward.least().zip(direction.backward.least()));
         if let Some((onward, backward)) = parts.filter(|parts| parts.0 + parts.1 > 0) {
             let share = onward as f64 / (onward + backward) as f64;
             return if share >= 1.0 - NEAR {
@@ -351,7 +351,7 @@ impl Connection {
         }
     }
 
-    /// Whether both ends agreed on ECN; `None` without the handshake and without a mark.
+    /// True when both ends agreed on ECN; `None` without the handshake and without a mark.
     pub fn ecn(&self) -> Option<bool> {
         if self.accurate
             || self.sides.iter().any(|side| side.ecn[1..].iter().any(|count| *count > 0))
@@ -364,12 +364,16 @@ impl Connection {
                 .filter_map(|side| side.syn_flags)
                 .find(|flags| (flags & ACK != 0) == acks)
         };
-        let (asked, answered) = (flags(false)?, flags(true)?);
-        let said = answered & (ECE | CWR | AE);
-        Some(asked & (ECE | CWR) == ECE | CWR && said != 0 && said != ECE | CWR | AE)
+        let (opener_flags, answered) = (flags(false)?, flags(true)?);
+        let answer_flags = answered & (ECE | CWR | AE);
+        Some(
+            opener_flags & (ECE | CWR) == ECE | CWR
+                && answer_flags != 0
+                && answer_flags != ECE | CWR | AE,
+        )
     }
 
-    /// How marks are reported, if both ends agreed on ECN.
+    /// Method of reporting marks, if both ends agreed on ECN.
     pub fn echo(&self) -> Option<Echo> {
         if self.accurate {
             return Some(Echo::Accurate);
@@ -389,15 +393,15 @@ impl Connection {
     /// The last moment of a direction.
     pub fn end(&mut self, side: usize) {
         let last_ns = self.last_ns;
-        let own = &mut self.sides[side];
-        own.half.open_window(last_ns);
-        let closed = own.half.closed();
-        own.limits.end(own.last_ns, closed);
+        let direction = &mut self.sides[side];
+        direction.half.open_window(last_ns);
+        let closed = direction.half.closed();
+        direction.limits.end(direction.last_ns, closed);
     }
 }
 
 impl Direction {
-    /// Whether it answers the other's SYN; `None` without a SYN of its own.
+    /// True when this side answers the other's SYN; `None` without a SYN of its own.
     pub fn answers(&self) -> Option<bool> {
         self.syn_flags.map(|flags| flags & ACK != 0)
     }
@@ -431,7 +435,7 @@ impl Direction {
         }
         let full = self.full(stamped);
         let room = self.half.edge.map(|edge| edge - self.half.next);
-        self.limits.sent(&Sending {
+        self.limits.on_sent(&Sending {
             at: packet.time_ns,
             pushed: packet.flags & (PSH | FIN) != 0,
             short: !packet.payload.is_multiple_of(full),
@@ -451,8 +455,8 @@ impl Direction {
     /// The data that a segment may have: the MSS without the room of the time stamps, or the longest seen.
     fn allowed(&self, stamped: bool) -> u32 {
         let options = if stamped { 12 } else { 0 };
-        let said = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
-        said.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
+        let allowed_bytes = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
+        allowed_bytes.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
     }
 
     /// The data of a full segment of this direction as a whole.

@@ -1,13 +1,13 @@
-//! Frames that a capture holds twice: on two ports, before and behind a router.
+//! Frames that a capture contains twice: from two ports, before and after a router.
 
 use crate::half::{FIN, SYN};
 use dragstrip_capture::read::Packet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Copies of a frame that a mirror port or an interface `any` gives come within this where nothing else tells them from data sent again,
-/// nanoseconds.
+/// Longest delay between copies of a frame from a mirror port or an interface `any`, if nothing else distinguishes
+/// them from retransmissions, nanoseconds.
 const COPY_NS: i64 = 1_000_000;
-/// And within this where IP tells them: what a router's queue lets pass between the packet before it and behind it.
+/// Longest delay if IP distinguishes them: the queueing time of a router between the packet before it and after it.
 const TWIN_NS: i64 = 100_000_000;
 /// Packets of a direction among which a copy is looked for.
 const RECENT_MAX: usize = 8_192;
@@ -30,9 +30,10 @@ struct Known {
 }
 
 impl Recent {
-    /// Whether the same packet was there before: behind the other side of a router, with another time to live, or on another port.
+    /// True when the same packet was captured before: on the other side of a router, with another time to live, or on
+    /// another port.
     ///
-    /// Data sent again have an identification of their own where the sender counts (RFC 6864), and the same time to live.
+    /// Retransmitted data have a new identification if the sender counts (RFC 6864), and the same time to live.
     pub fn is_copy(&mut self, packet: &Packet) -> bool {
         let id = packet.ip_id.unwrap_or(0);
         let (first, counts) = self.ids.unwrap_or((id, false));
@@ -42,7 +43,7 @@ impl Recent {
             && (self.prints.len() == RECENT_MAX || packet.time_ns - at > TWIN_NS)
         {
             self.prints.pop_front();
-            if self.known.get(&print).is_some_and(|known| known.at == at) {
+            if self.known.get(&print).is_some_and(|previous| previous.at == at) {
                 self.known.remove(&print);
             }
         }
@@ -61,7 +62,7 @@ impl Recent {
     }
 }
 
-/// What a router and a capture leave as it is.
+/// Hash of the header fields that routers and captures leave unchanged.
 pub fn fingerprint(packet: &Packet) -> u64 {
     let (value, echo) = packet.stamps.unwrap_or_default();
     let words = [

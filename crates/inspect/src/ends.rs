@@ -16,16 +16,16 @@ use std::collections::{BTreeMap, VecDeque};
 /// A packet that is seen as much later at the other end as this is another one (`-d`, 60 s, and 1).
 const APART_US_MAX: u64 = 61_000_000;
 
-/// Where a capture was taken.
+/// The end at which a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where the connection's data come from.
+    /// The source of the connection's data.
     Sender,
-    /// Where they go to.
+    /// The destination of the data.
     Receiver,
 }
 
-/// Which way a packet goes.
+/// A packet's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the receiver.
@@ -39,13 +39,14 @@ pub enum Way {
 pub struct Trip {
     /// The middle of it by the sender's clock.
     pub time_us: i64,
-    /// How long it took, without the receiver's time.
+    /// Duration without the receiver's processing time.
     pub rtt_us: i64,
     /// The receiver's time, from one packet to the other.
     pub processing_us: i64,
 }
 
-/// What tells packets of one way apart: identification, sequence and acknowledgement numbers, flags, window.
+/// Fields that distinguish packets of one direction: identification, sequence and acknowledgement numbers, flags,
+/// window.
 type Print = (Option<u16>, u32, u32, u16, u16);
 
 /// Packets of one way.
@@ -62,17 +63,18 @@ type Record = (u32, [i64; 2]);
 impl Matched {
     fn take(&mut self, end: End, packet: &Packet, number: u32) {
         let print = (packet.ip_id, packet.seq, packet.ack, packet.flags, packet.window);
-        let (own, other) = (end as usize, 1 - end as usize);
-        let held = (packet.time_ns.div_euclid(1_000), number);
-        let found = self.waiting[other].get_mut(&print).and_then(VecDeque::pop_front);
-        let Some(counterpart) = found else {
-            self.waiting[own].entry(print).or_default().push_back(held);
+        let (this_end, other_end) = (end as usize, 1 - end as usize);
+        let stamp = (packet.time_ns.div_euclid(1_000), number);
+        let counterpart_entry =
+            self.waiting[other_end].get_mut(&print).and_then(VecDeque::pop_front);
+        let Some(counterpart) = counterpart_entry else {
+            self.waiting[this_end].entry(print).or_default().push_back(stamp);
             return;
         };
-        if self.waiting[other].get(&print).is_some_and(VecDeque::is_empty) {
-            self.waiting[other].remove(&print);
+        if self.waiting[other_end].get(&print).is_some_and(VecDeque::is_empty) {
+            self.waiting[other_end].remove(&print);
         }
-        let [near, far] = if own == 0 { [held, counterpart] } else { [counterpart, held] };
+        let [near, far] = if this_end == 0 { [stamp, counterpart] } else { [counterpart, stamp] };
         if near.0.abs_diff(far.0) <= APART_US_MAX {
             self.both.push((far.1, [near.0, far.0]));
         }
@@ -95,7 +97,7 @@ pub struct Ends {
     tcpstat: Tcpstat,
 }
 
-/// What arrives at the receiver's end.
+/// Bytes that arrive at the receiver's end, per interval.
 #[derive(Debug, Default)]
 struct Tcpstat {
     first_us: i64,
@@ -118,7 +120,7 @@ impl Tcpstat {
 }
 
 impl Ends {
-    /// A packet that the capture at an end has shown; each capture in its order, one before or beside the other.
+    /// A packet from the capture at an end; each capture in its order, sequentially or interleaved with the other.
     pub fn take(&mut self, end: End, way: Way, packet: &Packet) {
         if (end, way) == (End::Receiver, Way::Out) {
             self.tcpstat.take(packet);
@@ -148,10 +150,10 @@ fn trips(out: &[Record], back: &[Record]) -> Vec<Trip> {
     let mut trips = Vec::new();
     let mut next = 0;
     for (place, answer) in back {
-        let before = out[next..].iter().take_while(|there| there.0 < *place).count();
+        let before = out[next..].iter().take_while(|record| record.0 < *place).count();
         let Some(last) = before.checked_sub(1).map(|last| out[next + last].1) else { continue };
         next += before;
-        // SPP tells a pair when it has seen the packet behind its first: the last one of a file never.
+        // SPP reports a pair when it has seen the packet after its first: the last one of a file never.
         if next == out.len() {
             break;
         }
@@ -211,7 +213,7 @@ mod tests {
         trips.iter().map(|trip| (trip.rtt_us, trip.processing_us, trip.time_us)).collect()
     }
 
-    /// What spp 0.4.2 prints of these two files (`-# 511 -cp`).
+    /// Output of spp 0.4.2 for these two files (`-# 511 -cp`).
     #[test]
     fn pairs_are_those_of_spp() {
         let three = [(22_000, 500, 13_250), (25_000, 1_000, 33_000), (20_500, 500, 70_500)];
@@ -221,10 +223,10 @@ mod tests {
 
     /// With the receiver's capture as the reference there is one pair: the rest are answers to nothing.
     #[test]
-    fn which_capture_is_the_reference_matters() {
-        let other = paired(6, true);
+    fn the_reference_capture_matters() {
+        let reversed = paired(6, true);
         assert_eq!(
-            other.iter().map(|trip| (trip.0, trip.1)).collect::<Vec<_>>(),
+            reversed.iter().map(|trip| (trip.0, trip.1)).collect::<Vec<_>>(),
             [(24_000, 14_000)]
         );
     }

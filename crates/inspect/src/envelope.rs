@@ -94,7 +94,7 @@ impl Envelope {
         Some(Floor { at: a.0, level: a.1 as f64, slope: (b.1 - a.1) as f64 / (b.0 - a.0) as f64 })
     }
 
-    /// What lies above a line.
+    /// Differences above a line.
     pub fn above(&self, floor: &Floor) -> Quantiles {
         let mut above = Quantiles::default();
         for (at, difference) in &self.kept {
@@ -110,15 +110,15 @@ mod tests {
 
     #[test]
     fn offset_and_drift_are_taken_away() {
-        let mut seen = Envelope::default();
+        let mut envelope = Envelope::default();
         for index in 0..100_000_i64 {
             let at = index * 1_000_000;
             let queued = index % 10 * 1_000_000;
-            seen.add(at, 3_700_000_000 + at / 20_000 + 20_000_000 + queued); // 50 ppm
+            envelope.add(at, 3_700_000_000 + at / 20_000 + 20_000_000 + queued); // 50 ppm
         }
-        let floor = seen.floor().expect("samples");
+        let floor = envelope.floor().expect("samples");
         assert!((floor.skew_ppm() - 50.0).abs() < 0.01, "{}", floor.skew_ppm());
-        let above = seen.above(&floor);
+        let above = envelope.above(&floor);
         assert!((above.at(0.5).expect("samples") / 1e6 - 4.5).abs() < 0.6);
         assert!(above.at(0.0).expect("samples") < 1e5);
     }

@@ -1,14 +1,15 @@
-//! What a receiver reports of CE marks by accurate ECN (RFC 9768).
+//! A receiver's reports of CE marks by accurate ECN (RFC 9768).
 //!
-//! The three flags AE, CWR and ECE of an acknowledgement are a counter of marked packets modulo 8, which begins at 5 (§3.2.1). How many
-//! are new is the difference to the last one; where one acknowledgement covers eight segments and more, the AccECN option's bytes tell
-//! how often the counter has gone around (§3.2.2.5). Only acknowledgements that acknowledge data count: others may be older than the one
-//! before, and the handshake's third segment has another meaning (§3.2.2.1).
+//! The three flags AE, CWR and ECE of an acknowledgement are a counter of marked packets modulo 8, which begins at 5
+//! (§3.2.1). The number of new ones is the difference to the last value; where one acknowledgement covers eight
+//! segments and more, the AccECN option's bytes give the number of wrap-arounds (§3.2.2.5). Only acknowledgements that
+//! acknowledge data count: others may be older than the one before, and the handshake's third segment has another
+//! meaning (§3.2.2.1).
 
 use dragstrip_capture::read::Packet;
 use dragstrip_packet::EcnBytes;
 
-/// Where the counter begins.
+/// Initial value of the counter.
 const BEGIN: u8 = 5;
 
 /// The marks reported to one sender.
@@ -35,10 +36,12 @@ impl Feedback {
     /// An acknowledgement of `bytes` new bytes in segments of `full`; how many marked packets it reports.
     pub fn take(&mut self, packet: &Packet, bytes: i64, full: u32) -> u64 {
         let counter = ace(packet.flags);
-        let counted = packet.ecn_bytes.filter(|option| usize::from(option.fields) > EcnBytes::CE);
-        let ce_bytes = counted.map(|option| option.counters[EcnBytes::CE]);
+        let full_option =
+            packet.ecn_bytes.filter(|option| usize::from(option.fields) > EcnBytes::CE);
+        let ce_bytes = full_option.map(|option| option.counters[EcnBytes::CE]);
         let last = self.last.replace(counter);
-        // Bytes that an acknowledgement without the option reports are in the next one's: they tell nothing then.
+        // Bytes that an acknowledgement without the option reports are included in the next one's: then they are not
+        // usable.
         let bytes_before = std::mem::replace(&mut self.last_bytes, ce_bytes);
         let Some(last) = last else { return 0 };
         let least = u64::from(counter.wrapping_sub(last) & 7);

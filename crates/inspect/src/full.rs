@@ -10,9 +10,9 @@
 const LEAD_MAX: u8 = 32;
 /// Votes that the allowed length has at the start.
 const LEAD_START: u8 = 3;
-/// The least length taken for a full segment: what IPv4's least MTU of 576 (RFC 791) leaves beside headers with options.
+/// Least length accepted as a full segment: IPv4's least MTU of 576 (RFC 791) less headers with options.
 const LEAST: u32 = 480;
-/// A super-segment of more segments does not tell their length.
+/// Most segments in a super-segment that allow an estimate of their length.
 const TELLING: u32 = 16;
 
 /// The length of a flow's full segments.
@@ -38,9 +38,9 @@ pub struct Ballot {
     pub payload: u32,
     /// With PSH or FIN.
     pub pushed: bool,
-    /// An acknowledgement has let it go, and data were under way.
+    /// An acknowledgement has released it, and data were in flight.
     pub released: bool,
-    /// What the handshake allows, less the time stamps.
+    /// Segment size that the handshake allows, less the time stamps.
     pub allowed: u32,
 }
 
@@ -144,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_an_application_are_no_full_segments() {
+    fn application_writes_are_not_full_segments() {
         for length in [160, 1_000, 1_447] {
-            let written = (0..500).map(|n| (length, true, n % 20 == 0));
-            assert_eq!(after(written), ALLOWED, "{length}");
+            let segments = (0..500).map(|n| (length, true, n % 20 == 0));
+            assert_eq!(after(segments), ALLOWED, "{length}");
         }
         let mixed =
             (0..500).map(|n| if n % 45 == 44 { (733, true, true) } else { (1_448, false, true) });

@@ -26,7 +26,7 @@ pub const PSH: u16 = 8;
 /// ACK.
 pub const ACK: u16 = 16;
 
-/// What a segment with data was.
+/// Kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Without data.
@@ -35,7 +35,7 @@ pub enum Kind {
     Probe,
     /// Data not seen before, beyond all that was.
     New,
-    /// Data not seen before, below what was: late, or sent again after a loss on the way here.
+    /// Data not seen before, below the highest: late, or retransmitted after a loss before this capture point.
     Late,
     /// Data seen before.
     Again,
@@ -54,16 +54,16 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,
-    /// When it was first there.
+    /// Time of its first appearance.
     at: i64,
     /// The last acknowledgement that came with it.
     ack: u32,
 }
 
-/// What is known of a direction.
+/// State of a direction.
 #[derive(Debug, Default)]
 pub struct Half {
-    /// A sequence number and its position; all others are told from it.
+    /// A sequence number and its position, from which all others are computed.
     reference: Option<(u32, i64)>,
     /// The end of all data seen or acknowledged.
     pub next: i64,
@@ -76,11 +76,11 @@ pub struct Half {
     seen: Intervals,
     unseen: VecDeque<(i64, i64)>,
     board: Board,
-    /// What became of data sent again.
+    /// Verdicts on retransmitted data.
     pub verdicts: Verdicts,
     /// Data segments.
     pub segments: u64,
-    /// Of these, with data seen before.
+    /// Data segments with data seen before.
     pub again_total: u64,
     /// Distinct bytes of data seen.
     pub bytes: u64,
@@ -106,7 +106,7 @@ pub struct Half {
     recover: i64,
     /// Stamps and times of this direction's packets, for echoes.
     stamps: VecDeque<Stamp>,
-    /// Whether IPv4's identification rises from segment to segment: times it did, times it did not.
+    /// Steps of IPv4's identification from segment to segment: rising, not rising.
     pub rising: (u32, u32),
     last_id: Option<u16>,
 }
@@ -114,18 +114,18 @@ pub struct Half {
 impl Half {
     /// The position of a segment's first byte of data, of one that was taken.
     pub fn position_of(&self, packet: &Packet) -> i64 {
-        let (known, at) = self.reference.unwrap_or((packet.seq, 0));
-        at + i64::from(packet.seq.wrapping_sub(known).cast_signed())
+        let (reference_seq, at) = self.reference.unwrap_or((packet.seq, 0));
+        at + i64::from(packet.seq.wrapping_sub(reference_seq).cast_signed())
             + i64::from(packet.flags & SYN != 0)
     }
 
     fn position(&mut self, seq: u32) -> i64 {
-        let (known, at) = *self.reference.get_or_insert((seq, 0));
-        at + i64::from(seq.wrapping_sub(known).cast_signed())
+        let (reference_seq, at) = *self.reference.get_or_insert((seq, 0));
+        at + i64::from(seq.wrapping_sub(reference_seq).cast_signed())
     }
 
     /// A segment of this direction. `path_ns`: the least RTT known from here to the sender and back.
-    pub fn sent(&mut self, packet: &Packet, path_ns: Option<i64>) -> Kind {
+    pub fn on_segment(&mut self, packet: &Packet, path_ns: Option<i64>) -> Kind {
         let opening = packet.flags & SYN != 0;
         let fresh = self.reference.is_none();
         if opening {
@@ -151,7 +151,7 @@ impl Half {
             return Kind::Probe;
         }
         self.segments += 1;
-        // What an acknowledgement has overtaken on the way into the file is behind no data.
+        // An acknowledgement that was reordered into the file follows no data.
         let highest = self.shown;
         let gaps = self.gaps(start, end);
         let new: i64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
@@ -191,7 +191,7 @@ impl Half {
     }
 
     fn again(&mut self, packet: &Packet, start: i64, end: i64) {
-        let known = self.board.is_known_received(start.max(self.acked), end);
+        let is_received = self.board.is_known_received(start.max(self.acked), end);
         let signs = self.repeats >= 3 || start < self.recover || self.board.sacked_above(start);
         if self.repeats >= 3 || self.board.sacked_above(start) {
             self.recover = self.recover.max(self.next);
@@ -204,7 +204,7 @@ impl Half {
             stamp: packet.stamps.map(|pair| pair.0),
             stamp_before: before,
             signs,
-            known,
+            known: is_received,
             seq: packet.seq,
         });
     }
@@ -321,8 +321,8 @@ impl Half {
         if let Some(sent) = sample {
             return Some(Sample { ns: packet.time_ns - sent, echoed: false });
         }
-        let sent = echo.filter(|_| advanced).and_then(|echo| removed.copy_with(echo))?;
-        Some(Sample { ns: packet.time_ns - sent, echoed: true })
+        let sent_ns = echo.filter(|_| advanced).and_then(|echo| removed.copy_with(echo))?;
+        Some(Sample { ns: packet.time_ns - sent_ns, echoed: true })
     }
 
     /// The least RTT at this place, for verdicts.
@@ -383,7 +383,7 @@ impl Half {
         self.opened_at
     }
 
-    /// What is acknowledged and was not seen.
+    /// Notes data that are acknowledged and were not captured.
     fn note_missing(&mut self, ack: i64) {
         let holes = self.seen.missing(self.acked, ack);
         for hole in holes {
@@ -423,13 +423,13 @@ impl Half {
 
     /// The first echo of a stamp of this direction, in data of this kind, gives a sample, as pping takes it.
     ///
-    /// Only what an acknowledgement can have released counts. A sender that had nothing under way when it got the acknowledgement has sent when
-    /// its application wrote, and one that repairs may have waited for a timer.
+    /// Only data that an acknowledgement can have released count. A sender without data in flight at the
+    /// acknowledgement sends when its application writes, and a sender in recovery may have waited for a timer.
     pub fn echoed(&mut self, packet: &Packet, kind: Kind) -> Option<i64> {
         let (_, echo) = packet.stamps?;
         let index = self
             .stamps
-            .binary_search_by(|kept| kept.value.wrapping_sub(echo).cast_signed().cmp(&0))
+            .binary_search_by(|stamp| stamp.value.wrapping_sub(echo).cast_signed().cmp(&0))
             .ok()?;
         let Stamp { at, ack, .. } = self.stamps[index];
         self.stamps.drain(..=index);
@@ -457,24 +457,24 @@ impl Half {
         self.fin.is_some_and(|fin| self.acked >= fin)
     }
 
-    /// Whether it recovers from a loss.
+    /// True when the sender recovers from a loss.
     pub fn recovering(&self) -> bool {
         self.acked < self.recover
     }
 
     /// Segments missing in the capture, at least; `longest` is the data of the longest where none was seen.
     pub fn missing(&self, longest: u32) -> u64 {
-        let seen = if self.longest > 0 { self.longest } else { longest };
-        let longest = i64::from(seen.clamp(1, ETHERNETS));
+        let segment_bytes = if self.longest > 0 { self.longest } else { longest };
+        let longest = i64::from(segment_bytes.clamp(1, ETHERNETS));
         self.missing_bytes.max(0).cast_unsigned().div_ceil(longest.cast_unsigned())
     }
 
-    /// Whether its segments have time stamps.
+    /// True when its segments have time stamps.
     pub fn stamped(&self) -> bool {
         !self.stamps.is_empty()
     }
 
-    /// Whether this is the sequence number that opened the direction.
+    /// True when this is the sequence number that opened the direction.
     pub fn is_first(&self, seq: u32) -> bool {
         self.opened_at == Some(seq)
     }

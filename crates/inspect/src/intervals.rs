@@ -13,8 +13,8 @@ impl Intervals {
         if new.is_empty() {
             return new;
         }
-        let first = self.all.partition_point(|held| held.1 < start);
-        let last = self.all.partition_point(|held| held.0 <= end);
+        let first = self.all.partition_point(|interval| interval.1 < start);
+        let last = self.all.partition_point(|interval| interval.0 <= end);
         let mut joined = (start, end);
         if first < last {
             joined = (start.min(self.all[first].0), end.max(self.all[last - 1].1));
@@ -27,14 +27,14 @@ impl Intervals {
     pub fn missing(&self, start: i64, end: i64) -> Vec<(i64, i64)> {
         let mut gaps = Vec::new();
         let mut from = start;
-        for held in &self.all[self.all.partition_point(|held| held.1 <= start)..] {
-            if held.0 >= end {
+        for interval in &self.all[self.all.partition_point(|interval| interval.1 <= start)..] {
+            if interval.0 >= end {
                 break;
             }
-            if from < held.0 {
-                gaps.push((from, held.0));
+            if from < interval.0 {
+                gaps.push((from, interval.0));
             }
-            from = from.max(held.1);
+            from = from.max(interval.1);
         }
         if from < end {
             gaps.push((from, end));
@@ -42,16 +42,16 @@ impl Intervals {
         gaps
     }
 
-    /// How far everything from here on is in the set.
+    /// End of the covered run that begins at `start`.
     pub fn covered_from(&self, start: i64) -> i64 {
-        let at = self.all.partition_point(|held| held.1 <= start);
-        self.all.get(at).filter(|held| held.0 <= start).map_or(start, |held| held.1)
+        let at = self.all.partition_point(|interval| interval.1 <= start);
+        self.all.get(at).filter(|interval| interval.0 <= start).map_or(start, |held| held.1)
     }
 
     /// Forgets what is below.
     pub fn forget_below(&mut self, edge: i64) {
-        let gone = self.all.partition_point(|held| held.1 <= edge);
-        self.all.drain(..gone);
+        let end_index = self.all.partition_point(|interval| interval.1 <= edge);
+        self.all.drain(..end_index);
         if let Some(first) = self.all.first_mut() {
             first.0 = first.0.max(edge);
         }
@@ -59,12 +59,12 @@ impl Intervals {
 
     /// The length of all together.
     pub fn total(&self) -> i64 {
-        self.all.iter().map(|held| held.1 - held.0).sum()
+        self.all.iter().map(|interval| interval.1 - interval.0).sum()
     }
 
     /// The greatest end.
     pub fn end(&self) -> Option<i64> {
-        self.all.last().map(|held| held.1)
+        self.all.last().map(|interval| interval.1)
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_without_a_gap_is_covered() {
+    fn contiguous_ranges_are_covered() {
         let mut set = Intervals::default();
         assert_eq!(set.covered_from(3), 3);
         set.add(5, 9);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_told_once() {
+    fn new_ranges_are_reported_once() {
         let mut set = Intervals::default();
         assert_eq!(set.add(10, 20), [(10, 20)]);
         assert_eq!(set.add(30, 40), [(30, 40)]);

@@ -1,4 +1,4 @@
-//! Labels beside ours: what Wireshark and tcptrace call the same packets, and every event of them one by one.
+//! Labels of other tools: Wireshark's and tcptrace's for the same packets, with every event.
 
 use crate::tcptrace::{Count, Counts, Tcptrace};
 use crate::verdicts::{Judged, Said};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Events of a connection in a capture that are kept.
 const EVENTS_MAX: usize = 1 << 20;
 
-/// Of a connection in one capture.
+/// Other tools' labels for a connection in one capture.
 #[derive(Debug, Default)]
 pub struct Labels {
     wireshark: Wireshark,
@@ -18,7 +18,7 @@ pub struct Labels {
     called: [Vec<Called>; 2],
 }
 
-/// What others call a packet.
+/// Other tools' labels for a packet.
 #[derive(Clone, Copy, Debug)]
 struct Called {
     at: i64,
@@ -28,7 +28,7 @@ struct Called {
     tcptrace: Option<Count>,
 }
 
-/// What others say of a flow.
+/// Other tools' results for a flow.
 #[derive(Debug, Serialize)]
 pub struct Others {
     /// By Wireshark's labels.
@@ -37,12 +37,12 @@ pub struct Others {
     pub tcptrace: Counts,
 }
 
-/// A data segment that anybody calls something else than new.
+/// A data segment that at least one tool labels as other than new.
 #[derive(Debug, Serialize)]
 pub struct Event {
     /// The flow's number.
     pub flow: u64,
-    /// When, nanoseconds since the epoch.
+    /// Time, nanoseconds since the epoch.
     pub time_ns: i64,
     /// Its sequence number.
     pub seq: u32,
@@ -63,15 +63,15 @@ impl Labels {
     pub fn take(&mut self, packet: &Packet, side: usize) {
         let wireshark = self.wireshark.take(packet, side);
         let tcptrace = self.tcptrace.take(packet, side);
-        let known = wireshark.is_some() || tcptrace.is_some();
-        if known && packet.payload > 0 && self.called[side].len() < EVENTS_MAX {
+        let is_labelled = wireshark.is_some() || tcptrace.is_some();
+        if is_labelled && packet.payload > 0 && self.called[side].len() < EVENTS_MAX {
             let Packet { time_ns: at, seq, payload: bytes, .. } = *packet;
             self.called[side].push(Called { at, seq, bytes, wireshark, tcptrace });
         }
     }
 
-    /// What others say of a direction.
-    pub fn others(&self, side: usize) -> Others {
+    /// Other tools' results for a direction.
+    pub fn results(&self, side: usize) -> Others {
         Others { wireshark: self.wireshark.labels(side), tcptrace: self.tcptrace.counts(side) }
     }
 

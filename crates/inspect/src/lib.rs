@@ -1,24 +1,24 @@
-//! What captures say about TCP flows: bytes, round trips, what was sent again and why, what limited the sender.
+//! Analysis of TCP flows in captures: bytes, round trips, retransmissions and their causes, limits of the sender.
 //!
-//! What lives here: following connections through one capture or several ([`Session`]), in memory bounded by the number of flows. What must not: the
-//! forms of files (`dragstrip-capture`), files themselves (whoever calls feeds their bytes).
+//! Scope: following connections through one capture or several ([`Session`]), in memory bounded by the number of
+//! flows. Out of scope: the file formats (`dragstrip-capture`), the files themselves (the caller feeds their bytes).
 
-mod between;
 mod board;
 mod connection;
 mod copies;
 mod ends;
 mod envelope;
 mod feedback;
+mod first_packet;
 mod full;
 mod half;
 mod intervals;
+mod joint;
 mod labels;
 mod limits;
-mod lone;
+mod non_tcp;
 mod opening;
 mod order;
-mod other;
 mod pair;
 mod quantiles;
 mod quic;
@@ -36,8 +36,8 @@ mod twins;
 mod verdicts;
 mod wireshark;
 
-pub use between::{BetweenSaid, Rtt, Spread, WaySaid};
 pub use ends::{End, Ends, Trip, Way};
+pub use joint::{BetweenSaid, Rtt, Spread, WaySaid};
 pub use labels::{Event, Others};
 pub use opening::FastOpen;
 pub use rest::{Attempts, OtherRow, QuicRow, SpinRtt};

@@ -1,4 +1,4 @@
-//! What held the sender back, told from its own capture by what ended each of its silences.
+//! Limits of the sender over time, inferred from its own capture by the event that ends each of its silences.
 //!
 //! A silence that an acknowledgement ends was spent waiting for a window: the receiver's, if no full segment fitted below the edge it had
 //! offered, else the congestion window. One after a segment that ends a write short of a full one, or that ends without a reason in the capture while
@@ -8,7 +8,7 @@
 /// An acknowledgement so shortly before a segment let it go; hosts answer within tens of microseconds, busy ones within a millisecond.
 const REACTION_NS: i64 = 1_000_000;
 
-/// What limits.
+/// Limiting factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The congestion window, or pacing.
@@ -23,11 +23,11 @@ pub enum Limit {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: i64,
-    /// It ended a write, and there was less than a full segment.
+    /// The segment ended a write, and was shorter than a full one.
     ended_short: bool,
     /// No full segment more would have fitted below the offered edge, at some time since.
     at_edge: bool,
-    /// When one did again.
+    /// Time at which a full segment fitted again.
     opened_at: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ pub type Slice = (i64, i64, Limit);
 #[derive(Debug, Default)]
 pub struct Limits {
     last: Option<Last>,
-    /// When data were last acknowledged.
+    /// Time of the last acknowledgement of new data.
     acked: Option<i64>,
     /// The slices themselves, if they are kept.
     pub slices: Option<Vec<Slice>>,
@@ -49,7 +49,7 @@ pub struct Limits {
 /// A segment of data as the limits see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When.
+    /// Send time.
     pub at: i64,
     /// With PSH.
     pub pushed: bool,
@@ -61,7 +61,7 @@ pub struct Sending {
     pub room: Option<i64>,
     /// The length of a full segment.
     pub full: u32,
-    /// Bytes under way before it.
+    /// Bytes in flight before it.
     pub outstanding: i64,
     /// A loss is being recovered from.
     pub recovering: bool,
@@ -69,7 +69,7 @@ pub struct Sending {
 
 impl Limits {
     /// A segment of data was sent.
-    pub fn sent(&mut self, sending: &Sending) {
+    pub fn on_sent(&mut self, sending: &Sending) {
         let limit = self.last.map(|last| self.limit(&last, sending));
         if let (Some(limit), Some(last)) = (limit, self.last) {
             self.spend(last.at, sending.at, limit);
@@ -97,7 +97,7 @@ impl Limits {
         Limit::Cwnd
     }
 
-    /// Whether an acknowledgement so shortly before lets a segment go.
+    /// True when an acknowledgement shortly before `at` released a segment.
     pub fn releases(&self, at: i64) -> bool {
         self.acked.is_some_and(|acked| at - acked <= REACTION_NS)
     }

@@ -1,4 +1,4 @@
-//! What a handshake offers besides what every connection does: Multipath TCP (RFC 8684), TCP Fast Open (RFC 7413).
+//! Optional features in a handshake: Multipath TCP (RFC 8684), TCP Fast Open (RFC 7413).
 
 use crate::connection::Connection;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// TCP Fast Open in a handshake.
 #[derive(Debug, Serialize)]
 pub struct FastOpen {
-    /// The client asked for a cookie (`requested`) or had one (`sent`).
+    /// The client requested a cookie (`requested`) or had one (`sent`).
     pub cookie: &'static str,
     /// Bytes of data in the SYN.
     pub bytes: u32,
@@ -14,7 +14,7 @@ pub struct FastOpen {
     pub accepted: Option<bool>,
 }
 
-/// Whether a connection is a subflow of Multipath TCP, and which.
+/// Role of a connection as a subflow of Multipath TCP, if it is one.
 pub fn mptcp(point: &Connection) -> Option<&'static str> {
     const CAPABLE: u8 = 0;
     const JOIN: u8 = 1;

@@ -4,23 +4,23 @@ use crate::copies::fingerprint;
 use dragstrip_capture::read::{Packet, STAMP_MAX_NS};
 use std::collections::VecDeque;
 
-/// Packets held back, among which the order is put right.
+/// Packets held back for reordering.
 const HELD: usize = 256;
-/// So many in a row that are behind are a clock that was set back, not packets written late; so many that are the file's first ones,
-/// with their stamps, are the file once more.
+/// Number of late packets in a row that indicate a clock set back, not packets written late; with the stamps of the
+/// file's first packets they are a repetition of the file.
 const STEP: usize = 64;
-/// So many of the file's first ones are the file once more where it ends before the others.
+/// Number of the file's first packets that indicate a repetition if the file ends before the others.
 const REPEAT_MIN: usize = 8;
 
 /// Puts packets in order.
 #[derive(Debug, Default)]
 pub struct Order {
     held: VecDeque<Packet>,
-    /// Packets in a row that are behind, in the file's order, until it is known what they are.
+    /// Late packets in a row, in the file's order, until they are classified.
     behind: Vec<Packet>,
     /// The file's first packets: stamp and content.
     first: Vec<(i64, u64)>,
-    /// All of `behind` are the file's first ones.
+    /// All of `behind` repeat the file's first packets.
     repeats: bool,
     /// Everything up to this stamp of the file is there already.
     passed_until: Option<i64>,
@@ -71,7 +71,7 @@ impl Order {
         }
     }
 
-    /// Whether the file holds this stamp for the second time.
+    /// True when the file contains this stamp for the second time.
     pub fn is_passed(&self, stamp: i64) -> bool {
         self.passed_until.is_some_and(|until| stamp <= until)
     }
@@ -80,7 +80,7 @@ impl Order {
         stamp.saturating_add(self.shift_ns).min(STAMP_MAX_NS)
     }
 
-    /// A packet that is not behind.
+    /// Accepts a packet in order.
     fn accept(&mut self, mut packet: Packet) {
         self.latest_file = self.latest_file.max(packet.time_ns);
         packet.time_ns = self.shifted(packet.time_ns);
@@ -88,24 +88,24 @@ impl Order {
         self.held.push_back(packet);
     }
 
-    /// Those behind were written late.
+    /// Classifies the late packets as written late.
     fn settle(&mut self) {
         for mut packet in std::mem::take(&mut self.behind) {
             packet.time_ns = self.shifted(packet.time_ns);
             self.disorder += 1;
-            let at = self.held.partition_point(|held| held.time_ns <= packet.time_ns);
+            let at = self.held.partition_point(|buffered| buffered.time_ns <= packet.time_ns);
             self.held.insert(at, packet);
         }
     }
 
-    /// Those behind are the file's first ones: it begins again.
+    /// Classifies the late packets as a repetition of the file, which begins again.
     fn pass_over(&mut self) {
         self.repeated += self.behind.len() as u64;
         self.behind.clear();
         self.passed_until = Some(self.latest_file);
     }
 
-    /// The clock was set back before the first of those behind.
+    /// Classifies the late packets as following a clock set back.
     fn step(&mut self) {
         let behind = std::mem::take(&mut self.behind);
         if let (Some(first), Some(latest)) = (behind.first(), self.latest) {
@@ -132,7 +132,7 @@ impl Order {
         self.ended = true;
     }
 
-    /// Whether nothing can be said of the next packet before more is read.
+    /// True when the next packet cannot be determined before more is read.
     pub fn starved(&self) -> bool {
         !self.ended && self.held.len() <= HELD
     }
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn a_clock_set_back_goes_on_from_where_it_was() {
         let mut order = pushed((0..1_000).map(|time| time + 1_000_000).chain(0..1_000));
-        let found = times(&mut order);
-        assert!(found.is_sorted());
+        let stamps = times(&mut order);
+        assert!(stamps.is_sorted());
         assert_eq!((order.disorder, order.steps), (0, 1));
-        assert_eq!(found[1_999] - found[1_063], 936, "intervals after the step are kept");
+        assert_eq!(stamps[1_999] - stamps[1_063], 936, "intervals after the step are kept");
     }
 
     #[test]
@@ -207,33 +207,33 @@ mod tests {
                 order.push(*packet);
             }
             order.end();
-            let left: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
-            assert_eq!((left, order.repeated), (once, 2 * count as u64), "{count}");
+            let remaining: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
+            assert_eq!((remaining, order.repeated), (once, 2 * count as u64), "{count}");
             assert_eq!((order.disorder, order.steps), (0, 0));
         }
     }
 
     #[test]
-    fn what_comes_after_a_repeated_part_is_read() {
+    fn packets_after_a_repeated_part_are_read() {
         let all = packets((0..300).map(|time| 1_000 + time));
         let mut order = Order::default();
         for packet in all[..200].iter().chain(&all) {
             order.push(*packet);
         }
         order.end();
-        let left: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
-        assert_eq!((left, order.repeated), (all, 200));
+        let remaining: Vec<Packet> = std::iter::from_fn(|| order.pop()).collect();
+        assert_eq!((remaining, order.repeated), (all, 200));
     }
 
     #[test]
-    fn a_late_packet_that_is_there_once_is_no_repetition() {
+    fn a_single_late_packet_is_not_a_repetition() {
         let mut order = pushed([10, 20, 5, 30]);
         assert_eq!((times(&mut order), order.disorder), (vec![5, 10, 20, 30], 1));
         assert_eq!((order.repeated, order.steps), (0, 0));
     }
 
     #[test]
-    fn packets_behind_a_step_keep_their_order_among_those_before_it() {
+    fn packets_after_a_step_keep_their_order_among_those_before_it() {
         let mut order = Order::default();
         for packet in packets((0..300).map(|time| 1_000_000 + time).chain(0..300)) {
             order.push(packet);

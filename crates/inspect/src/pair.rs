@@ -1,8 +1,9 @@
 //! A connection at two vantage points: which packet is which, what was lost between, round trips without synchronised clocks.
 //!
-//! Data are matched by ranges of bytes, so that either side may have cut or joined segments; copies of the same bytes are told apart by
-//! their time stamps and by IPv4's identification, else they match in order. Round trips are paired as SPP does (Zander and Armitage, CAIA 2013):
-//! the last packet seen at the far point before one of the other direction, and the first such one.
+//! Data are matched by ranges of bytes, so that either side may have cut or joined segments; copies of the same bytes
+//! are distinguished by their time stamps and by IPv4's identification, else they match in order. Round trips are
+//! paired as SPP does (Zander and Armitage, CAIA 2013): the last packet seen at the far point before one of the other
+//! direction, and the first such one.
 
 use crate::envelope::Envelope;
 use crate::half::Kind;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Copies that wait for the other point at most, of a direction.
 const WAITING_MAX: usize = 1 << 16;
-/// Data sent again that wait for a verdict.
+/// Most retransmissions that wait for a verdict.
 const AGAIN_MAX: usize = 1 << 14;
 
 /// A part of a copy that one point has shown.
@@ -23,13 +24,13 @@ struct Copy {
     end: i64,
     at: i64,
     stamp: Option<u32>,
-    /// Of a packet that nothing was taken from yet.
+    /// IPv4 identification of a packet from which no part was taken yet.
     ip_id: Option<u16>,
     /// The receiver refuses it.
     stale: bool,
 }
 
-/// Data sent again, and the bytes of them of which an earlier copy arrived.
+/// Retransmitted data, and the bytes of them of which an earlier copy arrived.
 #[derive(Debug)]
 struct Again {
     start: i64,
@@ -39,7 +40,8 @@ struct Again {
     arrived: Intervals,
 }
 
-/// What a receiver at a point would have of a direction's data, and which of them it would refuse for their stamps.
+/// Receive state that a host at a capture point would have for a direction's data, including the segments that it
+/// would reject for their stamps.
 ///
 /// PAWS (RFC 7323 §5): older than TS.Recent, which is the stamp of the last data in which the last acknowledgement lay or at whose ends it stood
 /// (`tcp_sequence`, `tcp_replace_ts_recent`). Linux allows a tick (`TCP_PAWS_WINDOW`). The receiver's echoes tell TS.Recent too, but may pass its capture later than they were sent:
@@ -106,8 +108,8 @@ pub type Record = [i64; 2];
 
 impl Way {
     fn position(&mut self, seq: u32) -> i64 {
-        let (known, at) = *self.reference.get_or_insert((seq, 0));
-        at + i64::from(seq.wrapping_sub(known).cast_signed())
+        let (reference_seq, at) = *self.reference.get_or_insert((seq, 0));
+        at + i64::from(seq.wrapping_sub(reference_seq).cast_signed())
     }
 
     /// An acknowledgement of this direction's data that a point has shown.
@@ -118,13 +120,17 @@ impl Way {
 
     fn take(&mut self, point: usize, packet: &Packet, kind: Kind, stale: bool) -> Option<Record> {
         self.shown[point] += 1;
-        let other = if packet.payload == 0 {
+        let counterpart_ns = if packet.payload == 0 {
             self.take_empty(point, packet)
         } else {
             self.take_data(point, packet, kind, stale)
         }?;
         self.matched += 1;
-        let record = if point == 0 { [packet.time_ns, other] } else { [other, packet.time_ns] };
+        let record = if point == 0 {
+            [packet.time_ns, counterpart_ns]
+        } else {
+            [counterpart_ns, packet.time_ns]
+        };
         self.delays.add(record[0], record[1] - record[0]);
         if packet.payload > 0 {
             for (point, at) in record.into_iter().enumerate() {
@@ -170,9 +176,9 @@ impl Way {
             stale: self.replays[point].refuses(start, end, packet.stamps.map(|pair| pair.0))
                 || stale,
         };
-        let mut found = None;
-        let mut left = vec![(start, end)];
-        while let Some(range) = left.pop() {
+        let mut match_ns = None;
+        let mut ranges = vec![(start, end)];
+        while let Some(range) = ranges.pop() {
             let Some((key, held)) = self.counterpart(1 - point, range, &copy, (start, end)) else {
                 self.wait(
                     point,
@@ -192,16 +198,16 @@ impl Way {
                     self.wait(1 - point, rest, Copy { end: rest.1, ip_id: None, ..held });
                 }
             }
-            left.extend(
+            ranges.extend(
                 [(range.0, part.0), (part.1, range.1)].into_iter().filter(|rest| rest.0 < rest.1),
             );
-            found = Some(held.at);
+            match_ns = Some(held.at);
             let times = if point == 0 { [copy.at, held.at] } else { [held.at, copy.at] };
             if !copy.stale && !held.stale {
                 self.note_arrived(part, times);
             }
         }
-        found
+        match_ns
     }
 
     /// The copy of the other point of which this is one.
@@ -214,17 +220,20 @@ impl Way {
     ) -> Option<((i64, u64), Copy)> {
         let from = range.0 - self.longest[point];
         let mut best = None;
-        for (key, held) in self.waiting[point].range((from, 0)..(range.1, 0)) {
-            if held.end <= range.0 || held.stamp != copy.stamp {
+        for (key, candidate) in self.waiting[point].range((from, 0)..(range.1, 0)) {
+            if candidate.end <= range.0 || candidate.stamp != copy.stamp {
                 continue;
             }
-            let same = range == whole && (key.0, held.end) == whole;
-            let ids =
-                if same { copy.ip_id.zip(held.ip_id).filter(|ids| *ids != (0, 0)) } else { None };
+            let is_same_segment = range == whole && (key.0, candidate.end) == whole;
+            let ids = if is_same_segment {
+                copy.ip_id.zip(candidate.ip_id).filter(|ids| *ids != (0, 0))
+            } else {
+                None
+            };
             match ids {
-                Some((id, other)) if id == other => return Some((*key, *held)),
+                Some((id, other)) if id == other => return Some((*key, *candidate)),
                 Some(_) => {}
-                None if best.is_none() => best = Some((*key, *held)),
+                None if best.is_none() => best = Some((*key, *candidate)),
                 None => {}
             }
         }
@@ -261,17 +270,18 @@ impl Way {
 
     fn note_arrived(&mut self, part: (i64, i64), times: Record) {
         for (point, again) in self.again.iter_mut().enumerate() {
-            for one in again.iter_mut().rev().filter(|one| one.at > times[point]) {
-                let common = (part.0.max(one.start), part.1.min(one.end));
+            for copy in again.iter_mut().rev().filter(|copy| copy.at > times[point]) {
+                let common = (part.0.max(copy.start), part.1.min(copy.end));
                 if common.0 < common.1 {
-                    one.arrived.add(common.0, common.1);
+                    copy.arrived.add(common.0, common.1);
                 }
             }
         }
         self.arrived.add(part.0, part.1);
     }
 
-    /// What the data sent again were, as the point `near` their sender shows them; `until`: what was sent later may still have been under way.
+    /// Verdicts on the retransmitted data at the point `near` their sender; `until`: data sent later may still have
+    /// been in flight.
     pub fn verdicts(&self, near: usize, until: i64) -> Tally {
         let mut tally = self.judged[near];
         for again in &self.again[near] {
@@ -283,26 +293,26 @@ impl Way {
     }
 
     /// The same one by one, of those still known.
-    pub fn every(&self, near: usize, until: i64) -> Vec<Judged> {
+    pub fn judgements(&self, near: usize, until: i64) -> Vec<Judged> {
         let of = |again: &Again| {
             let verdict = again.verdict();
             let open = verdict == Verdict::Needed && again.at > until;
-            let said = if open { Verdict::Unknown } else { verdict };
-            Judged { at: again.at, seq: again.seq, said: said.into() }
+            let settled_verdict = if open { Verdict::Unknown } else { verdict };
+            Judged { at: again.at, seq: again.seq, said: settled_verdict.into() }
         };
         self.again[near].iter().map(of).collect()
     }
 
     /// Packets that left the point `near` between two times and never came to the other.
-    pub fn lost(&self, near: usize, since: i64, until: i64) -> u64 {
-        let within = |at: &i64| (since..=until).contains(at);
+    pub fn lost_packets(&self, near: usize, since: i64, until: i64) -> u64 {
+        let in_span = |at: &i64| (since..=until).contains(at);
         let data = self.waiting[near]
             .values()
-            .filter(|copy| within(&copy.at))
+            .filter(|copy| in_span(&copy.at))
             .map(|copy| (copy.at, copy.stamp));
         let mut data: Vec<_> = data.collect();
         data.dedup();
-        let empty = self.empty[near].values().flatten().filter(|at| within(at)).count();
+        let empty = self.empty[near].values().flatten().filter(|at| in_span(at)).count();
         self.given_up[near] + (data.len() + empty) as u64
     }
 }
@@ -322,13 +332,13 @@ impl Again {
 pub struct Pair {
     /// Each direction, as the key has them.
     pub ways: [Way; 2],
-    /// Which point is nearer to the first end.
+    /// Index of the point nearer to the first end.
     pub near: Option<usize>,
     /// Records that may still become the first half of a round trip, by direction.
     records: [VecDeque<Record>; 2],
     /// Round trips from the point near a direction's sender.
     pub trips: [Quantiles; 2],
-    /// The last echo at each point, by the direction of whoever echoes.
+    /// The last echo at each point, by the direction of its sender.
     echoes: [[Option<u32>; 2]; 2],
 }
 
@@ -336,7 +346,7 @@ impl Pair {
     /// A packet of a direction at a point.
     pub fn take(&mut self, point: usize, side: usize, packet: &Packet, kind: Kind) {
         const KEPT_MAX: usize = 1 << 16;
-        // What it has echoed before is the least that a receiver compares with.
+        // Its previous echo is the least that a receiver compares with.
         let older = packet
             .stamps
             .zip(self.echoes[point][1 - side])
@@ -355,19 +365,21 @@ impl Pair {
         }
         let records = &mut self.records[side];
         if records.len() < KEPT_MAX {
-            let last =
-                records.iter().rposition(|held| held[1] <= record[1]).map_or(0, |index| index + 1);
+            let last = records
+                .iter()
+                .rposition(|entry| entry[1] <= record[1])
+                .map_or(0, |index| index + 1);
             records.insert(last, record);
         }
     }
 
-    /// Round trips take longer at the point nearer to whoever began.
+    /// Compares the round trips at both points: they are longer at the point nearer to the initiator.
     fn nearer(&self, side: usize, back: Record) -> Option<usize> {
-        let there = self.records[1 - side]
+        let forward = self.records[1 - side]
             .iter()
             .rev()
-            .find(|there| there[0] < back[0] && there[1] < back[1])?;
-        let times = [back[0] - there[0], back[1] - there[1]];
+            .find(|record| record[0] < back[0] && record[1] < back[1])?;
+        let times = [back[0] - forward[0], back[1] - forward[1]];
         let nearer_to_other = match times[0].cmp(&times[1]) {
             std::cmp::Ordering::Greater => 0,
             std::cmp::Ordering::Less => 1,
@@ -380,11 +392,11 @@ impl Pair {
     fn pair(&mut self, out: usize, back: Record, near: usize) {
         let far = 1 - near;
         let mut last = None;
-        while self.records[out].front().is_some_and(|there| there[far] < back[far]) {
+        while self.records[out].front().is_some_and(|record| record[far] < back[far]) {
             last = self.records[out].pop_front();
         }
-        if let Some(there) = last {
-            self.trips[out].add((back[near] - there[near]) - (back[far] - there[far]));
+        if let Some(record) = last {
+            self.trips[out].add((back[near] - record[near]) - (back[far] - record[far]));
         }
     }
 }

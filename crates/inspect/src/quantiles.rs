@@ -28,13 +28,13 @@ impl Quantiles {
             self.exact.push(ns);
         } else {
             self.bins = vec![0; (OCTAVES + 1) << FINE];
-            for known in std::mem::take(&mut self.exact).into_iter().chain([ns]) {
-                self.bins[bin(known)] += 1;
+            for duration in std::mem::take(&mut self.exact).into_iter().chain([ns]) {
+                self.bins[bin(duration)] += 1;
             }
         }
     }
 
-    /// How many durations.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -76,17 +76,17 @@ fn bin(ns: i64) -> usize {
     if octave == 0 {
         return ns as usize;
     }
-    let within = (ns >> (octave - 1)) as usize & ((1 << FINE) - 1);
-    (octave.min(OCTAVES) << FINE) + if octave > OCTAVES { (1 << FINE) - 1 } else { within }
+    let sub_bin = (ns >> (octave - 1)) as usize & ((1 << FINE) - 1);
+    (octave.min(OCTAVES) << FINE) + if octave > OCTAVES { (1 << FINE) - 1 } else { sub_bin }
 }
 
 fn edges(index: usize) -> (f64, f64) {
-    let (octave, within) = (index >> FINE, index & ((1 << FINE) - 1));
+    let (octave, sub_bin) = (index >> FINE, index & ((1 << FINE) - 1));
     if octave == 0 {
         return (index as f64, index as f64 + 1.0);
     }
     let step = (1_u64 << (octave - 1)) as f64;
-    let low = ((1 << FINE) + within) as f64 * step;
+    let low = ((1 << FINE) + sub_bin) as f64 * step;
     (low, low + step)
 }
 
@@ -96,25 +96,25 @@ mod tests {
 
     #[test]
     fn few_are_exact() {
-        let mut seen = Quantiles::default();
+        let mut quantiles = Quantiles::default();
         for ns in [40_490_000, 40_500_000, 40_480_000] {
-            seen.add(ns);
+            quantiles.add(ns);
         }
-        assert_eq!((seen.count(), seen.least()), (3, Some(40_480_000)));
-        assert_eq!(seen.at(0.5), Some(40_490_000.0));
-        assert_eq!(seen.at(0.25), Some(40_485_000.0));
+        assert_eq!((quantiles.count(), quantiles.least()), (3, Some(40_480_000)));
+        assert_eq!(quantiles.at(0.5), Some(40_490_000.0));
+        assert_eq!(quantiles.at(0.25), Some(40_485_000.0));
         assert_eq!(Quantiles::default().at(0.5), None);
     }
 
     #[test]
     fn many_are_within_a_bin() {
-        let mut seen = Quantiles::default();
+        let mut quantiles = Quantiles::default();
         for ns in 0..1_000_000 {
-            seen.add(ns * 100);
+            quantiles.add(ns * 100);
         }
         for share in [0.05, 0.5, 0.95] {
-            let found = seen.at(share).expect("samples");
-            assert!((found / (share * 1e8) - 1.0).abs() < 0.004, "{share}: {found}");
+            let quantile = quantiles.at(share).expect("samples");
+            assert!((quantile / (share * 1e8) - 1.0).abs() < 0.004, "{share}: {quantile}");
         }
     }
 

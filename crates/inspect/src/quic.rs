@@ -1,8 +1,8 @@
 //! QUIC on UDP's port 443: packets and bytes of each connection, and its round trip by the spin bit (RFC 9000 §17.4).
 //!
-//! The spin bit of short headers has the client's value inverted once a round trip. An end that does not take part sends a constant or
-//! random bits (RFC 9000 requires that of one connection in sixteen), so that a value counts only if it changes as the rule says: the
-//! server shows what the client showed last, the client the opposite of what the server did.
+//! The spin bit of short headers has the client's value inverted once a round trip. An end that does not take part
+//! sends a constant or random bits (RFC 9000 requires that of one connection in sixteen), so that a value counts only
+//! if it follows the rule: the server repeats the client's last value, the client inverts the server's.
 
 use crate::quantiles::Quantiles;
 use dragstrip_capture::read::{Address, Datagram, Other};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const PORT: u16 = 443;
 /// Connections that are followed.
 const FOLLOWED_MAX: usize = 4_096;
-/// Changes of the bit below which nothing is said.
+/// Fewest changes of the bit for a result.
 const CHANGES_MIN: u64 = 8;
 /// Packets for each change, at least, where only one direction is in the capture: random bits change with every second.
 const PACKETS_PER_CHANGE: u64 = 4;
@@ -23,7 +23,7 @@ pub type Ends = [(Address, u16); 2];
 /// A connection.
 #[derive(Debug, Default)]
 pub struct Quic {
-    /// Which file's time it is.
+    /// Time of the first packet, by its file's clock.
     pub first_ns: i64,
     /// The last packet.
     pub last_ns: i64,
@@ -40,7 +40,7 @@ pub struct Quic {
     changes: [u64; 2],
 }
 
-/// One direction's bit.
+/// The spin bit of one direction.
 #[derive(Debug, Default)]
 struct Spin {
     value: Option<bool>,
@@ -53,17 +53,17 @@ struct Spin {
 }
 
 impl Quic {
-    /// Whether most packets look like QUIC's.
+    /// True when most packets look like QUIC's.
     pub fn is_quic(&self) -> bool {
         2 * self.like >= self.packets[0] + self.packets[1]
     }
 
     /// Round trips, if the bit spins.
     pub fn trips(&self) -> Option<&Quantiles> {
-        let [proper, others] = self.changes;
-        let both = self.spin.iter().all(|spin| spin.packets > 0);
-        let spins = if both {
-            proper + others >= CHANGES_MIN && 10 * proper >= 9 * (proper + others)
+        let [proper, improper] = self.changes;
+        let has_both_ways = self.spin.iter().all(|spin| spin.packets > 0);
+        let spins = if has_both_ways {
+            proper + improper >= CHANGES_MIN && 10 * proper >= 9 * (proper + improper)
         } else {
             self.spin.iter().any(|spin| {
                 spin.changes >= CHANGES_MIN && spin.packets >= PACKETS_PER_CHANGE * spin.changes
@@ -73,10 +73,10 @@ impl Quic {
         (spins && busier.trips.count() > 0).then_some(&busier.trips)
     }
 
-    fn take(&mut self, other: &Other, datagram: &Datagram, side: usize) {
-        self.last_ns = other.time_ns;
+    fn take(&mut self, packet: &Other, datagram: &Datagram, side: usize) {
+        self.last_ns = packet.time_ns;
         self.packets[side] += 1;
-        self.bytes[side] += u64::from(other.bytes);
+        self.bytes[side] += u64::from(packet.bytes);
         let Some(first) = datagram.begin[..usize::from(datagram.begin_bytes)].first() else {
             return;
         };
@@ -88,31 +88,32 @@ impl Quic {
                 self.version = Some(u32::from_be_bytes(version)).filter(|version| *version != 0);
             }
         } else if fixed {
-            self.spin(other.time_ns, side, first & 0x20 != 0);
+            self.spin(packet.time_ns, side, first & 0x20 != 0);
         }
     }
 
     fn spin(&mut self, at: i64, side: usize, value: bool) {
         let opposite = self.spin[1 - side].value;
-        let own = &mut self.spin[side];
-        own.packets += 1;
-        let Some(before) = own.value.replace(value).filter(|before| *before != value) else {
+        let spin_state = &mut self.spin[side];
+        spin_state.packets += 1;
+        let Some(before) = spin_state.value.replace(value).filter(|before| *before != value) else {
             return;
         };
-        own.changes += 1;
+        spin_state.changes += 1;
         // A client (side 0) inverts, a server reflects.
-        let due =
-            opposite.is_none_or(|shown| if side == 0 { shown == before } else { shown == value });
+        let due = opposite.is_none_or(|opposite_value| {
+            if side == 0 { opposite_value == before } else { opposite_value == value }
+        });
         self.changes[usize::from(!due)] += 1;
         if due {
-            if let Some((_, trip)) = own.latest.take() {
-                own.trips.add(trip);
+            if let Some((_, trip)) = spin_state.latest.take() {
+                spin_state.trips.add(trip);
             }
-            let changed = own.changed_ns.replace(at);
-            own.latest = changed.map(|changed| (changed, at - changed));
+            let changed = spin_state.changed_ns.replace(at);
+            spin_state.latest = changed.map(|changed| (changed, at - changed));
         } else {
             // A late packet had brought back an old value, and this one ends that.
-            own.changed_ns = own.latest.take().map(|(changed, _)| changed);
+            spin_state.changed_ns = spin_state.latest.take().map(|(changed, _)| changed);
         }
     }
 }
@@ -127,8 +128,8 @@ pub struct Quics {
 
 impl Quics {
     /// Takes a packet if it is of the port.
-    pub fn take(&mut self, other: &Other) {
-        let Some(datagram) = &other.datagram else { return };
+    pub fn take(&mut self, packet: &Other) {
+        let Some(datagram) = &packet.datagram else { return };
         let Some((ends, side)) = ends(datagram) else { return };
         // Between two ports 443 the first packet's sender is the client.
         let turned = [ends[1], ends[0]];
@@ -141,8 +142,8 @@ impl Quics {
             self.passed += 1;
             return;
         }
-        let fresh = || Quic { first_ns: other.time_ns, ..Quic::default() };
-        self.all.entry(ends).or_insert_with(fresh).take(other, datagram, side);
+        let fresh = || Quic { first_ns: packet.time_ns, ..Quic::default() };
+        self.all.entry(ends).or_insert_with(fresh).take(packet, datagram, side);
     }
 
     /// Each with its ends.
@@ -237,9 +238,9 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as u8 & 0x20
         };
-        let both: Vec<Other> =
+        let packets: Vec<Other> =
             (0..5_000).map(|n| packet(n * 1_000, n % 2 == 0, 0x40 | random())).collect();
-        assert!(only(both).trips().is_none());
+        assert!(only(packets).trips().is_none());
         let single: Vec<Other> =
             (0..5_000).map(|n| packet(n * 1_000, true, 0x40 | random())).collect();
         assert!(only(single).trips().is_none());
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_otherwise_is_not_quic() {
+    fn packets_with_other_first_bytes_are_not_quic() {
         assert!(!only((0..10).map(|n| packet(n, true, 0x17))).is_quic(), "DTLS");
         let quic = only([packet(0, true, 0xc3), packet(1, false, 0x43)]);
         assert_eq!((quic.is_quic(), quic.version), (true, Some(1)));

@@ -7,16 +7,16 @@ use dragstrip_recording::{Data, FlowRow, ReceivedRow, Recording, RttRow, SampleR
 use std::collections::BTreeMap;
 
 /// Tables of the flows that are listed; times count from the first packet of all captures.
-pub(crate) fn of(said: &Inspected, shown: &[Shown], rows: &Rows) -> Recording {
+pub(crate) fn of(inspected: &Inspected, details: &[Shown], rows: &Rows) -> Recording {
     let mut writer = Writer::default();
-    let origin = said.origin_ns;
+    let origin = inspected.origin_ns;
     let numbers: BTreeMap<Place, u32> =
-        shown.iter().enumerate().map(|(number, flow)| (flow.place, number as u32)).collect();
-    for (number, (flow, said)) in shown.iter().zip(&said.flows).enumerate() {
-        let again = &said.retransmissions;
+        details.iter().enumerate().map(|(number, flow)| (flow.place, number as u32)).collect();
+    for (number, (flow, inspected)) in details.iter().zip(&inspected.flows).enumerate() {
+        let again = &inspected.retransmissions;
         let row = FlowRow {
             flow: number as u32,
-            label: writer.flows.label.word(&said.label),
+            label: writer.flows.label.word(&inspected.label),
             protocol: writer.flows.protocol.word("tcp"),
             cc: writer.flows.cc.word(""),
             sender: writer.flows.sender.word(&flow.ends[0]),
@@ -24,23 +24,24 @@ pub(crate) fn of(said: &Inspected, shown: &[Shown], rows: &Rows) -> Recording {
             start_ns: flow.times[0] - origin,
             stop_ns: flow.times[1].max(flow.times[0]) - origin,
             bytes_acked: flow.acked.cast_signed(),
-            bytes_received: said.bytes.cast_signed(),
-            segments_sent: said.segments.cast_signed(),
+            bytes_received: inspected.bytes.cast_signed(),
+            segments_sent: inspected.segments.cast_signed(),
             retransmits: again.total().cast_signed(),
             rto_count: None,
             reductions: Data::NULL,
-            ecn_negotiated: said.ecn == Some(true),
+            ecn_negotiated: inspected.ecn == Some(true),
             datagrams_lost: None,
         };
         writer.flows.push(row);
     }
     for trip in &rows.trips {
-        if let Some(flow) = numbers.get(&trip.place).filter(|flow| shown[**flow as usize].at_sender)
+        if let Some(flow) =
+            numbers.get(&trip.place).filter(|flow| details[**flow as usize].at_sender)
         {
             writer.rtts.push(RttRow { time_ns: trip.at - origin, flow: *flow, rtt_ns: trip.ns });
         }
     }
-    states(&mut writer, shown, rows, &numbers, origin);
+    states(&mut writer, details, rows, &numbers, origin);
     writer.finish()
 }
 
@@ -51,24 +52,24 @@ const SILENT_MAX: usize = if cfg!(fuzzing) { 1 << 10 } else { 1 << 18 };
 /// Rows of `samples` and `received`: a state each time, and while nothing happens the last one again, up to [`SILENT_MAX`].
 fn states(
     writer: &mut Writer,
-    shown: &[Shown],
+    details: &[Shown],
     rows: &Rows,
     numbers: &BTreeMap<Place, u32>,
     origin: i64,
 ) {
-    let mut last: Vec<Option<State>> = vec![None; shown.len()];
+    let mut last: Vec<Option<State>> = vec![None; details.len()];
     let mut filled = 0;
     for state in &rows.states {
         let Some(&number) = numbers.get(&state.place) else { continue };
-        let flow = &shown[number as usize];
+        let flow = &details[number as usize];
         if let Some(before) = last[number as usize] {
             for step in 1..(state.at - before.at) / INTERVAL_NS {
                 if filled == SILENT_MAX {
                     break;
                 }
                 filled += 1;
-                let same = State { at: before.at + step * INTERVAL_NS, ..before };
-                push(writer, flow, number, &same, origin, 0);
+                let repeated = State { at: before.at + step * INTERVAL_NS, ..before };
+                push(writer, flow, number, &repeated, origin, 0);
             }
         }
         let before =
@@ -77,7 +78,7 @@ fn states(
     }
 }
 
-/// What the receiver had at a state, as far as the place tells.
+/// Bytes that the receiver had at a state, as far as this capture point tells.
 fn received(flow: &Shown, state: &State) -> i64 {
     if flow.at_sender { state.acked } else { state.bytes.cast_signed() }
 }

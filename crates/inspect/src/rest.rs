@@ -1,12 +1,12 @@
-//! What an inspection says besides flows with data: connections that nobody answered, QUIC, and what is neither.
+//! Results of an inspection besides flows with data: unanswered connections, QUIC, and all other traffic.
 
 use crate::connection::{Connection, Syns};
-use crate::lone::Lone;
+use crate::first_packet::Lone;
 use crate::quantiles::Quantiles;
 use crate::quic::{Quic, version_name};
 use crate::state::File;
 use crate::table::Key;
-use crate::text::{counted, end_text, seconds};
+use crate::text::{count_phrase, end_text, seconds};
 use dragstrip_capture::read::Protocol;
 use serde::Serialize;
 
@@ -18,15 +18,15 @@ const OTHER_MAX: usize = 1_000;
 /// A connection that was not opened: nothing answered its SYNs, or RST did.
 #[derive(Debug, Serialize)]
 pub struct Attempts {
-    /// Which file it is in, from 0.
+    /// Index of its file, from 0.
     pub file: usize,
-    /// Who opens.
+    /// Address of the end that opens.
     pub client: String,
-    /// Who does not answer, or refuses.
+    /// Address of the end that does not answer, or refuses.
     pub server: String,
     /// SYNs.
     pub syns: u64,
-    /// Of these, those that repeat an earlier one.
+    /// SYNs that repeat an earlier one.
     pub retransmitted: u64,
     /// The first SYN, seconds since the file's first TCP segment.
     pub first_s: f64,
@@ -37,7 +37,7 @@ pub struct Attempts {
 /// Packets of a protocol and port that are not TCP.
 #[derive(Debug, Serialize)]
 pub struct OtherRow {
-    /// Which file they are in, from 0.
+    /// Index of their file, from 0.
     pub file: usize,
     /// `UDP`, `ICMP`, `ARP` ...
     pub protocol: String,
@@ -47,20 +47,20 @@ pub struct OtherRow {
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
-    /// What the port or the type stands for, if it has a name.
+    /// Service of the port or meaning of the type, if it has a name.
     pub name: Option<String>,
 }
 
 /// A QUIC connection, by addresses and ports.
 #[derive(Debug, Serialize)]
 pub struct QuicRow {
-    /// Which file it is in, from 0.
+    /// Index of its file, from 0.
     pub file: usize,
     /// The end with the other port.
     pub client: String,
     /// The end with port 443.
     pub server: String,
-    /// Of the first long header; null if the capture has none.
+    /// Version in the first long header; null if the capture has none.
     pub version: Option<String>,
     /// From the first packet to the last.
     pub duration_s: f64,
@@ -68,9 +68,9 @@ pub struct QuicRow {
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
-    /// Of these, packets to the server.
+    /// Packets to the server.
     pub packets_to_server: u64,
-    /// And bytes.
+    /// Bytes to the server.
     pub bytes_to_server: u64,
     /// Round trips by the spin bit; null if it does not spin.
     pub rtt_ms: Option<SpinRtt>,
@@ -79,7 +79,7 @@ pub struct QuicRow {
 /// Round trips by the spin bit.
 #[derive(Debug, Serialize)]
 pub struct SpinRtt {
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
     /// Quantiles, milliseconds.
     pub p5: Option<f64>,
@@ -96,7 +96,7 @@ pub struct Unopened {
     pub unanswered: Vec<Attempts>,
     /// RST came back.
     pub refused: Vec<Attempts>,
-    /// Connections for which there is no room in a list.
+    /// Connections beyond the list's limit.
     left_out: u64,
 }
 
@@ -146,16 +146,19 @@ impl Unopened {
         });
     }
 
-    /// What the lists do not hold.
+    /// Note on connections beyond the lists' limit.
     pub fn note(&self) -> Option<String> {
-        counted(self.left_out, "more connections were not answered or refused, and are not listed")
+        count_phrase(
+            self.left_out,
+            "more connections were not answered or refused, and are not listed",
+        )
     }
 }
 
 /// QUIC's connections of all files.
 pub fn quic(files: &[File]) -> Vec<QuicRow> {
-    let all = files.iter().enumerate().flat_map(|(file, held)| {
-        held.other.quic.iter().map(move |(ends, quic)| (file, ends, quic))
+    let all = files.iter().enumerate().flat_map(|(file, state)| {
+        state.other.quic.iter().map(move |(ends, quic)| (file, ends, quic))
     });
     let quic = all.filter(|(.., quic)| quic.is_quic());
     quic.map(|(file, ends, quic)| {
@@ -184,13 +187,13 @@ fn spin_rtt(trips: &Quantiles) -> SpinRtt {
     SpinRtt { samples: trips.count(), p5: ms(0.05), p50: ms(0.5), p95: ms(0.95) }
 }
 
-/// What is not TCP, the most packets of each file first.
-pub fn other(files: &[File]) -> Vec<OtherRow> {
+/// Traffic other than TCP, the most packets of each file first.
+pub fn non_tcp_rows(files: &[File]) -> Vec<OtherRow> {
     let mut rows = Vec::new();
-    for (file, held) in files.iter().enumerate() {
-        let quic = held.other.quic.iter().any(|(_, quic)| quic.is_quic());
-        let mut rest = held.other.rest;
-        for (index, (protocol, sum)) in held.other.sorted().into_iter().enumerate() {
+    for (file, state) in files.iter().enumerate() {
+        let quic = state.other.quic.iter().any(|(_, quic)| quic.is_quic());
+        let mut rest = state.other.rest;
+        for (index, (protocol, sum)) in state.other.sorted().into_iter().enumerate() {
             if index >= OTHER_MAX {
                 rest.packets += sum.packets;
                 rest.bytes += sum.bytes;

@@ -1,7 +1,7 @@
-//! What an inspection says: files, flows, and what stands beside them.
+//! The inspection document: files, flows, and everything else.
 
-use crate::between::{Between, BetweenSaid, Rtt};
 use crate::connection::{Connection, Direction, Echo, Place};
+use crate::joint::{Between, BetweenSaid, Rtt};
 use crate::labels::{Event, Others};
 use crate::limits::{Limit, Slice};
 use crate::opening::{FastOpen, fast_open, mptcp};
@@ -10,7 +10,7 @@ use crate::rest::{self, Attempts, OtherRow, QuicRow, Unopened};
 use crate::rows;
 use crate::state::{File, Flow, Followed};
 use crate::table::{Key, Table};
-use crate::text::{counted, end_text, seconds};
+use crate::text::{count_phrase, end_text, seconds};
 use crate::twins::twins;
 use crate::verdicts::{Judged, Tally};
 use serde::Serialize;
@@ -18,63 +18,64 @@ use std::collections::BTreeMap;
 
 /// The version of the document.
 const VERSION: u32 = 1;
-/// A connection's lesser direction is a flow of its own beyond an initial window of segments (RFC 6928): below it there is nothing to tell.
+/// Fewest segments with which a connection's lesser direction is a separate flow: an initial window (RFC 6928); a
+/// shorter one has no figures of interest.
 const LESSER_SEGMENTS: u64 = 10;
 
-/// What a recording needs of a flow besides what is said.
+/// Data of a flow that only a recording needs.
 pub(crate) struct Shown {
-    /// Where its rows come from.
+    /// Origin of its rows.
     pub place: rows::Place,
     /// Its ends.
     pub ends: [String; 2],
-    /// When it began and ended.
+    /// Times of its beginning and end.
     pub times: [i64; 2],
     /// Bytes acknowledged.
     pub acked: u64,
-    /// What limited it when.
+    /// Limiting factor over time.
     pub slices: Vec<Slice>,
-    /// Whether the figures are the sender's.
+    /// True when the figures are the sender's.
     pub at_sender: bool,
     /// Data of a full segment.
     pub full: u32,
     /// The handshake's round trip.
     pub opening_ns: Option<i64>,
-    /// What was said of each segment below the highest, if that was kept.
+    /// Verdict on each segment below the highest, if recorded.
     pub every: Vec<Judged>,
 }
 
 /// The whole.
 #[derive(Debug, Serialize)]
 pub struct Inspected {
-    /// Of this form.
+    /// Version of this document's format.
     pub version: u32,
-    /// When the first listed flow began, nanoseconds since the epoch: times of a recording count from here.
+    /// Time of the first listed flow's beginning, nanoseconds since the epoch: times of a recording count from here.
     pub origin_ns: i64,
     /// A file each, in the order in which they were given.
     pub files: Vec<FileSaid>,
     /// A flow each, in the order in which they were first seen.
     pub flows: Vec<FlowSaid>,
-    /// What two captures say together, of each flow that both show.
+    /// Joint results of two captures, of each flow that both contain.
     pub between: Vec<BetweenSaid>,
-    /// Data segments that are not new, where labels are asked for.
+    /// Data segments that are not new, if labels are requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Connections that nobody answered.
+    /// Unanswered connections.
     pub unanswered: Vec<Attempts>,
     /// Connections that were answered by RST.
     pub refused: Vec<Attempts>,
     /// QUIC's connections.
     pub quic: Vec<QuicRow>,
-    /// What is not TCP, by protocol and port, QUIC too.
+    /// Traffic other than TCP, by protocol and port, QUIC too.
     pub other: Vec<OtherRow>,
-    /// What else there was: connections without data, packets that could not be read.
+    /// Further remarks: connections without data, packets that could not be read.
     pub notes: Vec<String>,
 }
 
 /// A file.
 #[derive(Debug, Serialize)]
 pub struct FileSaid {
-    /// Filled in by whoever knows it.
+    /// Filled in by the caller.
     pub path: String,
     /// Packets of any kind.
     pub packets: u64,
@@ -107,9 +108,9 @@ pub struct FlowSaid {
     pub rtt_ms: Rtt,
     /// Segments with data.
     pub segments: u64,
-    /// Of these, sent again.
+    /// Retransmitted segments, by verdict.
     pub retransmissions: Tally,
-    /// Of these, overtaken on the way.
+    /// Segments that were overtaken in the network.
     pub reordered: u64,
     /// SYNs of the connection that repeat an earlier one.
     pub syn_retransmissions: u64,
@@ -123,24 +124,24 @@ pub struct FlowSaid {
     pub closed_s: f64,
     /// Both ends agreed on ECN; null if the capture does not say.
     pub ecn: Option<bool>,
-    /// How the receiver reports marks: `classic` (RFC 3168) or `accurate` (RFC 9768); null without ECN.
+    /// Method of reporting marks: `classic` (RFC 3168) or `accurate` (RFC 9768); null without ECN.
     pub ecn_feedback: Option<&'static str>,
-    /// What it reported: marked packets by accurate ECN's counters; acknowledgements with ECE by classic ECN.
+    /// Reported marks: marked packets by accurate ECN's counters; acknowledgements with ECE by classic ECN.
     pub marks_reported: u64,
     /// Multipath TCP (RFC 8684): an `initial` subflow, one that has `joined`, `offered` and not agreed on, or a `subflow` of
     /// which the handshake is not in the capture; null without.
     pub mptcp: Option<&'static str>,
     /// TCP Fast Open (RFC 7413); null without.
     pub fast_open: Option<FastOpen>,
-    /// What the segments were carried in: tunnels, and tags of the line other than one VLAN tag; null without.
+    /// Encapsulation of the segments: tunnels, and link-layer tags other than one VLAN tag; null without.
     pub encapsulation: Option<String>,
-    /// Which file it is measured in, from 0.
+    /// Index of the file in which it is measured, from 0.
     pub file: usize,
-    /// Where that capture stands for this flow: at the sender, the receiver or between.
+    /// Position of that capture for this flow: at the sender, the receiver or between.
     pub place: &'static str,
     /// Data segments marked CE.
     pub marked: u64,
-    /// What others say, where that is asked for.
+    /// Results of other tools, if requested.
     #[serde(flatten)]
     pub others: Option<Others>,
 }
@@ -154,12 +155,12 @@ pub struct Limited {
     pub receiver: f64,
     /// The application, or its socket's buffer.
     pub application: f64,
-    /// Not to be told.
+    /// Unknown.
     pub unknown: f64,
 }
 
 pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected, Vec<Shown>) {
-    let mut said = Said {
+    let mut result = Said {
         files,
         shown: Vec::new(),
         missing: vec![0; files.len()],
@@ -176,15 +177,15 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
     for (number, (key, flow)) in flows.into_entries().enumerate() {
         match flow {
             Flow::Lone(lone) => {
-                said.lone += u64::from(!said.unopened.take_lone(files, &key, &lone));
+                result.lone += u64::from(!result.unopened.take_lone(files, &key, &lone));
             }
             Flow::Passed => {}
-            Flow::Followed(_) if twins.contains(&number) => said.twice += 1,
-            Flow::Followed(followed) => said.connection(number, &key, *followed),
+            Flow::Followed(_) if twins.contains(&number) => result.twice += 1,
+            Flow::Followed(followed) => result.connection(number, &key, *followed),
         }
     }
-    let notes = said.notes(passed);
-    let rows = files.iter().zip(&said.missing).map(|(file, missing)| FileSaid {
+    let notes = result.notes(passed);
+    let rows = files.iter().zip(&result.missing).map(|(file, missing)| FileSaid {
         path: String::new(),
         packets: file.counts().packets,
         missing: *missing,
@@ -195,21 +196,21 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
     });
     let inspected = Inspected {
         version: VERSION,
-        origin_ns: said.shown.iter().map(|flow| flow.times[0]).min().unwrap_or(0),
+        origin_ns: result.shown.iter().map(|flow| flow.times[0]).min().unwrap_or(0),
         files: rows.collect(),
-        flows: said.flows,
-        between: said.between,
-        events: said.events,
-        unanswered: said.unopened.unanswered,
-        refused: said.unopened.refused,
+        flows: result.flows,
+        between: result.between,
+        events: result.events,
+        unanswered: result.unopened.unanswered,
+        refused: result.unopened.refused,
         quic: rest::quic(files),
-        other: rest::other(files),
+        other: rest::non_tcp_rows(files),
         notes,
     };
-    (inspected, said.shown)
+    (inspected, result.shown)
 }
 
-/// While it is put together.
+/// The document under construction.
 struct Said<'a> {
     files: &'a [File],
     shown: Vec<Shown>,
@@ -262,32 +263,35 @@ impl Said<'_> {
         let number = self.flows.len() as u64;
         let best = followed.points.iter().min_by_key(|(_, point)| rank(point.place(side)));
         let Some((file, point)) = best else { return };
-        let mut said = flow(number, label(key, side), *file, point, side);
+        let mut flow_said = flow(number, label(key, side), *file, point, side);
         let mut two = Vec::new();
         for (index, pair) in followed.pairs.iter().enumerate() {
             let files = [0, index + 1].map(|file| (file, &self.files[file]));
-            let Some(between) = Between::of(pair, side, files) else { continue };
-            if between.near_file() == *file {
-                (said.retransmissions, said.reordered) = between.judged();
-                two = between.every();
+            let Some(joint) = Between::of(pair, side, files) else { continue };
+            if joint.near_file() == *file {
+                (flow_said.retransmissions, flow_said.reordered) = joint.judged();
+                two = joint.verdicts();
             }
-            self.between.push(between.said(number));
+            self.between.push(joint.document(number));
         }
         if let Some(labels) = &point.labels {
-            let one = point.sides[side].half.verdicts.every();
+            let verdicts = point.sides[side].half.verdicts.judgements();
             let at_receiver = point.place(side) == Place::Receiver;
-            self.events.extend(labels.events(number, side, &one, at_receiver, &two));
+            self.events.extend(labels.events(number, side, &verdicts, at_receiver, &two));
         }
-        self.shown.push(shown(connection, *file, key, point, side));
-        self.flows.push(said);
+        self.shown.push(shown_flow(connection, *file, key, point, side));
+        self.flows.push(flow_said);
     }
 
     fn notes(&self, passed: u64) -> Vec<String> {
         let mut notes = vec![
-            counted(self.lone, "connections of a single packet are not listed"),
-            counted(self.silent, "connections without data are not listed"),
-            counted(passed, "packets of connections beyond the first 250000 were not looked at"),
-            counted(
+            count_phrase(self.lone, "connections of a single packet are not listed"),
+            count_phrase(self.silent, "connections without data are not listed"),
+            count_phrase(
+                passed,
+                "packets of connections beyond the first 250000 were not looked at",
+            ),
+            count_phrase(
                 self.twice,
                 "connections are there twice, inside a tunnel and outside, and are listed once",
             ),
@@ -299,9 +303,9 @@ impl Said<'_> {
         });
         notes.extend(carried.map(Some));
         let more = self.carried.values().skip(CARRIED_MAX).sum();
-        notes.push(counted(more, "TCP connections are inside other tunnels"));
+        notes.push(count_phrase(more, "TCP connections are inside other tunnels"));
         for index in 1..self.files.len() {
-            if !self.between.iter().any(|between| between.files.contains(&index)) {
+            if !self.between.iter().any(|joint| joint.files.contains(&index)) {
                 notes.push(Some(format!(
                     "file {} shares no answered packet with file 1",
                     index + 1
@@ -321,27 +325,30 @@ fn file_notes(file: &File) -> Vec<Option<String>> {
     vec![
         file.fault.as_ref().map(|fault| format!("could be read only as far as {fault}")),
         counts.cut_short.then(|| "ends in the middle of a packet".to_owned()),
-        counted(counts.malformed, "packets have headers that are cut off or contradict themselves"),
-        counted(counts.fragments, "IP fragments were passed over"),
-        counted(
+        count_phrase(
+            counts.malformed,
+            "packets have headers that are cut off or contradict themselves",
+        ),
+        count_phrase(counts.fragments, "IP fragments were passed over"),
+        count_phrase(
             counts.cut_options,
             "segments have their TCP options cut off: no SACK, no time stamps",
         ),
-        counted(counts.foreign_links, "packets are of a link type that is not read"),
-        counted(counts.unstamped, "packets have no stamp and got that of the packet before"),
-        counted(
+        count_phrase(counts.foreign_links, "packets are of a link type that is not read"),
+        count_phrase(counts.unstamped, "packets have no stamp and got that of the packet before"),
+        count_phrase(
             counts.said_dropped,
             "packets were dropped at the interface or by the capturing program, as the file says",
         ),
-        counted(
+        count_phrase(
             file.order.steps,
             "times the clock was set back: intervals across that are not known",
         ),
-        counted(
+        count_phrase(
             file.order.repeated,
             "segments are in the file a second time with the same timestamps and left out: it was appended to itself",
         ),
-        counted(
+        count_phrase(
             file.other.quic.passed,
             "packets of QUIC connections beyond the first 4096 count by their port alone",
         ),
@@ -357,38 +364,39 @@ fn rank(place: Place) -> u8 {
 }
 
 fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize) -> FlowSaid {
-    let own = &point.sides[side];
+    let direction = &point.sides[side];
     let place = point.place(side);
-    let last_ns = own.last_ns.max(point.first_ns);
+    let last_ns = direction.last_ns.max(point.first_ns);
     let duration_s = seconds(last_ns - point.first_ns);
-    let (retransmissions, reordered) = judged(own, place);
-    let arrived = if place == Place::Sender { own.half.acked_bytes() } else { own.half.bytes };
+    let (retransmissions, reordered) = judged(direction, place);
+    let arrived =
+        if place == Place::Sender { direction.half.acked_bytes() } else { direction.half.bytes };
     let syns = |answers: bool| {
-        let sent = point.sides.iter().filter(|side| side.answers() == Some(answers));
-        sent.map(|side| side.syns.again).sum()
+        let senders = point.sides.iter().filter(|side| side.answers() == Some(answers));
+        senders.map(|side| side.syns.again).sum()
     };
     FlowSaid {
         flow: number,
         label,
-        bytes: own.half.bytes,
+        bytes: direction.half.bytes,
         duration_s,
         goodput_bps: if duration_s > 0.0 { arrived as f64 * 8.0 / duration_s } else { 0.0 },
-        rtt_ms: rtt(point, own, place),
-        segments: own.half.segments,
+        rtt_ms: rtt(point, direction, place),
+        segments: direction.half.segments,
         retransmissions,
         reordered,
         syn_retransmissions: syns(false),
         syn_ack_retransmissions: syns(true),
         fin_retransmissions: point.sides.iter().map(|side| side.half.fin_again).sum(),
-        limited_s: limited(own, place, duration_s),
-        closed_s: seconds(own.half.closed_ns),
+        limited_s: limited(direction, place, duration_s),
+        closed_s: seconds(direction.half.closed_ns),
         ecn: point.ecn(),
         ecn_feedback: point.echo().map(|echo| match echo {
             Echo::Classic => "classic",
             Echo::Accurate => "accurate",
         }),
         marks_reported: match point.echo() {
-            Some(Echo::Accurate) => own.feedback.packets,
+            Some(Echo::Accurate) => direction.feedback.packets,
             Some(Echo::Classic) => point.sides[1 - side].ece,
             None => 0,
         },
@@ -401,15 +409,15 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
             Place::Receiver => "receiver",
             Place::Between => "between",
         },
-        marked: own.ecn[3],
-        others: point.labels.as_ref().map(|labels| labels.others(side)),
+        marked: direction.ecn[3],
+        others: point.labels.as_ref().map(|labels| labels.results(side)),
     }
 }
 
 /// Retransmissions by verdict, and late originals: at the sender nothing that the network does to data can be seen, at the receiver all
 /// that comes twice was sent once too often.
-fn judged(own: &Direction, place: Place) -> (Tally, u64) {
-    let verdicts = &own.half.verdicts;
+fn judged(direction: &Direction, place: Place) -> (Tally, u64) {
+    let verdicts = &direction.half.verdicts;
     let mut tally = verdicts.tally();
     match place {
         Place::Sender => return (tally, 0),
@@ -422,56 +430,56 @@ fn judged(own: &Direction, place: Place) -> (Tally, u64) {
 }
 
 /// Round trips by the best method that the place allows.
-fn rtt(point: &Connection, own: &Direction, place: Place) -> Rtt {
-    let (method, seen) = match place {
-        Place::Sender => ("ack", &own.onward),
-        Place::Receiver => ("echo", &own.backward),
-        Place::Between => ("ack+echo", &own.both),
+fn rtt(point: &Connection, direction: &Direction, place: Place) -> Rtt {
+    let (method, quantiles) = match place {
+        Place::Sender => ("ack", &direction.onward),
+        Place::Receiver => ("echo", &direction.backward),
+        Place::Between => ("ack+echo", &direction.both),
     };
     let opening = point.opening_rtt_ns().map(|ns| ns as f64);
-    if let (0, Some(ns)) = (seen.count(), opening) {
+    if let (0, Some(ns)) = (quantiles.count(), opening) {
         let ms = Some(ns / 1e6);
         return Rtt { method: "handshake", samples: 1, p5: ms, p50: ms, p95: ms };
     }
-    let ms = |seen: &Quantiles, share| seen.at(share).map(|ns| ns / 1e6);
+    let ms = |quantiles: &Quantiles, share| quantiles.at(share).map(|ns| ns / 1e6);
     Rtt {
         method,
-        samples: seen.count(),
-        p5: ms(seen, 0.05),
-        p50: ms(seen, 0.5),
-        p95: ms(seen, 0.95),
+        samples: quantiles.count(),
+        p5: ms(quantiles, 0.05),
+        p50: ms(quantiles, 0.5),
+        p95: ms(quantiles, 0.95),
     }
 }
 
-fn limited(own: &Direction, place: Place, duration_s: f64) -> Limited {
+fn limited(direction: &Direction, place: Place, duration_s: f64) -> Limited {
     if place != Place::Sender {
         // From elsewhere only the closed window is visible.
-        let receiver = seconds(own.half.closed_ns).min(duration_s);
+        let receiver = seconds(direction.half.closed_ns).min(duration_s);
         return Limited { receiver, unknown: duration_s - receiver, ..Limited::default() };
     }
-    let of = |limit: Limit| seconds(own.limits.spent_ns[limit as usize]);
-    let known = Limited {
+    let of = |limit: Limit| seconds(direction.limits.spent_ns[limit as usize]);
+    let limits = Limited {
         cwnd: of(Limit::Cwnd),
         receiver: of(Limit::Receiver),
         application: of(Limit::Application),
         unknown: 0.0,
     };
-    let unknown = (duration_s - known.cwnd - known.receiver - known.application).max(0.0);
-    Limited { unknown, ..known }
+    let unknown = (duration_s - limits.cwnd - limits.receiver - limits.application).max(0.0);
+    Limited { unknown, ..limits }
 }
 
-fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: usize) -> Shown {
-    let own = &point.sides[side];
+fn shown_flow(connection: usize, file: usize, key: &Key, point: &Connection, side: usize) -> Shown {
+    let direction = &point.sides[side];
     Shown {
         place: rows::Place { number: connection as u32, side: side as u8, file: file as u8 },
         ends: [side, 1 - side].map(|index| end_text(key, index)),
-        times: [point.first_ns, own.last_ns],
-        acked: own.half.acked.max(0).cast_unsigned().min(own.half.bytes),
-        slices: own.limits.slices.clone().unwrap_or_default(),
+        times: [point.first_ns, direction.last_ns],
+        acked: direction.half.acked.max(0).cast_unsigned().min(direction.half.bytes),
+        slices: direction.limits.slices.clone().unwrap_or_default(),
         at_sender: point.place(side) == Place::Sender,
-        full: own.full_bytes(),
+        full: direction.full_bytes(),
         opening_ns: point.opening_rtt_ns(),
-        every: own.half.verdicts.every(),
+        every: direction.half.verdicts.judgements(),
     }
 }
 

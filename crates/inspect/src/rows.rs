@@ -1,4 +1,4 @@
-//! What a recording needs besides the figures: round trips and states over time, kept only if one is wanted.
+//! Additional data for a recording: round trips and states over time, kept only if a recording is requested.
 
 use crate::connection::Connection;
 use crate::half::Sample;
@@ -22,20 +22,20 @@ pub struct Place {
 /// A round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct Trip {
-    /// Where it was seen.
+    /// Capture point.
     pub place: Place,
-    /// When it ended.
+    /// End time.
     pub at: i64,
-    /// How long it was.
+    /// Duration in nanoseconds.
     pub ns: i64,
 }
 
 /// A direction's state.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// Where it was seen.
+    /// Capture point.
     pub place: Place,
-    /// When.
+    /// Time.
     pub at: i64,
     /// Bytes sent, neither acknowledged nor SACKed.
     pub in_flight: i64,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Rows at most: a quarter of a gigabyte.
 pub const SERIES_MAX: usize = 3_000_000;
 
-/// What a row tells.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Row {
@@ -64,7 +64,7 @@ pub struct FlowSeries {
     pub full: u32,
     /// From the first segment of the handshake to the third, if it is there once.
     pub opening_ns: Option<i64>,
-    /// Columns by name; the least integer stands for "none".
+    /// Columns by name; the least integer means "none".
     pub columns: Vec<(&'static str, Vec<i64>)>,
     /// Segments of all flows that found no room.
     pub left_out: u64,
@@ -89,7 +89,7 @@ impl Series {
             Kind::New => Some(Row::New),
             Kind::Late | Kind::Again => Some(Row::Again),
         };
-        let own = &connection.sides[side].half;
+        let half = &connection.sides[side].half;
         let whole = Segment {
             place: place(side),
             row: Row::Acknowledgement,
@@ -99,17 +99,17 @@ impl Series {
             bytes: packet.payload,
             ip_bytes: packet.ip_bytes,
             at: packet.time_ns,
-            position: own.position_of(packet),
+            position: half.position_of(packet),
             delivered: 0,
-            in_flight: own.in_flight(),
+            in_flight: half.in_flight(),
             rtt_ns: None,
             window: None,
         };
         if let Some(row) = row {
             self.push(Segment { row, ..whole });
         }
-        let other = &connection.sides[1 - side].half;
-        if packet.flags & ACK != 0 && other.segments > 0 {
+        let reverse = &connection.sides[1 - side].half;
+        if packet.flags & ACK != 0 && reverse.segments > 0 {
             self.push(Segment {
                 place: place(1 - side),
                 marked: if connection.accurate {
@@ -118,11 +118,11 @@ impl Series {
                     packet.flags & ECE != 0
                 },
                 echoed: sample.is_some_and(|sample| sample.echoed),
-                position: other.acked,
-                delivered: other.delivered(),
-                in_flight: other.in_flight(),
+                position: reverse.acked,
+                delivered: reverse.delivered(),
+                in_flight: reverse.in_flight(),
                 rtt_ns: sample.map(|sample| sample.ns),
-                window: other.edge.map(|edge| edge - other.acked),
+                window: reverse.edge.map(|edge| edge - reverse.acked),
                 ..whole
             });
         }
@@ -137,9 +137,9 @@ impl Series {
     }
 
     /// The segments of the flows that are listed.
-    pub fn finish(mut self, shown: &[Shown]) -> Vec<FlowSeries> {
+    pub fn finish(mut self, details: &[Shown]) -> Vec<FlowSeries> {
         self.rows.sort_by_key(|segment| segment.place);
-        let flows = shown.iter().enumerate().map(|(number, flow)| {
+        let flows = details.iter().enumerate().map(|(number, flow)| {
             let start = self.rows.partition_point(|segment| segment.place < flow.place);
             let rows = &self.rows[start..];
             let rows = &rows[..rows.partition_point(|segment| segment.place == flow.place)];
@@ -155,9 +155,9 @@ impl Series {
     }
 }
 
-fn columns(rows: &[Segment], every: &[Judged]) -> Vec<(&'static str, Vec<i64>)> {
+fn columns(rows: &[Segment], judgements: &[Judged]) -> Vec<(&'static str, Vec<i64>)> {
     let verdicts: BTreeMap<(i64, u32), Said> =
-        every.iter().map(|judged| ((judged.at, judged.seq), judged.said)).collect();
+        judgements.iter().map(|judged| ((judged.at, judged.seq), judged.said)).collect();
     let verdict = |row: &Segment| match row.row {
         Row::New | Row::Probe | Row::Acknowledgement => 0,
         Row::Again => match verdicts.get(&(row.at, row.seq)) {

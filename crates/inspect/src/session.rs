@@ -1,7 +1,7 @@
 //! Captures together: their packets merged in time, every flow followed in each of them.
 
 use crate::connection::{Connection, Taken};
-use crate::lone::Lone;
+use crate::first_packet::Lone;
 use crate::pair::Pair;
 use crate::recording;
 use crate::result::{self, Inspected};
@@ -29,7 +29,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Of so many files; `rows`: for a recording too.
+    /// Creates a session for a number of files; `rows`: for a recording too.
     #[must_use]
     pub fn new(files: usize, rows: bool) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// With Wireshark's and tcptrace's labels beside ours, and every event of them.
+    /// Adds Wireshark's and tcptrace's labels, and every event of them.
     #[must_use]
     pub fn labelled(mut self) -> Self {
         self.labelled = true;
@@ -78,7 +78,7 @@ impl Session {
     /// A file is at its end.
     ///
     /// # Errors
-    /// It is no capture.
+    /// The file is not a capture.
     pub fn end(&mut self, file: usize) -> Result<(), Fault> {
         let ended = self.files[file].reader.end();
         self.close(file);
@@ -112,7 +112,7 @@ impl Session {
                 .iter()
                 .enumerate()
                 .filter_map(|(index, file)| Some((index, ahead(file)?)))
-                .min_by_key(|found| found.1)
+                .min_by_key(|candidate| candidate.1)
             else {
                 return;
             };
@@ -164,8 +164,8 @@ impl Session {
         let Followed { points, pairs } = &mut **followed;
         let at = points.iter().position(|point| point.0 == index).unwrap_or_else(|| {
             let logged = self.series.is_some();
-            let made = Connection::new(packet, self.rows.is_some(), self.labelled, logged);
-            points.push((index, made));
+            let connection = Connection::new(packet, self.rows.is_some(), self.labelled, logged);
+            points.push((index, connection));
             points.len() - 1
         });
         if self.files.len() > 1 && pairs.len() + 1 < self.files.len() {
@@ -192,12 +192,12 @@ impl Session {
         }
     }
 
-    /// What the captures say, a recording of it if one is wanted, and each flow's segments if they are; all of them are at their end.
+    /// Returns the results, a recording and each flow's segments if requested; all captures are at their end.
     #[must_use]
     pub fn finish(self) -> (Inspected, Option<Recording>, Vec<FlowSeries>) {
-        let (said, shown) = result::of(&self.files, self.flows, self.passed);
-        let recording = self.rows.map(|rows| recording::of(&said, &shown, &rows));
-        let series = self.series.map(|series| series.finish(&shown)).unwrap_or_default();
-        (said, recording, series)
+        let (inspected, details) = result::of(&self.files, self.flows, self.passed);
+        let recording = self.rows.map(|rows| recording::of(&inspected, &details, &rows));
+        let series = self.series.map(|series| series.finish(&details)).unwrap_or_default();
+        (inspected, recording, series)
     }
 }

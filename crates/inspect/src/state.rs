@@ -1,9 +1,9 @@
-//! What is kept of files and flows while captures are read.
+//! State of files and flows while captures are read.
 
 use crate::connection::Connection;
-use crate::lone::Lone;
+use crate::first_packet::Lone;
+use crate::non_tcp::OtherPackets;
 use crate::order::Order;
-use crate::other::OtherPackets;
 use crate::pair::Pair;
 use dragstrip_capture::read::{Counts, Fault, Other, Packet, Reader, Sink};
 
@@ -12,7 +12,7 @@ use dragstrip_capture::read::{Counts, Fault, Other, Packet, Reader, Sink};
 pub struct File {
     pub reader: Reader,
     pub order: Order,
-    /// What is not TCP.
+    /// Traffic other than TCP.
     pub other: OtherPackets,
     /// The first packet's time, from which its clock is counted.
     pub first_ns: Option<i64>,
@@ -35,7 +35,7 @@ impl File {
     }
 }
 
-/// Where a file's packets go.
+/// Destination of a file's packets.
 struct Inlet<'a> {
     order: &'a mut Order,
     other: &'a mut OtherPackets,
@@ -46,7 +46,7 @@ impl Sink for Inlet<'_> {
         self.order.push(packet);
     }
 
-    fn other(&mut self, other: &Other) {
+    fn non_tcp(&mut self, other: &Other) {
         if !self.order.is_passed(other.time_ns) {
             self.other.take(other);
         }
@@ -67,6 +67,6 @@ pub enum Flow {
 pub struct Followed {
     /// File and what it shows.
     pub points: Vec<(usize, Connection)>,
-    /// The first file beside each other one.
+    /// The first file paired with each other one.
     pub pairs: Vec<Pair>,
 }

@@ -41,7 +41,7 @@ impl Key {
 /// Entries per piece of the store: it grows by pieces, so that nothing is ever there twice.
 const PIECE: usize = 1 << 14;
 
-/// What is known by key, numbered in the order in which it was first seen.
+/// Values by key, numbered in the order of their first appearance.
 #[derive(Debug)]
 pub struct Table<T> {
     /// Number plus one of the entry in each place; 0: free. Its length is a power of two.
@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn both_directions_are_one_connection() {
         let mut packet = Packet { source: [2; 16], source_port: 80, ..Packet::default() };
-        let (there, turned) = Key::of(&packet);
+        let (key, turned) = Key::of(&packet);
         std::mem::swap(&mut packet.source, &mut packet.destination);
         std::mem::swap(&mut packet.source_port, &mut packet.destination_port);
-        assert_eq!(Key::of(&packet), (there, !turned));
+        assert_eq!(Key::of(&packet), (key, !turned));
     }
 }

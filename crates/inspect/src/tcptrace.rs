@@ -1,4 +1,4 @@
-//! What tcptrace counts: the sequence space as it keeps it (`rexmit.c`, version 6.6.7), for those who compare.
+//! tcptrace's counts: the sequence space as it keeps it (`rexmit.c`, version 6.6.7), for comparisons.
 
 use crate::half::{FIN, SYN};
 use crate::intervals::Intervals;
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The sequence space is forgotten beyond this: tcptrace keeps three of its quarters.
 const KEPT: i64 = 1 << 30;
 
-/// What a segment was to it.
+/// tcptrace's classification of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Count {
@@ -51,40 +51,40 @@ impl Tcptrace {
     /// A packet of a direction, in the order of the file.
     pub fn take(&mut self, packet: &Packet, side: usize) -> Option<Count> {
         let closed = self.sides[1 - side].window == Some(0);
-        let own = &mut self.sides[side];
-        own.window = Some(packet.window);
+        let direction = &mut self.sides[side];
+        direction.window = Some(packet.window);
         let opens = (packet.flags & SYN).count_ones() + (packet.flags & FIN).count_ones();
         let length = i64::from(packet.payload + opens);
         if length == 0 {
             return None;
         }
         if closed {
-            own.counts.zwnd_probe_pkts += 1;
+            direction.counts.zwnd_probe_pkts += 1;
             return None;
         }
-        let (known, at) = *own.reference.get_or_insert((packet.seq, 0));
-        let start = at + i64::from(packet.seq.wrapping_sub(known).cast_signed());
+        let (reference_seq, at) = *direction.reference.get_or_insert((packet.seq, 0));
+        let start = at + i64::from(packet.seq.wrapping_sub(reference_seq).cast_signed());
         let end = start + length;
-        let highest = own.seen.end();
-        let missing = own.seen.missing(start, end);
+        let highest = direction.seen.end();
+        let missing = direction.seen.missing(start, end);
         let new: i64 = missing.iter().map(|part| part.1 - part.0).sum();
         let late = missing.first().is_some_and(|part| part.0 == start)
             && highest.is_some_and(|highest| highest > end);
-        own.seen.add(start, end);
+        direction.seen.add(start, end);
         if highest.is_none_or(|highest| end > highest) {
-            own.reference = Some((packet.seq, start));
-            own.seen.forget_below(end - KEPT);
+            direction.reference = Some((packet.seq, start));
+            direction.seen.forget_below(end - KEPT);
         }
-        own.counts.outoforder_pkts += u64::from(late);
+        direction.counts.outoforder_pkts += u64::from(late);
         if new < length {
-            own.counts.rexmt_data_pkts += 1;
-            own.counts.rexmt_data_bytes += (length - new).cast_unsigned();
+            direction.counts.rexmt_data_pkts += 1;
+            direction.counts.rexmt_data_bytes += (length - new).cast_unsigned();
             return Some(Count::Rexmt);
         }
         late.then_some(Count::Outoforder)
     }
 
-    /// Of a direction.
+    /// Counts of a direction.
     pub fn counts(&self, side: usize) -> Counts {
         self.sides[side].counts
     }

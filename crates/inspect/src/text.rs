@@ -5,8 +5,8 @@ use dragstrip_capture::read::Address;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// A count with its noun phrase; `None` for 0.
-pub(crate) fn counted(count: u64, what: &str) -> Option<String> {
-    (count > 0).then(|| format!("{count} {what}"))
+pub(crate) fn count_phrase(count: u64, noun: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {noun}"))
 }
 
 /// Seconds of nanoseconds.

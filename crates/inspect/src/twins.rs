@@ -13,7 +13,7 @@ pub fn twins(flows: &Table<Flow>) -> BTreeSet<usize> {
     if flows.entries().all(|(key, _)| key.tunnel == 0) {
         return twins;
     }
-    let mut seen: BTreeMap<Twin, (u64, usize)> = BTreeMap::new();
+    let mut openings: BTreeMap<Twin, (u64, usize)> = BTreeMap::new();
     for (number, (key, flow)) in flows.entries().enumerate() {
         let Flow::Followed(followed) = flow else { continue };
         let Some((_, point)) = followed.points.first() else { continue };
@@ -22,7 +22,7 @@ pub fn twins(flows: &Table<Flow>) -> BTreeSet<usize> {
             continue;
         }
         let segments = point.sides.iter().map(|side| side.half.segments).sum();
-        match seen.entry((key.addresses, key.ports, opened)) {
+        match openings.entry((key.addresses, key.ports, opened)) {
             Entry::Vacant(place) => {
                 place.insert((segments, number));
             }
@@ -41,5 +41,5 @@ pub fn twins(flows: &Table<Flow>) -> BTreeSet<usize> {
     twins
 }
 
-/// What tells that two connections are one: addresses, ports, first sequence numbers.
+/// Identity of a connection: addresses, ports, first sequence numbers.
 type Twin = ([Address; 2], [u16; 2], [Option<u32>; 2]);

@@ -1,8 +1,9 @@
-//! Whether data had to be sent again: needed, spurious, or not to be told from here.
+//! Verdicts on retransmitted data: needed, spurious, or unknown from this capture.
 //!
-//! Evidence, in this order: the receiver says that it had the data (D-SACK, RFC 2883; or they were acknowledged before they were sent again);
-//! the acknowledgement's time stamp echoes an earlier copy (Eifel detection, RFC 3522); the acknowledgement came sooner than any round trip;
-//! it echoes the copy; what was sent after the data was received before them, and a receiver that sends SACK never reported a duplicate.
+//! Evidence, in this order: the receiver reports that it had the data (D-SACK, RFC 2883; or they were acknowledged
+//! before they were retransmitted); the acknowledgement's time stamp echoes an earlier copy (Eifel detection, RFC
+//! 3522); the acknowledgement came sooner than any round trip; it echoes the copy; data sent afterwards were received
+//! before them, and a receiver that sends SACK never reported a duplicate.
 
 use crate::board::Sent;
 use dragstrip_capture::read::Packet;
@@ -14,20 +15,20 @@ const JUDGED_MAX: usize = 1_024;
 /// Unjudged ones at most.
 const OPEN_MAX: usize = 1 << 16;
 
-/// Data sent again.
+/// A retransmission.
 #[derive(Clone, Debug)]
 pub struct Retransmission {
     /// First byte's position.
     pub start: i64,
     /// The position after the last byte.
     pub end: i64,
-    /// When.
+    /// Send time.
     pub at: i64,
     /// Its time stamp.
     pub stamp: Option<u32>,
     /// The time stamp of the copy before it.
     pub stamp_before: Option<u32>,
-    /// There were signs of loss: later data SACKed, three repeated acknowledgements, or recovery under way.
+    /// There were signs of loss: later data SACKed, three repeated acknowledgements, or recovery in progress.
     pub signs: bool,
     /// All of it was acknowledged or SACKed before.
     pub known: bool,
@@ -42,13 +43,13 @@ pub enum Verdict {
     Needed,
     /// An earlier copy arrived.
     Spurious,
-    /// Not to be told.
+    /// Unknown.
     Unknown,
 }
 
-/// An acknowledgement that covers something sent again.
+/// An acknowledgement that covers a retransmission.
 pub struct Covered {
-    /// When it came.
+    /// Arrival time.
     pub at: i64,
     /// All below is acknowledged.
     pub acked: i64,
@@ -61,15 +62,15 @@ pub struct Covered {
 /// A segment's verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    /// When it was seen.
+    /// Time of the segment.
     pub at: i64,
     /// Its sequence number.
     pub seq: u32,
-    /// What is said of it.
+    /// Classification of the segment.
     pub said: Said,
 }
 
-/// What is said of a segment below the highest.
+/// Classification of a segment below the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Said {
@@ -77,7 +78,7 @@ pub enum Said {
     Needed,
     /// Sent again: an earlier copy arrived.
     Spurious,
-    /// Sent again, or late: not to be told.
+    /// Retransmitted or late: unknown.
     Unknown,
     /// Sent once, and overtaken.
     Reordered,
@@ -93,14 +94,14 @@ impl From<Verdict> for Said {
     }
 }
 
-/// How many got which verdict.
+/// Segments by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Earlier copies were lost.
     pub needed: u64,
     /// An earlier copy arrived.
     pub spurious: u64,
-    /// Not to be told.
+    /// Unknown.
     pub unknown: u64,
 }
 
@@ -114,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// All of them.
+    /// Total number.
     pub fn total(&self) -> u64 {
         self.needed + self.spurious + self.unknown
     }
@@ -131,9 +132,9 @@ pub struct Verdicts {
     pub sack: bool,
     /// Data not seen before below what was seen: of these, late originals.
     pub reordered: u64,
-    /// Of these, sent again after a loss on the way here.
+    /// Segments that were retransmitted after a loss before this capture point.
     pub repaired: u64,
-    /// Of these, neither to be told.
+    /// Segments that are neither known as late nor as retransmitted.
     pub late_unknown: u64,
     /// Each one's verdict, where they are wanted one by one.
     pub log: Option<Vec<Judged>>,
@@ -146,99 +147,119 @@ impl Verdicts {
     }
 
     /// Data that were seen before.
-    pub fn sent_again(&mut self, what: Retransmission) {
-        if what.known {
-            self.judge(what, Verdict::Spurious);
+    pub fn sent_again(&mut self, retransmission: Retransmission) {
+        if retransmission.known {
+            self.judge(retransmission, Verdict::Spurious);
         } else {
-            self.open.push(what);
+            self.open.push(retransmission);
             if self.open.len() > OPEN_MAX {
                 self.settled.unknown += 1;
-                let what = self.open.remove(0);
-                self.note(&what, Verdict::Unknown);
+                let retransmission = self.open.remove(0);
+                self.note(&retransmission, Verdict::Unknown);
             }
         }
     }
 
-    fn judge(&mut self, what: Retransmission, verdict: Verdict) {
-        self.judged.push_back((what, verdict, 0));
+    fn judge(&mut self, retransmission: Retransmission, verdict: Verdict) {
+        self.judged.push_back((retransmission, verdict, 0));
         if self.judged.len() > JUDGED_MAX
-            && let Some((what, verdict, _)) = self.judged.pop_front()
+            && let Some((retransmission, verdict, _)) = self.judged.pop_front()
         {
             self.settled.add(verdict);
-            self.note(&what, verdict);
+            self.note(&retransmission, verdict);
         }
     }
 
-    fn note(&mut self, what: &Retransmission, verdict: Verdict) {
+    fn note(&mut self, retransmission: &Retransmission, verdict: Verdict) {
         if let Some(log) = &mut self.log {
-            log.push(Judged { at: what.at, seq: what.seq, said: verdict.into() });
+            log.push(Judged {
+                at: retransmission.at,
+                seq: retransmission.seq,
+                said: verdict.into(),
+            });
         }
     }
 
-    /// All of them one by one, if they are wanted.
-    pub fn every(&self) -> Vec<Judged> {
+    /// Returns all verdicts one by one, if recorded.
+    pub fn judgements(&self) -> Vec<Judged> {
         let Some(log) = &self.log else { return Vec::new() };
         let mut all = log.clone();
-        let of = |what: &Retransmission, said| Judged { at: what.at, seq: what.seq, said };
-        all.extend(self.judged.iter().map(|(what, verdict, _)| of(what, (*verdict).into())));
-        all.extend(self.open.iter().map(|what| of(what, Said::Unknown)));
+        let of = |retransmission: &Retransmission, said| Judged {
+            at: retransmission.at,
+            seq: retransmission.seq,
+            said,
+        };
+        all.extend(
+            self.judged
+                .iter()
+                .map(|(retransmission, verdict, _)| of(retransmission, (*verdict).into())),
+        );
+        all.extend(self.open.iter().map(|retransmission| of(retransmission, Said::Unknown)));
         all
     }
 
-    /// Something sent again is acknowledged; `received` says whether a range is SACKed.
+    /// Handles the acknowledgement of retransmissions; `received` tests whether a range is SACKed.
     pub fn covered(&mut self, by: &Covered, received: impl Fn(i64, i64) -> bool) {
         let mut index = 0;
         while index < self.open.len() {
-            let what = &self.open[index];
-            if what.end <= by.acked || received(what.start, what.end) {
-                let what = self.open.remove(index);
-                let verdict = self.verdict(&what, by);
-                self.judge(what, verdict);
+            let candidate = &self.open[index];
+            if candidate.end <= by.acked || received(candidate.start, candidate.end) {
+                let retransmission = self.open.remove(index);
+                let verdict = self.verdict(&retransmission, by);
+                self.judge(retransmission, verdict);
             } else {
                 index += 1;
             }
         }
     }
 
-    fn verdict(&self, what: &Retransmission, by: &Covered) -> Verdict {
+    fn verdict(&self, retransmission: &Retransmission, by: &Covered) -> Verdict {
         // Only of the segment that was next does the receiver keep the stamp (RFC 7323 §4.3).
-        let first = what.start <= by.before && by.before < what.end && by.acked > by.before;
-        if let (true, Some(echo), Some(stamp)) = (first, by.echo, what.stamp) {
+        let first = retransmission.start <= by.before
+            && by.before < retransmission.end
+            && by.acked > by.before;
+        if let (true, Some(echo), Some(stamp)) = (first, by.echo, retransmission.stamp) {
             if echo.wrapping_sub(stamp).cast_signed() < 0 {
                 return Verdict::Spurious;
             }
-            if what.stamp_before.is_some_and(|before| before != stamp) {
+            if retransmission.stamp_before.is_some_and(|before| before != stamp) {
                 return Verdict::Needed;
             }
         }
-        if self.least_rtt_ns.is_some_and(|least| by.at - what.at < least - least / 8) {
+        if self.least_rtt_ns.is_some_and(|least| by.at - retransmission.at < least - least / 8) {
             return Verdict::Spurious;
         }
-        if what.signs || self.sack { Verdict::Needed } else { Verdict::Unknown }
+        if retransmission.signs || self.sack { Verdict::Needed } else { Verdict::Unknown }
     }
 
-    /// The receiver says that it has received a range twice (D-SACK).
+    /// Handles the receiver's report of a range received twice (D-SACK).
     pub fn twice_received(&mut self, range: (i64, i64)) {
-        let overlap = |what: &Retransmission| what.end.min(range.1) - what.start.max(range.0);
-        let found = self.judged.iter_mut().rev().find(|(what, _, told)| {
-            overlap(what) > 0 && told + overlap(what) <= what.end - what.start
+        let overlap = |retransmission: &Retransmission| {
+            retransmission.end.min(range.1) - retransmission.start.max(range.0)
+        };
+        let judged_copy = self.judged.iter_mut().rev().find(|(retransmission, _, reported)| {
+            overlap(retransmission) > 0
+                && reported + overlap(retransmission) <= retransmission.end - retransmission.start
         });
-        if let Some((what, verdict, told)) = found {
+        if let Some((what, verdict, told)) = judged_copy {
             *told += overlap(what);
             *verdict = Verdict::Spurious;
             return;
         }
-        if let Some(index) = self.open.iter().rposition(|what| overlap(what) > 0) {
-            let what = self.open.remove(index);
-            let told = overlap(&what);
-            self.judge(what, Verdict::Spurious);
+        if let Some(index) =
+            self.open.iter().rposition(|retransmission| overlap(retransmission) > 0)
+        {
+            let retransmission = self.open.remove(index);
+            let overlap_bytes = overlap(&retransmission);
+            self.judge(retransmission, Verdict::Spurious);
             if let Some(last) = self.judged.back_mut() {
-                last.2 = told;
+                last.2 = overlap_bytes;
             }
         }
     }
 
-    /// Data not seen before, below what was: late, or sent again because the first copy was lost on the way here.
+    /// Classifies data not seen before, below the highest: late, or retransmitted because the first copy was lost
+    /// before this capture point.
     pub fn late(
         &mut self,
         packet: &Packet,
@@ -248,12 +269,12 @@ impl Verdicts {
     ) {
         let before = sent_before(packet, above, path_ns, ids_rise);
         if let Some(log) = &mut self.log {
-            let said = match before {
+            let classification = match before {
                 Some(true) => Said::Reordered,
                 Some(false) => Said::Needed,
                 None => Said::Unknown,
             };
-            log.push(Judged { at: packet.time_ns, seq: packet.seq, said });
+            log.push(Judged { at: packet.time_ns, seq: packet.seq, said: classification });
         }
         match before {
             Some(true) => self.reordered += 1,
@@ -262,7 +283,7 @@ impl Verdicts {
         }
     }
 
-    /// How many of the data seen before got which verdict; what nothing covers cannot be told.
+    /// Retransmitted segments by verdict; uncovered ones are unknown.
     pub fn tally(&self) -> Tally {
         let mut tally = self.settled;
         for (_, verdict, _) in &self.judged {
@@ -273,8 +294,8 @@ impl Verdicts {
     }
 }
 
-/// Whether a late packet was sent before the one that overtook it: by IPv4's identification where it rises, by the time stamp, or because
-/// no copy could have come so soon.
+/// True when a late packet was sent before the one that overtook it: by IPv4's identification where it rises, by the
+/// time stamp, or because no copy could have arrived so soon.
 fn sent_before(
     packet: &Packet,
     above: Option<&Sent>,
@@ -282,11 +303,11 @@ fn sent_before(
     ids_rise: bool,
 ) -> Option<bool> {
     let above = above?;
-    if let (true, Some(id), Some(other)) = (ids_rise, packet.ip_id, above.ip_id) {
-        return Some(id.wrapping_sub(other).cast_signed() < 0);
+    if let (true, Some(id), Some(above_id)) = (ids_rise, packet.ip_id, above.ip_id) {
+        return Some(id.wrapping_sub(above_id).cast_signed() < 0);
     }
-    if let (Some((stamp, _)), Some(other)) = (packet.stamps, above.stamp) {
-        let later = stamp.wrapping_sub(other).cast_signed();
+    if let (Some((stamp, _)), Some(above_id)) = (packet.stamps, above.stamp) {
+        let later = stamp.wrapping_sub(above_id).cast_signed();
         if later != 0 {
             return Some(later < 0);
         }

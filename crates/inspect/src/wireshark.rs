@@ -1,7 +1,8 @@
-//! What Wireshark calls a segment: the rules of `tcp_analyze_sequence_number` in its `packet-tcp.c` (version 4.0), for those who compare.
+//! Wireshark's labels for segments: the rules of `tcp_analyze_sequence_number` in its `packet-tcp.c` (version 4.0),
+//! for comparisons.
 //!
-//! They know neither where the capture stands nor SACK: a repair within the opening's round trip is *Out-Of-Order* to them even at the sender.
-//! A port that is used again is a new connection, as to Wireshark.
+//! They ignore the capture's position and SACK: a repair within the opening's round trip is *Out-Of-Order* to them
+//! even at the sender. A port that is reused is a new connection, as in Wireshark.
 
 use crate::half::{ACK, FIN, RST, SYN};
 use dragstrip_capture::read::Packet;
@@ -11,10 +12,10 @@ use serde::Serialize;
 const FAST_NS: i64 = 20_000_000;
 /// The opening's round trip where it was not seen.
 const OPENING_NS: i64 = 3_000_000;
-/// What stands in place of the count of repeated acknowledgements after one beyond what was seen.
+/// Marker that replaces the count of repeated acknowledgements after one beyond the data seen.
 const UNSEEN: u32 = u32::MAX;
 
-/// What data, SYN or FIN below the highest were called; at most one of them.
+/// Label for data, SYN or FIN below the highest; at most one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -45,7 +46,7 @@ pub struct Labels {
     pub keep_alive: u64,
     /// One byte into a closed window.
     pub zero_window_probe: u64,
-    /// Of the other direction, which acknowledges this one: repeated acknowledgements.
+    /// Repeated acknowledgements of the other direction, which acknowledges this one.
     pub duplicate_ack: u64,
     /// "ACKed unseen segment".
     pub ack_lost_segment: u64,
@@ -79,17 +80,17 @@ pub struct Wireshark {
     opening_ns: Option<i64>,
 }
 
-fn after(one: u32, other: u32) -> bool {
-    one.wrapping_sub(other).cast_signed() > 0
+fn after(first: u32, second: u32) -> bool {
+    first.wrapping_sub(second).cast_signed() > 0
 }
 
 impl Wireshark {
     /// A packet of a direction, in the order of the file.
     pub fn take(&mut self, packet: &Packet, side: usize) -> Option<Call> {
         let [first, second] = &mut self.sides;
-        let (own, other) = if side == 0 { (first, second) } else { (second, first) };
+        let (direction, reverse) = if side == 0 { (first, second) } else { (second, first) };
         let opening_ns = self.opening_ns.unwrap_or(OPENING_NS);
-        let call = take(own, other, packet, opening_ns);
+        let call = take(direction, reverse, packet, opening_ns);
         if packet.flags & (SYN | ACK) == SYN {
             self.syn_at = Some(packet.time_ns);
         } else if packet.flags & (SYN | ACK) == ACK && self.opening_ns.is_none() {
@@ -98,91 +99,99 @@ impl Wireshark {
         call
     }
 
-    /// Of a direction's data and what acknowledges them.
+    /// Labels of a direction's data and of the acknowledgements for them.
     pub fn labels(&self, side: usize) -> Labels {
-        let (sent, acks) = (self.sides[side].sent, self.sides[1 - side].acks);
+        let (labels, acks) = (self.sides[side].sent, self.sides[1 - side].acks);
         Labels {
             duplicate_ack: acks.duplicate_ack,
             ack_lost_segment: acks.ack_lost_segment,
             window_update: acks.window_update,
             zero_window: acks.zero_window,
-            ..sent
+            ..labels
         }
     }
 }
 
-fn take(own: &mut Side, other: &mut Side, packet: &Packet, opening_ns: i64) -> Option<Call> {
+fn take(
+    direction: &mut Side,
+    reverse: &mut Side,
+    packet: &Packet,
+    opening_ns: i64,
+) -> Option<Call> {
     let plain = packet.flags & (SYN | FIN | RST) == 0;
     let opens = packet.flags & (SYN | FIN) != 0;
     let empty = packet.payload == 0;
     let ack = if packet.flags & ACK != 0 { packet.ack } else { 0 };
-    let at_next = Some(packet.seq) == own.next || (own.next.is_none() && packet.seq == 0);
-    let probe = packet.payload == 1 && at_next && other.window == Some(0);
+    let at_next =
+        Some(packet.seq) == direction.next || (direction.next.is_none() && packet.seq == 0);
+    let probe = packet.payload == 1 && at_next && reverse.window == Some(0);
     let mut kept_alive = false;
     if probe {
-        own.sent.zero_window_probe += 1;
+        direction.sent.zero_window_probe += 1;
     } else {
-        own.acks.zero_window += u64::from(packet.window == 0 && plain);
-        let beyond = own.next.is_some_and(|next| after(packet.seq, next));
-        own.sent.lost_segment += u64::from(beyond && packet.flags & RST == 0);
-        let before_next = packet.seq == own.next.unwrap_or(0).wrapping_sub(1);
+        direction.acks.zero_window += u64::from(packet.window == 0 && plain);
+        let beyond = direction.next.is_some_and(|next| after(packet.seq, next));
+        direction.sent.lost_segment += u64::from(beyond && packet.flags & RST == 0);
+        let before_next = packet.seq == direction.next.unwrap_or(0).wrapping_sub(1);
         kept_alive = packet.payload <= 1 && before_next && plain;
-        own.sent.keep_alive += u64::from(kept_alive);
-        let repeated = empty && at_next && ack == own.last_ack && plain;
-        if repeated && packet.window != 0 && Some(packet.window) != own.window {
-            own.acks.window_update += 1;
+        direction.sent.keep_alive += u64::from(kept_alive);
+        let repeated = empty && at_next && ack == direction.last_ack && plain;
+        if repeated && packet.window != 0 && Some(packet.window) != direction.window {
+            direction.acks.window_update += 1;
         }
-        let same = repeated && Some(packet.window) == own.window;
-        let alive_answered = same && packet.window != 0 && other.kept_alive;
-        if same && packet.window != 0 && !alive_answered {
-            own.repeats = if own.repeats == UNSEEN { 1 } else { own.repeats + 1 };
-            own.acks.duplicate_ack += 1;
+        let same_window = repeated && Some(packet.window) == direction.window;
+        let alive_answered = same_window && packet.window != 0 && reverse.kept_alive;
+        if same_window && packet.window != 0 && !alive_answered {
+            direction.repeats = if direction.repeats == UNSEEN { 1 } else { direction.repeats + 1 };
+            direction.acks.duplicate_ack += 1;
         }
     }
-    if ack != own.last_ack {
-        own.repeats = 0;
+    if ack != direction.last_ack {
+        direction.repeats = 0;
     }
-    if packet.flags & ACK != 0 && other.contiguous.is_some_and(|edge| after(ack, edge)) {
-        unseen(own, other);
+    if packet.flags & ACK != 0 && reverse.contiguous.is_some_and(|edge| after(ack, edge)) {
+        unseen(direction, reverse);
     }
     let call = (packet.payload > 0 || opens)
-        .then(|| called(own, other, packet, opening_ns, kept_alive))
+        .then(|| called(direction, reverse, packet, opening_ns, kept_alive))
         .flatten();
     match call {
-        Some(Call::Retransmission) => own.sent.retransmission += 1,
-        Some(Call::FastRetransmission) => own.sent.fast_retransmission += 1,
-        Some(Call::SpuriousRetransmission) => own.sent.spurious_retransmission += 1,
-        Some(Call::OutOfOrder) => own.sent.out_of_order += 1,
+        Some(Call::Retransmission) => direction.sent.retransmission += 1,
+        Some(Call::FastRetransmission) => direction.sent.fast_retransmission += 1,
+        Some(Call::SpuriousRetransmission) => direction.sent.spurious_retransmission += 1,
+        Some(Call::OutOfOrder) => direction.sent.out_of_order += 1,
         None => {}
     }
     let next = packet.seq.wrapping_add(packet.payload).wrapping_add(u32::from(opens));
-    if !probe && own.next.is_none_or(|known| after(next, known)) {
-        (own.next, own.next_at) = (Some(next), packet.time_ns);
+    if !probe && direction.next.is_none_or(|next_seq| after(next, next_seq)) {
+        (direction.next, direction.next_at) = (Some(next), packet.time_ns);
     }
-    if !probe && own.contiguous.is_none_or(|edge| packet.seq == edge) {
-        own.contiguous = own.next;
+    if !probe && direction.contiguous.is_none_or(|edge| packet.seq == edge) {
+        direction.contiguous = direction.next;
     }
-    (own.window, own.last_ack, own.last_ack_at) = (Some(packet.window), ack, packet.time_ns);
-    own.kept_alive = kept_alive;
+    (direction.window, direction.last_ack, direction.last_ack_at) =
+        (Some(packet.window), ack, packet.time_ns);
+    direction.kept_alive = kept_alive;
     call
 }
 
-/// An acknowledgement beyond what was seen in a row: told once where the other direction has gone on since, else once until
-/// it says something else.
-fn unseen(own: &mut Side, other: &mut Side) {
-    let goes_on = other.contiguous.zip(other.next).is_some_and(|(edge, next)| after(next, edge));
+/// Handles an acknowledgement beyond the data seen: reported once if the other direction has advanced since, else once
+/// until its number changes.
+fn unseen(direction: &mut Side, reverse: &mut Side) {
+    let goes_on =
+        reverse.contiguous.zip(reverse.next).is_some_and(|(edge, next)| after(next, edge));
     if goes_on {
-        other.contiguous = other.next;
-        own.acks.ack_lost_segment += 1;
+        reverse.contiguous = reverse.next;
+        direction.acks.ack_lost_segment += 1;
         return;
     }
-    own.acks.ack_lost_segment += u64::from(other.repeats == 0);
-    other.repeats = UNSEEN;
+    direction.acks.ack_lost_segment += u64::from(reverse.repeats == 0);
+    reverse.repeats = UNSEEN;
 }
 
 fn called(
-    own: &Side,
-    other: &Side,
+    direction: &Side,
+    reverse: &Side,
     packet: &Packet,
     opening_ns: i64,
     kept_alive: bool,
@@ -191,24 +200,24 @@ fn called(
         return None;
     }
     let end = packet.seq.wrapping_add(packet.payload);
-    let below = own.next.is_some_and(|next| {
+    let below = direction.next.is_some_and(|next| {
         after(next, packet.seq) && !(packet.payload > 1 && next.wrapping_sub(1) == packet.seq)
     });
-    if packet.payload > 0 && other.last_ack != 0 && !after(end, other.last_ack) {
+    if packet.payload > 0 && reverse.last_ack != 0 && !after(end, reverse.last_ack) {
         return Some(Call::SpuriousRetransmission);
     }
     if !below {
         return None;
     }
-    let fast = other.repeats >= 2
-        && other.last_ack == packet.seq
-        && packet.time_ns - other.last_ack_at < FAST_NS;
+    let fast = reverse.repeats >= 2
+        && reverse.last_ack == packet.seq
+        && packet.time_ns - reverse.last_ack_at < FAST_NS;
     if fast {
         return Some(Call::FastRetransmission);
     }
     let opens = u32::from(packet.flags & (SYN | FIN) != 0);
-    let soon = packet.time_ns - own.next_at < opening_ns;
-    Some(if soon && own.next != Some(end.wrapping_add(opens)) {
+    let soon = packet.time_ns - direction.next_at < opening_ns;
+    Some(if soon && direction.next != Some(end.wrapping_add(opens)) {
         Call::OutOfOrder
     } else {
         Call::Retransmission

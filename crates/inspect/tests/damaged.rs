@@ -19,19 +19,19 @@ fn inspected(file: &[u8]) -> Option<Inspected> {
     Some(session.finish().0)
 }
 
-fn expect_bounds(said: &Inspected) {
-    let packets = said.files[0].packets;
-    for flow in &said.flows {
+fn expect_bounds(inspection: &Inspected) {
+    let packets = inspection.files[0].packets;
+    for flow in &inspection.flows {
         assert!(flow.closed_s >= 0.0 && flow.duration_s >= 0.0 && flow.goodput_bps.is_finite());
         let repeated =
             flow.syn_retransmissions + flow.syn_ack_retransmissions + flow.fin_retransmissions;
         assert!(repeated <= packets && flow.retransmissions.total() <= flow.segments);
     }
-    for row in said.unanswered.iter().chain(&said.refused) {
+    for row in inspection.unanswered.iter().chain(&inspection.refused) {
         assert!(row.retransmitted < row.syns && row.first_s <= row.last_s);
     }
-    let other: u64 = said.other.iter().map(|row| row.packets).sum();
-    assert!(other <= packets, "{other} of {packets} packets are not TCP");
+    let other_packets: u64 = inspection.other.iter().map(|row| row.packets).sum();
+    assert!(other_packets <= packets, "{other_packets} of {packets} packets are not TCP");
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn damaged_seeds_are_read_within_bounds() {
                 let at = 24 + number(file.len() - 24);
                 file[at] = number(256) as u8;
             }
-            if let Some(said) = inspected(&file) {
-                expect_bounds(&said);
+            if let Some(inspection) = inspected(&file) {
+                expect_bounds(&inspection);
                 read += 1;
             }
         }
@@ -83,8 +83,8 @@ fn a_datagram_at_a_tunnel_s_port_that_is_none_is_udp() {
         file.extend([0, 48, 0, 0]);
         file.extend([0xff; 40]);
     }
-    let said = inspected(&file).expect("a capture");
-    let mut read: Vec<u16> = said.other.iter().filter_map(|row| row.port).collect();
+    let inspection = inspected(&file).expect("a capture");
+    let mut read: Vec<u16> = inspection.other.iter().filter_map(|row| row.port).collect();
     read.sort_unstable();
     assert_eq!(read, ports);
 }

@@ -73,7 +73,7 @@ fn scenarios(variants: &Variants, made: u64, repeats: u64) -> Result<Vec<Scenari
 fn read(form: &str) -> Result<RaceForm, Refused> {
     let form = RaceForm::from_json(form).map_err(refused::one)?;
     for field in ["trace", "up_trace"] {
-        if let Some(file) = form.given(field) {
+        if let Some(file) = form.value(field) {
             let expected = "none here: it is a file, which a page cannot read";
             return Err(refused::wrong(field, &file.to_string(), expected));
         }

@@ -13,13 +13,13 @@ use pyo3::prelude::*;
 use std::fs::File;
 use std::io;
 
-/// What to write: (host or link, path of its file), bytes kept of each frame, what each file says of the run.
+/// Requested files: (host or link, path of its file), bytes kept of each frame, comment on the run in each file.
 pub type Asked = (Vec<(String, String)>, u32, String);
 
 /// Opens the files.
 #[expect(clippy::disallowed_types, reason = "likewise")]
-pub fn begin(scenario: &Scenario, asked: &Asked) -> PyResult<Capture<File>> {
-    let (points, snaplen, comment) = asked;
+pub fn begin(scenario: &Scenario, request: &Asked) -> PyResult<Capture<File>> {
+    let (points, snaplen, comment) = request;
     let open = |(point, path): &(String, String)| match File::create_new(path) {
         Ok(file) => Ok((point.clone(), file)),
         Err(error) => Err(refused(path, &error)),
@@ -32,9 +32,9 @@ pub fn begin(scenario: &Scenario, asked: &Asked) -> PyResult<Capture<File>> {
 
 /// Ends them.
 #[expect(clippy::disallowed_types, reason = "likewise")]
-pub fn end(capture: Capture<File>, scenario: &Scenario, asked: &Asked) -> PyResult<()> {
+pub fn end(capture: Capture<File>, scenario: &Scenario, request: &Asked) -> PyResult<()> {
     let end = Instant::from_nanos(scenario.duration_ns);
-    capture.finish(end).map_err(|(file, error)| refused(&asked.0[file].1, &error))
+    capture.finish(end).map_err(|(file, error)| refused(&request.0[file].1, &error))
 }
 
 /// An `OSError` with its number and the file.

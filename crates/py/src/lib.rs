@@ -1,6 +1,6 @@
 //! Python bindings, nothing else.
 //!
-//! What lives here: the translation between Python objects and the crates below. What must not:
+//! Scope: the translation between Python objects and the crates below. Out of scope:
 //! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
 
 mod algorithms;

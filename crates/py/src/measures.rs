@@ -124,9 +124,9 @@ impl PyMeasured {
         state: Option<String>,
     ) -> PyResult<Option<f64>> {
         panic::caught(name, || {
-            let found = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+            let definition = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
             let window = Window { after_ns, until_ns, state };
-            match found {
+            match definition {
                 (measure, Some(statistic)) => {
                     Ok(statistic.of(self.values(measure.figure, subject, &window)?))
                 }
@@ -164,9 +164,9 @@ impl PyMeasured {
 
     fn place(&self, flow: i64) -> PyResult<usize> {
         let flows = self.0.flows();
-        let same = usize::try_from(flow).ok();
-        let same = same.filter(|same| flows.get(*same).is_some_and(|found| found.flow == flow));
-        same.or_else(|| flows.iter().position(|found| found.flow == flow))
+        let row = usize::try_from(flow).ok();
+        let row = row.filter(|row| flows.get(*row).is_some_and(|entry| entry.flow == flow));
+        row.or_else(|| flows.iter().position(|entry| entry.flow == flow))
             .ok_or_else(|| PyKeyError::new_err(format!("no flow {flow}")))
     }
 
@@ -197,11 +197,11 @@ fn missing(error: MissingColumn) -> PyErr {
 fn recording(tables: &Bound<'_, PyDict>) -> PyResult<Recording> {
     let mut recording = Recording::default();
     for def in TABLES {
-        let Some(given) = tables.get_item(def.name)? else { continue };
-        let given = given.cast::<PyDict>()?;
+        let Some(table) = tables.get_item(def.name)? else { continue };
+        let table = table.cast::<PyDict>()?;
         let mut columns = Vec::new();
         for column in def.columns {
-            if let Some(value) = given.get_item(column.name)? {
+            if let Some(value) = table.get_item(column.name)? {
                 columns.push(Column { name: column.name, data: data(column, &value)? });
             }
         }
@@ -219,7 +219,7 @@ fn data(def: &ColumnDef, value: &Bound<'_, PyAny>) -> PyResult<Data> {
     Ok(match def.kind {
         Kind::Int => Data::Int(values(&value)?),
         Kind::Float => Data::Float(values(&value)?),
-        Kind::Bool => Data::Bool(values::<u8>(&value)?.into_iter().map(|it| it != 0).collect()),
+        Kind::Bool => Data::Bool(values::<u8>(&value)?.into_iter().map(|byte| byte != 0).collect()),
         Kind::Text => {
             let (names, index): (Vec<String>, Bound<'_, PyAny>) = value.extract()?;
             Data::Text { names, index: values(&index)? }
@@ -239,7 +239,7 @@ pub fn table(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, MEASURES.iter().map(row))
 }
 
-/// Whether the measure that a claim calls `name` is taken of a part of a flow's life if one is named.
+/// True when the measure that a claim calls `name` can be limited to a part of a flow's life.
 #[pyfunction]
 pub fn has_window(name: &str) -> bool {
     find(name).is_some_and(|(measure, _)| measure.has_window())

@@ -1,7 +1,7 @@
 //! A panic of a core crate becomes a Python error: one run fails, and the caller's process lives.
 //!
-//! What lives here: the hook that keeps where it happened, and the boundary that every call into the core
-//! crosses. What must not: swallowing one. It is our fault, and the error asks for a report.
+//! Scope: the hook that stores the location of a panic, and the boundary that every call into the core crosses. Out of
+//! scope: hiding a panic. It is our fault, and the error asks for a report.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
@@ -19,7 +19,7 @@ create_exception!(
 );
 
 thread_local! {
-    /// Where this thread's last panic was.
+    /// Location of this thread's last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -27,14 +27,14 @@ thread_local! {
 pub fn install_hook() {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or_else(String::new, ToString::to_string);
-        PLACE.with_borrow_mut(|kept| *kept = place);
+        PLACE.with_borrow_mut(|location| *location = place);
     }));
 }
 
 /// Returns what `work` returns, or its panic as an error that names `subject`: a document in JSON by its name and seed, any
 /// other text by itself.
 pub fn caught<T>(subject: &str, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    caught_at(|| named(subject), work)
+    caught_at(|| subject_label(subject), work)
 }
 
 /// Returns what `work` returns, or its panic as an error that names its subject.
@@ -52,7 +52,7 @@ pub fn caught_at<T>(
     })
 }
 
-fn named(subject: &str) -> String {
+fn subject_label(subject: &str) -> String {
     const SHOWN: usize = 80;
     let document: Value = serde_json::from_str(subject).unwrap_or_default();
     match (document.get("name"), document.get("seed")) {

@@ -1,7 +1,7 @@
 //! One large run on several processors: a thread for each of its parts.
 //!
-//! What lives here: the threads, and how they wait for each other. What must not: which parts there are and what they
-//! exchange (`crates/sim/src/parts.rs`).
+//! Scope: the threads and their synchronisation. Out of scope: the parts and the data that they exchange
+//! (`crates/sim/src/parts.rs`).
 
 use dragstrip_scenario::Scenario;
 use dragstrip_sim::{Crossings, Part, Parts, Recording, SetupError, unite};
@@ -12,12 +12,13 @@ use std::sync::{Mutex, PoisonError};
 /// Turns between two looks at who waits for the run: some tens of milliseconds.
 const TURNS_UNREPORTED: u64 = 16;
 
-/// Where all threads meet. A part works for a fraction of a millisecond between two meetings, so they wait awake for a while.
+/// Barrier of all threads. A part works for a fraction of a millisecond between two meetings, so threads spin for a
+/// while.
 struct Meeting {
     parties: usize,
     arrived: AtomicUsize,
     turn: AtomicUsize,
-    /// One has panicked: it never comes.
+    /// True once a thread has panicked: it never arrives.
     broken: AtomicBool,
 }
 
@@ -45,7 +46,7 @@ impl Meeting {
     }
 }
 
-/// Says that a thread has panicked, so that nobody waits for it.
+/// Marks the barrier as broken when a thread panics, so that no other waits for it.
 struct Broken<'a>(&'a Meeting);
 
 impl Drop for Broken<'_> {
@@ -56,13 +57,14 @@ impl Drop for Broken<'_> {
     }
 }
 
-/// What is under way to each part from each part, for turns of even and of odd number: while the one is read, the other is written.
+/// Packets in flight to each part from each part, for turns of even and of odd number: while one is read, the other is
+/// written.
 type Mail = [Vec<Vec<Mutex<Crossings>>>; 2];
 
 /// Most parts: each of them holds the whole network, so that more cost memory for little.
 const PARTS_MAX: usize = 4;
 
-/// Runs `scenario` to its end or until `progress` says no, in parts if that pays and records no captures.
+/// Runs `scenario` to its end or until `progress` returns false, in parts if that pays and records no captures.
 ///
 /// # Errors
 /// As `dragstrip_sim::run`.
@@ -107,7 +109,7 @@ fn at_once(
             let outgoing = &mail[(turn % 2) as usize];
             part.take(|to, hand_over| hand_over(&mut locked(&outgoing[to][number])));
             if number == 0 && !last && turn % TURNS_UNREPORTED == 0 && !progress(until) {
-                // Of this turn: a thread that still is in the one before must not take it for its own.
+                // The stop is tagged with this turn: a thread still in the previous one must not apply it.
                 last_turn.store(turn, Ordering::Release);
             }
             if !meeting.wait() {
@@ -130,11 +132,11 @@ fn at_once(
                 scope.spawn(move || work(number, part, &mut |_| true))
             })
             .collect();
-        let here = first.map(|(number, part)| {
+        let local_result = first.map(|(number, part)| {
             panic::catch_unwind(AssertUnwindSafe(|| work(number, part, progress)))
         });
         let panicked = threads.into_iter().filter_map(|thread| thread.join().err()).next();
-        if let Some(payload) = here.and_then(Result::err).or(panicked) {
+        if let Some(payload) = local_result.and_then(Result::err).or(panicked) {
             panic::resume_unwind(payload);
         }
     });

@@ -1,10 +1,10 @@
-//! Which hosts are captured for `record.captures`.
+//! Selection of the hosts for `record.captures`.
 
 use crate::types::{Scenario, Transport};
 
 /// Hosts that are captured at most: each takes [`CAPTURE_BYTES`].
 pub const CAPTURED_HOSTS_MAX: usize = 200;
-/// What is kept of a capture that is read while it is written.
+/// Bytes buffered per capture that is read while it is written.
 pub(crate) const CAPTURE_BYTES: u64 = 1 << 20;
 
 impl Scenario {

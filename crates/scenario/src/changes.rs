@@ -5,7 +5,7 @@ use dragstrip_qdisc::{Change, Configuration as _, NetemSpec, QdiscSpec};
 use std::borrow::Cow;
 
 impl ChangeSpec {
-    /// What changes of the link's discipline.
+    /// Changes of the link's discipline.
     pub fn of_queue(&self, link: &LinkSpec) -> impl Iterator<Item = Change> {
         let rate = self.rate_bps.filter(|_| link.rate_bps.is_none()).map(Change::RateBps);
         let bytes = self.limit_bytes.map(Change::LimitBytes);
@@ -51,14 +51,14 @@ fn nothing() -> Box<NetemSpec> {
 }
 
 impl LinkSpec {
-    /// Whether the limit of its queue is a number of packets.
+    /// True when the limit of its queue is a number of packets.
     #[must_use]
     pub fn counts_packets(&self) -> bool {
         has(&self.qdisc, Change::LimitPackets(1000)) || self.has_sfq()
     }
 
-    /// Whether its queue, or the one inside its shaper, is an sfq: nothing of it can be changed, for `sfq_qdisc_ops` has no
-    /// change operation.
+    /// True when its queue, or the one inside its shaper, is an sfq: an sfq cannot be changed, as `sfq_qdisc_ops` has
+    /// no change operation.
     pub(crate) fn has_sfq(&self) -> bool {
         let classes = self.qdisc.classes();
         let mut kinds = classes.iter().map(|class| class.child.kind()).chain([self.qdisc.kind()]);
@@ -69,11 +69,11 @@ impl LinkSpec {
 /// A period in which nothing of a link changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Period {
-    /// When it begins; it ends where the next one begins, or the run.
+    /// Start time; it ends when the next period begins, or the run.
     pub from_ns: u64,
     /// The link meanwhile.
     pub link: LinkSpec,
-    /// Whether it is up.
+    /// True when the link is up.
     pub up: bool,
 }
 
@@ -117,24 +117,24 @@ impl Scenario {
         Cow::Owned(Self { links: self.links.iter().map(fastest).collect(), ..self.clone() })
     }
 
-    /// What is behind a link's line: its netem, or one that its changes need. Where the delay changes, netem makes it, for there packets
-    /// overtake; and where it has slots, for they open by when packets are due.
+    /// The netem after a link's line: its own, or one that its changes need. If the delay changes, netem implements
+    /// it, as packets can overtake others there; likewise if it has slots, which open by packets' due times.
     #[must_use]
     pub fn netem_behind(&self, link: &LinkSpec) -> Option<Box<NetemSpec>> {
-        let own = || link.netem.clone();
+        let link_netem = || link.netem.clone();
         let delays = self.netem_delays(link);
         let changed = || {
             let loss = |change: &ChangeSpec| change.link == link.name && change.loss.is_some();
             delays || self.changes.iter().any(loss)
         };
-        let mut netem = own().or_else(|| changed().then(nothing))?;
+        let mut netem = link_netem().or_else(|| changed().then(nothing))?;
         if delays {
             netem.delay_ns = netem.delay_ns.saturating_add(link.delay_ns);
         }
         Some(netem)
     }
 
-    /// Whether the netem behind a link makes its delay.
+    /// True when the netem after a link implements its delay.
     #[must_use]
     pub fn netem_delays(&self, link: &LinkSpec) -> bool {
         let changes = |change: &ChangeSpec| change.link == link.name && change.delay_ns.is_some();
@@ -160,7 +160,7 @@ impl Scenario {
     }
 }
 
-/// Whether a discipline has the setting at all.
+/// True when a discipline has the setting.
 pub(crate) fn has(qdisc: &QdiscSpec, change: Change) -> bool {
     qdisc.changed(change).is_some()
 }

@@ -286,20 +286,20 @@ pub fn freebsd_sysctl_table() -> Vec<Sysctl> {
 mod tests {
     use super::*;
 
-    fn one(name: &str, value: &str) -> Result<FreebsdSysctls, Problem> {
+    fn parse_setting(name: &str, value: &str) -> Result<FreebsdSysctls, Problem> {
         FreebsdSysctls::from_map(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
     }
 
     #[test]
     fn every_default_can_be_set_and_changes_nothing() {
         for line in freebsd_sysctl_table() {
-            let set = one(line.name, &line.default).unwrap();
+            let set = parse_setting(line.name, &line.default).unwrap();
             assert_eq!(set.get(line.name).to_string(), line.default);
         }
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         for (name, value, expected) in [
             ("net.inet.tcp.sack.enable", "2", "0 or 1"),
             ("net.inet.tcp.delacktime", "0.1", "a whole number from 1 to 10000"),
@@ -307,7 +307,7 @@ mod tests {
             ("net.inet.tcp.sack.enabled", "1", "did you mean \"net.inet.tcp.sack.enable\"?"),
             ("net.ipv4.tcp_sack", "1", "docs/reference/sysctls.md"),
         ] {
-            let problem = one(name, value).unwrap_err();
+            let problem = parse_setting(name, value).unwrap_err();
             assert_eq!(problem.field, format!("[{name:?}]"));
             assert!(problem.expected.contains(expected), "{problem}");
         }

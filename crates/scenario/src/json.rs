@@ -6,8 +6,8 @@ use dragstrip_units::suggest;
 use serde::Deserializer;
 
 impl Scenario {
-    /// The scenario that a JSON document describes, with the ticks of each host's profile where it says nothing of
-    /// them; its contents are not validated yet.
+    /// Parses a scenario from a JSON document, with the ticks of each host's profile as the default; its contents are
+    /// not validated yet.
     ///
     /// # Errors
     /// The first thing that is not of the form the schema gives: broken JSON, an unknown or missing
@@ -51,7 +51,7 @@ impl Scenario {
     }
 }
 
-/// What serde says of a document, `path` being the field it was at: its message taken apart, whose words carry the
+/// Converts serde's error for a document to a problem, `path` being the field: parses its message, which contains the
 /// field's name and the accepted ones.
 #[must_use]
 pub fn json_problem(path: String, error: &serde_json::Error) -> Problem {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn a_scenario_survives_a_round_trip() {
         let text = serde_json::to_string(&fixture::scenario()).unwrap();
         assert_eq!(Scenario::from_json(&text), Ok(fixture::scenario()));
     }

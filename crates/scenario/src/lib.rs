@@ -1,9 +1,9 @@
 //! The scenario: one concrete run, defined once, here.
 //!
-//! What lives here: the typed scenario, its validation, its routes and the facts of its paths, its JSON Schema. (Queue
-//! disciplines describe themselves, in `dragstrip-qdisc`.) The Python classes and the reference pages are generated from these types
-//! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
-//! or anything that runs.
+//! Scope: the typed scenario, its validation, its routes and the facts of its paths, its JSON Schema. (Queue
+//! disciplines describe themselves, in `dragstrip-qdisc`.) The Python classes and the reference pages are generated
+//! from these types (`cargo xtask generate`). Out of scope: lists of alternatives (that is an experiment, in Python)
+//! and running anything.
 
 mod captures;
 mod changes;

@@ -1,10 +1,10 @@
-//! Media: what carries packets where it is not a plain wire. A part of the types, in a file of its own.
+//! Media of links that are not plain wires. A part of the types, in a separate file.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What carries packets where it is not a plain wire. The links' delay comes on top.
+/// The medium of links that are not plain wires. The links' delay is added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -13,10 +13,10 @@ pub enum MediumSpec {
     Adsl {
         /// Synchronisation rate; counts the bits of cells.
         rate_bps: u64,
-        /// What wraps a packet.
+        /// Encapsulation of a packet.
         #[serde(default)]
         encapsulation: AdslEncapsulation,
-        /// What interleaving takes from end to end (G.992.1: 12 ms at depth 32, 20 ms at 64, about 2 ms on the fast path).
+        /// End-to-end delay of interleaving (G.992.1: 12 ms at depth 32, 20 ms at 64, about 2 ms on the fast path).
         #[serde(default = "default_interleaving")]
         interleaving_ns: u64,
     },
@@ -33,8 +33,8 @@ pub enum MediumSpec {
         /// Probability that a frame arrives damaged, 0 to below 1.
         #[serde(default)]
         frame_error: f64,
-        /// Frames in each station's driver, behind the queue discipline.
-        #[serde(default = "one")]
+        /// Frames in each station's driver, after the queue discipline.
+        #[serde(default = "default_one")]
         ring_packets: u32,
     },
     /// 802.11n (IEEE 802.11n-2009): what waits in the driver goes out as one aggregate.
@@ -62,7 +62,7 @@ pub enum MediumSpec {
         /// Probability that a subframe arrives damaged, 0 to below 1.
         #[serde(default)]
         frame_error: f64,
-        /// Frames in each station's driver, behind the queue discipline.
+        /// Frames in each station's driver, after the queue discipline.
         #[serde(default = "default_ring")]
         ring_packets: u32,
     },
@@ -82,8 +82,8 @@ pub enum MediumSpec {
         /// Two cycles of the mains: 40 ms at 50 Hz.
         #[serde(default = "default_beacon_period")]
         beacon_period_ns: u64,
-        /// Frames in each adapter, behind the queue discipline. With 802.3x PAUSE the queue discipline is the sender's own,
-        /// without it the adapter's.
+        /// Frames in each adapter, after the queue discipline. With 802.3x PAUSE the queue discipline is the sender's
+        /// own, without it the adapter's.
         #[serde(default = "default_ring")]
         ring_packets: u32,
     },
@@ -97,7 +97,8 @@ pub enum MediumSpec {
         /// Bytes in an error-control block (V.42: 128, MNP: 256).
         #[serde(default = "default_block")]
         block_bytes: u32,
-        /// How many times smaller compression makes the data: 1 is incompressible (MNP 5 makes such data 13 % longer), text about 3.
+        /// Factor by which compression shrinks the data: 1 is incompressible (MNP 5 makes such data 13 % longer), text
+        /// about 3.
         #[serde(default = "all")]
         compression_ratio: f64,
         /// TCP/IP header compression (RFC 1144).
@@ -109,7 +110,7 @@ pub enum MediumSpec {
         /// Bytes that the sending modem holds; when it is full, packets wait in the queue.
         #[serde(default = "default_modem_buffer")]
         buffer_bytes: u32,
-        /// What both modems take for themselves.
+        /// Processing delay of both modems together.
         #[serde(default = "default_processing")]
         processing_ns: u64,
     },
@@ -118,13 +119,13 @@ pub enum MediumSpec {
         /// Stations that talk among themselves.
         #[serde(default)]
         background_stations: u32,
-        /// What they offer together, as a share of the 100 Mbit/s; above 1 they never pause.
+        /// Their offered load together, as a share of the 100 Mbit/s; above 1 they never pause.
         #[serde(default)]
         background_load: f64,
-        /// The node whose interface believes that its link is full duplex: it sends without listening.
+        /// The node whose interface is configured for full duplex on a half-duplex link: it sends without listening.
         #[serde(default)]
         full_duplex: Option<String>,
-        /// Frames in each station's interface, behind the queue discipline.
+        /// Frames in each station's interface, after the queue discipline.
         #[serde(default = "default_ethernet_ring")]
         ring_packets: u32,
     },
@@ -167,7 +168,7 @@ fn default_interleaving() -> u64 {
     12_000_000
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
@@ -207,7 +208,7 @@ fn default_beacon_period() -> u64 {
     40_000_000
 }
 
-/// What wraps an IP packet on an ADSL line, bytes with AAL5's trailer.
+/// Encapsulation of an IP packet on an ADSL line, bytes with AAL5's trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -221,7 +222,7 @@ pub enum AdslEncapsulation {
     PppoaVcMux,
 }
 
-/// What a pair of modems does between its serial ports.
+/// Protocol of a pair of modems between its serial ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -270,7 +271,7 @@ pub enum WifiProtection {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WifiBand {
-    /// 2.4 GHz: SIFS 10 µs and 6 µs of silence behind each frame.
+    /// 2.4 GHz: SIFS 10 µs and 6 µs of silence after each frame.
     #[serde(rename = "2.4ghz")]
     Ghz2,
     /// 5 GHz: SIFS 16 µs.

@@ -1,5 +1,5 @@
-//! What is known of a path before anything is sent over it: its links, round trip, bottleneck, bandwidth-delay
-//! product and buffer. Computed here alone; reports, measures, sweeps and comparisons ask.
+//! Facts about a path before any transmission: its links, round trip, bottleneck, bandwidth-delay product and buffer.
+//! Computed only here; reports, measures, sweeps and comparisons use them.
 
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
@@ -9,7 +9,7 @@ use dragstrip_units::Problem;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What leaves at an opportunity of a trace.
+/// Bits that leave at an opportunity of a trace.
 const TRACE_BITS: u64 = 1500 * 8;
 
 /// A link, as far as a path is concerned.
@@ -22,7 +22,7 @@ pub struct LinkFacts {
     pub fastest_bps: Option<u64>,
     /// Propagation delay and netem's mean delay.
     pub delay_ns: u64,
-    /// What may wait in front of it.
+    /// Buffer in front of it.
     pub buffer: Buffer,
 }
 
@@ -47,9 +47,9 @@ pub struct PathFacts {
     pub base_rtt_ns: u64,
     /// Frame that `base_rtt_ns` is for, the same both ways.
     pub frame_bytes: u32,
-    /// What the bottleneck carries in an idle round trip.
+    /// Bytes that the bottleneck carries in an idle round trip.
     pub bdp_bytes: Option<u64>,
-    /// What may wait at the bottleneck.
+    /// Buffer at the bottleneck.
     pub buffer: Buffer,
 }
 
@@ -57,7 +57,7 @@ fn least<const N: usize>(rates: [Option<u64>; N]) -> Option<u64> {
     rates.into_iter().flatten().min()
 }
 
-/// What a medium cannot exceed.
+/// Maximum rate of a medium.
 fn fastest(medium: &MediumSpec) -> Option<u64> {
     match medium {
         MediumSpec::Adsl { rate_bps, .. } | MediumSpec::WifiG { rate_bps, .. } => Some(*rate_bps),
@@ -96,7 +96,7 @@ impl FlowSpec {
     }
 }
 
-/// What limits flows together.
+/// Shared limit of several flows.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Limit<'a> {
     Link(usize),
@@ -116,9 +116,9 @@ impl Sets {
         at
     }
 
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.first(one), self.first(other));
-        self.0[one.max(other)] = one.min(other);
+    fn join(&mut self, first_flow: usize, second_flow: usize) {
+        let (first_flow, second_flow) = (self.first(first_flow), self.first(second_flow));
+        self.0[first_flow.max(second_flow)] = first_flow.min(second_flow);
     }
 }
 
@@ -149,28 +149,28 @@ impl Scenario {
         frame_bytes: u32,
     ) -> Result<Vec<PathFacts>, Problem> {
         let topology = Topology::new(self);
-        let one = |(near, far): (&str, &str)| {
+        let facts_of = |(near, far): (&str, &str)| {
             let node = |name: &str| {
-                let known = topology.node(name);
-                known
+                let index = topology.node(name);
+                index
                     .ok_or_else(|| Problem::new("nodes", format!("{name:?}"), "the name of a node"))
             };
             let (from, to) = (node(near)?, node(far)?);
-            let lost = |error: RouteError| {
+            let route_problem = |error: RouteError| {
                 let value = format!("{near} to {far}");
                 Problem::new("links", value, format!("a path for packets: {error}"))
             };
-            let there = topology.path(from, to).map_err(lost)?;
-            let back = topology.path(to, from).map_err(lost)?;
-            Ok(self.along(&there, &back, frame_bytes))
+            let forward = topology.path(from, to).map_err(route_problem)?;
+            let back = topology.path(to, from).map_err(route_problem)?;
+            Ok(self.along(&forward, &back, frame_bytes))
         };
-        pairs.into_iter().map(one).collect()
+        pairs.into_iter().map(facts_of).collect()
     }
 
-    /// Whether anything in it draws random numbers; if not, every seed gives the same recording.
+    /// True when something in it draws random numbers; if not, every seed gives the same recording.
     ///
     /// Errs on the side of drawing: a medium whose stations contend counts, and so does an algorithm that does not
-    /// say that it draws nothing. Flows that arrive count too: an experiment's next seed has others.
+    /// declare that it draws nothing. Arriving flows count too: an experiment's next seed has others.
     #[must_use]
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
@@ -218,8 +218,8 @@ impl Scenario {
             let ends = topology.node(from).zip(topology.node(to));
             let path = ends.and_then(|(from, to)| topology.path(from, to).ok());
             for at in path.into_iter().flatten().filter(|at| limited[*at]) {
-                let other = *first.entry(self.limit(at)).or_insert(number);
-                sets.join(other, number);
+                let representative = *first.entry(self.limit(at)).or_insert(number);
+                sets.join(representative, number);
             }
         }
         let mut numbers = BTreeMap::new();
@@ -230,7 +230,7 @@ impl Scenario {
         (0..self.flows.len()).map(&mut numbered).collect()
     }
 
-    /// What flows over this link compete for: the link, or the medium whose stations take turns.
+    /// The resource for which flows over this link compete: the link, or the medium whose stations take turns.
     fn limit(&self, at: usize) -> Limit<'_> {
         let name = self.links[at].medium.as_ref();
         match name.and_then(|name| self.media.get_key_value(name)) {
@@ -252,17 +252,17 @@ impl Scenario {
         }
     }
 
-    fn along(&self, there: &[usize], back: &[usize], frame_bytes: u32) -> PathFacts {
+    fn along(&self, forward: &[usize], back: &[usize], frame_bytes: u32) -> PathFacts {
         let link = |index: &usize| &self.links[*index];
         let names = |way: &[usize]| way.iter().map(|at| link(at).name.clone()).collect();
-        let facts = there.iter().map(|at| (link(at), self.link_facts(link(at))));
+        let facts = forward.iter().map(|at| (link(at), self.link_facts(link(at))));
         // min_by_key keeps the first of equals.
         let slowest = facts
             .clone()
             .filter(|(_, facts)| facts.rate_bps.is_some())
             .min_by_key(|(_, facts)| facts.rate_bps);
         let bottleneck = slowest.or_else(|| facts.clone().find(|(link, _)| link.medium.is_some()));
-        let both_ways = || there.iter().chain(back).map(link);
+        let both_ways = || forward.iter().chain(back).map(link);
         let idle = both_ways().map(|link| self.link_facts(link).delay_ns);
         let idle_rtt_ns = idle.fold(0, u64::saturating_add);
         let frames: f64 = both_ways().map(|link| transmission_ns(link, frame_bytes)).sum();
@@ -272,7 +272,7 @@ impl Scenario {
             u64::try_from(bits / 8).unwrap_or(u64::MAX)
         };
         PathFacts {
-            forward: names(there),
+            forward: names(forward),
             back: names(back),
             rate_bps,
             idle_rtt_ns,
@@ -295,15 +295,16 @@ mod tests {
     #[test]
     fn flows_compete_where_their_data_crosses_the_same_limit() {
         let mut scenario = fixture::scenario();
-        let mut other = scenario.flows[0].clone();
-        (other.label, other.application) = ("again".to_owned(), Application::Bulk { bytes: None });
+        let mut second_flow = scenario.flows[0].clone();
+        (second_flow.label, second_flow.application) =
+            ("again".to_owned(), Application::Bulk { bytes: None });
         scenario.flows[0].application = Application::Bulk { bytes: None };
-        let mut back = other.clone();
-        (back.sender, back.receiver) = (other.receiver.clone(), other.sender.clone());
-        let mut asked = back.clone();
-        asked.application =
+        let mut back = second_flow.clone();
+        (back.sender, back.receiver) = (second_flow.receiver.clone(), second_flow.sender.clone());
+        let mut requests = back.clone();
+        requests.application =
             Application::RequestResponse { request_bytes: 1, response_bytes: 1, think_ns: 0 };
-        scenario.flows = vec![other.clone(), back, other, asked];
+        scenario.flows = vec![second_flow.clone(), back, second_flow, requests];
         assert_eq!(scenario.competing(), [0, 1, 0, 0]);
         let unlimited = |link: &mut LinkSpec| {
             (link.rate_bps, link.netem, link.qdisc) = (None, None, QdiscSpec::default());
@@ -357,13 +358,13 @@ mod tests {
             serde_json::from_str(r#"{"kind": "adsl", "rate_bps": 1500000}"#).unwrap();
         scenario.media.insert("line".to_owned(), adsl);
         scenario.links[1].medium = Some("line".to_owned());
-        let found = facts(&scenario, "a", "b");
-        assert_eq!((found.bottleneck.as_deref(), found.rate_bps), (Some("r1-r2"), None));
+        let path = facts(&scenario, "a", "b");
+        assert_eq!((path.bottleneck.as_deref(), path.rate_bps), (Some("r1-r2"), None));
         assert_eq!(scenario.link_facts(&scenario.links[1]).fastest_bps, Some(1_500_000));
     }
 
     #[test]
-    fn no_way_and_no_node_are_told() {
+    fn missing_paths_and_nodes_are_reported() {
         let mut scenario = fixture::scenario();
         assert_eq!(scenario.path_facts([("a", "x")], 98).unwrap_err().value, "\"x\"");
         scenario.nodes.push(NodeSpec::Router { name: "r3".to_owned() });

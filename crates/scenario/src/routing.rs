@@ -1,4 +1,4 @@
-//! Which way packets go: fewest hops, unless a static route says otherwise.
+//! Routing of packets: fewest hops, unless a static route differs.
 //!
 //! Hosts do not forward. Among links equally near, the first in the scenario's list is taken. The
 //! simulator and the validation use the same tables.
@@ -27,7 +27,7 @@ pub struct Topology<'a> {
     /// Per node: which router it is, counted from 0; hosts have none.
     router: Vec<Option<usize>>,
     routers: usize,
-    /// Hops by the routers in front of a destination: hosts behind one router share them.
+    /// Hops by the routers in front of a destination: hosts attached to one router share them.
     known: RefCell<Remembered>,
 }
 
@@ -42,7 +42,7 @@ const REMEMBERED_HOPS_MAX: usize = 1 << 20;
 pub enum RouteError {
     /// No link of this node leads on.
     Unreachable {
-        /// Where the packet is stuck.
+        /// Node at which the packet is stuck.
         at: String,
     },
     /// The static routes lead back to this node.
@@ -120,7 +120,7 @@ impl<'a> Topology<'a> {
                 Some(((node, destination), *links.get(route.link.as_str())?))
             })
             .collect();
-        let known = RefCell::default();
+        let cache = RefCell::default();
         Self {
             scenario,
             nodes,
@@ -132,7 +132,7 @@ impl<'a> Topology<'a> {
             routes,
             router,
             routers,
-            known,
+            known: cache,
         }
     }
 
@@ -166,11 +166,11 @@ impl<'a> Topology<'a> {
         self.direct.get(&(from, to)).copied()
     }
 
-    /// How far every router is from `destination`.
+    /// Distance of every router from `destination`.
     #[must_use]
     pub fn hops_to(&self, destination: usize) -> Hops {
         let nearest = &self.routers_before[destination];
-        // Only a router lies on the way to others and must not be entered twice.
+        // Only a router is on the path to other nodes and must not be entered twice.
         if self.router[destination].is_some() {
             return Hops { destination, routers: self.search(nearest, Some(destination)) };
         }
@@ -178,11 +178,11 @@ impl<'a> Topology<'a> {
             return Hops { destination, routers: Rc::clone(routers) };
         }
         let routers = self.search(nearest, None);
-        let mut known = self.known.borrow_mut();
-        if (known.len() + 1) * self.routers > REMEMBERED_HOPS_MAX {
-            known.clear();
+        let mut cache = self.known.borrow_mut();
+        if (cache.len() + 1) * self.routers > REMEMBERED_HOPS_MAX {
+            cache.clear();
         }
-        known.insert(nearest.clone(), Rc::clone(&routers));
+        cache.insert(nearest.clone(), Rc::clone(&routers));
         Hops { destination, routers }
     }
 
@@ -230,7 +230,7 @@ impl<'a> Topology<'a> {
     /// The links from one node to another, in the order a packet takes them.
     ///
     /// # Errors
-    /// Where and why a packet would not get on.
+    /// The node at which a packet would stop, and the reason.
     pub fn path(&self, from: usize, to: usize) -> Result<Vec<usize>, RouteError> {
         let name = |node: usize| self.scenario.nodes[node].name().to_owned();
         let hops = self.hops_to(to);
@@ -367,8 +367,8 @@ mod tests {
     /// Hops from `node` to `destination`, by trying every length: as slow as it is plain.
     fn distance(scenario: &Scenario, node: &str, destination: &str) -> Option<usize> {
         let forwards = |name: &str| {
-            let found = scenario.nodes.iter().find(|node| node.name() == name);
-            found.is_some_and(|node| node.host().is_none())
+            let node_spec = scenario.nodes.iter().find(|node| node.name() == name);
+            node_spec.is_some_and(|node| node.host().is_none())
         };
         let mut reached = vec![node.to_owned()];
         for hops in 0..=scenario.nodes.len() {
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn every_hop_of_a_random_graph_is_the_first_of_the_nearest() {
         let mut stream = Stream::named(1, "routing");
-        let mut found = 0;
+        let mut hop_count = 0;
         for _ in 0..200 {
             let scenario = random(&mut stream);
             // One topology for all pairs: what it remembers of one destination must not reach another.
@@ -404,21 +404,21 @@ mod tests {
                 };
                 let path = path.unwrap();
                 assert_eq!(path.len(), hops, "{near} to {far}");
-                for (gone, &link) in path.iter().enumerate() {
-                    let nearer = |other: &LinkSpec| {
-                        let rest = hops - gone - 1;
-                        let enters = topology.node(&other.to).unwrap();
-                        let on = scenario.nodes[enters].host().is_none() || other.to == far;
-                        other.from == scenario.links[link].from
+                for (hops_before, &link) in path.iter().enumerate() {
+                    let nearer = |candidate: &LinkSpec| {
+                        let rest = hops - hops_before - 1;
+                        let enters = topology.node(&candidate.to).unwrap();
+                        let on = scenario.nodes[enters].host().is_none() || candidate.to == far;
+                        candidate.from == scenario.links[link].from
                             && on
-                            && distance(&scenario, &other.to, far) == Some(rest)
+                            && distance(&scenario, &candidate.to, far) == Some(rest)
                     };
                     assert_eq!(scenario.links.iter().position(nearer), Some(link));
                 }
-                found += 1;
+                hop_count += 1;
             }
         }
-        assert!(found > 1000, "{found}");
+        assert!(hop_count > 1000, "{hop_count}");
     }
 
     fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {

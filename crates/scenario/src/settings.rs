@@ -17,8 +17,8 @@ impl HostSpec {
     /// The settings of its TCP.
     ///
     /// # Errors
-    /// The first sysctl that its kernel does not have or that has no such value; the field is to be put behind the path of
-    /// `sysctl`.
+    /// The first sysctl that its kernel lacks or whose value is invalid; the caller prefixes the field with the path
+    /// of `sysctl`.
     pub fn settings(&self) -> Result<Settings, Problem> {
         match self.profile.row().sysctls {
             profiles::Sysctls::Linux { .. } => linux_settings(self),
@@ -62,10 +62,10 @@ fn freebsd_settings(host: &HostSpec) -> Result<Settings, Problem> {
 
 /// As `tcp_update_metrics` keeps it: the RTT × 8, its deviation × 4. What keeps no metrics takes none over.
 fn history(host: &HostSpec, stock: &Settings) -> Metrics {
-    let Some(known) = host.history.filter(|_| stock.metrics_cache) else {
+    let Some(history) = host.history.filter(|_| stock.metrics_cache) else {
         return Metrics::default();
     };
-    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = known;
+    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = history;
     Metrics {
         ssthresh: ssthresh_packets,
         reordering: reordering_packets,
@@ -127,7 +127,7 @@ fn linux_settings(host: &HostSpec) -> Result<Settings, Problem> {
 }
 
 impl Sysctls {
-    /// What the settings of a Linux are as sysctls; those that the simulator does not go by stand at Linux 6.1's defaults.
+    /// The settings of a Linux as sysctls; settings that the simulator does not model have Linux 6.1's defaults.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let sizes = |sizes: [u64; 3]| {
@@ -187,7 +187,7 @@ mod tests {
         serde_json::from_str(&text).expect("a host")
     }
 
-    /// What a row says of a kernel is what a host of that kernel has, its clock too.
+    /// A host of a kernel has the settings in that kernel's row, its clock too.
     #[test]
     fn a_host_without_settings_has_its_row() {
         for &profile in StackProfile::ALL {

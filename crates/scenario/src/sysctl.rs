@@ -18,11 +18,11 @@ use std::ops::RangeInclusive;
 /// `tcp_rmem` or `tcp_wmem`: minimum, initial and largest buffer of a socket, bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSizes {
-    /// What a socket keeps under memory pressure.
+    /// Bytes that a socket keeps under memory pressure.
     pub min: u32,
-    /// What a socket starts with.
+    /// Initial bytes of a socket.
     pub default: u32,
-    /// How far autotuning goes.
+    /// Upper bound of autotuning, bytes.
     pub max: u32,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for BufferSizes {
     }
 }
 
-/// Whether the simulator honours a setting.
+/// Simulator support of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// Yes.
@@ -43,7 +43,7 @@ pub enum Support {
     DefaultOnly,
 }
 
-/// What values a setting takes.
+/// Values of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `0` or `1`.
@@ -71,13 +71,13 @@ impl fmt::Display for Kind {
 pub struct Sysctl {
     /// Full name, e.g. `net.ipv4.tcp_sack`.
     pub name: &'static str,
-    /// Which values it takes.
+    /// Accepted values.
     pub kind: Kind,
     /// Linux 6.1's default, as `sysctl -n` prints it.
     pub default: String,
-    /// What it does, with its unit.
+    /// Meaning, with its unit.
     pub meaning: &'static str,
-    /// Whether the simulator honours it.
+    /// Support by the simulator.
     pub support: Support,
 }
 
@@ -221,8 +221,8 @@ sysctls! {
     "net.ipv4." tcp_timestamps: u32 = 1, 0..=2 => Modelled;
     /// Window scale option (RFC 7323).
     "net.ipv4." tcp_window_scaling: bool = true => Modelled;
-    /// ECN (RFC 3168): 0 never, 1 ask for it, 2 only when asked. As in Linux 7.0, accurate ECN (RFC 9768): 3 ask for it, 4 and 5
-    /// only when asked, and ask for ECN or for none.
+    /// ECN (RFC 3168): 0 never, 1 request it, 2 only when requested. As in Linux 7.0, accurate ECN (RFC 9768): 3
+    /// request it, 4 and 5 only when requested, and request ECN or none.
     "net.ipv4." tcp_ecn: u32 = 2, 0..=5 => Modelled;
     /// After a SYN that asks for ECN and is lost, ask no more (accurate ECN: after two).
     "net.ipv4." tcp_ecn_fallback: bool = true => Modelled;
@@ -266,7 +266,7 @@ sysctls! {
     "net.ipv4." tcp_comp_sack_delay_ns: u64 = 1_000_000 => Modelled;
     /// Most SACKs that are sent together; 0: none.
     "net.ipv4." tcp_comp_sack_nr: u32 = 44, 0..=255 => Modelled;
-    /// How much later than due the joint SACK may be sent, ns.
+    /// Slack of the joint SACK after its due time, ns.
     "net.ipv4." tcp_comp_sack_slack_ns: u64 = 100_000 => Modelled;
     /// Window of the minimum RTT filter, seconds.
     "net.ipv4." tcp_min_rtt_wlen: u32 = 300, 0..=86_400 => Modelled;
@@ -330,8 +330,8 @@ impl Sysctls {
     /// Linux 6.1's defaults, changed by `map`: full sysctl name → text as `sysctl -w` takes it.
     ///
     /// # Errors
-    /// The first unknown name or value, in the order of the map. [`Problem::field`] is
-    /// `["net.ipv4.tcp_sack"]`, to be put behind the path of the map ([`Problem::within`]).
+    /// The first unknown name or value, in the order of the map. [`Problem::field`] is `["net.ipv4.tcp_sack"]`, to be
+    /// appended to the path of the map ([`Problem::within`]).
     pub fn from_map(map: &BTreeMap<String, String>) -> Result<Self, Problem> {
         let (sysctls, mut problems) = Self::of_kernel_all(StackProfile::Linux6, map);
         if problems.is_empty() { Ok(sysctls) } else { Err(problems.swap_remove(0)) }
@@ -381,12 +381,12 @@ fn unknown(name: &str) -> Problem {
         return Problem::new(at(name), format!("{name:?}"), *instead);
     }
     let table = sysctl_table();
-    let known = || table.iter().map(|line| line.name);
+    let names = || table.iter().map(|line| line.name);
     // `tcp_sack` alone is what people say.
-    let expected = match known().find(|full| full.rsplit_once('.').is_some_and(|(_, n)| n == name))
+    let expected = match names().find(|full| full.rsplit_once('.').is_some_and(|(_, n)| n == name))
     {
         Some(full) => format!("the full name {full:?}"),
-        None => suggest(name, known(), "a setting of docs/reference/sysctls.md"),
+        None => suggest(name, names(), "a setting of docs/reference/sysctls.md"),
     };
     Problem::new(at(name), format!("{name:?}"), expected)
 }
@@ -395,7 +395,7 @@ fn unknown(name: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn one(name: &str, value: &str) -> Result<Sysctls, Problem> {
+    fn parse_setting(name: &str, value: &str) -> Result<Sysctls, Problem> {
         Sysctls::from_map(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
     }
 
@@ -407,17 +407,28 @@ mod tests {
     #[test]
     fn every_default_can_be_set_and_changes_nothing() {
         for line in sysctl_table() {
-            assert_eq!(one(line.name, &line.default), Ok(Sysctls::linux_6()), "{}", line.name);
+            assert_eq!(
+                parse_setting(line.name, &line.default),
+                Ok(Sysctls::linux_6()),
+                "{}",
+                line.name
+            );
         }
     }
 
     #[test]
     fn each_kind_is_parsed() {
-        assert!(!one("net.ipv4.tcp_sack", "0").unwrap().tcp_sack);
-        assert_eq!(one("net.ipv4.tcp_reordering", "100").unwrap().tcp_reordering, 100);
-        assert_eq!(one("net.ipv4.tcp_adv_win_scale", "-2").unwrap().tcp_adv_win_scale, -2);
+        assert!(!parse_setting("net.ipv4.tcp_sack", "0").unwrap().tcp_sack);
+        assert_eq!(parse_setting("net.ipv4.tcp_reordering", "100").unwrap().tcp_reordering, 100);
+        assert_eq!(
+            parse_setting("net.ipv4.tcp_adv_win_scale", "-2").unwrap().tcp_adv_win_scale,
+            -2
+        );
         let sizes = BufferSizes { min: 4096, default: 87_380, max: 1_000_000 };
-        assert_eq!(one("net.ipv4.tcp_rmem", "4096\t87380 1000000").unwrap().tcp_rmem, sizes);
+        assert_eq!(
+            parse_setting("net.ipv4.tcp_rmem", "4096\t87380 1000000").unwrap().tcp_rmem,
+            sizes
+        );
     }
 
     #[test]
@@ -433,7 +444,7 @@ mod tests {
             ),
             ("net.ipv4.tcp_rmem", "9 8 7", "three ascending sizes in bytes: \"min default max\""),
         ] {
-            let problem = one(name, value).unwrap_err();
+            let problem = parse_setting(name, value).unwrap_err();
             assert_eq!(problem.field, format!("[{name:?}]"));
             assert_eq!(problem.value, format!("{value:?}"));
             assert_eq!(problem.expected, expected);
@@ -455,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_lacks_is_in_the_table() {
+    fn features_that_a_kernel_lacks_are_in_the_table() {
         let lacks = StackProfile::ALL.iter().filter_map(|profile| profile.row().sysctls.lacks());
         for absent in lacks.flatten().copied().flatten() {
             assert!(sysctl_table().iter().any(|line| line.name == format!("net.ipv4.{absent}")));
@@ -483,8 +494,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_modelled_is_refused() {
-        let problem = one("net.ipv4.tcp_base_mss", "512").unwrap_err();
+    fn unmodelled_settings_are_refused() {
+        let problem = parse_setting("net.ipv4.tcp_base_mss", "512").unwrap_err();
         assert_eq!(problem.expected, "1024: the simulator does not model other values");
     }
 
@@ -496,7 +507,7 @@ mod tests {
             ("net.ipv4.tcp_congestion_control", "flows[].transport.cc"),
             ("vm.swappiness", "docs/reference/sysctls.md"),
         ] {
-            let problem = one(name, "1").unwrap_err();
+            let problem = parse_setting(name, "1").unwrap_err();
             assert!(problem.expected.contains(hint), "{problem}");
         }
     }

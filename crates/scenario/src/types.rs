@@ -1,4 +1,4 @@
-//! The types. Every quantity is in base units and says so in its name.
+//! The types. Every quantity is in base units, which its name contains.
 
 use crate::media::MediumSpec;
 use dragstrip_qdisc::{NetemSpec, QdiscSpec};
@@ -17,14 +17,15 @@ pub struct Scenario {
     /// Every random element derives its own stream from this and its name.
     #[serde(default)]
     pub seed: u64,
-    /// How long the run lasts.
+    /// Duration of the run.
     pub duration_ns: u64,
     /// Hosts and routers.
     pub nodes: Vec<NodeSpec>,
     /// Directed links.
     pub links: Vec<LinkSpec>,
-    /// Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av, ethernet_hub) all links that
-    /// name it contend; of a kind for one link (adsl, modem, trace) each has a line of its own; a tunnel is two links, one each way.
+    /// Media that links refer to, by name. On a medium of a shared kind (wifi_g, wifi_n, homeplug_av, ethernet_hub)
+    /// all links that name it contend; of a kind for one link (adsl, modem, trace) each has its own line; a tunnel is
+    /// two links, one in each direction.
     #[serde(default)]
     pub media: BTreeMap<String, MediumSpec>,
     /// Static routes that differ from the shortest path.
@@ -45,10 +46,10 @@ pub struct Scenario {
     /// their neighbours.
     #[serde(default)]
     pub cold_arp: bool,
-    /// What to record.
+    /// Recorded data.
     #[serde(default)]
     pub record: Record,
-    /// What changes of the links during the run. Left out where nothing does: results are kept by a scenario's text.
+    /// Changes of links during the run. Left out if empty: results are cached by a scenario's text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSpec>,
 }
@@ -74,13 +75,13 @@ pub enum NodeSpec {
 pub struct HostSpec {
     /// Unique among the nodes.
     pub name: String,
-    /// Which kernel's TCP.
+    /// Kernel whose TCP the host has.
     #[serde(default)]
     pub profile: StackProfile,
     /// Kernel settings by their sysctl names, e.g. `net.ipv4.tcp_sack` → `0`. An unknown name is an error.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
-    /// Whether TCP builds bursts of several segments.
+    /// Bursts of several segments that TCP builds.
     #[serde(default)]
     pub gso: GsoMode,
     /// IP packet size limit; a full TCP segment with timestamps carries 52 bytes less.
@@ -89,10 +90,10 @@ pub struct HostSpec {
     /// Kernel ticks per second: 100, 250, 300 or 1000; none: as the [profile](profiles.md) has it.
     #[serde(default)]
     pub tick_hz: Option<u32>,
-    /// What earlier connections to any host have left behind; none: nothing.
+    /// Cached metrics of earlier connections to any host; none: an empty cache.
     #[serde(default)]
     pub history: Option<HistorySpec>,
-    /// Time that its processor takes for packets; none: no time. Left out where there is none: results are kept by a scenario's text.
+    /// Processing time per packet; none: no time. Left out if none: results are cached by a scenario's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuSpec>,
 }
@@ -118,9 +119,9 @@ pub struct CpuSpec {
 }
 
 impl HostSpec {
-    /// A host of which nothing but its name is said.
+    /// A host with default settings.
     #[must_use]
-    pub fn named(name: &str) -> Self {
+    pub fn with_name(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             profile: StackProfile::default(),
@@ -134,13 +135,14 @@ impl HostSpec {
     }
 }
 
-/// What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
-/// flow that begins with it leaves its own to the next one, as it does without. Linux 6.1 takes no threshold over.
+/// A host's cached metrics of connections before the run (Linux 2.6, for every destination alike); 0: no entry. A flow
+/// that starts with them passes its own metrics on to the next one, as it does without. Linux 6.1 ignores the
+/// threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HistorySpec {
-    /// Where slow start ends at first.
+    /// Initial slow start threshold.
     #[serde(default)]
     pub ssthresh_packets: u32,
     /// Reordering learnt.
@@ -174,16 +176,16 @@ macro_rules! profiles {
         }
 
         impl StackProfile {
-            /// All of them.
+            /// All profiles.
             pub const ALL: &[Self] = &[Self::$first, $(Self::$variant),+];
 
-            /// What scenarios call it.
+            /// Name in scenarios.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { Self::$first => $first_name, $(Self::$variant => $name,)+ }
             }
 
-            /// What it is.
+            /// Description of the profile.
             #[must_use]
             pub const fn row(self) -> &'static dragstrip_tcp::profiles::StackRow {
                 match self {
@@ -223,7 +225,7 @@ pub struct LinkSpec {
     pub from: String,
     /// Node it enters.
     pub to: String,
-    /// Store-and-forward transmitter behind the queue; none: as fast as the queue discipline lets go.
+    /// Store-and-forward transmitter after the queue; none: limited by the queue discipline alone.
     #[serde(default)]
     pub rate_bps: Option<u64>,
     /// Propagation delay, one way.
@@ -232,24 +234,26 @@ pub struct LinkSpec {
     /// Added to every frame at the transmitter (24: Ethernet's FCS, preamble and gap).
     #[serde(default)]
     pub overhead_bytes: u32,
-    /// The medium behind the queue, instead of a wire with a rate and an overhead.
+    /// The medium after the queue, instead of a wire with a rate and an overhead.
     #[serde(default)]
     pub medium: Option<String>,
     /// Queue discipline of the interface.
     #[serde(default)]
     pub qdisc: QdiscSpec,
-    /// Impairments behind the transmitter, as a host of its own with this netem would make them.
+    /// Impairments after the transmitter, like those of a separate host with this netem.
     #[serde(default)]
     pub netem: Option<Box<NetemSpec>>,
 }
 
-/// A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
-/// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit.
+/// A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. Packets
+/// in service or in flight are not affected; waiting packets stay, except those that the discipline itself drops above
+/// a lower limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeSpec {
-    /// When. Changes of one instant come after everything else that happens then, in the order of this list.
+    /// Time of the change. Changes of one instant come after everything else that happens then, in the order of this
+    /// list.
     pub at_ns: u64,
     /// The link.
     pub link: String,
@@ -261,7 +265,8 @@ pub struct ChangeSpec {
     /// Propagation delay, one way. Packets on their way arrive when they would have; later ones may overtake them, as in netem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Probability with which netem loses a packet behind the line, each by itself; it takes the place of another model of loss.
+    /// Probability with which netem loses a packet after the line, independently for each; it replaces another model
+    /// of loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
     /// Limit of a queue that counts bytes; the memory of a cake.
@@ -302,16 +307,16 @@ pub struct FlowSpec {
     pub receiver: String,
     /// TCP with which congestion control, or UDP.
     pub transport: Transport,
-    /// What the application does.
+    /// Application of the flow.
     pub application: Application,
-    /// When the connection is opened.
+    /// Time at which the connection is opened.
     #[serde(default)]
     pub start_ns: u64,
-    /// When the application stops; the end of the run when absent.
+    /// Time at which the application stops; the end of the run when absent.
     #[serde(default)]
     pub stop_ns: Option<u64>,
-    /// The number of the source that it comes from, of a flow that arrives: the flows of a source differ in start and
-    /// size, and are one to whoever compares.
+    /// The number of its source, of a flow that arrives: the flows of a source differ in start and size, and count as
+    /// one in comparisons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<u32>,
 }
@@ -351,7 +356,8 @@ impl Transport {
         }
     }
 
-    /// One end's congestion control asks for ECN, and grants it, whatever the host's settings say (`TCP_CONG_NEEDS_ECN`).
+    /// One end's congestion control requests ECN, and grants it, regardless of the host's settings
+    /// (`TCP_CONG_NEEDS_ECN`).
     #[must_use]
     pub fn needs_ecn(&self, receiver: bool) -> bool {
         let Some(cc) = self.cc(receiver) else { return false };
@@ -360,8 +366,8 @@ impl Transport {
     }
 }
 
-/// What an application asks for by setsockopt(2) before it connects or listens, as `iperf3 -w` does at both ends. A Linux doubles
-/// it, after cutting it to `net.core.wmem_max` or `rmem_max`, and no longer tunes that buffer.
+/// Buffer sizes that an application requests by setsockopt(2) before it connects or listens, as `iperf3 -w` does at
+/// both ends. Linux limits a size to `net.core.wmem_max` or `rmem_max`, doubles it, and stops tuning that buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -374,7 +380,7 @@ pub struct SocketBuffers {
     pub receive_bytes: Option<u32>,
 }
 
-/// What the sending application does.
+/// Application at the flow's sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -406,13 +412,13 @@ pub enum Application {
     Video {
         /// Bit rates to choose from, ascending.
         ladder_bps: Vec<u64>,
-        /// What a segment plays.
+        /// Playing time of a segment.
         segment_ns: u64,
-        /// What the buffer holds, of time to play.
+        /// Capacity of the buffer, as playing time.
         buffer_ns: u64,
-        /// What is buffered before playback begins, and before it goes on after a stall.
+        /// Playing time to buffer before playback begins, and before it resumes after a stall.
         startup_ns: u64,
-        /// What the bit rate follows.
+        /// Input of the bit rate adaptation.
         adaptation: Adaptation,
         /// With `buffer`: below this level the lowest rate is chosen.
         reservoir_ns: u64,
@@ -440,7 +446,7 @@ pub enum Application {
 }
 
 impl Application {
-    /// Whether the flow's data are what its receiver answers.
+    /// True when the flow's data are its receiver's answers.
     #[must_use]
     pub const fn is_asking(&self) -> bool {
         match self {
@@ -453,7 +459,7 @@ impl Application {
     }
 }
 
-/// What a video player's bit rate follows.
+/// Input of a video player's bit rate adaptation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -495,7 +501,7 @@ fn default_probe_size() -> u32 {
     64
 }
 
-/// What to record.
+/// Recorded data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! What applications do: when they open, write, ask, answer, pause and stop.
+//! Applications of flows: when they open, write, request, answer, pause and stop.
 
 use dragstrip_player::Player;
 use dragstrip_units::{Duration, Instant, Rate};
@@ -20,7 +20,7 @@ pub(crate) enum App {
     Tunnel { there: Option<u32>, back: Option<u32> },
 }
 
-/// Who talks to whom.
+/// Participants of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FlowKind {
     /// Two endpoints.
@@ -29,7 +29,7 @@ pub(crate) enum FlowKind {
     Udp { first_hop: u32 },
 }
 
-/// Where an application is.
+/// State of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Not started.
@@ -50,15 +50,15 @@ pub(crate) struct Flow {
     pub start: Instant,
     pub stop: Instant,
     pub phase: Phase,
-    /// When it ended.
+    /// Time at which it ended.
     pub ended: Option<Instant>,
     /// Requests made so far.
     pub rounds: u64,
-    /// Datagrams sent, and what a regular sender has not yet paid for in fractions of a nanosecond.
+    /// Datagrams sent, and the remainder of a regular sender's interval in fractions of a nanosecond.
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub carry: u64,
-    /// Of a video.
+    /// Player of a video flow.
     pub player: Option<Box<Player>>,
 }
 
@@ -79,12 +79,12 @@ impl Flow {
         }
     }
 
-    /// It has started and not stopped.
+    /// True while it has started and not stopped.
     pub fn is_running(&self) -> bool {
         self.phase != Phase::Waiting && self.phase != Phase::Stopped
     }
 
-    /// Whether something happens once a number of bytes has arrived.
+    /// True when the application reacts to the arrival of a number of bytes.
     pub fn awaits_bytes(&self) -> bool {
         match self.app {
             App::Bulk { bytes } => bytes.is_some(),
@@ -96,7 +96,7 @@ impl Flow {
     /// The socket of one end.
     ///
     /// # Panics
-    /// When the flow is UDP.
+    /// If the flow is UDP.
     pub fn socket(&self, of_server: bool) -> u32 {
         match self.kind {
             FlowKind::Tcp { client, server } => {

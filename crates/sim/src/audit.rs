@@ -1,4 +1,4 @@
-//! Where every packet and every byte of a run went, counted in independent places: for tests.
+//! Conservation of packets and bytes in a run, counted in independent places: for tests.
 
 use crate::apps::FlowKind;
 use crate::network::{Processor, Server};
@@ -40,11 +40,11 @@ pub struct Stream {
     pub acked: u64,
     /// The flow runs, and not everything written has been acknowledged.
     pub unfinished: bool,
-    /// When the sending host does something of its own accord.
+    /// Time of the sending host's next timer.
     pub deadline: Instant,
-    /// When the event queue will ask it to.
+    /// Time for which the event queue has scheduled that timer.
     pub scheduled: Instant,
-    /// When the run ended.
+    /// Time at which the run ended.
     pub now: Instant,
 }
 
@@ -94,7 +94,7 @@ impl<O: Observer> World<O> {
         for stage in &network.stages {
             audit.copied += stage.counters.copied;
             audit.dropped += stage.counters.dropped;
-            // A packet in a computed queue is in the lane behind it already.
+            // A packet in a computed queue is already in the lane after it.
             audit.waiting += match &stage.server {
                 Server::Computed(_) => 0,
                 Server::Evented(evented) => u64::from(evented.packets()),
@@ -106,14 +106,14 @@ impl<O: Observer> World<O> {
             let FlowKind::Tcp { client, server } = flow.kind else { continue };
             for (end, from, to) in [("client", client, server), ("server", server, client)] {
                 let (from, to) = (&self.sockets[from as usize], &self.sockets[to as usize]);
-                let written = from.endpoint.bytes_written();
+                let written_bytes = from.endpoint.bytes_written();
                 let acked = from.endpoint.bytes_acked();
                 audit.streams.push(Stream {
                     name: format!("{}/{end}", spec.label),
-                    written,
+                    written: written_bytes,
                     in_order: to.endpoint.bytes_in_order(),
                     acked,
-                    unfinished: flow.is_running() && acked < written,
+                    unfinished: flow.is_running() && acked < written_bytes,
                     deadline: from.endpoint.deadline(),
                     scheduled: from.scheduled,
                     now: self.now,

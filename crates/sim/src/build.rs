@@ -3,7 +3,6 @@
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
-use crate::division::{Division, FLOWS_MIN, Seams, Share};
 use crate::error::{SetupError, problem};
 use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
@@ -14,6 +13,7 @@ use crate::network::{
 };
 use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
+use crate::partition::{Assignment, CutLinks, FLOWS_MIN, Partition};
 use crate::probes::Probe;
 use crate::sockets::Socket;
 use crate::world::{Layout, QueueWatch, World};
@@ -51,8 +51,8 @@ struct Draft {
     delay: Duration,
     /// Node it leads to: stages to the same node share a lane.
     to: usize,
-    /// The network may be cut behind it.
-    seam: bool,
+    /// The network may be cut after it.
+    is_cut: bool,
     watched: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct Draft {
 fn stages<'a>(
     scenario: &'a Scenario,
     topology: &Topology<'_>,
-    seams: &Seams,
+    cut_links: &CutLinks,
     media: &mut Media<'a>,
 ) -> (Vec<Draft>, Vec<Vec<u32>>) {
     let mut drafts = Vec::new();
@@ -78,7 +78,7 @@ fn stages<'a>(
             changes: concerns_queue(scenario, link),
             delay: if behind.is_some() { Duration::ZERO } else { delay },
             to,
-            seam: seams.at(index),
+            is_cut: cut_links.at(index),
             watched: (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone()),
         });
         if let Some(spec) = &behind {
@@ -91,7 +91,7 @@ fn stages<'a>(
                 changes: false,
                 delay: after_netem,
                 to,
-                seam: false, // a link with a netem is not cut
+                is_cut: false, // a link with a netem is not cut
                 watched: Some(name),
             });
         }
@@ -113,8 +113,8 @@ struct Ports<'a> {
 }
 
 impl Ports<'_> {
-    /// A port at node `to` for packets from node `from`; the answer is the first hop of its path. `name`
-    /// is what fair queueing tells it apart by, whatever other ports there are.
+    /// Adds a port at node `to` for packets from node `from`; returns the first hop of its path. `name` identifies it
+    /// in fair queueing, independently of other ports.
     fn add(
         &mut self,
         (from, to): (usize, usize),
@@ -157,10 +157,10 @@ impl Ports<'_> {
                 before = Some(hop);
                 continue;
             }
-            let known = &mut feeders[hop as usize];
-            *known = match *known {
+            let feeder = &mut feeders[hop as usize];
+            *feeder = match *feeder {
                 None => Some(before),
-                Some(same) if same == before => Some(same),
+                Some(unique) if unique == before => Some(unique),
                 Some(_) => Some(None),
             };
             before = Some(hop);
@@ -226,11 +226,11 @@ fn algorithm(
 fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
     let SocketBuffers { send_bytes, receive_bytes } = socket;
     let settings = match send_bytes {
-        Some(asked) => settings.with_send_buffer(u64::from(asked)),
+        Some(bytes) => settings.with_send_buffer(u64::from(bytes)),
         None => settings,
     };
     match receive_bytes {
-        Some(asked) => settings.with_receive_buffer(u64::from(asked)),
+        Some(bytes) => settings.with_receive_buffer(u64::from(bytes)),
         None => settings,
     }
 }
@@ -245,7 +245,13 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
 /// Builds the world.
 pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<World<O>, SetupError> {
     check(scenario)?;
-    build_part(scenario, &Topology::new(scenario), &Seams::of(scenario, FLOWS_MIN), None, observer)
+    build_part(
+        scenario,
+        &Topology::new(scenario),
+        &CutLinks::of(scenario, FLOWS_MIN),
+        None,
+        observer,
+    )
 }
 
 /// Builds the world of one part of a valid scenario, or of all of it: everything is there and has the same number in each, but
@@ -253,12 +259,12 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
 pub(crate) fn build_part<O: Observer>(
     scenario: &Scenario,
     topology: &Topology<'_>,
-    seams: &Seams,
-    part: Option<(&Division, u8)>,
+    cut_links: &CutLinks,
+    part: Option<(&Partition, u8)>,
     observer: O,
 ) -> Result<World<O>, SetupError> {
     let mut media = Media::new(scenario);
-    let (drafts, of_link) = stages(scenario, topology, seams, &mut media);
+    let (drafts, of_link) = stages(scenario, topology, cut_links, &mut media);
     let mut processors = Processors::of(scenario);
     let mut ports = Ports {
         topology,
@@ -336,26 +342,26 @@ pub(crate) fn build_part<O: Observer>(
         watch,
     };
     network.start_media();
-    if seams.any() {
+    if cut_links.any() {
         // In this order in every part, and in one.
         for probe in &scenario.probes {
             recorder.probes.probe.word(&probe.label);
             recorder.probes.target.word(&probe.target);
         }
     }
-    let share = match part {
-        None => Share::all(seams.any()),
-        Some((division, number)) => {
-            Share::of(scenario, topology, &of_link, &flows, division, number)
+    let assignment = match part {
+        None => Assignment::all(cut_links.any()),
+        Some((partition, number)) => {
+            Assignment::of(scenario, topology, &of_link, &flows, partition, number)
         }
     };
     let changes = changes(scenario, &of_link);
     Ok(World::new(
-        scenario, network, sockets, flows, probes, recorder, watched, layout, changes, share,
+        scenario, network, sockets, flows, probes, recorder, watched, layout, changes, assignment,
     ))
 }
 
-/// Whose packets are for this target.
+/// Owner of the packets for this target.
 fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
     match target {
         Target::Endpoint(endpoint) => {
@@ -370,8 +376,8 @@ fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
 
 fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {
     let shared = (0..layout.shared_lanes).map(|lane| Lane::new(lane as Source));
-    let own = (0..stage_count).map(|stage| Lane::new(layout.own_lane_source(stage)));
-    shared.chain(own).collect()
+    let own_lanes = (0..stage_count).map(|stage| Lane::new(layout.own_lane_source(stage)));
+    shared.chain(own_lanes).collect()
 }
 
 fn finish_stages(
@@ -383,7 +389,7 @@ fn finish_stages(
     recorder: &mut Writer,
 ) -> Vec<Stage> {
     let mut stages = Vec::with_capacity(drafts.len());
-    let at_seams: Vec<bool> = drafts.iter().map(|draft| draft.seam).collect();
+    let at_cuts: Vec<bool> = drafts.iter().map(|draft| draft.is_cut).collect();
     for (index, draft) in drafts.into_iter().enumerate() {
         let observed = draft.watched.is_some();
         if let Some(name) = &draft.watched {
@@ -395,9 +401,9 @@ fn finish_stages(
         };
         let tandem = computed.is_some()
             && !observed
-            && !draft.seam
+            && !draft.is_cut
             && feeders[index]
-                .is_some_and(|feeder| !at_seams.get(feeder as usize).is_some_and(|seam| *seam));
+                .is_some_and(|feeder| !at_cuts.get(feeder as usize).is_some_and(|is_cut| *is_cut));
         let source = layout.watchdog_source(index);
         let own_lane = (layout.shared_lanes + index) as u32;
         let discipline = draft.discipline;
@@ -432,8 +438,8 @@ fn finish_stages(
             server,
             delay: draft.delay,
             tandem,
-            seam: draft.seam,
-            shared_lane: if draft.seam { own_lane } else { draft.to as u32 },
+            is_cut: draft.is_cut,
+            shared_lane: if draft.is_cut { own_lane } else { draft.to as u32 },
             own_lane,
             counters: StageCounters::default(),
             neighbour_known: Instant::ZERO,
@@ -452,11 +458,11 @@ fn build_flows(
     let mut last = Arc::new(Settings::linux_6());
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
-            let own = host.settings().map_err(|found| {
-                problem(format!("nodes[{index}].sysctl{}", found.field), found.to_string())
+            let host_settings = host.settings().map_err(|fault| {
+                problem(format!("nodes[{index}].sysctl{}", fault.field), fault.to_string())
             })?;
-            if *last != own {
-                last = Arc::new(own);
+            if *last != host_settings {
+                last = Arc::new(host_settings);
             }
             hosts.insert(&host.name, Arc::clone(&last));
         }
@@ -573,9 +579,9 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
         let name = |side: &str| format!("probe/{}/{side}", spec.label);
         let (answerer, asker) = (Target::Answerer(index as u32), Target::Asker(index as u32));
-        let there = ports.add((from, target), answerer, &name("there"), &field)?;
+        let forward = ports.add((from, target), answerer, &name("there"), &field)?;
         let back = ports.add((target, from), asker, &name("back"), &field)?;
-        probes.push(Probe::new(spec, there, back));
+        probes.push(Probe::new(spec, forward, back));
     }
     Ok(probes)
 }

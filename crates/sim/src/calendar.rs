@@ -1,10 +1,10 @@
 //! The event queue: one pending event per source, the earliest first.
 //!
-//! A source is anything that waits for one instant at a time: a lane of packets under way, a queue
-//! discipline's watchdog, an endpoint's timer, an application. Sources are numbered; a winner tree with
-//! four children a node holds each one's time and number packed into 64 bits, so that an update is a walk to the root
-//! and ties go to the lower number. Three trees, because a handful of sources (shared lanes, bottlenecks)
-//! carry most events, lanes of single stages many, and the timers of a thousand connections rarely change.
+//! A source waits for one instant at a time: a lane of packets in flight, a queue discipline's watchdog, an endpoint's
+//! timer, an application. Sources are numbered; a winner tree with four children a node holds each one's time and
+//! number packed into 64 bits, so that an update is a walk to the root and ties go to the lower number. Three trees,
+//! because a handful of sources (shared lanes, bottlenecks) carry most events, lanes of single stages many, and the
+//! timers of a thousand connections rarely change.
 
 use dragstrip_units::Instant;
 
@@ -72,7 +72,7 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// For as many sources as `counts` says, in parts that have a tree each; the busiest part first.
+    /// Creates a calendar with the numbers of sources in `counts`, in parts with a tree each; the busiest part first.
     pub fn new(counts: [usize; 3]) -> Self {
         debug_assert!(counts.iter().sum::<usize>() <= MAX_SOURCES);
         let mut first = 0;

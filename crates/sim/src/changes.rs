@@ -5,7 +5,7 @@ use dragstrip_qdisc::{Change, Streams};
 use dragstrip_scenario::{LinkSpec, Scenario};
 use dragstrip_units::{Instant, Rate};
 
-/// Whether a link's own queue or line changes, so that its departures cannot be computed ahead.
+/// True when a link's own queue or line changes, so that its departures cannot be computed ahead.
 pub(crate) fn concerns_queue(scenario: &Scenario, link: &LinkSpec) -> bool {
     scenario.changes.iter().any(|change| {
         change.link == link.name
@@ -46,16 +46,16 @@ pub(crate) fn changes(scenario: &Scenario, of_link: &[Vec<u32>]) -> Changes {
                 act(netem, Act::Queue(Change::Loss(loss)));
             }
             change.apply(&mut now);
-            let wanted = change.up.unwrap_or(up);
-            if wanted != up && !wanted {
+            let new_up = change.up.unwrap_or(up);
+            if new_up != up && !new_up {
                 outages += 1;
                 act(queue, Act::Down);
-            } else if wanted != up {
+            } else if new_up != up {
                 let name = format!("{}:up{outages}", link.name);
                 let fresh = now.qdisc.build(&Streams::of_link(scenario.seed, &name));
                 act(queue, Act::Up(Box::new(fresh)));
             }
-            up = wanted;
+            up = new_up;
         }
     }
     ahead.sort_by_key(|(at, ..)| *at);

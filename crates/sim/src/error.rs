@@ -13,7 +13,7 @@ pub struct SetupError {
     pub message: String,
 }
 
-/// What has stopped a flow's program.
+/// Error for a fault that has stopped a flow's program.
 pub(crate) fn of_program(scenario: &Scenario, flow: u32, fault: &Fault) -> SetupError {
     let flow = &scenario.flows[flow as usize];
     let name = match &flow.transport {

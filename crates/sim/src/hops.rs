@@ -1,4 +1,4 @@
-//! Entries of the table of hops: a stage, or what stands at the ends of a path.
+//! Entries of the table of hops: a stage, or an end of a path.
 
 /// With this bit the port at the end of a path.
 pub(crate) const END: u32 = 1 << 31;

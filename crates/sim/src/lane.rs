@@ -11,7 +11,7 @@ const HOP_BITS: u32 = 20;
 /// Most entries of the table of hops.
 pub(crate) const MAX_HOPS: usize = 1 << HOP_BITS;
 
-/// A packet under way: when it arrives, and its next hop there.
+/// A packet in flight: its arrival time, and its next hop there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub at: Instant,
@@ -65,13 +65,13 @@ impl Lane {
         self.under_way.len()
     }
 
-    /// When the last packet that entered arrives.
+    /// Arrival time of the last packet that entered.
     #[inline]
     pub fn last(&self) -> Instant {
         self.last
     }
 
-    /// When the next packet arrives.
+    /// Arrival time of the next packet.
     #[inline]
     pub fn due(&self) -> Instant {
         self.under_way.front().map_or(Instant::NEVER, |head| head.at())
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_arrive_after_the_end_of_time_is_never_due() {
+    fn arrivals_after_the_end_of_time_are_never_due() {
         let mut lane = Lane::new(0);
         lane.push(Waiting { at: Instant::from_nanos(1 << 60), id: PacketId(1), hop: 1 });
         assert!(lane.due() > END_OF_TIME);

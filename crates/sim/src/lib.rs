@@ -1,8 +1,7 @@
 //! The simulator: event queue, topology, recorder.
 //!
-//! What lives here: the loop that carries packets between endpoints over links, the applications,
-//! and the tables it fills. What must not: TCP (`dragstrip-tcp`), queueing (`dragstrip-qdisc`), media
-//! (`dragstrip-link`), files.
+//! Scope: the loop that carries packets between endpoints over links, the applications, and the tables it fills. Out
+//! of scope: TCP (`dragstrip-tcp`), queueing (`dragstrip-qdisc`), media (`dragstrip-link`), files.
 
 mod apps;
 #[doc(hidden)]
@@ -11,7 +10,6 @@ mod build;
 mod calendar;
 mod capture;
 mod changes;
-mod division;
 mod error;
 mod hops;
 mod lane;
@@ -20,6 +18,7 @@ mod neighbours;
 mod network;
 mod observer;
 mod packets;
+mod partition;
 mod parts;
 mod probes;
 mod recorder;
@@ -62,9 +61,9 @@ pub fn run_observed<O: Observer>(
     if !scenario.record.captures {
         return Ok(ran(scenario, observer, progress)?.finish(scenario));
     }
-    let both = BothEnds::new(scenario, observer)?;
-    let mut world = ran(scenario, both, progress)?;
-    world.conclude(|both, end, tables| both.finish(end, tables));
+    let captures = BothEnds::new(scenario, observer)?;
+    let mut world = ran(scenario, captures, progress)?;
+    world.conclude(|captures, end, tables| captures.finish(end, tables));
     Ok(world.finish(scenario))
 }
 

@@ -13,9 +13,9 @@ use dragstrip_scenario::{
 use dragstrip_units::{Duration, Rate};
 use std::collections::BTreeMap;
 
-/// What a link's queue is in front of.
+/// Server of a link's queue.
 pub(crate) enum Place {
-    /// A line of its own.
+    /// A separate line.
     Own(Transmitter),
     /// A station of a channel.
     Station { channel: usize, station: usize, ring_packets: u32 },
@@ -49,7 +49,7 @@ impl<'a> Media<'a> {
                 return stream(self.scenario, flow, link.from != *near);
             }
             MediumSpec::Adsl { .. } | MediumSpec::Modem { .. } | MediumSpec::Trace { .. } => {
-                return own(medium).map(Place::Own);
+                return own_transmitter(medium).map(Place::Own);
             }
             MediumSpec::WifiG { ring_packets, .. }
             | MediumSpec::WifiN { ring_packets, .. }
@@ -69,7 +69,7 @@ impl<'a> Media<'a> {
         Some(Place::Station { channel: *channel, station, ring_packets })
     }
 
-    /// How many channels there are.
+    /// Number of channels.
     pub fn count(&self) -> usize {
         self.channels.len()
     }
@@ -92,7 +92,7 @@ impl<'a> Media<'a> {
 }
 
 /// A direction of a medium of the kinds that are not shared.
-fn own(medium: &MediumSpec) -> Option<Transmitter> {
+fn own_transmitter(medium: &MediumSpec) -> Option<Transmitter> {
     match medium {
         MediumSpec::Adsl { rate_bps, encapsulation, interleaving_ns } => {
             let config = adsl::Config {
@@ -168,7 +168,7 @@ fn shared(medium: &MediumSpec, nodes: &[&str], seed: u64, name: &str) -> Option<
             ref full_duplex,
             ring_packets: _,
         } => {
-            let station = |node: &String| nodes.iter().position(|found| found == node);
+            let station = |node: &String| nodes.iter().position(|name| name == node);
             let config = ethernet::Config {
                 background_stations: background_stations as usize,
                 background_load,

@@ -17,7 +17,7 @@ pub(crate) fn resolutions(
     }
     let delay = |index: usize| {
         let link = &scenario.links[index];
-        // Alone on the way, an answer waits for a slot.
+        // A single answer in flight waits for a slot.
         let netem = |netem: &NetemSpec| netem.delay_ns + netem.slot_wait_ns();
         link.delay_ns + link.netem.as_deref().map_or(0, netem)
     };

@@ -1,4 +1,4 @@
-//! Who watches packets at the edges of hosts and links, and what they see: captures are written from this.
+//! Observation of packets at the edges of hosts and links: the source of captures.
 //!
 //! A run is compiled for its observer; for `()`, which every ordinary run has, nothing is left of it.
 
@@ -9,7 +9,7 @@ use dragstrip_qdisc::{DropReason, PacketId};
 use dragstrip_scenario::Topology;
 use dragstrip_units::Instant;
 
-/// Where a packet is seen.
+/// Observation point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Vantage {
     /// Between a node's protocols and its network interfaces.
@@ -21,12 +21,12 @@ pub enum Vantage {
     Link {
         /// Index in the links of the scenario.
         link: u32,
-        /// In the netem behind the link, which has a queue of its own, instead of in the link's own queue and line.
+        /// In the netem after the link, which has a separate queue, instead of in the link's own queue and line.
         netem: bool,
     },
 }
 
-/// Whose packet it is.
+/// Owner of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A flow's.
@@ -54,23 +54,23 @@ pub enum Loss {
     Medium,
 }
 
-/// What happens to a packet.
+/// Event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A node's protocols send it.
     Sent {
-        /// Whose it is.
+        /// Owner of the packet.
         owner: Owner,
     },
     /// A node's protocols take it: it is at the end of its path.
     Received,
-    /// It reaches a link's queue.
+    /// The packet reaches a link's queue.
     Enqueued,
     /// It leaves the queue for the line: here a host's packet tap sees what it sends (Linux's `dev_queue_xmit_nit`).
     Dequeued,
     /// The far end has all of it: here a host's packet tap sees what it receives.
     Arrived,
-    /// It is lost.
+    /// The packet is lost.
     Dropped(Loss),
     /// A queue discipline has set its codepoint to CE.
     Marked,
@@ -82,7 +82,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What kind it is.
+    /// Kind of the event.
     #[inline]
     const fn kind(self) -> Kinds {
         match self {
@@ -125,11 +125,11 @@ dragstrip_units::flags! {
 /// A packet at a vantage point.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// Where.
+    /// Observation point.
     pub vantage: Vantage,
-    /// What happens.
+    /// Event.
     pub event: Event,
     /// Tells packets apart from [`Event::Sent`] or [`Event::Duplicated`] to [`Event::Received`] or [`Event::Dropped`]; then it may
     /// be given to another one.
@@ -138,19 +138,20 @@ pub struct Sighting<'a> {
     pub class: TrafficClass,
     /// Length of the Ethernet frame without FCS, bytes; of a burst that is one packet, of the frames it would be cut into.
     pub frame_bytes: u32,
-    /// What IP carries.
+    /// Payload of IP.
     pub body: &'a Body,
 }
 
 /// Watches a run.
 ///
-/// What happens to one packet is reported in order. Between packets the order of calls is not that of time: where a link's departures can be
-/// computed on arrival, they are reported then, with `at` ahead of the clock and perhaps after the end of the run.
+/// Events of one packet are reported in order. Between packets the order of calls is not that of time: if a link's
+/// departures can be computed on arrival, they are reported then, with `at` ahead of the clock and perhaps after the
+/// end of the run.
 pub trait Observer {
-    /// Whether anybody looks.
+    /// False for an observer that ignores every event.
     const ON: bool = true;
 
-    /// What it looks at there, asked once before the run; it is told of nothing else.
+    /// Kinds of events to report at a vantage point, queried once before the run; no others are reported.
     fn kinds(&self, _: Vantage) -> Kinds {
         Kinds::ALL
     }
@@ -178,7 +179,7 @@ impl<O: Observer> Observer for &mut O {
     }
 }
 
-/// Where something happens, and what of it the observer looks at.
+/// A vantage point, and the kinds of events reported there.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     vantage: Vantage,
@@ -196,7 +197,7 @@ struct PathEnd {
 #[derive(Debug)]
 pub(crate) struct Watch<O> {
     pub observer: O,
-    /// Of each stage; empty when nobody looks.
+    /// Place of each stage; empty without an observer.
     places: Vec<Place>,
     /// By entry in the table of hops: a path's first and its last; likewise.
     path_ends: Vec<Option<PathEnd>>,
@@ -260,7 +261,7 @@ impl<O: Observer> Watch<O> {
 
     /// A packet sent by the node at the beginning of its path, whose place in the table of hops this is.
     #[inline(always)]
-    pub fn sent(&mut self, first_hop: u32, id: PacketId, packets: &Packets, at: Instant) {
+    pub fn on_sent(&mut self, first_hop: u32, id: PacketId, packets: &Packets, at: Instant) {
         if O::ON
             && let Some(PathEnd { place, owner }) = self.path_ends[first_hop as usize]
             && place.kinds.any(Kinds::SENT)

@@ -1,5 +1,5 @@
-//! Packets under way: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record
-//! of the data packet that caused it. The arena grows by chunks, whose records never move.
+//! Packets in flight: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record of the
+//! data packet that caused it. The arena grows by chunks, whose records never move.
 
 use dragstrip_packet::{Body, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
@@ -8,7 +8,7 @@ use dragstrip_qdisc::PacketId;
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// What IP carries.
+    /// Payload of IP.
     pub body: Body,
     /// The hop whose queue discipline holds it; elsewhere a lane knows. Of a free record: the next free one.
     pub hop: u32,
@@ -64,7 +64,7 @@ const CHUNK: usize = 1 << CHUNK_BITS;
 /// The arena.
 #[derive(Debug)]
 pub(crate) struct Packets {
-    /// Of a fixed size, so that a record is found with one comparison.
+    /// Records in chunks of a fixed size, so that a record is found with one comparison.
     chunks: Vec<Box<[Packet; CHUNK]>>,
     /// The record freed last, which leads to the others.
     free: u32,
@@ -121,7 +121,7 @@ impl Packets {
         self.under_way -= 1;
     }
 
-    /// Packets under way.
+    /// Packets in flight.
     pub fn len(&self) -> usize {
         self.under_way
     }

@@ -6,8 +6,8 @@
 //! bytes are those of one world. Threads are the caller's.
 
 use crate::build;
-use crate::division::{Crossing, Division, FLOWS_MIN, Seams};
 use crate::error::SetupError;
+use crate::partition::{Crossing, CutLinks, FLOWS_MIN, Partition};
 use crate::world::World;
 use dragstrip_recording::Recording;
 use dragstrip_scenario::{Scenario, Topology};
@@ -22,11 +22,11 @@ pub struct Crossings(pub(crate) Vec<Crossing>);
 pub struct Parts {
     /// The parts.
     pub parts: Vec<Part>,
-    /// When they meet.
+    /// Schedule of the exchanges.
     pub turns: Turns,
 }
 
-/// When all parts exchange what has crossed.
+/// Schedule at which all parts exchange the packets that cross cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
     ahead: Duration,
@@ -34,11 +34,11 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// How far all parts run, in nanoseconds, before they exchange what has crossed for the `turn`-th time; the last time it is
-    /// the end of the run.
+    /// Time in nanoseconds up to which all parts run before exchange number `turn`; the last time it is the end of the
+    /// run.
     #[must_use]
     pub fn until_ns(self, turn: u64) -> u64 {
-        // What is sent at the last instant before a meeting arrives after it.
+        // A packet sent at the last instant before an exchange arrives after it.
         let until = self.ahead.as_nanos().saturating_mul(turn + 1) - 1;
         until.min(self.end_ns())
     }
@@ -69,25 +69,25 @@ impl Parts {
         if count < 2 {
             return Ok(None);
         }
-        let seams = Seams::of(scenario, flows_min);
-        if !seams.any() {
+        let cut_links = CutLinks::of(scenario, flows_min);
+        if !cut_links.any() {
             return Ok(None);
         }
         build::check(scenario)?;
         let topology = Topology::new(scenario);
-        let Some(division) = Division::new(scenario, &topology, &seams, count) else {
+        let Some(partition) = Partition::new(scenario, &topology, &cut_links, count) else {
             return Ok(None);
         };
-        let numbers = 0..division.part_of.iter().max().map_or(0, |last| last + 1);
+        let numbers = 0..partition.part_of.iter().max().map_or(0, |last| last + 1);
         let parts = numbers.map(|number| {
-            let part = Some((&division, number));
-            let world = build::build_part(scenario, &topology, &seams, part, ())?;
-            let cuts = world.cuts(scenario, &topology, &division, number);
+            let part = Some((&partition, number));
+            let world = build::build_part(scenario, &topology, &cut_links, part, ())?;
+            let cuts = world.cuts(scenario, &topology, &partition, number);
             Ok(Part { world, cuts })
         });
         let parts: Vec<Part> = parts.collect::<Result<_, SetupError>>()?;
         let end = Instant::from_nanos(scenario.duration_ns);
-        Ok(Some(Self { parts, turns: Turns { ahead: division.ahead, end } }))
+        Ok(Some(Self { parts, turns: Turns { ahead: partition.ahead, end } }))
     }
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn both_ways(
 ) -> Result<Option<[Recording; 2]>, SetupError> {
     let Some(mut divided) = Parts::of_at_least(scenario, count, 1)? else { return Ok(None) };
     let topology = Topology::new(scenario);
-    let mut whole = build::build_part(scenario, &topology, &Seams::of(scenario, 1), None, ())?;
+    let mut whole = build::build_part(scenario, &topology, &CutLinks::of(scenario, 1), None, ())?;
     whole.run(&mut |_| true);
     let mut under_way: Vec<Crossings> =
         divided.parts.iter().map(|_| Crossings::default()).collect();

@@ -20,11 +20,11 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    pub fn new(spec: &ProbeSpec, there: u32, back: u32) -> Self {
+    pub fn new(spec: &ProbeSpec, forward: u32, back: u32) -> Self {
         Self {
             label: spec.label.clone(),
             target: spec.target.clone(),
-            there,
+            there: forward,
             back,
             interval: Duration::from_nanos(spec.interval_ns),
             start: Instant::from_nanos(spec.start_ns),

@@ -1,4 +1,4 @@
-//! What is seen of flows and their senders, as rows of the recording.
+//! State of flows and their senders as rows of the recording.
 
 use crate::apps::Flow;
 use dragstrip_recording::{CcStateRow, FlowRow, Flows, SampleRow, Writer};
@@ -10,19 +10,19 @@ use dragstrip_units::Instant;
 #[inline]
 pub(crate) fn sample(tables: &mut Writer, now: Instant, flow: u32, sender: &Endpoint) {
     let snapshot = sender.snapshot();
-    let some = |value: Option<u64>| value.map(|value| value as i64);
+    let signed = |value: Option<u64>| value.map(|value| value as i64);
     let table = &mut tables.samples;
     let row = SampleRow {
         time_ns: now.as_nanos() as i64,
         flow,
         cwnd_bytes: snapshot.cwnd_bytes as i64,
-        ssthresh_bytes: some(snapshot.ssthresh_bytes),
+        ssthresh_bytes: signed(snapshot.ssthresh_bytes),
         bytes_in_flight: snapshot.bytes_in_flight as i64,
-        srtt_ns: some(snapshot.srtt_ns),
-        rtt_ns: some(snapshot.rtt_ns),
-        min_rtt_ns: some(snapshot.min_rtt_ns),
-        pacing_bps: some(snapshot.pacing_bps),
-        delivery_bps: some(snapshot.delivery_bps),
+        srtt_ns: signed(snapshot.srtt_ns),
+        rtt_ns: signed(snapshot.rtt_ns),
+        min_rtt_ns: signed(snapshot.min_rtt_ns),
+        pacing_bps: signed(snapshot.pacing_bps),
+        delivery_bps: signed(snapshot.delivery_bps),
         bytes_acked: snapshot.bytes_acked as i64,
         bytes_written: snapshot.bytes_written as i64,
         retransmits: snapshot.retransmits as i64,
@@ -58,7 +58,7 @@ pub(crate) fn flow(
         Transport::Tcp { cc, .. } => cc,
         Transport::Udp => "",
     };
-    let lost = flow.datagrams_sent.saturating_sub(flow.datagrams_received);
+    let lost_datagrams = flow.datagrams_sent.saturating_sub(flow.datagrams_received);
     let row = FlowRow {
         flow: index,
         label: table.label.word(&spec.label),
@@ -75,7 +75,7 @@ pub(crate) fn flow(
         rto_count: Some(count(Endpoint::rto_count)),
         reductions: count(Endpoint::reductions),
         ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
-        datagrams_lost: sender.is_none().then_some(lost as i64),
+        datagrams_lost: sender.is_none().then_some(lost_datagrams as i64),
     };
     table.push(row);
 }

@@ -35,49 +35,49 @@ impl<O: Observer> Run<O> {
         events
     }
 
-    /// What has stopped a program of the scenario: the run is of no use from there.
+    /// Fault that has stopped a program of the scenario: the run is of no use afterwards.
     #[must_use]
     pub fn fault(&self) -> Option<SetupError> {
         let (flow, fault) = self.world.fault()?;
         Some(error::of_program(&self.scenario, flow, fault))
     }
 
-    /// How far it has come, in simulated nanoseconds.
+    /// Current time in simulated nanoseconds.
     #[must_use]
     pub const fn now_ns(&self) -> u64 {
         self.world.now.as_nanos()
     }
 
-    /// Where it ends.
+    /// End time in simulated nanoseconds.
     #[must_use]
     pub const fn end_ns(&self) -> u64 {
         self.world.end().as_nanos()
     }
 
-    /// Whether nothing is left to happen.
+    /// True when no event is left.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.done
     }
 
-    /// What is run.
+    /// The scenario.
     #[must_use]
     pub const fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
-    /// Who watches.
+    /// The observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
         self.world.observer()
     }
 
-    /// The same, to be told what else to look at.
+    /// The same, to change the kinds of events that it observes.
     pub const fn observer_mut(&mut self) -> &mut O {
         self.world.observer_mut()
     }
 
-    /// What has been recorded so far, without rows in `flows`.
+    /// Tables recorded so far, without rows in `flows`.
     #[must_use]
     pub const fn tables(&self) -> &Writer {
         self.world.tables()

@@ -11,33 +11,33 @@ use dragstrip_units::Instant;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Socket {
-    /// When its timer event is due at the latest.
+    /// Latest due time of its timer event.
     pub scheduled: Instant,
-    /// Where its packets begin their way.
+    /// First hop of its packets.
     pub first_hop: u32,
     pub flow: u32,
-    /// It sends the flow's data: its state is what the recording shows.
+    /// True if it sends the flow's data: the recording shows its state.
     pub sends_data: bool,
     /// Something waits for a number of bytes to arrive at either end of the flow.
     pub awaited: bool,
-    /// Which of the [`Memory`] is of its host and its peer.
+    /// Index in [`Memory`] of its pair of host and peer.
     pub destination: u32,
     pub endpoint: Endpoint,
 }
 
-/// What hosts remember of each other, for each pair.
+/// Metrics that hosts have cached of each other, for each pair.
 #[derive(Debug)]
 pub(crate) struct Memory(Vec<Metrics>);
 
 impl Memory {
-    /// Of the pairs that `sockets` connect, what the hosts have from before.
+    /// Metrics that the hosts have cached before the run, for the pairs that `sockets` connect.
     pub fn of(sockets: &[Socket]) -> Self {
         let pairs = sockets.iter().map(|socket| socket.destination as usize + 1).max();
-        let mut known = vec![Metrics::default(); pairs.unwrap_or(0)];
+        let mut metrics = vec![Metrics::default(); pairs.unwrap_or(0)];
         for socket in sockets {
-            known[socket.destination as usize] = socket.endpoint.history();
+            metrics[socket.destination as usize] = socket.endpoint.history();
         }
-        Self(known)
+        Self(metrics)
     }
 
     /// Before a connection is opened.

@@ -1,4 +1,4 @@
-//! What BBRv3 is for: less loss in short buffers than version 1, and a fairer share beside CUBIC.
+//! Goals of BBRv3: less loss in short buffers than version 1, and a fairer share against CUBIC.
 
 use dragstrip_scenario::{BfifoSpec, LinkSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};
@@ -20,8 +20,8 @@ fn race(algorithms: &[&str], buffer: u64, seconds: u64) -> Recording {
 }
 
 fn numbers<'a>(recording: &'a Recording, of: &str, name: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == of).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|table| table.name == of).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Data::Int(values) = &column.data else { panic!("{name} holds no numbers") };
     values
 }
@@ -38,7 +38,7 @@ fn goodput(recording: &Recording, flow: i64, from_s: i64, to_s: i64) -> f64 {
     sum as f64 * 8e-6 / (to_s - from_s) as f64
 }
 
-/// Segments that all flows sent again.
+/// Segments that all flows retransmitted.
 fn retransmits(recording: &Recording) -> i64 {
     let flows = numbers(recording, "samples", "flow");
     let counts = numbers(recording, "samples", "retransmits");
@@ -64,9 +64,12 @@ fn in_a_short_buffer_it_loses_far_less_than_version_1() {
 fn beside_cubic_it_takes_less_than_version_1() {
     let share = |cc| {
         let recording = race(&[cc, "cubic"], BDP_BYTES, 60);
-        let (own, cubic) = (goodput(&recording, 0, 10, 60), goodput(&recording, 1, 10, 60));
-        own / (own + cubic)
+        let (bbr, cubic) = (goodput(&recording, 0, 10, 60), goodput(&recording, 1, 10, 60));
+        bbr / (bbr + cubic)
     };
-    let (one, three) = (share("bbr"), share("bbr3"));
-    assert!((three - 0.5).abs() < (one - 0.5).abs() - 0.05, "shares: {one} of v1, {three} of v3");
+    let (version_one, three) = (share("bbr"), share("bbr3"));
+    assert!(
+        (three - 0.5).abs() < (version_one - 0.5).abs() - 0.05,
+        "shares: {version_one} of v1, {three} of v3"
+    );
 }

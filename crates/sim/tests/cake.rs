@@ -27,15 +27,15 @@ fn goodputs(scenario: &Scenario) -> Vec<f64> {
     bytes.iter().map(|&bytes| bytes as f64 * 8.0 / seconds / 1e6).collect()
 }
 
-fn near(found: &[f64], wanted: &[f64], share: f64) {
-    let close = |(found, wanted): (&f64, &f64)| (found / wanted - 1.0).abs() < share;
-    assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(close), "{found:?}");
+fn near(values: &[f64], expected: &[f64], share: f64) {
+    let close = |(values, expected): (&f64, &f64)| (values / expected - 1.0).abs() < share;
+    assert!(values.len() == expected.len() && values.iter().zip(expected).all(close), "{values:?}");
 }
 
 /// Two flows of one sender and one of another, each as much as the shaper lets pass. Between senders: a half and two quarters;
 /// to one receiver, or between flows: thirds.
 #[test]
-fn hosts_share_the_rate_as_they_are_told_apart() {
+fn hosts_share_the_rate_by_their_classification() {
     for (isolation, shares) in [
         ("dual-srchost", [0.25, 0.25, 0.5]),
         ("triple-isolate", [1.0 / 3.0; 3]),
@@ -83,7 +83,7 @@ fn filtered_acknowledgements_make_room_on_a_slow_way_back() {
     };
     let (plain, filter, aggressive) =
         (over("cake"), over("cake ack-filter"), over("cake ack-filter-aggressive"));
-    // What is not filtered has to be dropped, and each acknowledges two segments.
+    // Packets that are not filtered have to be dropped, and each acknowledges two segments.
     assert!(plain < 40.0 && filter > 1.2 * plain, "{plain} {filter}");
     assert!((aggressive / filter - 1.0).abs() < 0.03, "{filter} {aggressive}");
 }

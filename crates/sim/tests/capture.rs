@@ -1,4 +1,5 @@
-//! What is in a capture, read by Wireshark's dissector and held field by field against what an observer of the same run saw.
+//! Captures, decoded by Wireshark's dissector and compared field by field with the events that an observer of the same
+//! run saw.
 
 use dragstrip_packet::{Body, EchoKind, Flags, SackBlock};
 use dragstrip_scenario::Scenario;
@@ -51,7 +52,7 @@ fn a_capture_changes_nothing_and_is_the_same_every_time() {
 }
 
 #[test]
-fn a_name_that_is_no_host_and_no_link_is_refused() {
+fn a_name_of_neither_a_host_nor_a_link_is_refused() {
     let scenario = everything();
     let points = vec![("nowhere".to_owned(), Vec::new())];
     let error = Capture::new(&scenario, points, &SETTINGS).expect_err("nothing is called so");
@@ -59,7 +60,7 @@ fn a_name_that_is_no_host_and_no_link_is_refused() {
     assert!(error.message.contains(&scenario.links[0].name), "{}", error.message);
 }
 
-/// What passes a host or the near end of a link, a line for each packet, as the simulation itself knows it.
+/// Expected packets at a host or the near end of a link, a line each, from the simulation's own events.
 struct Teller<'a> {
     scenario: &'a Scenario,
     point: &'a str,
@@ -74,16 +75,19 @@ impl Teller<'_> {
         self.next += 1;
     }
 
-    /// Whether a sighting belongs into the file, and if it is of a packet that the queue dropped.
-    fn shown(&self, link: usize, netem: bool, event: Event) -> Option<bool> {
+    /// None for a sighting that the file does not contain; otherwise true when the queue dropped the packet.
+    fn is_drop(&self, link: usize, netem: bool, event: Event) -> Option<bool> {
         let of = &self.scenario.links[link];
-        let own = self.scenario.links.iter().find(|link| link.name == self.point);
-        let leaves = own.map_or(of.from == self.point, |own| own.name == of.name);
-        let arrives =
-            own.map_or(of.to == self.point, |own| (&of.from, &of.to) == (&own.to, &own.from));
+        let captured_link = self.scenario.links.iter().find(|link| link.name == self.point);
+        let leaves = captured_link
+            .map_or(of.from == self.point, |captured_link| captured_link.name == of.name);
+        let arrives = captured_link.map_or(of.to == self.point, |captured_link| {
+            (&of.from, &of.to) == (&captured_link.to, &captured_link.from)
+        });
         let passes = (event == Event::Dequeued && leaves && !netem)
             || (event == Event::Arrived && arrives && netem == of.netem.is_some());
-        let drops = matches!(event, Event::Dropped(Loss::Queue(_))) && own.is_some() && leaves;
+        let drops =
+            matches!(event, Event::Dropped(Loss::Queue(_))) && captured_link.is_some() && leaves;
         (passes || (drops && !netem)).then_some(drops)
     }
 }
@@ -94,7 +98,7 @@ impl Observer for Teller<'_> {
             self.number(sighting.packet.0);
         }
         let Vantage::Link { link, netem } = sighting.vantage else { return };
-        let Some(dropped) = self.shown(link as usize, netem, sighting.event) else { return };
+        let Some(dropped) = self.is_drop(link as usize, netem, sighting.event) else { return };
         if sighting.at.as_nanos() > self.scenario.duration_ns {
             return;
         }
@@ -131,7 +135,7 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// What tshark is asked for.
+/// Fields requested from tshark.
 const FIELDS: &[&str] = &[
     "frame.packet_id",
     "frame.time_epoch",
@@ -200,19 +204,19 @@ fn sides(packets: &[BTreeMap<&'static str, String>]) -> Sides {
             .strip_prefix("0x")
             .is_some_and(|hex| u16::from_str_radix(hex, 16).expect("hex") & 2 != 0)
     };
-    let known = packets.iter().filter(|packet| syn(&packet["tcp.flags"])).map(|packet| {
+    let client_ports = packets.iter().filter(|packet| syn(&packet["tcp.flags"])).map(|packet| {
         let ports = (packet["tcp.srcport"].clone(), packet["tcp.dstport"].clone());
         (ports, (number(packet, "tcp.seq_raw"), packet["tcp.options.wscale.shift"].parse().ok()))
     });
-    known.collect()
+    client_ports.collect()
 }
 
 fn number(packet: &BTreeMap<&'static str, String>, field: &str) -> u32 {
     packet[field].parse().expect("a number")
 }
 
-/// The line that [`Teller`] has for what tshark says of a packet.
-fn told(packet: &BTreeMap<&'static str, String>, sides: &Sides) -> String {
+/// The line of [`Teller`] that corresponds to tshark's fields of a packet.
+fn line_of(packet: &BTreeMap<&'static str, String>, sides: &Sides) -> String {
     let get = |field: &str| packet[field].as_str();
     let dropped = !get("frame.comment").is_empty();
     let mut line = format!(
@@ -284,20 +288,22 @@ fn wireshark_reads_what_the_simulation_sent() {
         let mut teller = Teller { scenario: &scenario, point, numbers, next: 0, lines };
         run_observed(&scenario, &mut teller, &mut |_| true).expect("a valid scenario");
         let sides = sides(&packets);
-        let mut found: Vec<String> = packets.iter().map(|packet| told(packet, &sides)).collect();
+        let mut dissected: Vec<String> =
+            packets.iter().map(|packet| line_of(packet, &sides)).collect();
         for status in ["tcp.checksum.status", "udp.checksum.status", "icmp.checksum.status"] {
             let wrong = packets.iter().find(|packet| !["", "1"].contains(&packet[status].as_str()));
             assert_eq!(wrong, None, "{status}");
         }
         let at = |packet: &BTreeMap<&'static str, String>| packet["frame.time_epoch"].clone();
         assert!(packets.is_sorted_by_key(at), "in the order of time");
-        found.sort();
+        dissected.sort();
         teller.lines.sort();
-        let differs = found.iter().zip(&teller.lines).find(|(found, expected)| found != expected);
+        let differs =
+            dissected.iter().zip(&teller.lines).find(|(dissected, expected)| dissected != expected);
         assert_eq!(differs, None, "at {point}");
-        assert_eq!(found.len(), teller.lines.len(), "at {point}");
+        assert_eq!(dissected.len(), teller.lines.len(), "at {point}");
         for kind in [" sack ", " mss ", " true ", " udp ", " icmp ", " 0x03 ", " 0x02 "] {
-            let count = found.iter().filter(|line| line.contains(kind)).count();
+            let count = dissected.iter().filter(|line| line.contains(kind)).count();
             *kinds.entry(kind).or_default() += count;
         }
     }

@@ -14,8 +14,8 @@ struct Bottleneck(Vec<(u64, &'static str)>);
 
 impl Observer for Bottleneck {
     fn saw(&mut self, sighting: &Sighting) {
-        let here = matches!(sighting.vantage, Vantage::Link { link: 0, .. });
-        let what = match sighting.event {
+        let at_first_link = matches!(sighting.vantage, Vantage::Link { link: 0, .. });
+        let event_name = match sighting.event {
             Event::Arrived => "arrives",
             Event::Dropped(Loss::Queue(_)) => "dropped",
             Event::Sent { .. }
@@ -26,8 +26,8 @@ impl Observer for Bottleneck {
             | Event::Marked
             | Event::Duplicated { .. } => return,
         };
-        if here {
-            self.0.push((sighting.at.as_micros_floor(), what));
+        if at_first_link {
+            self.0.push((sighting.at.as_micros_floor(), event_name));
         }
     }
 }
@@ -46,10 +46,10 @@ fn datagrams(bottleneck: LinkSpec, changes: Vec<ChangeSpec>) -> Scenario {
     scenario
 }
 
-fn seen(scenario: &Scenario) -> Vec<(u64, &'static str)> {
-    let mut seen = Bottleneck::default();
-    run_observed(scenario, &mut seen, &mut |_| true).unwrap();
-    seen.0
+fn observe(scenario: &Scenario) -> Vec<(u64, &'static str)> {
+    let mut bottleneck = Bottleneck::default();
+    run_observed(scenario, &mut bottleneck, &mut |_| true).unwrap();
+    bottleneck.0
 }
 
 fn wire() -> LinkSpec {
@@ -60,7 +60,8 @@ fn wire() -> LinkSpec {
 #[test]
 fn a_frame_on_the_line_ends_at_the_old_rate() {
     let changed = ChangeSpec { rate_bps: Some(4_000_000), ..change(30) };
-    let times: Vec<u64> = seen(&datagrams(wire(), vec![changed])).iter().map(|one| one.0).collect();
+    let times: Vec<u64> =
+        observe(&datagrams(wire(), vec![changed])).iter().map(|event| event.0).collect();
     let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(times.len(), 10);
     assert_eq!(gaps, [12_112, 12_112, 3_028, 3_028, 3_028, 3_028, 3_028, 3_028, 3_028]);
@@ -71,15 +72,15 @@ fn a_frame_on_the_line_ends_at_the_old_rate() {
 fn packets_on_their_way_keep_their_time_and_are_overtaken() {
     let slow = LinkSpec { delay_ns: 50 * MS, ..wire() };
     let changed = ChangeSpec { delay_ns: Some(MS), ..change(40) };
-    let arrivals: Vec<u64> = seen(&datagrams(slow, vec![changed]))
+    let arrivals: Vec<u64> = observe(&datagrams(slow, vec![changed]))
         .into_iter()
-        .filter(|(_, what)| *what == "arrives")
-        .map(|one| one.0)
+        .filter(|(_, name)| *name == "arrives")
+        .map(|event| event.0)
         .collect();
-    // Sightings of the line's end and of the netem behind it: twenty.
+    // Sightings of the line's end and of the netem after it: twenty.
     assert_eq!(arrivals.len(), 20);
-    let plain = seen(&datagrams(wire(), Vec::new()));
-    let ends: Vec<u64> = plain.iter().map(|one| one.0).collect();
+    let plain = observe(&datagrams(wire(), Vec::new()));
+    let ends: Vec<u64> = plain.iter().map(|event| event.0).collect();
     let mut expected: Vec<u64> = ends.clone();
     expected.extend(ends.iter().map(|end| if *end <= 40_000 { end + 50_000 } else { end + 1_000 }));
     expected.sort_unstable();
@@ -100,11 +101,11 @@ fn a_link_that_is_down_drops_what_waits_and_what_comes() {
         stop_ns: Some(120 * MS),
         ..path::datagrams("s0", "d", 400_000, 1000)
     });
-    let seen = seen(&scenario);
+    let events = observe(&scenario);
     let dropped: Vec<u64> =
-        seen.iter().filter(|(_, what)| *what == "dropped").map(|one| one.0).collect();
+        events.iter().filter(|(_, name)| *name == "dropped").map(|event| event.0).collect();
     let arrived: Vec<u64> =
-        seen.iter().filter(|(_, what)| *what == "arrives").map(|one| one.0 / 1000).collect();
+        events.iter().filter(|(_, name)| *name == "arrives").map(|event| event.0 / 1000).collect();
     assert_eq!(dropped[..7], [30_000; 7]);
     assert!(dropped[7..].iter().all(|at| (60_000..100_000).contains(at)), "{dropped:?}");
     assert_eq!(dropped.len(), 7 + 2);
@@ -117,13 +118,13 @@ fn a_lower_limit_refuses_who_comes_next() {
     let pfifo = |limit| QdiscSpec::parse(&format!("pfifo limit {limit}")).unwrap();
     let link = LinkSpec { qdisc: pfifo(100), ..wire() };
     let changed = ChangeSpec { limit_packets: Some(3), ..change(6) };
-    let seen = seen(&datagrams(link, vec![changed]));
-    let dropped = seen.iter().filter(|(_, what)| *what == "dropped").count();
-    // Of those that come after 6 ms none finds fewer than three.
-    assert_eq!((dropped, seen.len() - dropped), (5, 5));
+    let events = observe(&datagrams(link, vec![changed]));
+    let dropped = events.iter().filter(|(_, name)| *name == "dropped").count();
+    // Every packet that arrives after 6 ms finds at least three.
+    assert_eq!((dropped, events.len() - dropped), (5, 5));
 }
 
-/// A change to what is, is no change.
+/// A change to the current value has no effect.
 #[test]
 fn changes_to_what_is_leave_a_run_as_it_is() {
     let htb =

@@ -21,7 +21,7 @@ const CASES: u32 = 2_000;
     clippy::disallowed_methods,
     reason = "the number of cases and the case to replay are asked for"
 )]
-fn asked(variable: &str) -> Option<String> {
+fn variable_text(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
 
@@ -30,7 +30,7 @@ struct Trial {
     /// Its name, and which of several streams of cases it takes.
     test: &'static str,
     stream: u8,
-    /// One of how many cases it takes.
+    /// Runs one case of this many.
     share: u32,
     check: fn(&Scenario) -> Result<(), String>,
 }
@@ -44,7 +44,7 @@ impl Trial {
 
     /// The same of cases of another kind.
     fn run_of(&self, cases: &BoxedStrategy<Scenario>) {
-        let Some(file) = asked("DRAGSTRIP_REPLAY") else { return self.try_random(cases) };
+        let Some(file) = variable_text("DRAGSTRIP_REPLAY") else { return self.try_random(cases) };
         #[expect(clippy::disallowed_methods, reason = "the case to replay is a file")]
         let text = std::fs::read_to_string(file).expect("DRAGSTRIP_REPLAY names a file");
         (self.check)(&Scenario::from_json(&text).expect("a scenario")).expect("this case");
@@ -52,7 +52,8 @@ impl Trial {
 
     /// A failing case is written to a file in its smallest form.
     fn try_random(&self, kind: &BoxedStrategy<Scenario>) {
-        let cases = asked("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
+        let cases =
+            variable_text("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
         let config = Config {
             cases: cases.div_ceil(self.share),
             failure_persistence: None,
@@ -141,9 +142,9 @@ fn nothing_is_faster_than_its_path_at_the_ends_of_the_ranges() {
     Trial { test, stream: 5, share: 4, check }.run_of(&extremes().boxed());
 }
 
-/// What `draws` says is what decides whether repeats are made.
+/// The value of `draws` decides whether repeats are made.
 #[test]
-fn what_draws_nothing_is_the_same_with_every_seed() {
+fn scenarios_without_draws_are_independent_of_the_seed() {
     let check = |scenario: &Scenario| {
         let mut scenario = on_stack(scenario, StackProfile::Linux6, &["reno", "cubic", "vegas"]);
         for link in &mut scenario.links {
@@ -160,7 +161,7 @@ fn what_draws_nothing_is_the_same_with_every_seed() {
         ensure!(first.sha256() == run(&scenario)?.sha256(), "another seed gives another recording");
         Ok(())
     };
-    let test = "what_draws_nothing_is_the_same_with_every_seed";
+    let test = "scenarios_without_draws_are_independent_of_the_seed";
     Trial { test, stream: 6, share: 5, check }.run();
 }
 
@@ -172,16 +173,18 @@ fn parts_are_the_whole() {
         let mut scenario = on_stack(scenario, StackProfile::Linux6, &["reno", "cubic", "bbr"]);
         (scenario.cold_arp, scenario.record.every_ack) = (false, scenario.seed.is_multiple_of(2));
         for parts in [2, 3] {
-            let both = in_parts(&scenario, parts).map_err(|error| format!("{error:?}"))?;
-            let Some([whole, united]) = both else { continue };
+            let results = in_parts(&scenario, parts).map_err(|error| format!("{error:?}"))?;
+            let Some([whole, united]) = results else { continue };
             CUT.fetch_add(1, Ordering::Relaxed);
-            for (one, other) in whole.tables.iter().zip(&united.tables) {
-                for (left, right) in one.columns.iter().zip(&other.columns) {
+            for (whole_table, united_table) in whole.tables.iter().zip(&united.tables) {
+                for (whole_column, united_column) in
+                    whole_table.columns.iter().zip(&united_table.columns)
+                {
                     ensure!(
-                        left.data == right.data,
+                        whole_column.data == united_column.data,
                         "{parts} parts: another {}.{}",
-                        one.name,
-                        left.name
+                        whole_table.name,
+                        whole_column.name
                     );
                 }
             }
@@ -200,7 +203,7 @@ fn conserved(scenario: &Scenario) -> Result<(), String> {
     let (recording, books) = audit(scenario).map_err(|error| format!("{error:?}"))?;
     packets_balance(&books)?;
     bytes_balance(&books)?;
-    nobody_sleeps_for_good(&books)?;
+    no_endpoint_sleeps_forever(&books)?;
     time_goes_on(&recording)?;
     flows_add_up(&recording)?;
     let (again, _) = audit(scenario).map_err(|error| format!("{error:?}"))?;
@@ -227,7 +230,7 @@ fn bytes_balance(books: &Audit) -> Result<(), String> {
 }
 
 /// A host with unacknowledged data has a timer, the event queue knows of it, and none is overdue.
-fn nobody_sleeps_for_good(books: &Audit) -> Result<(), String> {
+fn no_endpoint_sleeps_forever(books: &Audit) -> Result<(), String> {
     for stream in &books.streams {
         ensure!(
             !stream.unfinished || stream.deadline < Instant::NEVER,
@@ -240,8 +243,8 @@ fn nobody_sleeps_for_good(books: &Audit) -> Result<(), String> {
 }
 
 fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Column { data: Data::Int(values), .. } = column else { panic!("{name} holds no numbers") };
     values
 }
@@ -253,7 +256,7 @@ fn time_goes_on(recording: &Recording) -> Result<(), String> {
     Ok(())
 }
 
-/// What the tables say about a flow agrees with itself.
+/// Checks that the tables of a flow are consistent with each other.
 fn flows_add_up(recording: &Recording) -> Result<(), String> {
     let of = |name| column(recording, "flows", name);
     let in_intervals = |flow: usize, name| -> i64 {
@@ -264,10 +267,13 @@ fn flows_add_up(recording: &Recording) -> Result<(), String> {
     for flow in 0..of("flow").len() {
         let (received, acked) = (of("bytes_received")[flow], of("bytes_acked")[flow]);
         ensure!(received >= acked, "flow {flow}: {received} bytes received, {acked} acknowledged");
-        let counted = in_intervals(flow, "new_bytes");
-        ensure!(counted <= received, "flow {flow}: {counted} bytes in intervals of {received}");
-        let (sent, again) = (of("segments_sent")[flow], of("retransmits")[flow]);
-        ensure!(again <= sent, "flow {flow}: {again} of {sent} segments retransmitted");
+        let interval_bytes = in_intervals(flow, "new_bytes");
+        ensure!(
+            interval_bytes <= received,
+            "flow {flow}: {interval_bytes} bytes in intervals of {received}"
+        );
+        let (segments, again) = (of("segments_sent")[flow], of("retransmits")[flow]);
+        ensure!(again <= segments, "flow {flow}: {again} of {segments} segments retransmitted");
         ensure!(of("start_ns")[flow] <= of("stop_ns")[flow], "flow {flow} ends before it begins");
     }
     ensure!(
@@ -279,30 +285,30 @@ fn flows_add_up(recording: &Recording) -> Result<(), String> {
 
 // ---- independence ----
 
-/// A second network beside the first that shares nothing with it (one case for every eight of the others).
+/// A second network next to the first that shares nothing with it (one case for every eight of the others).
 #[test]
 fn a_flow_elsewhere_changes_nothing() {
     let check = |scenario: &Scenario| {
         let alone = audit(scenario).map_err(|error| format!("{error:?}"))?.0;
-        let both = audit(&beside(scenario)).map_err(|error| format!("{error:?}"))?.0;
+        let doubled_tables = audit(&doubled(scenario)).map_err(|error| format!("{error:?}"))?.0;
         let flows = scenario.flows.len() as i64;
         for table in ["samples", "received", "rtts"] {
             ensure!(
-                rows_of_flows(&alone, table, flows) == rows_of_flows(&both, table, flows),
+                rows_of_flows(&alone, table, flows) == rows_of_flows(&doubled_tables, table, flows),
                 "{table} of a flow changed because of another one elsewhere"
             );
         }
         let pings = scenario.probes.len();
-        ensure!(pings_of(&alone, pings) == pings_of(&both, pings), "a ping changed");
+        ensure!(pings_of(&alone, pings) == pings_of(&doubled_tables, pings), "a ping changed");
         Ok(())
     };
     let test = "a_flow_elsewhere_changes_nothing";
     Trial { test, stream: 3, share: 8, check }.run();
 }
 
-/// Which flows share a bucket of a fair queue is decided by who they are, not by who else there is.
+/// The flows that share a bucket of a fair queue depend on their own identity, not on other flows.
 #[test]
-fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
+fn an_unrelated_flow_changes_no_bucket() {
     let qdisc = QdiscSpec::from(FqCodelSpec {
         limit_packets: 1_000,
         memory_limit_bytes: 4 << 20,
@@ -320,60 +326,60 @@ fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
         scenario.seed = seed;
         scenario.flows = ["s0", "s1"].map(|sender| path::flow(sender, "d", "cubic")).to_vec();
         scenario.probes = vec![ProbeSpec { label: "p0".to_owned(), ..path::ping("d", "s0") }];
-        let [alone, both] = [scenario.clone(), beside(&scenario)]
+        let [alone, doubled_run] = [scenario.clone(), doubled(&scenario)]
             .map(|scenario| pings_of(&audit(&scenario).expect("a valid scenario").0, 1));
-        assert_eq!(alone, both, "seed {seed}");
+        assert_eq!(alone, doubled_run, "seed {seed}");
     }
 }
 
 /// `scenario` with a copy of itself, renamed.
-fn beside(scenario: &Scenario) -> Scenario {
-    let other = |name: &str| format!("other-{name}");
-    let mut both = scenario.clone();
-    both.nodes.extend(scenario.nodes.iter().map(|node| match node {
+fn doubled(scenario: &Scenario) -> Scenario {
+    let renamed = |name: &str| format!("other-{name}");
+    let mut twice = scenario.clone();
+    twice.nodes.extend(scenario.nodes.iter().map(|node| match node {
         NodeSpec::Host(host) => {
-            let mut host = HostSpec { name: other(&host.name), ..host.clone() };
+            let mut host = HostSpec { name: renamed(&host.name), ..host.clone() };
             if let Some(CpuSpec { shared: Some(processor), .. }) = &mut host.cpu {
-                *processor = other(processor);
+                *processor = renamed(processor);
             }
             NodeSpec::Host(host)
         }
-        NodeSpec::Router { name } => NodeSpec::Router { name: other(name) },
+        NodeSpec::Router { name } => NodeSpec::Router { name: renamed(name) },
     }));
-    both.links.extend(scenario.links.iter().map(|link| LinkSpec {
-        name: other(&link.name),
-        from: other(&link.from),
-        to: other(&link.to),
-        medium: link.medium.as_deref().map(other),
+    twice.links.extend(scenario.links.iter().map(|link| LinkSpec {
+        name: renamed(&link.name),
+        from: renamed(&link.from),
+        to: renamed(&link.to),
+        medium: link.medium.as_deref().map(renamed),
         ..link.clone()
     }));
-    both.media.extend(scenario.media.iter().map(|(name, medium)| {
+    twice.media.extend(scenario.media.iter().map(|(name, medium)| {
         let mut medium = medium.clone();
         if let MediumSpec::EthernetHub { full_duplex, .. } = &mut medium {
-            *full_duplex = full_duplex.as_deref().map(other);
+            *full_duplex = full_duplex.as_deref().map(renamed);
         } else if let MediumSpec::Tunnel { flow, near } = &mut medium {
-            (*flow, *near) = (other(flow), other(near));
+            (*flow, *near) = (renamed(flow), renamed(near));
         }
-        (other(name), medium)
+        (renamed(name), medium)
     }));
-    both.flows.extend(scenario.flows.iter().map(|flow| FlowSpec {
-        label: other(&flow.label),
-        sender: other(&flow.sender),
-        receiver: other(&flow.receiver),
+    twice.flows.extend(scenario.flows.iter().map(|flow| FlowSpec {
+        label: renamed(&flow.label),
+        sender: renamed(&flow.sender),
+        receiver: renamed(&flow.receiver),
         ..flow.clone()
     }));
-    both.probes.extend(scenario.probes.iter().map(|probe| ProbeSpec {
-        label: other(&probe.label),
-        from: other(&probe.from),
-        target: other(&probe.target),
+    twice.probes.extend(scenario.probes.iter().map(|probe| ProbeSpec {
+        label: renamed(&probe.label),
+        from: renamed(&probe.from),
+        target: renamed(&probe.target),
         ..probe.clone()
     }));
-    both
+    twice
 }
 
 /// All numbers of the rows that belong to the first `flows` flows.
 fn rows_of_flows(recording: &Recording, table: &str, flows: i64) -> Vec<Vec<i64>> {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
     let keep = column(recording, table.name, "flow");
     let numbers = table.columns.iter().filter_map(|column| match &column.data {
         Data::Int(values) => Some(values),
@@ -389,9 +395,9 @@ fn rows_of_flows(recording: &Recording, table: &str, flows: i64) -> Vec<Vec<i64>
 
 /// (time, RTT) of the first `probes` pings.
 fn pings_of(recording: &Recording, probes: usize) -> Vec<(i64, i64)> {
-    let table = recording.tables.iter().find(|found| found.name == "probes").expect("a table");
+    let table = recording.tables.iter().find(|table| table.name == "probes").expect("a table");
     let Some(Column { data: Data::Text { names, index }, .. }) =
-        table.columns.iter().find(|found| found.name == "probe")
+        table.columns.iter().find(|column| column.name == "probe")
     else {
         panic!("pings have names")
     };

@@ -2,7 +2,7 @@
 //! Rust and from Python (`tests/test_determinism.py` holds the same file against the compiled extension
 //! and the pool).
 //!
-//! When a change of the model is meant to change what a run gives, this writes the new hash:
+//! If a change of the model is meant to change the results of a run, this writes the new hash:
 //!
 //! ```text
 //! DRAGSTRIP_BLESS=1 cargo test --locked -p dragstrip-sim --test determinism
@@ -28,12 +28,12 @@ fn run(scenario: &Scenario) -> Recording {
     reason = "writing the golden hash is asked for, and done, here"
 )]
 fn bless(hash: &str) -> bool {
-    let asked = std::env::var_os("DRAGSTRIP_BLESS").is_some();
-    if asked {
+    let is_requested = std::env::var_os("DRAGSTRIP_BLESS").is_some();
+    if is_requested {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/recording.sha256");
         std::fs::write(file, format!("{hash}\n")).expect("the golden file can be written");
     }
-    asked
+    is_requested
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn a_recording_has_the_golden_hash() {
 fn two_runs_are_the_same_and_two_seeds_are_not() {
     let once = scenario();
     assert_eq!(run(&once).sha256(), run(&once).sha256());
-    let other = Scenario { seed: once.seed + 1, ..once.clone() };
-    assert_ne!(run(&once).sha256(), run(&other).sha256());
+    let other_seed = Scenario { seed: once.seed + 1, ..once.clone() };
+    assert_ne!(run(&once).sha256(), run(&other_seed).sha256());
 }
 
 /// A golden run that touches little would prove little.
@@ -63,8 +63,8 @@ fn two_runs_are_the_same_and_two_seeds_are_not() {
 fn the_golden_run_meets_everything() {
     let recording = run(&scenario());
     let numbers = |table: &str, column: &str| -> &[i64] {
-        let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-        let column = table.columns.iter().find(|found| found.name == column).expect("a column");
+        let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+        let column = table.columns.iter().find(|entry| entry.name == column).expect("a column");
         let Data::Int(values) = &column.data else { panic!("{} holds no numbers", column.name) };
         values
     };
@@ -75,8 +75,8 @@ fn the_golden_run_meets_everything() {
     for column in ["dropped", "marked"] {
         assert!(numbers("queues", column).iter().any(|count| *count > 0), "nothing {column}");
     }
-    let table = recording.tables.iter().find(|found| found.name == "samples").expect("samples");
-    let states = table.columns.iter().find(|found| found.name == "state").expect("states");
+    let table = recording.tables.iter().find(|table| table.name == "samples").expect("samples");
+    let states = table.columns.iter().find(|column| column.name == "state").expect("states");
     let Data::Text { names, .. } = &states.data else { panic!("states have names") };
     for state in ["disorder", "cwr", "recovery", "loss", "slow_start", "congestion_avoidance"] {
         assert!(names.iter().any(|name| name == state), "no sender was ever in {state}: {names:?}");

@@ -1,4 +1,5 @@
-//! `record.captures`: what SPP and tcpstat say of the captures at both ends of a flow, beside what the run itself knows.
+//! `record.captures`: the results of SPP and tcpstat on the captures at both ends of a flow, compared with the run's
+//! own state.
 
 use dragstrip_recording::{Data, Recording};
 use dragstrip_scenario::{LinkSpec, PfifoSpec, QdiscSpec, Scenario};
@@ -18,8 +19,8 @@ fn numbers<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [i64] {
 fn rows(recording: &Recording, table: &str, names: [&str; 2], flow: i64) -> Vec<[i64; 2]> {
     let flows = numbers(recording, table, "flow");
     let columns = names.map(|name| numbers(recording, table, name));
-    let own = (0..flows.len()).filter(|row| flows[*row] == flow);
-    own.map(|row| columns.map(|column| column[row])).collect()
+    let flow_rows = (0..flows.len()).filter(|row| flows[*row] == flow);
+    flow_rows.map(|row| columns.map(|column| column[row])).collect()
 }
 
 /// Two flows that share 5 Mbit/s, 40 ms away, and lose what does not fit.
@@ -57,8 +58,8 @@ fn a_round_trip_is_the_sender_s_sample_without_the_receiver_s_time() {
         let processing = rows(&recording, "spp", ["processing_ns", "rtt_ns"], flow);
         assert!(trips.len() > 700, "{}", trips.len());
         let mut compared = 0;
-        for ([middle, rtt], [own, _]) in trips.iter().zip(&processing) {
-            let interval = rtt + own;
+        for ([middle, rtt], [processing_us, _]) in trips.iter().zip(&processing) {
+            let interval = rtt + processing_us;
             let answered = (middle + interval / 2) / 1_000;
             let near = samples.range(answered - 1..=answered + 1).flat_map(|(_, rtts)| rtts);
             let Some(nearest) = near.min_by_key(|sample| (*sample - interval).abs()) else {
@@ -72,9 +73,9 @@ fn a_round_trip_is_the_sender_s_sample_without_the_receiver_s_time() {
         }
         assert!(compared * 10 > trips.len() * 9, "{compared} of {}", trips.len());
         // The receiver answers at once, or waits for a second segment: 40 ms, and a tick of its clock (250 Hz).
-        let most = processing.iter().map(|[own, _]| *own).max();
+        let most = processing.iter().map(|[processing_us, _]| *processing_us).max();
         assert!(most <= Some(44_000_000), "{most:?}");
-        assert!(processing.iter().any(|[own, _]| *own == 0));
+        assert!(processing.iter().any(|[processing_us, _]| *processing_us == 0));
     }
 }
 
@@ -104,11 +105,11 @@ fn bytes_are_those_that_arrived() {
         let seconds = rows(&recording, "tcpstat", ["time_ns", "ip_bytes"], flow);
         let received = rows(&recording, "received", ["time_ns", "wire_bytes"], flow);
         let whole: i64 = received.iter().map(|row| row[1]).sum();
-        let counted: i64 = seconds.iter().map(|row| row[1]).sum();
+        let total_bytes: i64 = seconds.iter().map(|row| row[1]).sum();
         let frames = whole / 1_514;
         assert_eq!(whole % 1_514, 0);
-        // SYN (60 bytes) and the ACK behind it (52) are no data; the interval in which the run ends is not closed.
-        let open = counted - 112 - (whole - 14 * frames);
+        // SYN (60 bytes) and the ACK after it (52) carry no data; the interval in which the run ends is not closed.
+        let open = total_bytes - 112 - (whole - 14 * frames);
         assert!(open >= 0 && open % 1_500 == 0 && open < 65_000, "{open}");
         assert!(seconds.windows(2).all(|pair| pair[1][0] - pair[0][0] == 1_000_000_000));
         assert_eq!(seconds.len(), 8);
@@ -117,12 +118,12 @@ fn bytes_are_those_that_arrived() {
 
 #[test]
 fn captures_change_nothing_else_and_are_the_same_every_time() {
-    let (one, two) = (captured(), captured());
+    let (first, two) = (captured(), captured());
     let bare = dragstrip_sim::run(&scenario(), &mut |_| true).expect("a valid scenario");
-    assert_eq!(one.sha256(), two.sha256());
-    for (with, without) in one.tables.iter().zip(&bare.tables) {
-        let same = format!("{with:?}") == format!("{without:?}");
-        assert_eq!(same, !["spp", "tcpstat"].contains(&with.name), "{}", with.name);
+    assert_eq!(first.sha256(), two.sha256());
+    for (with, without) in first.tables.iter().zip(&bare.tables) {
+        let is_same = format!("{with:?}") == format!("{without:?}");
+        assert_eq!(is_same, !["spp", "tcpstat"].contains(&with.name), "{}", with.name);
     }
     assert!(
         numbers(&bare, "spp", "flow").is_empty() && numbers(&bare, "tcpstat", "flow").is_empty()

@@ -1,4 +1,4 @@
-//! What hosts take of time for packets, and bursts that stay together, worked out beforehand.
+//! Hosts' processing time per packet, and bursts that stay one packet, against precomputed values.
 
 use dragstrip_scenario::{CpuSpec, GsoMode, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};
@@ -12,8 +12,8 @@ fn run(scenario: &Scenario) -> Recording {
 }
 
 fn numbers<'a>(recording: &'a Recording, table: &str, column: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == column).expect("a column");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+    let column = table.columns.iter().find(|entry| entry.name == column).expect("a column");
     let Data::Int(values) = &column.data else { panic!("{} holds no numbers", column.name) };
     values
 }
@@ -70,25 +70,25 @@ fn first_ping(scenario: &Scenario) -> i64 {
     numbers(&run(&scenario), "probes", "rtt_ns")[0]
 }
 
-/// A ping is sent and received twice; nobody has to wait, so that it does not matter whether a processor is shared.
+/// A ping is sent and received twice; nothing has to wait, so that it does not matter whether a processor is shared.
 #[test]
 fn an_idle_ping_takes_what_its_packets_take() {
     let idle = first_ping(&fast());
-    let mut own = fast();
-    cpu(&mut own, "s0", costs(1, 1_000, 20));
-    cpu(&mut own, "d", costs(300, 1_000, 4_000));
-    let mut one = fast();
-    cpu(&mut one, "s0", shared(costs(1, 1_000, 20)));
-    cpu(&mut one, "d", shared(costs(300, 1_000, 4_000)));
-    assert_eq!(first_ping(&own) - idle, 4_321 * US as i64);
-    assert_eq!(first_ping(&one) - idle, 4_321 * US as i64);
+    let mut separate = fast();
+    cpu(&mut separate, "s0", costs(1, 1_000, 20));
+    cpu(&mut separate, "d", costs(300, 1_000, 4_000));
+    let mut shared_scenario = fast();
+    cpu(&mut shared_scenario, "s0", shared(costs(1, 1_000, 20)));
+    cpu(&mut shared_scenario, "d", shared(costs(300, 1_000, 4_000)));
+    assert_eq!(first_ping(&separate) - idle, 4_321 * US as i64);
+    assert_eq!(first_ping(&shared_scenario) - idle, 4_321 * US as i64);
 }
 
-/// A processor that needs 100 µs for a packet takes 10,000 a second, wherever it stands; one that also sends an ACK for every second
-/// packet takes that many less.
+/// A processor that needs 100 µs for a packet handles 10,000 a second, at any host; one that also sends an ACK for
+/// every second packet handles that many fewer.
 #[test]
 fn a_processor_limits_a_flow() {
-    for (sender, receiver, wanted) in [
+    for (sender, receiver, expected) in [
         (costs(0, 0, 100), costs(0, 0, 0), 10_000.0),
         (costs(0, 0, 0), costs(100, 0, 0), 10_000.0),
         (costs(0, 50, 75), costs(0, 0, 0), 10_000.0),
@@ -98,15 +98,15 @@ fn a_processor_limits_a_flow() {
         scenario.flows.push(flow("s0", "d", "reno"));
         cpu(&mut scenario, "s0", sender.clone());
         cpu(&mut scenario, "d", receiver.clone());
-        let found = packets_per_second(&scenario);
-        assert!((found / wanted - 1.0).abs() < 0.01, "{found} with {sender:?}, {receiver:?}");
+        let rate = packets_per_second(&scenario);
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rate} with {sender:?}, {receiver:?}");
     }
 }
 
 /// Sender and receiver of 100 µs each: together on one processor half as much.
 #[test]
 fn hosts_that_share_a_processor_wait_for_each_other() {
-    for (of, wanted) in [
+    for (of, expected) in [
         (CpuSpec::clone as fn(&CpuSpec) -> CpuSpec, 10_000.0),
         (|cpu| shared(cpu.clone()), 5_000.0),
     ] {
@@ -114,12 +114,12 @@ fn hosts_that_share_a_processor_wait_for_each_other() {
         scenario.flows.push(flow("s0", "d", "reno"));
         cpu(&mut scenario, "s0", of(&costs(0, 0, 100)));
         cpu(&mut scenario, "d", of(&costs(100, 0, 0)));
-        let found = packets_per_second(&scenario);
-        assert!((found / wanted - 1.0).abs() < 0.01, "{found}, not {wanted}");
+        let rate = packets_per_second(&scenario);
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rate}, not {expected}");
     }
 }
 
-/// The time between two packets of a burst is the processor's, where a queue behind it can be asked and where it is computed.
+/// The time between two packets of a burst is the processor's, with a polled queue and with a computed one after it.
 #[test]
 fn a_burst_leaves_one_packet_at_a_time() {
     for limit_packets in [None, Some(10_000)] {
@@ -128,8 +128,8 @@ fn a_burst_leaves_one_packet_at_a_time() {
         scenario.record.interval_ns = MS / 10;
         scenario.links[1].delay_ns = 10 * MS;
         scenario.flows.push(flow("s0", "d", "reno"));
-        let own = scenario.links.iter_mut().find(|link| link.from == "s0").expect("a link");
-        own.qdisc = limit_packets.map_or(QdiscSpec::NOQUEUE, |limit_packets| {
+        let access_link = scenario.links.iter_mut().find(|link| link.from == "s0").expect("a link");
+        access_link.qdisc = limit_packets.map_or(QdiscSpec::NOQUEUE, |limit_packets| {
             QdiscSpec::from(PfifoSpec { limit_packets })
         });
         cpu(&mut scenario, "s0", costs(0, 0, 400));
@@ -184,7 +184,8 @@ fn crossing(gso: GsoMode) -> (f64, f64, f64, f64) {
     (flow("segments_sent"), last("enqueued", 0), last("enqueued", 1), payload)
 }
 
-/// A burst that stays together is one packet of a queue and gets one ACK; its segments' headers are on the line all the same.
+/// A burst that stays together is one packet of a queue and gets one ACK; its segments' headers are on the wire
+/// nevertheless.
 #[test]
 fn a_whole_burst_is_one_packet_with_one_ack() {
     let (segments, packets, acks, payload) = crossing(GsoMode::Auto);

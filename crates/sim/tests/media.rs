@@ -42,8 +42,8 @@ fn goodput(scenario: &Scenario) -> f64 {
 fn wifi_g_carries_a_few_percent_more_than_the_sum_of_its_cycles() {
     for (slot, computed) in [("short", 23.9), ("long", 18.1)] {
         let cell = format!(r#"{{"kind": "wifi_g", "rate_bps": 54000000, "slot": "{slot}"}}"#);
-        let found = goodput(&path(&medium(&cell), "cubic", 20));
-        assert!((1.0..1.08).contains(&(found / computed)), "{slot}: {found}");
+        let goodput_mbps = goodput(&path(&medium(&cell), "cubic", 20));
+        assert!((1.0..1.08).contains(&(goodput_mbps / computed)), "{slot}: {goodput_mbps}");
     }
 }
 
@@ -72,7 +72,7 @@ fn a_powerline_serves_a_long_queue_better_than_a_short_one() {
     assert!(vegas < cubic && (36.0..46.0).contains(&cubic), "{vegas} {cubic}");
 }
 
-/// 1304 kbit/s with an MTU of 1492, if ACKs are no hindrance.
+/// 1304 kbit/s with an MTU of 1492, if ACKs do not interfere.
 #[test]
 fn adsl_carries_what_its_cells_leave() {
     let (down, up) =
@@ -87,22 +87,22 @@ fn adsl_carries_what_its_cells_leave() {
             host.mtu_bytes = 1492;
         }
     }
-    let found = goodput(&scenario);
-    assert!((found / 1.304 - 1.0).abs() < 0.01, "{found}");
+    let goodput_mbps = goodput(&scenario);
+    assert!((goodput_mbps / 1.304 - 1.0).abs() < 0.01, "{goodput_mbps}");
 }
 
 /// laptop – bridge – bridge – server: with both hops in one channel a station waits for its own packets to move on.
 #[test]
 fn two_hops_in_a_channel_carry_about_half_of_one() {
     let mut scenario = path(&medium(r#"{"kind": "wifi_n", "mcs": 7}"#), "cubic", 20);
-    let one = goodput(&scenario);
+    let one_hop = goodput(&scenario);
     scenario.nodes.push(NodeSpec::Router { name: "b".to_owned() });
     scenario.links.retain(|link| link.medium.is_none());
     for (from, to) in [("r", "b"), ("b", "d"), ("d", "b"), ("b", "r")] {
         scenario.links.push(over("air", 0, from, to));
     }
     let two = goodput(&scenario);
-    assert!((0.4..0.6).contains(&(two / one)), "{one} {two}");
+    assert!((0.4..0.6).contains(&(two / one_hop)), "{one_hop} {two}");
 }
 
 /// The forward path over one medium, the return path over another.
@@ -142,9 +142,12 @@ fn a_modem_carries_what_headers_and_blocks_leave() {
             receiver_cc: None,
             socket: SocketBuffers::default(),
         };
-        let found = goodput(&scenario) * 1e6 / 8.0;
+        let goodput_bytes = goodput(&scenario) * 1e6 / 8.0;
         // The RTT is a second longer than the handshake's: some segments are sent twice before TCP knows.
-        assert!((0.96..1.0).contains(&(found / expected)), "{mtu}: {found} {expected}");
+        assert!(
+            (0.96..1.0).contains(&(goodput_bytes / expected)),
+            "{mtu}: {goodput_bytes} {expected}"
+        );
     }
 }
 
@@ -166,20 +169,20 @@ fn a_trace_carries_its_opportunities() {
     let mut opportunities: Vec<u64> = (1..=1000).collect();
     opportunities.extend((1..=100).map(|n| 1000 + 10 * n));
     let trace = format!(r#"{{"kind": "trace", "opportunities_ms": {opportunities:?}}}"#);
-    let found = goodput(&line(&trace, &trace, 1500, 20));
+    let goodput_mbps = goodput(&line(&trace, &trace, 1500, 20));
     let expected = 6.6 * 1448.0 / 1500.0;
-    assert!((0.95..1.0).contains(&(found / expected)), "{found} {expected}");
+    assert!((0.95..1.0).contains(&(goodput_mbps / expected)), "{goodput_mbps} {expected}");
 }
 
 /// The fact sheet expects 80 to 90 Mbit/s, from one collision for every ACK; some ACKs collide more than once.
 #[test]
-fn a_hub_carries_about_80_mbit_s_and_less_beside_others() {
+fn a_hub_carries_about_80_mbit_s_and_less_with_other_stations() {
     let hub = medium(r#"{"kind": "ethernet_hub"}"#);
     let alone = goodput(&path(&hub, "cubic", 10));
     assert!((78.0..90.0).contains(&alone), "{alone}");
     let busy = r#"{"kind": "ethernet_hub", "background_stations": 10, "background_load": 0.5}"#;
-    let beside = goodput(&path(&medium(busy), "cubic", 10));
-    assert!((10.0..35.0).contains(&beside), "{beside}");
+    let shared_mbps = goodput(&path(&medium(busy), "cubic", 10));
+    assert!((10.0..35.0).contains(&shared_mbps), "{shared_mbps}");
 }
 
 /// Data and ACKs destroy each other whenever both want to talk; data alone pass.
@@ -188,8 +191,8 @@ fn a_duplex_mismatch_loses_what_overlaps() {
     let hub = medium(r#"{"kind": "ethernet_hub", "full_duplex": "r"}"#);
     let mut scenario = path(&hub, "cubic", 10);
     let (_, books) = audit(&scenario).expect("a valid scenario");
-    let lost = books.dropped as f64 / books.sent as f64;
-    assert!((0.02..0.5).contains(&lost), "{lost}");
+    let loss_share = books.dropped as f64 / books.sent as f64;
+    assert!((0.02..0.5).contains(&loss_share), "{loss_share}");
     scenario.flows = vec![dragstrip_testkit::path::datagrams("s0", "d", 80_000_000, 1_400)];
     let (_, books) = audit(&scenario).expect("a valid scenario");
     assert!(books.dropped == 0 && books.delivered > 10_000, "{books:?}");
@@ -242,19 +245,19 @@ fn in_order(scenario: &Scenario, stream: &str) -> u64 {
     let (_, books) = audit(scenario).expect("a valid scenario");
     assert_eq!(books.sent + books.copied, books.delivered + books.dropped + books.waiting);
     assert_eq!(books.waiting, books.records);
-    let found = books.streams.iter().find(|found| found.name == stream);
-    found.expect("a stream of this name").in_order
+    let entry = books.streams.iter().find(|entry| entry.name == stream);
+    entry.expect("a stream of this name").in_order
 }
 
 /// 1398 bytes of the inner payload in 1452 of the stream, 1448 of those in a frame of 1514.
 #[test]
 fn a_tunnel_carries_what_two_rows_of_headers_leave() {
-    let found = in_order(&tunnel("cubic", "cubic", 60), "a-cubic/client") as f64 * 8.0 / 60.0;
+    let goodput_bps = in_order(&tunnel("cubic", "cubic", 60), "a-cubic/client") as f64 * 8.0 / 60.0;
     let expected = 1_250_000.0 * 1448.0 / 1514.0 * 1398.0 / 1452.0;
-    assert!((0.96..1.0).contains(&(found / expected)), "{found} {expected}");
+    assert!((0.96..1.0).contains(&(goodput_bps / expected)), "{goodput_bps} {expected}");
 }
 
-/// What the wire loses the outer connection repairs: the inner one repeats nothing for it, and sees delay.
+/// The outer connection repairs the losses on the wire: the inner one does not retransmit for them, and sees delay.
 #[test]
 fn a_tunnel_hides_losses_and_keeps_order() {
     let mut scenario = tunnel("reno", "reno", 60);
@@ -305,8 +308,8 @@ fn a_full_socket_fills_the_tunnels_queue() {
 fn tunnels_nest() {
     // Four minutes: while the outermost connection repairs a loss nothing arrives in order for seconds.
     let mut scenario = tunnel("cubic", "cubic", 240);
-    let one = in_order(&scenario, "a-cubic/client");
-    // The outer connection's wire is replaced by a tunnel between routers of its own.
+    let outer_bytes = in_order(&scenario, "a-cubic/client");
+    // The outer connection's wire is replaced by a tunnel between separate routers.
     scenario.links.truncate(6);
     scenario.nodes.extend(["x", "y"].map(router));
     scenario.nodes.extend(["p", "q"].map(host));
@@ -340,7 +343,7 @@ fn tunnels_nest() {
     outermost.application = Application::Tunnel { header_bytes: 2 };
     scenario.flows.push(outermost);
     let two = in_order(&scenario, "a-cubic/client");
-    assert!((0.85..1.0).contains(&(two as f64 / one as f64)), "{one} {two}");
+    assert!((0.85..1.0).contains(&(two as f64 / outer_bytes as f64)), "{outer_bytes} {two}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What an observer sees: every packet is followed from its sender over each queue and line to its receiver or to the
-//! place where it is lost, nothing is reported twice or left out, and a run that is watched is the run that is not.
+//! Observer coverage: every packet is followed from its sender over each queue and line to its receiver or to the
+//! place where it is lost, no event is reported twice or left out, and an observed run equals the unobserved one.
 
 use dragstrip_packet::{Body, Ecn, TrafficClass};
 use dragstrip_scenario::{CodelSpec, FlowSpec, LinkSpec, PfifoSpec, QdiscSpec, Scenario};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Every algorithm, queue discipline, impairment and application in one run of ten seconds.
 const EVERYTHING: &str = include_str!("../../../tests/golden/recording.scenario.json");
 
-/// Where a packet is between two sightings.
+/// A packet's location between two sightings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Node(u32),
@@ -47,7 +47,7 @@ struct Counts {
 /// Follows every packet and counts what happens at every vantage point.
 #[derive(Debug)]
 struct Follower {
-    /// Of each link: nodes at its ends, whether there is a netem behind it.
+    /// Nodes at the ends of each link, and whether there is a netem after it.
     links: Vec<(u32, u32, bool)>,
     under_way: BTreeMap<u32, Packet>,
     counts: BTreeMap<Vantage, Counts>,
@@ -72,13 +72,13 @@ impl Follower {
         }
     }
 
-    /// Where a packet must be to enter this queue.
+    /// Required location of a packet before it enters this queue.
     fn before(&self, vantage: Vantage) -> Place {
         let Vantage::Link { link, netem } = vantage else { panic!("no queue at {vantage:?}") };
         if netem { Place::BeforeNetem(link) } else { Place::Node(self.links[link as usize].0) }
     }
 
-    /// Where it is after this line.
+    /// Location of a packet after this line.
     fn behind(&self, vantage: Vantage) -> Place {
         let Vantage::Link { link, netem } = vantage else { panic!("no line at {vantage:?}") };
         let (_, to, has_netem) = self.links[link as usize];
@@ -94,29 +94,32 @@ impl Follower {
         };
         let more = frame_bytes.checked_sub(body.frame_len()).expect("at least its payload");
         assert_eq!(more % headers, 0);
-        let known = Packet { at, place, body: *body, class, frame_bytes };
-        let other = self.under_way.insert(packet.0, known);
-        assert!(other.is_none(), "{sighting:?} while {other:?} is under way");
+        let packet_state = Packet { at, place, body: *body, class, frame_bytes };
+        let previous = self.under_way.insert(packet.0, packet_state);
+        assert!(previous.is_none(), "{sighting:?} while {previous:?} is under way");
     }
 
-    /// The packet is what it was, unless somebody has marked it.
+    /// The packet is unchanged, unless a queue has marked it.
     fn check(&self, sighting: &Sighting<'_>) -> Packet {
-        let known = *self.under_way.get(&sighting.packet.0).expect("a packet under way");
-        assert!(sighting.at >= known.at, "{sighting:?} after {known:?}");
-        assert_eq!((sighting.body, sighting.frame_bytes), (&known.body, known.frame_bytes));
+        let packet_state = *self.under_way.get(&sighting.packet.0).expect("a packet under way");
+        assert!(sighting.at >= packet_state.at, "{sighting:?} after {packet_state:?}");
+        assert_eq!(
+            (sighting.body, sighting.frame_bytes),
+            (&packet_state.body, packet_state.frame_bytes)
+        );
         if sighting.event == Event::Marked {
-            assert!(known.class.ecn().is_capable(), "{known:?} cannot be marked");
-            assert_eq!(sighting.class, known.class.with_ecn(Ecn::Ce));
+            assert!(packet_state.class.ecn().is_capable(), "{packet_state:?} cannot be marked");
+            assert_eq!(sighting.class, packet_state.class.with_ecn(Ecn::Ce));
         } else {
-            assert_eq!(sighting.class, known.class);
+            assert_eq!(sighting.class, packet_state.class);
         }
-        known
+        packet_state
     }
 
     fn go_on(&mut self, from: Place, to: Place, sighting: &Sighting<'_>) {
-        let known = self.check(sighting);
-        assert_eq!(known.place, from, "{sighting:?}");
-        let now = Packet { at: sighting.at, place: to, class: sighting.class, ..known };
+        let packet_state = self.check(sighting);
+        assert_eq!(packet_state.place, from, "{sighting:?}");
+        let now = Packet { at: sighting.at, place: to, class: sighting.class, ..packet_state };
         self.under_way.insert(sighting.packet.0, now);
     }
 
@@ -179,7 +182,7 @@ impl Observer for Follower {
     }
 }
 
-/// Watches `scenario`, and holds what was seen against the run's own books and against a run that nobody watches.
+/// Observes `scenario`, and compares the sightings with the run's own counters and with an unobserved run.
 fn follow(scenario: &Scenario) -> Follower {
     let mut follower = Follower::new(scenario);
     let (recording, books) = audit_observed(scenario, &mut follower).expect("a valid scenario");
@@ -193,17 +196,17 @@ fn follow(scenario: &Scenario) -> Follower {
     );
     assert_eq!(follower.under_way.len() as u64, books.waiting);
     for (&vantage, counts) in &follower.counts {
-        let held = |place: Place| {
+        let packets_at = |place: Place| {
             follower.under_way.values().filter(|packet| packet.place == place).count() as u64
         };
         assert_eq!(
             counts.enqueued + counts.duplicated,
-            counts.dequeued + counts.dropped_from_queue + held(Place::Queue(vantage)),
+            counts.dequeued + counts.dropped_from_queue + packets_at(Place::Queue(vantage)),
             "queue of {vantage:?}"
         );
         assert_eq!(
             counts.dequeued,
-            counts.arrived + counts.lost_on_medium + held(Place::Line(vantage)),
+            counts.arrived + counts.lost_on_medium + packets_at(Place::Line(vantage)),
             "line of {vantage:?}"
         );
     }
@@ -213,9 +216,10 @@ fn follow(scenario: &Scenario) -> Follower {
 #[test]
 fn every_packet_is_followed_to_its_end() {
     let follower = follow(&Scenario::from_json(EVERYTHING).expect("a scenario"));
-    let seen = |count: fn(&Counts) -> u64| follower.counts.values().any(|counts| count(counts) > 0);
-    assert!(seen(|counts| counts.dropped_from_queue) && seen(|counts| counts.marked));
-    assert!(seen(|counts| counts.duplicated));
+    let occurs =
+        |count: fn(&Counts) -> u64| follower.counts.values().any(|counts| count(counts) > 0);
+    assert!(occurs(|counts| counts.dropped_from_queue) && occurs(|counts| counts.marked));
+    assert!(occurs(|counts| counts.duplicated));
 }
 
 #[test]
@@ -233,7 +237,7 @@ fn every_packet_of_random_scenarios_is_followed_to_its_end() {
     assert!(lost_on_medium > 0, "media that lose frames are among them");
 }
 
-/// What happens at one link, in the order of time.
+/// Events at one link, in the order of time.
 struct AtLink(u32, Vec<(u64, Event)>);
 
 impl Observer for AtLink {
@@ -247,7 +251,7 @@ impl Observer for AtLink {
 /// A frame of 1 000 + 42 + 24 bytes takes 852.8 µs at 10 Mbit/s: the tap at the near end is at the beginning of that, the one at the far end a delay
 /// after its end, whether departures are computed on arrival or decided one by one.
 #[test]
-fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
+fn a_packet_tap_is_after_the_queue_and_after_the_line() {
     let at_bottleneck = |qdisc: QdiscSpec| {
         let bottleneck = LinkSpec {
             rate_bps: Some(10_000_000),
@@ -261,14 +265,14 @@ fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
             stop_ns: Some(2_000_000),
             ..path::datagrams("s0", "d", 16_000_000, 1_000)
         }];
-        let mut seen = AtLink(0, Vec::new());
-        run_observed(&scenario, &mut seen, &mut |_| true).expect("a valid scenario");
-        seen.1.sort_by_key(|(at, _)| *at);
-        seen.1
+        let mut at_link = AtLink(0, Vec::new());
+        run_observed(&scenario, &mut at_link, &mut |_| true).expect("a valid scenario");
+        at_link.1.sort_by_key(|(at, _)| *at);
+        at_link.1
     };
     let computed = at_bottleneck(PfifoSpec { limit_packets: 100 }.into());
     let of = |event: Event| -> Vec<u64> {
-        computed.iter().filter(|seen| seen.1 == event).map(|seen| seen.0).collect()
+        computed.iter().filter(|at_link| at_link.1 == event).map(|at_link| at_link.0).collect()
     };
     let (enqueued, dequeued, arrived) =
         (of(Event::Enqueued), of(Event::Dequeued), of(Event::Arrived));
@@ -287,9 +291,9 @@ fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
         }
         .into(),
     );
-    let in_order = |mut seen: Vec<(u64, Event)>| {
-        seen.sort_by_key(|(at, event)| (*at, format!("{event:?}")));
-        seen
+    let in_order = |mut at_link: Vec<(u64, Event)>| {
+        at_link.sort_by_key(|(at, event)| (*at, format!("{event:?}")));
+        at_link
     };
     assert_eq!(in_order(computed), in_order(evented));
 }

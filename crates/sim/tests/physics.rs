@@ -1,4 +1,4 @@
-//! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
+//! Results of simple paths that can be computed in advance, compared with the simulation.
 
 use dragstrip_scenario::{
     Adaptation, Application, BfifoSpec, FlowSpec, FqCodelSpec, HistorySpec, HtbSpec, LinkSpec,
@@ -43,8 +43,8 @@ fn pfifo(limit_packets: u32) -> QdiscSpec {
 }
 
 fn table<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a Data {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Column { data, .. } = column;
     data
 }
@@ -71,14 +71,14 @@ fn goodput_bps(recording: &Recording, flow: i64, from_s: u64) -> f64 {
     rows.iter().map(|row| row.1).sum::<f64>() * 8.0 / span
 }
 
-fn within(found: f64, expected: f64, share: f64) {
-    assert!((found / expected - 1.0).abs() <= share, "{found}, not {expected}");
+fn assert_near(value: f64, expected: f64, share: f64) {
+    assert!((value / expected - 1.0).abs() <= share, "{value}, not {expected}");
 }
 
 // ---- rows ----
 
-/// Rows of `received` add up to what `flows` says, also where something arrives at the run's last instant and where the
-/// last interval is shorter than the others; every table has a row at the end.
+/// Rows of `received` add up to the totals in `flows`, also with an arrival at the run's last instant and a shorter
+/// last interval; every table has a row at the end.
 #[test]
 fn every_byte_received_is_in_a_row() {
     for duration_ns in [2_000 * MS, 2_050 * MS, 1_999_999_999, 2_000_000_001, 30 * MS] {
@@ -108,7 +108,7 @@ fn a_shaped_link_delivers_the_payload_share_of_its_rate() {
         let buffer = (rate * 60 / 8_000).max(100_000);
         let mut scenario = dumbbell(1, shaped(rate, bfifo(buffer)), 20 * MS, 30);
         scenario.flows.push(flow("s0", "d", cc));
-        within(goodput_bps(&run(&scenario), 0, 10), rate as f64 * PAYLOAD / FRAME, 0.001);
+        assert_near(goodput_bps(&run(&scenario), 0, 10), rate as f64 * PAYLOAD / FRAME, 0.001);
     }
 }
 
@@ -124,8 +124,8 @@ fn a_wire_carries_its_framing_too() {
     };
     let mut scenario = dumbbell(1, wire, 10 * MS, 20);
     scenario.flows.push(flow("s0", "d", "cubic"));
-    let found = goodput_bps(&run(&scenario), 0, 10) / 1e6;
-    assert!((found - 94.15).abs() < 0.02, "{found} Mbit/s");
+    let goodput_mbps = goodput_bps(&run(&scenario), 0, 10) / 1e6;
+    assert!((goodput_mbps - 94.15).abs() < 0.02, "{goodput_mbps} Mbit/s");
 }
 
 // ---- delay ----
@@ -141,7 +141,7 @@ fn an_idle_ping_measures_the_base_rtt() {
     let recording = run(&scenario);
     // (The one sent as the run ends is not answered any more.)
     let rtts = &numbers(&recording, "probes", "rtt_ns")[..25];
-    // 98 bytes at 10 Gbit/s on the way into the router: 78.4 ns, cut to 78 on every idle wire.
+    // 98 bytes at 10 Gbit/s into the router: 78.4 ns, cut to 78 on every idle wire.
     assert_eq!(rtts, [40_000_078; 25]);
 }
 
@@ -187,22 +187,23 @@ fn a_full_fifo_delays_by_its_size_over_its_rate() {
 /// (largest window, threshold that followed) in packets of every episode of losses from `from_s` on.
 fn reductions(recording: &Recording, from_s: u64) -> Vec<(f64, f64)> {
     let of = |name| of_flow(recording, "samples", name, 0, from_s);
-    let (windows, thresholds, lost) = (of("cwnd_bytes"), of("ssthresh_bytes"), of("retransmits"));
-    let mut found = Vec::new();
+    let (windows, thresholds, retransmits) =
+        (of("cwnd_bytes"), of("ssthresh_bytes"), of("retransmits"));
+    let mut peaks = Vec::new();
     let mut peak = 0.0_f64;
     let mut last = 0;
     for at in 1..windows.len() {
         peak = peak.max(windows[at - 1].1);
-        if lost[at].1 > lost[at - 1].1 && at - last > 100 {
-            found.push((peak / PAYLOAD, thresholds[at].1 / PAYLOAD));
+        if retransmits[at].1 > retransmits[at - 1].1 && at - last > 100 {
+            peaks.push((peak / PAYLOAD, thresholds[at].1 / PAYLOAD));
             (peak, last) = (0.0, at);
         }
     }
     // The first one had begun before.
-    found.into_iter().skip(1).collect()
+    peaks.into_iter().skip(1).collect()
 }
 
-/// Reno fills pipe and buffer, P + B packets, loses one, and goes on with half of that.
+/// Reno fills pipe and buffer, P + B packets, loses one, and continues with half of that.
 #[test]
 fn renos_sawtooth_turns_at_pipe_plus_buffer() {
     const BUFFER: u32 = 60;
@@ -278,7 +279,7 @@ fn fair_queues_share_alike() {
         for share in &shares {
             assert!((share / mean - 1.0).abs() < 0.02, "{name}: {shares:?}");
         }
-        within(shares.iter().sum(), 20e6 * PAYLOAD / FRAME, 0.005);
+        assert_near(shares.iter().sum(), 20e6 * PAYLOAD / FRAME, 0.005);
     }
     // In one queue the loss decides: far from alike.
     let mut scenario = dumbbell(10, shaped(20_000_000, pfifo(100)), 20 * MS, 30);
@@ -305,7 +306,7 @@ fn datagrams_keep_their_rate_exactly() {
     // Every interval of 100 ms holds 37 or 38 of them.
     let rows = of_flow(&recording, "received", "new_bytes", 0, 1);
     assert!(rows.iter().all(|row| row.1 == 37_000.0 || row.1 == 38_000.0));
-    within(goodput_bps(&recording, 0, 1), 3e6, 0.0005);
+    assert_near(goodput_bps(&recording, 0, 1), 3e6, 0.0005);
 }
 
 /// Datagrams faster than the link: what is not carried is lost, and both add up.
@@ -315,17 +316,17 @@ fn an_overloaded_link_loses_the_rest() {
     scenario.flows.push(datagrams("s0", "d", 2_000_000, 1_000));
     let recording = run(&scenario);
     let carried = numbers(&recording, "flows", "bytes_received")[0] as f64 * 8.0 / 60.0;
-    within(carried, 1e6 * 1_000.0 / 1_042.0, 0.005);
-    let lost = numbers(&recording, "flows", "datagrams_lost")[0];
+    assert_near(carried, 1e6 * 1_000.0 / 1_042.0, 0.005);
+    let lost_datagrams = numbers(&recording, "flows", "datagrams_lost")[0];
     let received = numbers(&recording, "flows", "bytes_received")[0] / 1_000;
-    let sent = numbers(&recording, "flows", "segments_sent")[0];
-    // `lost` counts what has not arrived, the queue's 19 included.
-    assert_eq!(sent, received + lost);
+    let sent_datagrams = numbers(&recording, "flows", "segments_sent")[0];
+    // `lost_datagrams` includes everything that has not arrived, the queue's 19 too.
+    assert_eq!(sent_datagrams, received + lost_datagrams);
     let dropped = *numbers(&recording, "queues", "dropped").last().expect("a queue");
-    assert!((lost - dropped).abs() <= 20, "{lost} lost, {dropped} dropped");
+    assert!((lost_datagrams - dropped).abs() <= 20, "{lost_datagrams} lost, {dropped} dropped");
 }
 
-/// Two equal impairments are independent: each draws from a stream of its own.
+/// Two equal impairments are independent: each draws from a separate stream.
 #[test]
 fn every_impairment_draws_for_itself() {
     let mut scenario = dumbbell(2, link("r", "d"), 10 * MS, 20);
@@ -340,8 +341,8 @@ fn every_impairment_draws_for_itself() {
     let [a, b] = [0, 1].map(|flow| of_flow(&recording, "received", "new_bytes", flow, 0));
     assert_ne!(a, b);
     // 2000 datagrams each: 200 lost, standard deviation 13.
-    for lost in numbers(&recording, "flows", "datagrams_lost") {
-        assert!((150..250).contains(lost), "{lost} of 2000");
+    for datagrams in numbers(&recording, "flows", "datagrams_lost") {
+        assert!((150..250).contains(datagrams), "{datagrams} of 2000");
     }
 }
 
@@ -381,10 +382,10 @@ fn packets_wait_for_slots() {
     assert!(gaps.clone().all(|gap| (20 * MS as i64..23 * MS as i64).contains(&gap)));
     assert!(gaps.count() > 600);
     let limited = with(down, "slot 20ms packets 4 limit 10000");
-    within(goodput_bps(&limited, 0, 5), 4.0 * PAYLOAD * 8.0 / 0.020, 0.01);
+    assert_near(goodput_bps(&limited, 0, 5), 4.0 * PAYLOAD * 8.0 / 0.020, 0.01);
 }
 
-fn asked(send: Option<u32>, receive: Option<u32>, sysctl: &[(&str, &str)]) -> f64 {
+fn goodput_with(send: Option<u32>, receive: Option<u32>, sysctl: &[(&str, &str)]) -> f64 {
     let bottleneck = LinkSpec { rate_bps: Some(100_000_000), ..link("r", "d") };
     let mut scenario = dumbbell(1, bottleneck, 50 * MS, 20);
     scenario.flows.push(flow("s0", "d", "cubic"));
@@ -401,32 +402,36 @@ fn asked(send: Option<u32>, receive: Option<u32>, sysctl: &[(&str, &str)]) -> f6
 /// A chosen receive buffer is doubled, half of it is offered once a round trip, and it never grows.
 #[test]
 fn a_receive_buffer_that_is_asked_for_limits_the_flow() {
-    let rate = asked(None, Some(65_536), &[]) / 20.0;
+    let rate = goodput_with(None, Some(65_536), &[]) / 20.0;
     // The window is a segment (of memory) short of the 64 KiB, and rounded; slow start takes half a second.
-    within(rate, 65_536.0 * 8.0 / 0.05, 0.06);
-    // Twice the 208 KiB that are granted at most, whatever is asked for ...
-    let most = asked(None, Some(10_000_000), &[]);
-    within(most, asked(None, Some(212_992), &[]), 1e-9);
-    assert!(most < asked(None, None, &[]) * 0.5, "untuned, the window does not grow");
+    assert_near(rate, 65_536.0 * 8.0 / 0.05, 0.06);
+    // Twice the 208 KiB that are granted at most, regardless of the request ...
+    let most = goodput_with(None, Some(10_000_000), &[]);
+    assert_near(most, goodput_with(None, Some(212_992), &[]), 1e-9);
+    assert!(most < goodput_with(None, None, &[]) * 0.5, "untuned, the window does not grow");
     // ... and more where the host grants it.
-    assert!(asked(None, Some(10_000_000), &[("net.core.rmem_max", "10000000")]) > 1.5 * most);
+    assert!(
+        goodput_with(None, Some(10_000_000), &[("net.core.rmem_max", "10000000")]) > 1.5 * most
+    );
 }
 
 /// A chosen send buffer, doubled, holds what is unacknowledged with its overhead; a writer sleeps until a third of it is free.
 #[test]
 fn a_send_buffer_that_is_asked_for_limits_the_flow() {
-    let rate = asked(Some(65_536), None, &[]) / 20.0;
+    let rate = goodput_with(Some(65_536), None, &[]) / 20.0;
     let whole = 131_072.0 * 8.0 / 0.05;
     assert!((0.3..1.0).contains(&(rate / whole)), "{rate}, all of the buffer would be {whole}");
-    let most = asked(Some(10_000_000), None, &[]);
-    within(most, asked(Some(212_992), None, &[]), 1e-9);
-    assert!(most < asked(None, None, &[]) * 0.7);
-    assert!(asked(Some(10_000_000), None, &[("net.core.wmem_max", "10000000")]) > 1.4 * most);
+    let most = goodput_with(Some(10_000_000), None, &[]);
+    assert_near(most, goodput_with(Some(212_992), None, &[]), 1e-9);
+    assert!(most < goodput_with(None, None, &[]) * 0.7);
+    assert!(
+        goodput_with(Some(10_000_000), None, &[("net.core.wmem_max", "10000000")]) > 1.4 * most
+    );
 }
 
 // ---- bytes ----
 
-/// Question, answer, thought: 20 ms on the way and 80 ms of thinking are ten answers a second.
+/// Request, answer, think time: 20 ms in flight and 80 ms of thinking are ten answers a second.
 #[test]
 fn questions_are_asked_one_at_a_time() {
     let mut scenario = dumbbell(1, link("r", "d"), 20 * MS, 10);
@@ -462,20 +467,20 @@ fn a_video_has_the_rate_that_the_path_carries() {
     assert_eq!(column("rate_bps")[..2], [1_000_000, 4_000_000]);
     assert!(column("rate_bps")[1..].iter().all(|rate| *rate == 4_000_000));
     assert!(column("waited_ns")[1..].iter().all(|ns| *ns == 0), "it never stalls");
-    let (asked, arrived, level) = (column("asked_ns"), column("time_ns"), column("buffer_ns"));
+    let (asked_ns, arrived, level) = (column("asked_ns"), column("time_ns"), column("buffer_ns"));
     // 2 MB in frames at 5 Mbit/s and a round trip, less the burst that a shaper lets pass at once after a pause; slow start
     // after it takes some more.
     let frame = FRAME * 8.0 / 5e6;
     let sending = (2_000_000.0 / PAYLOAD * frame + 0.020 - 2.0 * frame) * 1e9;
     for place in 1..arrived.len() {
-        let took = (arrived[place] - asked[place]) as f64;
+        let took = (arrived[place] - asked_ns[place]) as f64;
         assert!((sending..sending + 100e6).contains(&took), "{took} ns, at least {sending}");
         let played = arrived[place] - arrived[place - 1];
         assert_eq!(level[place], level[place - 1] - played + 4_000 * MS as i64);
     }
     // Full: it asks every 4 s.
-    let last = asked.len() - 1;
-    assert_eq!(asked[last] - asked[last - 1], 4_000 * MS as i64);
+    let last = asked_ns.len() - 1;
+    assert_eq!(asked_ns[last] - asked_ns[last - 1], 4_000 * MS as i64);
     let whole: i64 = column("bytes").iter().sum();
     let came = numbers(&recording, "flows", "bytes_received")[0];
     assert!((whole..whole + 2_000_000).contains(&came), "{came} of {whole} bytes");
@@ -496,8 +501,8 @@ fn a_transfer_ends_when_its_last_byte_arrives() {
     assert!((sending + 0.020..sending + 0.050).contains(&took), "{took} s, {sending} s of sending");
 }
 
-/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless asked
-/// not to; on 6.1 it does not.
+/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless
+/// configured otherwise; on 6.1 it does not.
 #[test]
 fn a_connection_inherits_the_threshold_of_the_one_before() {
     let second_begins_with = |profile, save: bool| {
@@ -524,7 +529,7 @@ fn a_connection_inherits_the_threshold_of_the_one_before() {
     assert_eq!(second_begins_with(StackProfile::Linux6, true), fresh);
 }
 
-/// What a host remembers from before the run is where its first connection begins, with saving on or off.
+/// The cached metrics of a host from before the run initialise its first connection, with saving on or off.
 #[test]
 fn a_connection_begins_with_the_host_s_history() {
     for save in ["0", "1"] {

@@ -1,4 +1,4 @@
-//! What Prague is for: a link that is full with a queue below a millisecond, beside CUBIC that waits for fifteen.
+//! Goals of Prague: a full link with a queue below a millisecond, against CUBIC with a queue of fifteen.
 
 use dragstrip_scenario::{BfifoSpec, DualPi2Spec, FqCodelSpec, LinkSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};
@@ -19,13 +19,13 @@ fn race(algorithms: &[&str], mbit: u64, rtt_ms: u64, qdisc: impl Into<QdiscSpec>
 }
 
 fn numbers<'a>(recording: &'a Recording, of: &str, name: &str) -> &'a [i64] {
-    let table = recording.tables.iter().find(|found| found.name == of).expect("a table");
-    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let table = recording.tables.iter().find(|table| table.name == of).expect("a table");
+    let column = table.columns.iter().find(|column| column.name == name).expect("a column");
     let Data::Int(values) = &column.data else { panic!("{name} holds no numbers") };
     values
 }
 
-/// What a table has of a flow after the first ten seconds.
+/// A table's values of a flow after the first ten seconds.
 fn later(recording: &Recording, of: &str, name: &str, flow: i64) -> Vec<i64> {
     let (times, flows) = (numbers(recording, of, "time_ns"), numbers(recording, of, "flow"));
     let values = numbers(recording, of, name);
@@ -51,7 +51,7 @@ fn retransmits(recording: &Recording, flow: i64) -> i64 {
 
 /// The coupling makes windows alike, not rates: CUBIC's RTT has 15 ms of queue, and Prague grows as if its own were 25 ms or more.
 #[test]
-fn beside_cubic_behind_dualpi2_it_has_its_share_and_no_queue() {
+fn with_cubic_in_dualpi2_it_has_its_share_and_no_queue() {
     for (mbit, rtt_ms) in [(40, 10), (40, 20), (40, 50), (120, 5), (120, 20)] {
         let recording = race(&["prague", "cubic"], mbit, rtt_ms, DualPi2Spec::default());
         let (prague, cubic) = (goodput_mbit(&recording, 0), goodput_mbit(&recording, 1));
@@ -71,7 +71,7 @@ fn beside_cubic_behind_dualpi2_it_has_its_share_and_no_queue() {
 
 /// The shallow threshold of a stock kernel's fq_codel does as well, for a flow alone.
 #[test]
-fn alone_it_fills_the_link_behind_a_marking_threshold() {
+fn alone_it_fills_the_link_with_a_marking_threshold() {
     let qdisc = FqCodelSpec { ce_threshold_ns: Some(1_000_000), ..FqCodelSpec::default() };
     for rtt_ms in [5, 40] {
         let recording = race(&["prague"], 50, rtt_ms, qdisc);
@@ -84,7 +84,7 @@ fn alone_it_fills_the_link_behind_a_marking_threshold() {
 
 /// Marks beyond the coupling: two flows of Prague, of 5 and 25 ms, differ by a third; of Reno by more than twice.
 #[test]
-fn short_paths_are_no_advantage() {
+fn short_paths_have_no_advantage() {
     let ratio = |cc: &str| {
         let bottleneck = LinkSpec {
             rate_bps: Some(50_000_000),
@@ -106,9 +106,9 @@ fn short_paths_are_no_advantage() {
     assert!(reno > 2.0, "{reno}");
 }
 
-/// Where nobody marks, losses tell: half, and one packet per round trip, as Reno.
+/// Without marks, losses control the window: half, and one packet per round trip, as Reno.
 #[test]
-fn behind_a_plain_queue_it_is_reno() {
+fn with_a_plain_queue_it_is_reno() {
     let buffer = BfifoSpec { limit_bytes: 50_000_000 / 8 * 40 / 1_000 };
     let recording = race(&["prague", "reno"], 50, 40, buffer);
     let (prague, reno) = (goodput_mbit(&recording, 0), goodput_mbit(&recording, 1));

@@ -24,13 +24,13 @@ fn scenario(cc: &str, program: Option<&str>, queue: &str, netem: Option<&str>) -
     });
     let qdisc = QdiscSpec::parse(queue).unwrap();
     let bottleneck = LinkSpec { rate_bps: Some(RATE_BPS), qdisc, netem, ..link("r", "d") };
-    let mut made = dumbbell(1, bottleneck, 40_000_000, SECONDS);
-    made.flows.push(flow("s0", "d", cc));
-    made.flows[0].label = "flow".to_owned();
-    made.probes.push(ping("d", "s0"));
-    made.record.every_ack = true;
-    made.programs.extend(program.map(|text| (cc.to_owned(), text.to_owned())));
-    made
+    let mut scenario = dumbbell(1, bottleneck, 40_000_000, SECONDS);
+    scenario.flows.push(flow("s0", "d", cc));
+    scenario.flows[0].label = "flow".to_owned();
+    scenario.probes.push(ping("d", "s0"));
+    scenario.record.every_ack = true;
+    scenario.programs.extend(program.map(|text| (cc.to_owned(), text.to_owned())));
+    scenario
 }
 
 fn run(scenario: &Scenario) -> Recording {
@@ -38,8 +38,8 @@ fn run(scenario: &Scenario) -> Recording {
 }
 
 fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a Column {
-    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
-    table.columns.iter().find(|found| found.name == name).expect("a column")
+    let table = recording.tables.iter().find(|entry| entry.name == table).expect("a table");
+    table.columns.iter().find(|column| column.name == name).expect("a column")
 }
 
 fn numbers<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [i64] {
@@ -61,12 +61,12 @@ fn mean_ping_ms(recording: &Recording) -> f64 {
 }
 
 /// Every column, but for the algorithm's name.
-fn assert_same_bytes(ours: &Recording, theirs: &Recording, what: &str) {
-    for (one, other) in ours.tables.iter().zip(&theirs.tables) {
-        for (one_column, other_column) in one.columns.iter().zip(&other.columns) {
-            if (one.name, one_column.name) != ("flows", "cc") {
-                let same = format!("{one_column:?}") == format!("{other_column:?}");
-                assert!(same, "{what}: {}.{} differs", one.name, one_column.name);
+fn assert_same_bytes(ours: &Recording, theirs: &Recording, case: &str) {
+    for (our_table, their_table) in ours.tables.iter().zip(&theirs.tables) {
+        for (one_column, other_column) in our_table.columns.iter().zip(&their_table.columns) {
+            if (our_table.name, one_column.name) != ("flows", "cc") {
+                let is_same = format!("{one_column:?}") == format!("{other_column:?}");
+                assert!(is_same, "{case}: {}.{} differs", our_table.name, one_column.name);
             }
         }
     }
@@ -96,17 +96,17 @@ fn reno_as_a_program_has_the_bytes_of_reno() {
             Application::OnOff { on_ns: 1_500_000_000, off_ns: 1_700_000_000 };
     };
     let crowd: Change = |scenario| {
-        let other = scenario.flows[0].clone();
+        let second_flow = scenario.flows[0].clone();
         let two = dragstrip_scenario::FlowSpec {
             label: "two".to_owned(),
             start_ns: 3_000_000_000,
-            ..other.clone()
+            ..second_flow.clone()
         };
         let back = dragstrip_scenario::FlowSpec {
             label: "back".to_owned(),
             sender: "d".to_owned(),
             receiver: "s0".to_owned(),
-            ..other
+            ..second_flow
         };
         scenario.flows.extend([two, back]);
     };
@@ -126,10 +126,10 @@ fn reno_as_a_program_has_the_bytes_of_reno() {
             .map(|(name, program)| scenario(name, program, queue, netem));
         change(&mut ours);
         change(&mut theirs);
-        let what = format!("{queue}, {netem:?}");
+        let case = format!("{queue}, {netem:?}");
         let ours = run(&ours);
-        assert_same_bytes(&ours, &run(&theirs), &what);
-        assert!(goodput_bps(&ours) > 0.02 * RATE_BPS as f64, "{what}: nothing happened");
+        assert_same_bytes(&ours, &run(&theirs), &case);
+        assert!(goodput_bps(&ours) > 0.02 * RATE_BPS as f64, "{case}: nothing happened");
     }
     // The comparison can fail: one number of the text changed.
     let steep = RENO.replace("cwnd / 2", "cwnd / 3");
@@ -165,20 +165,24 @@ fn every_example_does_what_it_is_for() {
 #[test]
 fn parameters_reach_the_program() {
     let with = |keep: f64| {
-        let mut made = scenario("my-exp", Some(EXP), "pfifo limit 30", None);
-        let Transport::Tcp { cc_options, .. } = &mut made.flows[0].transport else { panic!() };
+        let mut program_scenario = scenario("my-exp", Some(EXP), "pfifo limit 30", None);
+        let Transport::Tcp { cc_options, .. } = &mut program_scenario.flows[0].transport else {
+            panic!()
+        };
         cc_options.insert("keep".to_owned(), keep);
-        run(&made)
+        run(&program_scenario)
     };
     let plain = run(&scenario("my-exp", Some(EXP), "pfifo limit 30", None));
     assert_same_bytes(&with(0.75), &plain, "the default");
     let cwnd =
         |recording: &Recording| numbers(recording, "samples", "cwnd_bytes").iter().sum::<i64>();
     assert!(cwnd(&with(0.3)) < cwnd(&plain));
-    let mut made = scenario("my-exp", Some(EXP), "pfifo limit 30", None);
-    let Transport::Tcp { cc_options, .. } = &mut made.flows[0].transport else { panic!() };
+    let mut program_scenario = scenario("my-exp", Some(EXP), "pfifo limit 30", None);
+    let Transport::Tcp { cc_options, .. } = &mut program_scenario.flows[0].transport else {
+        panic!()
+    };
     cc_options.insert("kep".to_owned(), 0.5);
-    let problems = made.validate().unwrap_err();
+    let problems = program_scenario.validate().unwrap_err();
     assert_eq!(
         problems[0].to_string(),
         "flows[0].transport.cc_options.kep: got 0.5, expected one of factor, keep; did you mean \"keep\"? (my-exp)"
@@ -250,18 +254,18 @@ fn a_scenario_with_a_program_is_checked() {
         let problems = scenario(name, Some(text), "pfifo limit 10", None).validate().unwrap_err();
         assert_eq!(problems[0].to_string(), message);
     }
-    let mut made = scenario("my-renno", None, "pfifo limit 10", None);
-    made.programs.insert("my-reno".to_owned(), RENO.to_owned());
-    let problems = made.validate().unwrap_err();
+    let mut program_scenario = scenario("my-renno", None, "pfifo limit 10", None);
+    program_scenario.programs.insert("my-reno".to_owned(), RENO.to_owned());
+    let problems = program_scenario.validate().unwrap_err();
     assert!(problems[0].to_string().ends_with("did you mean \"my-reno\"?"), "{}", problems[0]);
 }
 
 #[test]
 fn a_program_draws_nothing_and_is_part_of_the_scenario() {
-    let made = scenario("my-reno", Some(RENO), "pfifo limit 10", None);
-    assert!(!made.draws());
-    let text = serde_json::to_string(&made).unwrap();
-    assert_eq!(Scenario::from_json(&text), Ok(made));
+    let program_scenario = scenario("my-reno", Some(RENO), "pfifo limit 10", None);
+    assert!(!program_scenario.draws());
+    let text = serde_json::to_string(&program_scenario).unwrap();
+    assert_eq!(Scenario::from_json(&text), Ok(program_scenario));
     let plain = scenario("reno", None, "pfifo limit 10", None);
     assert!(!serde_json::to_string(&plain).unwrap().contains("programs"));
 }

@@ -34,12 +34,13 @@ impl Tree {
         self.files.contains(path) || self.folders.contains(path)
     }
 
-    /// Whether some file's path ends so.
+    /// True when some file's path has this ending.
     fn has_ending(&self, path: &str) -> bool {
         self.files.iter().any(|file| file.ends_with(path))
     }
 
-    /// What `text`, the content of the file `name`, cites and the tree has not; `read` gives a page's text.
+    /// Lists the paths that `text`, the content of the file `name`, cites and the tree lacks; `read` gives a page's
+    /// text.
     pub fn complaints(
         &self,
         name: &str,
@@ -63,11 +64,11 @@ impl Tree {
             wrong.extend(words(line).filter_map(|word| self.missing(folder, word)));
             wrong.extend(sections(line).filter_map(|(page, section)| {
                 let page = self.page(folder, page)?;
-                let known = read(&page)?.lines().any(|heading| {
+                let has_section = read(&page)?.lines().any(|heading| {
                     heading.starts_with('#')
                         && heading.trim_start_matches(['#', ' ', '§']).starts_with(section)
                 });
-                (!known).then(|| format!("{} has no section {section}", page.display()))
+                (!has_section).then(|| format!("{} has no section {section}", page.display()))
             }));
             wrong.sort();
             wrong.dedup();
@@ -95,11 +96,11 @@ impl Tree {
         if heading.is_empty() || !file.ends_with(".md") && !file.is_empty() {
             return None;
         }
-        let known = read(&path)?.lines().any(|line| {
+        let has_heading = read(&path)?.lines().any(|line| {
             line.contains(&format!("id=\"{heading}\""))
                 || line.starts_with('#') && anchor(line) == heading
         });
-        (!known).then(|| format!("the link {link} names no heading"))
+        (!has_heading).then(|| format!("the link {link} names no heading"))
     }
 
     /// A path below one of our folders, or a page, that is not there.
@@ -108,24 +109,24 @@ impl Tree {
         let (first, rest) = word.split_once('/').unwrap_or((word, ""));
         if self.tops.contains(first) && !rest.is_empty() {
             // From the top, or from a folder above the file: its crate's.
-            let there = folder
+            let exists = folder
                 .ancestors()
                 .any(|above| plain(&above.join(word)).is_some_and(|path| self.has(&path)));
-            return (!there).then(|| format!("{word} does not exist"));
+            return (!exists).then(|| format!("{word} does not exist"));
         }
         (word.len() > 3 && word.ends_with(".md") && self.page(folder, word).is_none())
             .then(|| format!("there is no page {word}"))
     }
 
-    /// The page that is meant: beside the file, in docs/, at the top, or wherever a path ends so.
+    /// The cited page: next to the file, in docs/, at the top, or any path with this ending.
     fn page(&self, folder: &Path, word: &str) -> Option<PathBuf> {
         let places = [
             plain(&folder.join(word)),
             plain(&Path::new("docs").join(word)),
             plain(Path::new(word)),
         ];
-        let beside = places.into_iter().flatten().find(|path| self.has(path));
-        beside.or_else(|| self.files.iter().find(|file| file.ends_with(word)).cloned())
+        let relative = places.into_iter().flatten().find(|path| self.has(path));
+        relative.or_else(|| self.files.iter().find(|file| file.ends_with(word)).cloned())
     }
 
     /// A source file between backticks, by name or by the end of its path.
@@ -138,7 +139,7 @@ impl Tree {
     }
 }
 
-/// Whether a file holds tests.
+/// True when a file contains tests.
 fn is_test(name: &str) -> bool {
     name.starts_with("tests/") || name.contains("/tests/") || name.ends_with("/tests.rs")
 }
@@ -156,7 +157,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands between single backticks.
+/// Texts between single backticks.
 fn backticked(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
@@ -181,16 +182,16 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `my_algorithm`: a file that the reader is asked to make.
+/// `my_algorithm`: a file that the reader is to create.
 fn is_readers_own(stem: &str) -> bool {
     stem.starts_with("my_")
 }
 
 /// Pages cited with a section: `NAME.md §2`.
 fn sections(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    line.match_indices(".md §").map(move |(at, found)| {
+    line.match_indices(".md §").map(move |(at, mark)| {
         let start = line[..at].rfind(|c: char| !(c.is_alphanumeric() || "_./-".contains(c)));
-        let rest = &line[at + found.len()..];
+        let rest = &line[at + mark.len()..];
         let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
         (&line[start.map_or(0, |at| at + 1)..at + 3], rest[..end].trim_end_matches('.'))
     })
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_may_be_cited() {
+    fn existing_paths_may_be_cited() {
         for (name, text) in [
             (
                 "docs/a.md",
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_its_line() {
+    fn missing_paths_are_reported_with_their_line() {
         for (name, text, complaint) in [
             ("docs/a.md", "\n[b](b.md#x)", "docs/a.md:2: the link b.md#x leads nowhere"),
             (
@@ -288,7 +289,7 @@ mod tests {
             let complaints = tree().complaints(name, text, read);
             if !complaint.is_empty() {
                 assert!(
-                    complaints.iter().any(|found| found == complaint),
+                    complaints.iter().any(|actual| actual == complaint),
                     "{text}: {complaints:?}"
                 );
             }

@@ -68,36 +68,42 @@ fn page(model: &Model) -> String {
                 }
             }
             Shape::Either(kinds) => {
-                let held: Vec<String> = kinds.iter().map(linked).collect();
-                let _ = write!(text, "\nIt is {}.\n", held.join(" or "));
+                let type_links: Vec<String> = kinds.iter().map(linked).collect();
+                let _ = write!(text, "\nIt is {}.\n", type_links.join(" or "));
             }
         }
     }
     text
 }
 
-/// All types, each behind the first that has a field of it.
+/// All types, each after the first that has a field of it.
 fn from_the_top(model: &Model) -> Vec<&Type> {
-    let mut found: Vec<&Type> = model.types.iter().rev().take(1).collect();
+    let mut ordered: Vec<&Type> = model.types.iter().rev().take(1).collect();
     let mut at = 0;
-    while let Some(kind) = found.get(at) {
-        let mut named = Vec::new();
+    while let Some(kind) = ordered.get(at) {
+        let mut type_names = Vec::new();
         match &kind.shape {
-            Shape::Struct(fields) => fields.iter().for_each(|it| names(&it.kind, &mut named)),
+            Shape::Struct(fields) => {
+                fields.iter().for_each(|field| names(&field.kind, &mut type_names))
+            }
             Shape::Union { variants, .. } => {
                 let fields = variants.iter().flat_map(|variant| &variant.fields);
-                fields.for_each(|it| names(&it.kind, &mut named));
+                fields.for_each(|field| names(&field.kind, &mut type_names));
             }
-            Shape::Either(kinds) => kinds.iter().for_each(|it| names(it, &mut named)),
+            Shape::Either(kinds) => kinds.iter().for_each(|kind| names(kind, &mut type_names)),
             Shape::Words(_) => {}
         }
-        for name in named {
-            let known = model.types.iter().find(|known| known.name == name);
-            found.extend(known.filter(|known| !found.iter().any(|it| it.name == known.name)));
+        for name in type_names {
+            let definition = model.types.iter().find(|definition| definition.name == name);
+            ordered.extend(
+                definition.filter(|definition| {
+                    !ordered.iter().any(|entry| entry.name == definition.name)
+                }),
+            );
         }
         at += 1;
     }
-    found
+    ordered
 }
 
 /// The types that a kind names.
@@ -126,16 +132,16 @@ fn fields_table(text: &mut String, fields: &[Field]) {
             Some(Value::Object(none)) if none.is_empty() => String::new(),
             Some(value) => format!("`{value}`"),
         };
-        let (name, held) = (&field.name, linked(&field.kind));
+        let (name, type_text) = (&field.name, linked(&field.kind));
         let _ = writeln!(
             text,
-            "| `{name}` | {held} | {default} | {} |",
+            "| `{name}` | {type_text} | {default} | {} |",
             cell(&sentence(&field.description))
         );
     }
 }
 
-/// What a field holds, with links to the headings of this page.
+/// Type of a field, with links to the headings of this page.
 fn linked(kind: &Kind) -> String {
     match kind {
         Kind::Named(name) => format!("[{0}](#{1})", plain(name), plain(name).to_lowercase()),
@@ -197,17 +203,26 @@ fn classes(model: &Model) -> String {
             Shape::Union { tag, variants } => {
                 let mut names = Vec::new();
                 for variant in variants {
-                    let own = class_name(name, variant, &exported);
+                    let variant_class = class_name(name, variant, &exported);
                     let tag = Some((tag.as_str(), variant.word.as_str()));
-                    class(&mut text, model, &own, &variant.description, tag, &variant.fields);
-                    exported.insert(own.clone());
-                    names.push((variant.word.clone(), own));
+                    class(
+                        &mut text,
+                        model,
+                        &variant_class,
+                        &variant.description,
+                        tag,
+                        &variant.fields,
+                    );
+                    exported.insert(variant_class.clone());
+                    names.push((variant.word.clone(), variant_class));
                 }
-                let listed: Vec<&str> = names.iter().map(|(_, own)| own.as_str()).collect();
+                let listed: Vec<&str> = names.iter().map(|(_, class)| class.as_str()).collect();
                 let _ = writeln!(text, "\n\n{name}: TypeAlias = {}", listed.join(" | "));
                 docstring_at(&mut text, &kind.description);
-                let pairs: Vec<String> =
-                    names.iter().map(|(word, own)| format!("    \"{word}\": {own},\n")).collect();
+                let pairs: Vec<String> = names
+                    .iter()
+                    .map(|(word, class)| format!("    \"{word}\": {class},\n"))
+                    .collect();
                 let constant = tag_table(name);
                 let _ = write!(
                     text,
@@ -233,9 +248,9 @@ fn classes(model: &Model) -> String {
 }
 
 /// The name of a union's variant: its own, or with the union's where another union has one of that name.
-fn class_name(union: &str, variant: &Variant, taken: &BTreeSet<String>) -> String {
+fn class_name(union: &str, variant: &Variant, used_names: &BTreeSet<String>) -> String {
     let camel: String = variant.word.split('_').map(capitalised).collect();
-    if taken.contains(&camel) { format!("{camel}{union}") } else { camel }
+    if used_names.contains(&camel) { format!("{camel}{union}") } else { camel }
 }
 
 fn tag_table(name: &str) -> String {
@@ -271,7 +286,7 @@ fn class(
     let nested: Vec<String> = fields
         .iter()
         .filter_map(|field| Some((identifier(&field.name).0, reader(model, &field.kind)?)))
-        .map(|(own, reader)| format!("        \"{own}\": {reader},\n"))
+        .map(|(name, reader)| format!("        \"{name}\": {reader},\n"))
         .collect();
     if !nested.is_empty() {
         let _ = write!(
@@ -282,14 +297,14 @@ fn class(
     }
 }
 
-/// What reads the parts within a field; none where a field has none.
+/// Reader of the parts within a field; none if a field has none.
 fn reader(model: &Model, kind: &Kind) -> Option<String> {
     match kind {
         Kind::List(inner) => Some(format!("Entries({})", reader(model, inner)?)),
         Kind::Map(inner) => Some(format!("Named({})", reader(model, inner)?)),
         Kind::Named(name) => {
-            let known = model.types.iter().find(|known| known.name == *name)?;
-            match &known.shape {
+            let definition = model.types.iter().find(|definition| definition.name == *name)?;
+            match &definition.shape {
                 Shape::Struct(_) => Some(format!("One({})", plain(name))),
                 Shape::Union { .. } => Some(format!("Tagged({})", tag_table(plain(name)))),
                 Shape::Either(kinds) => kinds.iter().find_map(|kind| reader(model, kind)),
@@ -331,14 +346,14 @@ fn default(model: &Model, field: &Field) -> String {
         None => format!(" = field({key})"),
         Some(Value::Array(_)) => format!(" = field(default_factory=list{comma}{key})"),
         Some(Value::Object(fields)) => {
-            let made = match &field.kind {
+            let factory = match &field.kind {
                 Kind::Named(name) => {
-                    let known = model.types.iter().find(|known| known.name == *name);
-                    match known.map(|known| &known.shape) {
+                    let definition = model.types.iter().find(|definition| definition.name == *name);
+                    match definition.map(|definition| &definition.shape) {
                         Some(Shape::Union { tag, variants }) => {
                             let word = fields[tag].as_str().unwrap_or_default();
-                            let variant = variants.iter().find(|it| it.word == word);
-                            variant.map_or_else(String::new, |it| capitalised(&it.word))
+                            let variant = variants.iter().find(|candidate| candidate.word == word);
+                            variant.map_or_else(String::new, |variant| capitalised(&variant.word))
                         }
                         _ => plain(name).to_owned(),
                     }
@@ -353,7 +368,7 @@ fn default(model: &Model, field: &Field) -> String {
                 | Kind::Either(_)
                 | Kind::Any => "dict".to_owned(),
             };
-            format!(" = field(default_factory={made}{comma}{key})")
+            format!(" = field(default_factory={factory}{comma}{key})")
         }
         Some(value) => {
             let literal = match value {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// How many inputs a target gets, and their seed, where nothing is said.
+/// Default number of inputs for a target, and their seed.
 const REPEATED: u64 = 5_000;
 const REPEATED_SEED: u64 = 1;
 /// A single input may take this long, in seconds, and the process this much memory, in MiB.
@@ -21,12 +21,12 @@ const BYTES_MAX: u64 = 16_384;
 /// A summary quotes so much of a failing target's output.
 const WHAT_LINES: usize = 30;
 
-/// What libFuzzer needs of the compiler: counters on edges, and what comparisons saw.
+/// Compiler flags for libFuzzer: counters on edges, and the operands of comparisons.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// What is asked for on the command line.
+/// Parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     targets: Vec<String>,
@@ -39,31 +39,32 @@ struct Asked {
 }
 
 pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
-    let known = targets(root)?;
-    let asked = asked(arguments, &known)?;
+    let target_names = targets(root)?;
+    let options = parse_options(arguments, &target_names)?;
     let folder = root.join("fuzz");
-    let repeats = asked.seconds.is_none() && asked.executions.is_none() && asked.replay.is_none();
+    let repeats =
+        options.seconds.is_none() && options.executions.is_none() && options.replay.is_none();
     let profile = if repeats { "repeated" } else { "release" };
     let programs = build(&folder, &root.join("target/fuzz"), profile)?;
-    if let Some(file) = &asked.replay {
-        let done = Command::new(programs.join(&asked.targets[0])).arg(file).status();
-        return match done {
+    if let Some(file) = &options.replay {
+        let exit = Command::new(programs.join(&options.targets[0])).arg(file).status();
+        return match exit {
             Ok(status) if status.success() => Ok(format!("{} passes", file.display())),
             _ => Err(Failure::Found(format!("{} still fails", file.display()))),
         };
     }
-    if asked.summary {
-        return summary(&folder, &programs, &asked);
+    if options.summary {
+        return summary(&folder, &programs, &options);
     }
     let mut results = Vec::new();
-    for name in &asked.targets {
-        let ran = one(&folder, &folder, &programs.join(name), name, &asked)?;
+    for name in &options.targets {
+        let ran = run_target(&folder, &folder, &programs.join(name), name, &options)?;
         let count = ran.count;
         match ran.failure {
             None => results.push(format!("{name}: {count} inputs, no failure")),
-            Some(found) => {
-                let (said, replay) = (&found.said, found.replay(name));
-                return Err(Failure::Found(format!("{said}\n{name} failed; again:\n{replay}")));
+            Some(failure) => {
+                let (output, replay) = (&failure.said, failure.replay(name));
+                return Err(Failure::Found(format!("{output}\n{name} failed; again:\n{replay}")));
             }
         }
     }
@@ -71,13 +72,13 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
 }
 
 /// Runs the one target and describes it in a line of JSON.
-fn summary(folder: &Path, programs: &Path, asked: &Asked) -> Result<String, Failure> {
-    let [name] = asked.targets.as_slice() else {
+fn summary(folder: &Path, programs: &Path, options: &Asked) -> Result<String, Failure> {
+    let [name] = options.targets.as_slice() else {
         return Err(Failure::Usage("--summary: name one target".to_owned()));
     };
     let began = Instant::now();
     let place = std::env::temp_dir().join(format!("dragstrip-fuzz-{name}-{}", std::process::id()));
-    let ran = one(folder, &place, &programs.join(name), name, asked)?;
+    let ran = run_target(folder, &place, &programs.join(name), name, options)?;
     let failed = ran.failure.is_some();
     if !failed {
         let _ = fs::remove_dir_all(&place);
@@ -85,10 +86,10 @@ fn summary(folder: &Path, programs: &Path, asked: &Asked) -> Result<String, Fail
     let failures: Vec<_> = ran
         .failure
         .into_iter()
-        .map(|found| {
-            let lines: Vec<&str> = found.said.lines().collect();
-            let what = lines[lines.len().saturating_sub(WHAT_LINES)..].join("\n");
-            json!({"replay": found.replay(name), "what": what})
+        .map(|failure| {
+            let lines: Vec<&str> = failure.said.lines().collect();
+            let output_tail = lines[lines.len().saturating_sub(WHAT_LINES)..].join("\n");
+            json!({"replay": failure.replay(name), "what": output_tail})
         })
         .collect();
     let mut outcomes = json!({"held": ran.count - u64::from(failed)});
@@ -97,7 +98,7 @@ fn summary(folder: &Path, programs: &Path, asked: &Asked) -> Result<String, Fail
     }
     let line = json!({
         "kind": format!("fuzz-{name}"),
-        "wanted": asked.executions.unwrap_or(ran.count),
+        "wanted": options.executions.unwrap_or(ran.count),
         "tried": ran.count,
         "failures": failures,
         "outcomes": outcomes,
@@ -122,8 +123,8 @@ fn targets(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-fn asked(arguments: &[&str], known: &[String]) -> Result<Asked, Failure> {
-    let mut asked = Asked {
+fn parse_options(arguments: &[&str], target_names: &[String]) -> Result<Asked, Failure> {
+    let mut options = Asked {
         targets: Vec::new(),
         seconds: None,
         executions: None,
@@ -134,40 +135,40 @@ fn asked(arguments: &[&str], known: &[String]) -> Result<Asked, Failure> {
     while let Some(&argument) = rest.next() {
         match argument {
             "--seconds" => {
-                asked.seconds = Some(positive(argument, rest.next())?);
+                options.seconds = Some(positive(argument, rest.next())?);
             }
-            "--executions" => asked.executions = Some(positive(argument, rest.next())?),
-            "--summary" => asked.summary = true,
+            "--executions" => options.executions = Some(positive(argument, rest.next())?),
+            "--summary" => options.summary = true,
             "--replay" => {
                 let file =
                     rest.next().ok_or_else(|| Failure::Usage("--replay: a file".to_owned()))?;
-                asked.replay = Some(PathBuf::from(file));
+                options.replay = Some(PathBuf::from(file));
             }
-            name if known.iter().any(|target| target == name) => {
-                asked.targets.push(name.to_owned())
+            name if target_names.iter().any(|target| target == name) => {
+                options.targets.push(name.to_owned())
             }
             other => {
                 return Err(Failure::Usage(format!(
                     "{other}: expected one of {}",
-                    known.join(", ")
+                    target_names.join(", ")
                 )));
             }
         }
     }
-    if asked.replay.is_some() && asked.targets.len() != 1 {
+    if options.replay.is_some() && options.targets.len() != 1 {
         return Err(Failure::Usage(
             "--replay: name the one target that the input is for".to_owned(),
         ));
     }
-    if asked.targets.is_empty() {
-        asked.targets = known.to_vec();
+    if options.targets.is_empty() {
+        options.targets = target_names.to_vec();
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// The whole number above 0 that an option is given.
-fn positive(option: &str, given: Option<&&str>) -> Result<u64, Failure> {
-    given
+fn positive(option: &str, value: Option<&&str>) -> Result<u64, Failure> {
+    value
         .and_then(|text| text.parse().ok())
         .filter(|&number: &u64| number > 0)
         .ok_or_else(|| Failure::Usage(format!("{option}: a whole number above 0")))
@@ -180,14 +181,14 @@ fn build(folder: &Path, target: &Path, profile: &str) -> Result<PathBuf, Failure
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     // Named even where it is the host: flags for a target do not reach build scripts.
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
-    let done = Command::new("cargo")
+    let exit = Command::new("cargo")
         .args(["build", "--quiet", "--locked", "--profile", profile, "--target", host])
         .arg("--target-dir")
         .arg(target)
         .current_dir(folder)
         .env("RUSTFLAGS", FLAGS)
         .status();
-    match done {
+    match exit {
         Ok(status) if status.success() => Ok(target.join(host).join(profile)),
         _ => Err(Failure::Usage(
             "the fuzz targets do not build (they need a C++ compiler)".to_owned(),
@@ -195,7 +196,7 @@ fn build(folder: &Path, target: &Path, profile: &str) -> Result<PathBuf, Failure
     }
 }
 
-/// What a run found: the output, and the input that failed.
+/// A failure found by a run: the output, and the input that failed.
 struct Found {
     said: String,
     input: String,
@@ -212,7 +213,7 @@ impl Found {
     }
 }
 
-/// How a run of a target ended.
+/// Result of a target's run.
 #[derive(Default)]
 struct Ran {
     count: u64,
@@ -222,21 +223,21 @@ struct Ran {
 }
 
 /// Runs a target from its corpus; what it finds and what fails is kept in `place`.
-fn one(
+fn run_target(
     folder: &Path,
     place: &Path,
     program: &Path,
     name: &str,
-    asked: &Asked,
+    options: &Asked,
 ) -> Result<Ran, Failure> {
     let failures = place.join("failures").join(name);
-    let repeats = asked.seconds.is_none() && asked.executions.is_none();
-    let found = if repeats {
+    let repeats = options.seconds.is_none() && options.executions.is_none();
+    let new_inputs = if repeats {
         std::env::temp_dir().join(format!("dragstrip-fuzz-{name}-{}", std::process::id()))
     } else {
         place.join("found").join(name)
     };
-    for place in [&found, &failures] {
+    for place in [&new_inputs, &failures] {
         fs::create_dir_all(place)
             .map_err(|error| Failure::Usage(format!("{}: {error}", place.display())))?;
     }
@@ -253,19 +254,19 @@ fn one(
                 "-print_final_stats=1".to_owned(),
                 "-verbosity=0".to_owned(),
             ])
-            .args(asked.seconds.map(|seconds| {
-                let left = seconds.saturating_sub(began.elapsed().as_secs());
-                format!("-max_total_time={}", left.max(1))
+            .args(options.seconds.map(|seconds| {
+                let remaining = seconds.saturating_sub(began.elapsed().as_secs());
+                format!("-max_total_time={}", remaining.max(1))
             }))
-            .args(asked.executions.map(|count| format!("-runs={}", count - all.count)));
+            .args(options.executions.map(|count| format!("-runs={}", count - all.count)));
         if repeats {
             command.args([format!("-runs={REPEATED}"), format!("-seed={REPEATED_SEED}")]);
         }
-        command.args([&found, &folder.join("corpus").join(name)]);
-        let done = command
+        command.args([&new_inputs, &folder.join("corpus").join(name)]);
+        let output = command
             .output()
             .map_err(|error| Failure::Usage(format!("{}: {error}", program.display())))?;
-        let ran = ran(&done);
+        let ran = ran(&output);
         all.count += ran.count;
         all.failure = ran.failure;
         if !all.failure.as_ref().is_some_and(|late| late.is_late() && passes(program, &late.input))
@@ -274,39 +275,39 @@ fn one(
         }
         all.pauses += 1;
         all.failure = None;
-        let over = asked.executions.is_some_and(|count| all.count >= count);
-        let late = asked.seconds.is_some_and(|seconds| began.elapsed().as_secs() >= seconds);
+        let over = options.executions.is_some_and(|count| all.count >= count);
+        let late = options.seconds.is_some_and(|seconds| began.elapsed().as_secs() >= seconds);
         if repeats || over || late {
             break;
         }
     }
     if repeats {
-        let _ = fs::remove_dir_all(&found);
+        let _ = fs::remove_dir_all(&new_inputs);
     }
     Ok(all)
 }
 
-/// Whether an input is done in time when it is tried alone.
+/// True when an input finishes in time on its own.
 fn passes(program: &Path, input: &str) -> bool {
     let limit = format!("-timeout={INPUT_SECONDS}");
-    let done = Command::new(program).arg(limit).arg(input).output();
-    done.is_ok_and(|done| done.status.success())
+    let output = Command::new(program).arg(limit).arg(input).output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// Reads what libFuzzer printed.
-fn ran(done: &Output) -> Ran {
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let count = said
+fn ran(output: &Output) -> Ran {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let count = stderr
         .lines()
         .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(0);
-    if done.status.success() {
+    if output.status.success() {
         return Ran { count, ..Ran::default() };
     }
-    let kept = said.lines().find_map(|line| line.split("Test unit written to ").nth(1));
-    let input = kept.unwrap_or("no input was kept").trim().to_owned();
-    Ran { count: count.max(1), pauses: 0, failure: Some(Found { said, input }) }
+    let input_path = stderr.lines().find_map(|line| line.split("Test unit written to ").nth(1));
+    let input = input_path.unwrap_or("no input was kept").trim().to_owned();
+    Ran { count: count.max(1), pauses: 0, failure: Some(Found { said: stderr, input }) }
 }
 
 #[cfg(test)]
@@ -315,13 +316,17 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read() {
-        let known = ["script", "tc"].map(str::to_owned);
-        let all = asked(&[], &known).unwrap();
-        assert_eq!((all.targets.as_slice(), all.seconds, all.replay), (&known[..], None, None));
-        let one = asked(&["tc", "--seconds", "7"], &known).unwrap();
-        assert_eq!((one.targets, one.seconds), (vec!["tc".to_owned()], Some(7)));
-        let counted = asked(&["tc", "--executions", "1000", "--summary"], &known).unwrap();
-        assert_eq!((counted.executions, counted.summary), (Some(1000), true));
+        let target_names = ["script", "tc"].map(str::to_owned);
+        let all = parse_options(&[], &target_names).unwrap();
+        assert_eq!(
+            (all.targets.as_slice(), all.seconds, all.replay),
+            (&target_names[..], None, None)
+        );
+        let options = parse_options(&["tc", "--seconds", "7"], &target_names).unwrap();
+        assert_eq!((options.targets, options.seconds), (vec!["tc".to_owned()], Some(7)));
+        let options =
+            parse_options(&["tc", "--executions", "1000", "--summary"], &target_names).unwrap();
+        assert_eq!((options.executions, options.summary), (Some(1000), true));
         for wrong in [
             &["tx"][..],
             &["--seconds", "0"],
@@ -329,12 +334,15 @@ mod tests {
             &["--replay", "x"],
             &["--executions", "many"],
         ] {
-            assert!(matches!(asked(wrong, &known), Err(Failure::Usage(_))), "{wrong:?}");
+            assert!(
+                matches!(parse_options(wrong, &target_names), Err(Failure::Usage(_))),
+                "{wrong:?}"
+            );
         }
     }
 
     #[test]
-    fn what_a_target_printed_is_read() {
+    fn output_of_a_target_is_parsed() {
         use std::os::unix::process::ExitStatusExt;
         let output = |status, stderr: &str| Output {
             status: std::process::ExitStatus::from_raw(status),
@@ -345,9 +353,9 @@ mod tests {
         assert_eq!((fine.count, fine.failure.is_none()), (4321, true));
         let failed = ran(&output(77 << 8, "panic\nTest unit written to /tmp/x/crash-1\n"));
         assert_eq!(failed.count, 1);
-        let found = failed.failure.unwrap();
-        assert!(!found.is_late());
-        assert_eq!(found.replay("tc"), "cargo xtask fuzz tc --replay /tmp/x/crash-1");
+        let failure = failed.failure.unwrap();
+        assert!(!failure.is_late());
+        assert_eq!(failure.replay("tc"), "cargo xtask fuzz tc --replay /tmp/x/crash-1");
         let late = ran(&output(70 << 8, "==7== ERROR: libFuzzer: timeout after 10 seconds\n"));
         assert!(late.failure.unwrap().is_late());
     }

@@ -37,7 +37,7 @@ const ORDER: &[&str] = &[
 
 type Module = Vec<String>;
 
-/// What runs up, or in a circle; `cargo xtask tidy` tells it.
+/// Lists the dependencies that point upwards or form a circle; `cargo xtask tidy` reports them.
 pub fn complaints(root: &Path) -> Result<Vec<String>, Failure> {
     let mut complaints = Vec::new();
     let folder = root.join("crates");
@@ -59,24 +59,26 @@ pub fn complaints(root: &Path) -> Result<Vec<String>, Failure> {
 
 /// Dependencies of a crate on those above it; a crate that has no place in the order.
 fn upward(name: &str, manifest: &str) -> Vec<String> {
-    let Some(own) = ORDER.iter().position(|known| *known == name) else {
+    let Some(level) = ORDER.iter().position(|member| *member == name) else {
         return vec![format!(
             "crates/{name} has no place in the order of layers (xtask/src/layers.rs)"
         )];
     };
-    // What tests need (`dev-dependencies`) may stand above.
+    // Dependencies of tests (`dev-dependencies`) may be on a higher layer.
     let normal = manifest.split("[dev-dependencies]").next().unwrap_or_default();
     normal
         .lines()
         .filter_map(|line| line.strip_prefix("dragstrip-")?.split(['.', ' ', '=']).next())
-        .filter(|other| ORDER.iter().position(|known| known == other).is_none_or(|at| at >= own))
-        .map(|other| format!("crates/{name} depends on {other}, which is above it"))
+        .filter(|dependency| {
+            ORDER.iter().position(|member| member == dependency).is_none_or(|at| at >= level)
+        })
+        .map(|dependency| format!("crates/{name} depends on {dependency}, which is above it"))
         .collect()
 }
 
-/// A module's own text, by its path inside the crate; unit tests are no part of it.
+/// A module's own text, by its path inside the crate; unit tests are not included.
 fn modules(source: &Path) -> Result<BTreeMap<Module, syn::File>, Failure> {
-    let mut found = BTreeMap::new();
+    let mut sources = BTreeMap::new();
     let mut folders = vec![(source.to_path_buf(), Module::new())];
     while let Some((folder, path)) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
@@ -97,27 +99,27 @@ fn modules(source: &Path) -> Result<BTreeMap<Module, syn::File>, Failure> {
             let text = read(&entry)?;
             let file = syn::parse_file(&text)
                 .map_err(|error| Failure::Usage(format!("{}: {error}", entry.display())))?;
-            found.insert(module, file);
+            sources.insert(module, file);
         }
     }
-    Ok(found)
+    Ok(sources)
 }
 
-/// Modules beside each other that need each other, said with the arrows between them.
+/// Sibling modules that depend on each other, with the arrows between them.
 fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
-    let seen: BTreeMap<&Module, Seen> = modules
+    let summaries: BTreeMap<&Module, Seen> = modules
         .iter()
         .map(|(module, file)| {
-            let mut seen = Seen { module: module.clone(), ..Seen::default() };
-            seen.visit_file(file);
-            (module, seen)
+            let mut summary = Seen { module: module.clone(), ..Seen::default() };
+            summary.visit_file(file);
+            (module, summary)
         })
         .collect();
     // Folder → sibling → the siblings it needs.
     let mut levels: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
-    for (module, its) in &seen {
+    for (module, its) in &summaries {
         for path in &its.paths {
-            let target = resolve(path, &seen);
+            let target = resolve(path, &summaries);
             let common = module.iter().zip(&target).take_while(|(a, b)| a == b).count();
             if common < module.len() && common < target.len() {
                 let level = levels.entry(module[..common].to_vec()).or_default();
@@ -139,13 +141,13 @@ fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
 }
 
 fn reaches(needs: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
-    let mut known = BTreeSet::new();
+    let mut visited = BTreeSet::new();
     let mut waiting = vec![from];
     while let Some(at) = waiting.pop() {
         if at == to {
             return true;
         }
-        if known.insert(at) {
+        if visited.insert(at) {
             waiting.extend(needs.get(at).into_iter().flatten().map(String::as_str));
         }
     }
@@ -153,16 +155,16 @@ fn reaches(needs: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> 
 }
 
 /// The module that a path leads into, through what modules re-export.
-fn resolve(path: &Module, seen: &BTreeMap<&Module, Seen>) -> Module {
+fn resolve(path: &Module, summaries: &BTreeMap<&Module, Seen>) -> Module {
     let mut path = path.clone();
     for _ in 0..8 {
         let depth =
-            (0..=path.len()).rev().find(|&depth| seen.contains_key(&path[..depth].to_vec()));
+            (0..=path.len()).rev().find(|&depth| summaries.contains_key(&path[..depth].to_vec()));
         let depth = depth.unwrap_or(0);
         let module = path[..depth].to_vec();
         let passed_on = path
             .get(depth)
-            .and_then(|name| seen.get(&module).and_then(|its| its.exports.get(name)))
+            .and_then(|name| summaries.get(&module).and_then(|summary| summary.exports.get(name)))
             .cloned();
         let Some(mut target) = passed_on else { return module };
         target.extend_from_slice(&path[depth + 1..]);
@@ -171,7 +173,7 @@ fn resolve(path: &Module, seen: &BTreeMap<&Module, Seen>) -> Module {
     path
 }
 
-/// What one module names of its own crate, and what it passes on under its own name.
+/// Paths that one module names of its own crate, and names that it re-exports.
 #[derive(Default)]
 struct Seen {
     module: Module,
@@ -206,25 +208,35 @@ impl Seen {
         }
     }
 
-    fn used(&mut self, tree: &syn::UseTree, before: &mut Vec<String>, passed_on: bool) {
+    fn visit_use(&mut self, tree: &syn::UseTree, before: &mut Vec<String>, passed_on: bool) {
         match tree {
             syn::UseTree::Path(path) => {
                 before.push(path.ident.to_string());
-                self.used(&path.tree, before, passed_on);
+                self.visit_use(&path.tree, before, passed_on);
                 before.pop();
             }
             syn::UseTree::Group(group) => {
                 for item in &group.items {
-                    self.used(item, before, passed_on);
+                    self.visit_use(item, before, passed_on);
                 }
             }
-            syn::UseTree::Name(name) => self.one(&name.ident, &name.ident, before, passed_on),
-            syn::UseTree::Rename(name) => self.one(&name.ident, &name.rename, before, passed_on),
+            syn::UseTree::Name(name) => {
+                self.record_use(&name.ident, &name.ident, before, passed_on)
+            }
+            syn::UseTree::Rename(name) => {
+                self.record_use(&name.ident, &name.rename, before, passed_on)
+            }
             syn::UseTree::Glob(_) => self.add(&before.clone()),
         }
     }
 
-    fn one(&mut self, name: &syn::Ident, own: &syn::Ident, before: &[String], passed_on: bool) {
+    fn record_use(
+        &mut self,
+        name: &syn::Ident,
+        exported: &syn::Ident,
+        before: &[String],
+        passed_on: bool,
+    ) {
         let mut names = before.to_vec();
         if name != "self" {
             names.push(name.to_string());
@@ -234,7 +246,7 @@ impl Seen {
             // A child may be named without `self`.
             let below = || self.module.iter().chain(&names).cloned().collect();
             let target = self.rooted(&names).unwrap_or_else(below);
-            self.exports.insert(own.to_string(), target);
+            self.exports.insert(exported.to_string(), target);
         }
     }
 }
@@ -252,7 +264,7 @@ impl<'ast> Visit<'ast> for Seen {
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         let passed_on = !matches!(item.vis, syn::Visibility::Inherited);
-        self.used(&item.tree, &mut Vec::new(), passed_on);
+        self.visit_use(&item.tree, &mut Vec::new(), passed_on);
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -286,15 +298,16 @@ mod tests {
     }
 
     #[test]
-    fn siblings_that_need_each_other_are_told() {
-        let there = ("a", "use crate::b::B;");
+    fn mutually_dependent_siblings_are_reported() {
+        let first_module = ("a", "use crate::b::B;");
         for back in [
             "use crate::a::A;",
             "fn f() { crate::a::g() }",
             "fn f() { m!(x, crate::a::A) }",
             "use super::A;",
         ] {
-            let modules = crate_of(&[("", "pub use a::A; mod a; mod b;"), there, ("b", back)]);
+            let modules =
+                crate_of(&[("", "pub use a::A; mod a; mod b;"), first_module, ("b", back)]);
             assert_eq!(cycles(&modules).len(), 2, "{back}");
         }
     }
@@ -306,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_is_no_cycle_nor_are_tests_or_the_folders_first_file() {
+    fn one_direction_is_not_a_cycle_nor_are_tests_or_the_folders_first_file() {
         let tested = "#[cfg(test)] mod tests { use crate::a::A; }";
         let modules =
             crate_of(&[("", "use a::A;"), ("a", "use crate::b::B; use crate::C;"), ("b", tested)]);
@@ -314,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_on_a_higher_layer_is_told() {
+    fn a_dependency_on_a_higher_layer_is_reported() {
         let manifest = "[dependencies]\ndragstrip-sim.workspace = true\n[dev-dependencies]\ndragstrip-py = 1\n";
         assert_eq!(upward("tcp", manifest), ["crates/tcp depends on sim, which is above it"]);
         assert_eq!(upward("py", manifest), Vec::<String>::new());

@@ -1,7 +1,7 @@
 //! Maintenance commands.
 //!
-//! What lives here: `generate` (the JSON Schema, the Python classes and the reference pages, from
-//! the Rust types), `fuzz` and `tidy`. What must not: anything a user of Dragstrip needs. Exit codes: 0 done,
+//! Scope: `generate` (the JSON Schema, the Python classes and the reference pages, from
+//! the Rust types), `fuzz` and `tidy`. Out of scope: anything a user of Dragstrip needs. Exit codes: 0 done,
 //! 1 something is stale or untidy, 2 a mistake on the command line.
 #![allow(
     clippy::disallowed_methods,

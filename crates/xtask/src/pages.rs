@@ -90,7 +90,7 @@ pub fn holds(kind: &Kind) -> String {
     }
 }
 
-/// A description as a sentence of its own.
+/// A description as a separate sentence.
 pub fn sentence(description: &str) -> String {
     if description.ends_with(['.', ':', '!']) {
         description.to_owned()
@@ -228,7 +228,7 @@ fn algorithms(root: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What the endpoint does for it, as sentences.
+/// Services of the endpoint for an algorithm, as sentences.
 fn wants(needs: Needs) -> String {
     let Needs { pacing, rtt_stamps, ecn, dice } = needs;
     let mut text = String::new();

@@ -22,7 +22,7 @@ pub fn page() -> String {
         let settings = (row.settings)();
         let algorithms = row.algorithms.map_or_else(
             || "all".to_owned(),
-            |known| known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+            |names| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         );
         let _ = writeln!(
             text,
@@ -54,11 +54,11 @@ pub fn page() -> String {
         let is_there = |name: &str| {
             name.strip_prefix("net.ipv4.").is_none_or(|plain| !absent.contains(&plain))
         };
-        let own = Sysctls::of(&(row.settings)()).values();
-        let changed = own
+        let values = Sysctls::of(&(row.settings)()).values();
+        let changed = values
             .iter()
             .zip(&first)
-            .filter(|((name, own), (_, first))| own != first && is_there(name));
+            .filter(|((name, values), (_, first))| values != first && is_there(name));
         let changed: Vec<String> =
             changed.map(|((name, value), _)| format!("`{name}` {value}")).collect();
         let absent: Vec<String> = absent.iter().map(|name| format!("`{name}`")).collect();

@@ -1,4 +1,4 @@
-//! What follows from the recording's definition: its reference page and its Python module.
+//! Documents generated from the recording's definition: its reference page and its Python module.
 
 use crate::output::{MARK, Output};
 use dragstrip_recording::{ColumnDef, FORMAT, LATER, TABLES, TableDef};

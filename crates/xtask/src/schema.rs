@@ -14,7 +14,7 @@ pub struct Type {
     pub shape: Shape,
 }
 
-/// What a type is.
+/// Form of a type.
 pub enum Shape {
     /// An object.
     Struct(Vec<Field>),
@@ -28,7 +28,7 @@ pub enum Shape {
 
 /// An alternative of a union.
 pub struct Variant {
-    /// What the tag says.
+    /// Value of the tag.
     pub word: String,
     pub description: String,
     /// Without the tag.
@@ -46,7 +46,7 @@ pub struct Field {
     pub default: Option<Value>,
 }
 
-/// What a field holds.
+/// Type of a field.
 pub enum Kind {
     Bool,
     Text,
@@ -69,7 +69,7 @@ pub enum Kind {
 
 impl Model {
     /// # Panics
-    /// When the types use a form that is not known here: extend this file then.
+    /// If the types use an unknown form: extend this file then.
     pub fn read(schema: &Value) -> Self {
         let definitions = schema["$defs"].as_object().expect("a schema with definitions");
         let mut types = Vec::new();
@@ -91,8 +91,8 @@ fn visit_fields(
     match schema {
         Value::Object(object) => {
             if let Some(name) = object.get("$ref").map(referred) {
-                let done = types.iter().any(|known| known.name == name);
-                if !done && !open.contains(&name) {
+                let is_defined = types.iter().any(|definition| definition.name == name);
+                if !is_defined && !open.contains(&name) {
                     open.push(name.clone());
                     visit_fields(&definitions[&name], definitions, types, open);
                     types.push(read_type(&name, &definitions[&name]));
@@ -158,7 +158,9 @@ fn read_variant(variant: &Value, tag: &str) -> Variant {
 fn read_fields(schema: &Value) -> Vec<Field> {
     let Some(properties) = schema["properties"].as_object() else { return Vec::new() };
     let required = |name: &str| {
-        schema["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name))
+        schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|required| required == name))
     };
     let mut fields = Vec::new();
     for (name, property) in properties {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Lines of a Rust file before its tests.
 const LINES_MAX: usize = 600;
-/// Where people write.
+/// Folders with hand-written files.
 const FOLDERS: &[&str] = &[
     "bpf",
     "crates",
@@ -25,7 +25,7 @@ const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"
 /// Endings of the files that are read.
 const ENDINGS: &[&str] =
     &["rs", "py", "pyi", "md", "toml", "json", "c", "h", "cc", "tcl", "sh", "html", "js", ""];
-/// What `make play` and `make wheel` make; it may be cited without being there.
+/// Outputs of `make play` and `make wheel`; they may be cited without existing.
 const MADE: [&str; 3] = [
     "python/dragstrip/play/page.html",
     "playground/node_modules/.package-lock.json",
@@ -60,14 +60,14 @@ pub fn check(root: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The fuzz targets have a lock file of their own, which a crate's new dependency leaves behind.
+/// The fuzz targets have a separate lock file, which becomes stale when a crate gets a new dependency.
 fn stale_lock(root: &Path) -> Option<String> {
-    let done = Command::new("cargo")
+    let output = Command::new("cargo")
         .args(["tree", "--quiet", "--locked", "--offline", "--manifest-path"])
         .arg(root.join("fuzz/Cargo.toml"))
         .output()
         .ok()?;
-    let stale = String::from_utf8_lossy(&done.stderr).contains("cannot update the lock file");
+    let stale = String::from_utf8_lossy(&output.stderr).contains("cannot update the lock file");
     stale.then(|| {
         "fuzz/Cargo.lock: a crate's dependencies have changed; cargo update --workspace in fuzz/ writes it"
             .to_owned()
@@ -92,13 +92,13 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What text files cite and the repository has not.
+/// Lists the paths that text files cite and the repository lacks.
 fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
     let mut listed = Command::new("git");
     listed.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let listed = listed.current_dir(root).output();
-    // Outside a checkout (a source distribution) there is no list, and nothing to hold it against.
-    let Some(listed) = listed.ok().filter(|done| done.status.success()) else {
+    // Outside a checkout (a source distribution) there is no list to compare with.
+    let Some(listed) = listed.ok().filter(|output| output.status.success()) else {
         return Ok(Vec::new());
     };
     let names: Vec<String> = String::from_utf8_lossy(&listed.stdout)
@@ -116,14 +116,14 @@ fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(complaints)
 }
 
-/// Whether people or programs wrote prose in this file: no data, and not the rules' own examples.
+/// True when this file contains prose by people or programs: neither data nor the rules' own examples.
 fn cites(name: &str) -> bool {
     let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
-    let written = ["rs", "py", "pyi", "md", "c", "h", "toml", "tcl", "html", "css", "js", ""];
-    written.contains(&ending.as_ref()) && !name.ends_with("xtask/src/citations.rs")
+    let prose_endings = ["rs", "py", "pyi", "md", "c", "h", "toml", "tcl", "html", "css", "js", ""];
+    prose_endings.contains(&ending.as_ref()) && !name.ends_with("xtask/src/citations.rs")
 }
 
-/// What is wrong with one file.
+/// Lists the problems of one file.
 fn complaints_about(name: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -149,7 +149,7 @@ fn complaints_about(name: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// A path into somebody's home or work folder.
+/// A path into a user's home or work folder.
 fn machine_path(line: &str) -> Option<&'static str> {
     // Put together, so that this file is tidy itself.
     const STARTS: [&str; 4] = [
@@ -166,8 +166,10 @@ fn machine_path(line: &str) -> Option<&'static str> {
     })
 }
 
-/// A crate's first file says what lives there and what must not.
+/// Crates whose first file does not state its scope and what is out of scope.
 fn crate_headers(root: &Path) -> Result<Vec<String>, Failure> {
+    /// The second pair is the former wording.
+    const FORMS: [[&str; 2]; 2] = [["Scope:", "Out of scope:"], ["What lives here", "must not"]];
     let mut complaints = Vec::new();
     let Ok(entries) = fs::read_dir(root.join("crates")) else {
         return Err(Failure::Usage("there is no folder crates".to_owned()));
@@ -178,12 +180,12 @@ fn crate_headers(root: &Path) -> Result<Vec<String>, Failure> {
         let library = folder.join("src/lib.rs");
         let first = if library.is_file() { library } else { folder.join("src/main.rs") };
         let text = read(&first)?;
-        let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
-        for promise in ["What lives here", "must not"] {
-            if !header.contains(promise) {
-                let name = first.strip_prefix(root).unwrap_or(&first).display();
-                complaints.push(format!("{name}: its header does not say {promise:?}"));
-            }
+        let header = text.lines().map_while(|line| line.strip_prefix("//!")).collect::<String>();
+        if !FORMS.iter().any(|form| form.iter().all(|phrase| header.contains(phrase))) {
+            let name = first.strip_prefix(root).unwrap_or(&first).display();
+            complaints.push(format!(
+                "{name}: its header does not state \"Scope:\" and \"Out of scope:\""
+            ));
         }
     }
     Ok(complaints)
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_are_no_machines_paths() {
+    fn other_paths_are_not_machine_paths() {
         for line in ["see a/docs/work/x", "https://example.org/home/x", "~/home/x", "a/root/b"] {
             assert_eq!(machine_path(line), None, "{line}");
         }

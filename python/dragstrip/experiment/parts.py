@@ -18,7 +18,7 @@ TextOrTexts: TypeAlias = "str | list[str]"
 
 
 TransmitterKind: TypeAlias = Literal["htb", "wire"]
-"""How a rate is enforced."""
+"""The enforcement of a rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +34,13 @@ class Access(Part):
 
 
 Senders: TypeAlias = "int | list[Access]"
-"""How many senders, or each one's access link."""
+"""The number of senders, or a table for each one's access link."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path(Part):
     """A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM`
-    behind a second router `w`, behind which a receiver alone stands too where it sends data into a limited
+    after a second router `w`. A single receiver is placed after `w` too if it sends data into a limited
     return path. Links are named after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with `w` they are `r-w`,
     `w-r`, `w-d`, or `w-d1`.
     """
@@ -52,13 +52,13 @@ class Path(Part):
     rate: str | None = None
     """The rate of the bottleneck, from the senders to the receivers. A path has a rate or a medium."""
     medium: str | None = None
-    """What carries the bottleneck instead of a rate: an entry of `media`, or a medium by name. A medium that
-    stations share carries both directions.
+    """The medium of the bottleneck instead of a rate: an entry of `media`, or a medium by name. A medium
+    that stations share carries both directions.
     """
     up_medium: str | None = None
-    """What carries the return path instead of a rate."""
+    """The medium of the return path instead of a rate."""
     link: TransmitterKind = "htb"
-    """How the rates of both directions are enforced."""
+    """The enforcement of the rates of both directions."""
     queue: str = "pfifo limit 1000"
     """The queue discipline of the bottleneck, in tc's words (`bfifo limit 200kb`, `fq_codel`), or its depth
     (`1bdp`, `100ms`). The default is Linux's in an htb class.
@@ -66,19 +66,19 @@ class Path(Part):
     overhead: str = "0b"
     """Bytes charged per frame in addition to Ethernet's header."""
     atm: bool = False
-    """Whether whole ATM cells are charged (`link = "htb"` only)."""
+    """Charges whole ATM cells (`link = "htb"` only)."""
     delay: str = "0s"
     """The propagation delay of the bottleneck link."""
     loss: str = "0%"
-    """Random packet loss behind the bottleneck."""
+    """Random packet loss after the bottleneck."""
     jitter: str = "0s"
-    """Jitter behind the bottleneck: each packet is delayed by 0 to twice this, uniformly, and may be
+    """Jitter after the bottleneck: each packet is delayed by 0 to twice this, uniformly, and may be
     overtaken.
     """
     netem: str | None = None
-    """Any other impairment behind the bottleneck in netem's words, such as `delay 5ms 2ms distribution
-    normal loss 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets,
-    which no kernel does and the engine vm refuses.
+    """Any other impairment after the bottleneck in netem's words, such as `delay 5ms 2ms distribution normal
+    loss 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets, which
+    no kernel does and the engine vm refuses.
     """
     ahead_loss: str = "0%"
     """Random loss on each sender's own link, ahead of the bottleneck's queue."""
@@ -97,13 +97,15 @@ class Path(Part):
     `up_delay`.
     """
     senders: Senders | None = None
-    """How many senders, or a table for each one's access link. Default: one sender per flow."""
+    """The number of senders, or a table for each one's access link. Default: one sender per flow."""
     receivers: int = 1
-    """How many receivers, up to 100000. Several sit behind a second router `w`, beyond the bottleneck."""
+    """The number of receivers, up to 100000. Several are placed after a second router `w`, beyond the
+    bottleneck.
+    """
     receiver_on_line: bool = False
-    """Whether the receiver's own interface sends into the return path, so that TCP small queues keep its
-    data out of `up_queue`. By default a receiver that sends data into a return path with a rate, a medium or
-    a queue stands behind the router `w`, as a PC stands behind its modem. Not with several receivers.
+    """Attaches the receiver's own interface to the return path, so that TCP small queues keep its data out
+    of `up_queue`. By default a receiver that sends data into a return path with a rate, a medium or a queue
+    is placed after the router `w`, as a PC behind its modem. Not with several receivers.
     """
 
     READERS: ClassVar[Mapping[str, Reader]] = {
@@ -112,7 +114,7 @@ class Path(Part):
 
 
 NodeKind: TypeAlias = Literal["host", "router"]
-"""What a node is."""
+"""The kind of a node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ class Node(Part):
     name: str
     """The node's name."""
     kind: NodeKind
-    """Whether it is a host or a router."""
+    """Host or router."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +138,13 @@ class Link(Part):
     name: str = ""
     """The link's name. Default: its ends, `a-r`; the second direction of a named link ends in `-back`."""
     both_ways: bool = True
-    """Whether a second link like this one leads the other way."""
+    """Adds a second link like this one in the other direction."""
     rate: str | None = None
     """The rate of the link; without a rate and a medium it is a plain veth, which takes no time."""
     medium: str | None = None
-    """What carries the link instead of a rate: an entry of `media`."""
+    """The medium of the link instead of a rate: an entry of `media`."""
     link: TransmitterKind = "htb"
-    """How the rate is enforced."""
+    """The enforcement of the rate."""
     queue: str | None = None
     """The queue discipline in front of the link, in tc's words. Default: `pfifo limit 1000` where there is a
     rate or a medium.
@@ -150,15 +152,15 @@ class Link(Part):
     overhead: str = "0b"
     """Bytes charged per frame in addition to Ethernet's header."""
     atm: bool = False
-    """Whether whole ATM cells are charged (`link = "htb"` only)."""
+    """Charges whole ATM cells (`link = "htb"` only)."""
     delay: str = "0s"
     """The propagation delay."""
     netem: str | None = None
-    """An impairment behind the link, in netem's words."""
+    """An impairment after the link, in netem's words."""
 
 
 AdslEncapsulation: TypeAlias = Literal["pppoe_llc", "pppoe_vc_mux", "pppoa_vc_mux"]
-"""What wraps an IP packet on an ADSL line, bytes with AAL5's trailer."""
+"""Encapsulation of an IP packet on an ADSL line, bytes with AAL5's trailer."""
 
 
 WifiSlot: TypeAlias = Literal["short", "long"]
@@ -174,7 +176,7 @@ WifiBand: TypeAlias = Literal["2.4ghz", "5ghz"]
 
 
 ModemProtocol: TypeAlias = Literal["async", "mnp4", "mnp5", "v42", "v42bis"]
-"""What a pair of modems does between its serial ports."""
+"""Protocol of a pair of modems between its serial ports."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +188,9 @@ class Adsl(Part):
     rate: str
     """The synchronisation rate, which counts the bits of cells."""
     encapsulation: AdslEncapsulation | None = None
-    """What wraps a packet, `pppoe_llc` by default."""
+    """The encapsulation of a packet, `pppoe_llc` by default."""
     interleaving: str | None = None
-    """What interleaving takes from end to end, 12 ms by default."""
+    """The end-to-end delay of interleaving, 12 ms by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +222,7 @@ class WifiN(Part):
     width_mhz: int | None = None
     """The channel's width in MHz, 20 (the default) or 40."""
     short_guard: bool | None = None
-    """Whether the guard interval is 400 instead of 800 ns."""
+    """Uses a guard interval of 400 instead of 800 ns."""
     band: WifiBand | None = None
     """The band, `5ghz` by default."""
     aggregate: int | None = None
@@ -268,15 +270,15 @@ class Modem(Part):
     block: str | None = None
     """The size of an error-control block, `128b` by default."""
     compression_ratio: float | None = None
-    """How many times smaller compression makes the data; 1, the default, is incompressible."""
+    """The factor by which compression shrinks the data; 1, the default, is incompressible."""
     van_jacobson: bool | None = None
-    """Whether headers are compressed (RFC 1144)."""
+    """Compresses headers (RFC 1144)."""
     dte: str | None = None
     """The rate of the serial ports at both ends, 115200 bit/s by default."""
     buffer: str | None = None
-    """What the sending modem holds, `2kb` by default; when it is full, packets wait in the queue."""
+    """The sending modem's buffer, `2kb` by default; when it is full, packets wait in the queue."""
     processing: str | None = None
-    """What both modems take for themselves, 30 ms by default."""
+    """The processing delay of both modems together, 30 ms by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +290,7 @@ class EthernetHub(Part):
     background_stations: int | None = None
     """Stations that talk among themselves, none by default."""
     background_load: float | None = None
-    """What these stations offer together, as a share of the 100 Mbit/s; above 1 they never pause."""
+    """The offered load of these stations together, as a share of the 100 Mbit/s; above 1 they never pause."""
     full_duplex: str | None = None
     """The node that sends without listening: a duplex mismatch."""
     ring: int | None = None
@@ -322,10 +324,10 @@ class Tunnel(Part):
 
 
 Medium: TypeAlias = Adsl | WifiG | WifiN | HomeplugAv | Modem | EthernetHub | Trace | Tunnel
-"""What carries links that are no plain wires. Propagation delay comes on top. On `wifi_g`, `wifi_n`,
+"""The medium of a link that is not a plain wire. Propagation delay is added. On `wifi_g`, `wifi_n`,
 `homeplug_av` and `ethernet_hub` all links that name the medium contend for it, and links that leave the
 same node are one station. `adsl`, `modem` and `trace` are one direction of a line, and each link that
-names one has its own. In front of each station is the link's queue, then the driver's ring.
+names one has its own line. In front of each station is the link's queue, then the driver's ring.
 """
 MEDIUMS: Mapping[str, type[Part]] = {
     "adsl": Adsl,
@@ -369,14 +371,12 @@ GsoMode: TypeAlias = Literal["off", "auto", "whole"]
 
 @dataclass(frozen=True, kw_only=True)
 class History(Part):
-    """What a host remembers of connections before the run (Linux 2.6's cache of metrics). Zero means
-    nothing.
-    """
+    """A host's cached metrics of connections before the run (Linux 2.6). Zero means no entry."""
 
     ssthresh: int = 0
-    """The window in packets at which slow start ends at first."""
+    """The initial slow start threshold in packets."""
     reordering: int = 0
-    """The reordering in packets that was learnt."""
+    """The learnt reordering in packets."""
     rtt: str = "0s"
     """The smoothed round-trip time."""
     deviation: str = "0s"
@@ -385,16 +385,16 @@ class History(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Cpu(Part):
-    """What a host's processor takes for each packet, up to 1 s. It takes one packet after the other; what
-    arrives meanwhile waits, and so does what a packet triggers.
+    """A host's processing time per packet, up to 1 s. The processor handles one packet after the other;
+    packets that arrive meanwhile wait, and so do those that a packet triggers.
     """
 
     shared: str | None = None
-    """Hosts that give the same name share one processor."""
+    """The processor's name; hosts with the same name share one processor."""
     receive: str = "0s"
     """The time for a received packet that carries data."""
     ack: str = "0s"
-    """The time for a received segment that carries none."""
+    """The time for a received segment without data."""
     send: str = "0s"
     """The time for a sent packet."""
 
@@ -408,8 +408,8 @@ class HostSettings(Part):
     sysctl: dict[str, str | int] = field(default_factory=dict)
     """Sysctls by the kernel's names; an unknown one is an error."""
     gso: GsoMode | None = None
-    """Whether TCP builds bursts of several segments, as Linux does where an interface takes them (`auto`),
-    or none (`off`); `whole`: they stay one packet all the way, as where TSO and GRO are on at every
+    """The bursts of several segments that TCP builds: `auto` as Linux does where an interface takes them,
+    `off` none; with `whole` a burst stays one packet all the way, as where TSO and GRO are on at every
     interface. A queue then counts a burst as one packet and by all its bytes, and drops it whole. Not over
     media and tbf, which carry single frames.
     """
@@ -420,9 +420,9 @@ class HostSettings(Part):
     `freebsd-9`.
     """
     history: History | None = None
-    """What the host remembers of earlier connections (Linux 2.6)."""
+    """The metrics that the host has cached from earlier connections (Linux 2.6)."""
     cpu: Cpu | None = None
-    """What the host's processor takes for a packet. Only the simulator does this."""
+    """The host's processing time per packet. Only the simulator models this."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "history": One(History),
@@ -441,7 +441,7 @@ class Poisson(Part):
     every: str | None = None
     """The mean time between two of them."""
     until: str | None = None
-    """When the last one may come. Default: after two thirds of the run, so that flows have time to finish."""
+    """The latest arrival. Default: after two thirds of the run, so that flows have time to finish."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,8 +455,8 @@ class Listed(Part):
 
 
 Arrival: TypeAlias = Poisson | Listed
-"""When the flows of an entry arrive. Each carries its `bytes`, or an amount drawn from its `sizes`, and
-ends.
+"""The arrivals of an entry's flows. Each flow carries its `bytes`, or an amount drawn from its `sizes`,
+and ends.
 """
 ARRIVALS: Mapping[str, type[Part]] = {
     "poisson": Poisson,
@@ -466,12 +466,12 @@ ARRIVALS: Mapping[str, type[Part]] = {
 
 
 Adaptation: TypeAlias = Literal["buffer", "throughput"]
-"""What a video player's bit rate follows."""
+"""Input of a video player's bit rate adaptation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(Part):
-    """It writes as fast as the socket takes it."""
+    """Writes as fast as the socket accepts data."""
 
     kind: Literal["bulk"] = "bulk"
     """What it is."""
@@ -479,19 +479,19 @@ class Bulk(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(Part):
-    """It writes for a while, and is silent for a while."""
+    """Writes and pauses in turn."""
 
     kind: Literal["on_off"] = "on_off"
     """What it is."""
     on: str
-    """How long it writes."""
+    """The duration of a writing period."""
     off: str
-    """How long it is silent."""
+    """The duration of a pause."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestResponse(Part):
-    """It sends a request, waits for the response, thinks, and asks again."""
+    """Sends a request, waits for the response, thinks, and sends the next request."""
 
     kind: Literal["request_response"] = "request_response"
     """What it is."""
@@ -505,24 +505,26 @@ class RequestResponse(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Video(Part):
-    """It plays a video: it asks for one segment after the other, chooses the bit rate of each, and waits
-    while its buffer is full. The flow's receiver sends the video.
+    """Plays a video: requests one segment after the other, chooses the bit rate of each, and waits while its
+    buffer is full. The flow's receiver sends the video.
     """
 
     kind: Literal["video"] = "video"
     """What it is."""
     adaptation: Adaptation = "buffer"
-    """What the bit rate follows."""
+    """The input of the bit rate adaptation."""
     ladder: list[str] = field(default_factory=list)
     """The bit rates to choose from, ascending. Default: the ladder that Netflix had until 2015, from 235 to
     5800 kbit/s.
     """
     segment: str = "4s"
-    """What a segment plays."""
+    """The playing time of a segment."""
     buffer: str = "30s"
-    """What the buffer holds, of time to play."""
+    """The capacity of the buffer, as playing time."""
     startup: str | None = None
-    """What is buffered before playback begins, and before it goes on after a stall. Default: one segment."""
+    """The playing time to buffer before playback begins, and before it resumes after a stall. Default: one
+    segment.
+    """
     reservoir: str | None = None
     """With `buffer`: below this level the player asks for the lowest rate. Default: 3/8 of the buffer, as 90
     s are of BBA-0's 240 s.
@@ -539,7 +541,7 @@ class Video(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantRate(Part):
-    """It sends UDP datagrams at regular times; the flow has no `cc`."""
+    """Sends UDP datagrams at regular intervals; the flow has no `cc`."""
 
     kind: Literal["constant_rate"] = "constant_rate"
     """What it is."""
@@ -551,16 +553,16 @@ class ConstantRate(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class TunnelApplication(Part):
-    """It carries the links of a medium of kind `tunnel`."""
+    """Carries the links of a medium of kind `tunnel`."""
 
     kind: Literal["tunnel"] = "tunnel"
     """What it is."""
     header: str = "2b"
-    """What stands in front of each packet."""
+    """The header in front of each packet."""
 
 
 Application: TypeAlias = Bulk | OnOff | RequestResponse | Video | ConstantRate | TunnelApplication
-"""What the sending application does."""
+"""The application at the flow's sender."""
 APPLICATIONS: Mapping[str, type[Part]] = {
     "bulk": Bulk,
     "on_off": OnOff,
@@ -574,7 +576,7 @@ APPLICATIONS: Mapping[str, type[Part]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Flow(Part):
-    """One flow, or `count` alike."""
+    """A flow, or `count` identical ones."""
 
     cc: str | None = None
     """The sender's congestion control, in one word with options, count, round-trip time and start:
@@ -590,39 +592,39 @@ class Flow(Part):
     label: str = ""
     """The flow's name. Default: its `cc`, numbered where several flows are alike."""
     count: int = 1
-    """How many flows, up to 100000."""
+    """The number of flows, up to 100000."""
     sender: str = ""
     """The host that sends. On a `path` the default is one after the other."""
     receiver: str = ""
     """The host that receives. On a `path` the default is one after the other."""
     reverse: bool = False
-    """Whether the flow goes from the receivers' side to the senders'."""
+    """Reverses the flow: from the receivers' side to the senders'."""
     rtt: str | None = None
     """The round-trip time of this flow's empty path, instead of the path's own. Not with `senders`."""
     start: str = "0s"
-    """When the flow starts."""
+    """The start time."""
     stagger: str = "0s"
     """The time between the starts of the `count` flows."""
     stop: str | None = None
-    """When the flow stops. Default: at the end of the run."""
+    """The stop time. Default: the end of the run."""
     bytes: str | None = None
-    """How much there is to send. Default: without end."""
+    """The amount to send. Default: unlimited."""
     arrivals: Arrival | None = None
-    """When further flows come: the entry is then a source of flows, which its `count` hosts send in turn.
-    They are named as alike flows are.
+    """The arrivals of further flows: the entry is then a source of flows, which its `count` hosts send in
+    turn. They are numbered as identical flows are.
     """
     sizes: str | None = None
-    """How much each flow carries that arrives: `web-search` (DCTCP, SIGCOMM 2010), one size, or a file
-    beside the experiment with lines of a size in bytes and the share of flows that carry no more.
+    """The size of each arriving flow: `web-search` (DCTCP, SIGCOMM 2010), one size, or a file next to the
+    experiment with lines of a size in bytes and the share of flows up to that size.
     """
     send_buffer: str | None = None
-    """What both ends ask for by SO_SNDBUF, as `iperf3 -w` does. Linux cuts it to `net.core.wmem_max`,
-    doubles it and no longer tunes the buffer. Not on FreeBSD. Default: the kernel tunes it.
+    """The SO_SNDBUF that both ends request, as `iperf3 -w` does. Linux limits it to `net.core.wmem_max`,
+    doubles it and stops tuning the buffer. Not on FreeBSD. Default: the kernel tunes it.
     """
     receive_buffer: str | None = None
-    """What both ends ask for by SO_RCVBUF, cut to `net.core.rmem_max`. Default: the kernel tunes it."""
+    """The SO_RCVBUF that both ends request, limited to `net.core.rmem_max`. Default: the kernel tunes it."""
     application: Application = field(default_factory=Bulk)
-    """What the sending application does."""
+    """The application at the flow's sender."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "arrivals": Tagged(ARRIVALS),
@@ -645,27 +647,27 @@ class Probe(Part):
     size: str = "64b"
     """The size of ICMP's header and payload."""
     start: str = "0s"
-    """When the first ping is sent."""
+    """The time of the first ping."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded(Part):
-    """What to record."""
+    """The recorded data."""
 
     interval: str = "100ms"
     """The interval of samples and queues."""
     every_ack: bool = False
-    """Whether every ACK makes a sample."""
+    """Records a sample at every ACK."""
     rtts: bool = True
-    """Whether round-trip times are recorded packet by packet."""
+    """Records round-trip times packet by packet."""
     cc_state: bool = False
-    """Whether the congestion control's own variables are recorded with every sample."""
+    """Records the congestion control's own variables with every sample."""
     captures: bool = False
-    """Whether captures at both ends of each TCP flow are analysed (engine `sim`)."""
+    """Analyses captures at both ends of each TCP flow (engine `sim`)."""
 
 
 State: TypeAlias = Literal["up", "down"]
-"""Whether a link carries anything."""
+"""The state of a link."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -675,7 +677,7 @@ class Change(Part):
     """
 
     at: str | None = None
-    """When it happens; of a file, where its times begin. Mandatory but for a file."""
+    """The time of the change; of a file, the offset of its times. Mandatory except for a file."""
     link: str | None = None
     """The link's name. Default: the bottleneck of the `path`."""
     rate: str | None = None
@@ -683,17 +685,17 @@ class Change(Part):
     delay: str | None = None
     """The link's new propagation delay, one way."""
     rtt: str | None = None
-    """The whole path's new round-trip time, made on the return path as `path.rtt` is."""
+    """The whole path's new round-trip time, set on the return path as `path.rtt` is."""
     loss: str | None = None
-    """The new random loss behind the link."""
+    """The new random loss after the link."""
     limit: str | int | None = None
     """The queue's new limit as that queue counts: a size such as `50kb`, or packets such as 100."""
     state: State | None = None
-    """Whether the link carries anything."""
+    """The new state of the link."""
     file: str | None = None
     """A trace of values (CSV) instead of settings. Its first line names columns: `at`, and any of `rate`,
-    `delay`, `rtt`, `loss`, `limit` and `state`. An empty cell changes nothing; rows behind the end of the
-    run are left out.
+    `delay`, `rtt`, `loss`, `limit` and `state`. An empty cell changes nothing; rows after the end of the run
+    are ignored.
     """
 
 
@@ -708,12 +710,12 @@ class Alternative(Part):
 
 
 Across: TypeAlias = Literal["min", "max", "sum"]
-"""How several matches in one run become one figure."""
+"""Statistic over several matches in one run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Part):
-    """A figure that somebody published, and how ours is measured and compared with it. It is one of `value`,
+    """A published figure, with its measurement in our runs and the comparison. It is one of `value`,
     `range`, `order` and `asked`.
     """
 
@@ -724,10 +726,10 @@ class Claim(Part):
     metric: str
     """The measure, such as `goodput_bps` or `rtt_ms_p50`."""
     where: dict[str, Any] = field(default_factory=dict)
-    """Which runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`,
-    `alternative`, `repeat` or a varied path → a value, or a list of which any will do. Of several matches
-    the median is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without
-    `link` the first link with a queue is meant.
+    """The selected runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`,
+    `alternative`, `repeat` or a varied path → a value, or a list of accepted values. Of several matches the
+    median is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without
+    `link` the first link with a queue is selected.
     """
     over: dict[str, Any] | None = None
     """A second selector, whose figure divides the first one's."""
@@ -748,13 +750,13 @@ class Claim(Part):
     by: str = "cc"
     """The key that `order` lists."""
     asked: str | None = None
-    """What the publication left open. The figure is ours alone and not graded."""
+    """The question that the publication left open. The figure is ours alone and not graded."""
     across: Across | None = None
-    """How several matches in one run become one figure; the runs' median follows. Default: the median of
-    all.
+    """The statistic over several matches in one run; the median over the runs follows. Default: the median
+    of all.
     """
     after: str = "0s"
-    """How much of each flow's beginning to leave out."""
+    """The time to leave out at each flow's beginning."""
     until: str | None = None
     """The end of what counts, from the flow's start. Counts such as `retransmits`, and measures of queues,
     probes and runs, take none.
@@ -762,7 +764,7 @@ class Claim(Part):
     state: str | None = None
     """Only samples in this state of the algorithm count."""
     not_testable: str | None = None
-    """Why the claim cannot be tested here; its figure is shown all the same."""
+    """The reason why the claim cannot be tested here; its figure is shown nevertheless."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -772,25 +774,25 @@ class Ablation(Part):
     """
 
     claims: list[str]
-    """The claims' ids; `*` stands for anything."""
+    """The claims' ids; `*` matches any text."""
     vary: dict[str, Any] = field(default_factory=dict)
     """Dotted path → list of values, which override what the experiment sets there."""
     metric: str | None = None
     """Another measure of the same, which the publication may really have taken."""
     about: str
-    """What the ablation shows."""
+    """The ablation's purpose."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowTable(Part):
-    """A table of flows as the publication prints it, to stand beside the flows of our runs, each from the
-    fastest to the slowest.
+    """A table of flows as the publication prints it, for comparison with the flows of our runs, each from
+    the fastest to the slowest.
     """
 
     source: str
-    """Where the publication prints the table."""
+    """The table's place in the publication."""
     where: dict[str, Any] = field(default_factory=dict)
-    """Which runs, and which of their flows, as in a claim."""
+    """The selected runs and flows, as in a claim."""
     published: list[float]
     """The published throughput in Mbit/s, one entry per flow."""
 
@@ -807,7 +809,7 @@ class ExperimentFields(Part):
     source: str = ""
     """The publication that the experiment reproduces."""
     description: str = ""
-    """What the experiment shows, for people."""
+    """The purpose of the experiment, for readers."""
     duration: str
     """The duration of each run."""
     seed: int = 1
@@ -815,12 +817,12 @@ class ExperimentFields(Part):
     repeat share its seed.
     """
     repeat: int = 1
-    """How often everything is run, up to 100000: all alternatives in turn, then all again. Where nothing is
+    """The number of repeats, up to 100000: all alternatives in turn, then all again. Where nothing is
     random, every run is made once, and a note says so.
     """
     cold_arp: bool = False
-    """Whether neighbour caches start empty: the first packet over a link then waits for ARP, one round trip
-    of that link. A path that was pinged before has warm caches.
+    """Starts with empty neighbour caches: the first packet over a link then waits for ARP, one round trip of
+    that link. A path that was pinged before has warm caches.
     """
     idle: str = "0s"
     """The pause between runs where the path is real. The simulator starts every run on an empty path."""
@@ -833,7 +835,7 @@ class ExperimentFields(Part):
     (netns, ssh) fails a run that the machine limited.
     """
     load: list[str] = field(default_factory=list)
-    """C files beside the experiment with congestion controls for a kernel, which flows may name."""
+    """C files next to the experiment with congestion controls for a kernel, which flows may name."""
     path: Path | str | None = None
     """The dumbbell that the flows share, instead of `nodes` and `links`."""
     nodes: list[Node] = field(default_factory=list)
@@ -841,27 +843,27 @@ class ExperimentFields(Part):
     links: list[Link] = field(default_factory=list)
     """Links of any other graph."""
     media: dict[str, Medium] = field(default_factory=dict)
-    """Name → what carries the links that name it, where that is no plain wire."""
+    """Name → the medium of the links that name it."""
     routes: list[Route] = field(default_factory=list)
-    """Routes of a graph where the shortest path is not meant."""
+    """Routes of a graph that differ from the shortest path."""
     programs: dict[str, str] = field(default_factory=dict)
-    """Name → an algorithm as a text, or the file beside the experiment that holds it; flows name it as their
-    `cc`. Only the simulator runs programs.
+    """Name → an algorithm as a text, or the file next to the experiment that contains it; flows name it as
+    their `cc`. Only the simulator runs programs.
     """
     hosts: dict[str, HostSettings] = field(default_factory=dict)
     """Name or pattern (`*`, `s?`) → settings of those hosts; later entries override earlier ones."""
     flows: list[Flow]
     """The flows; at least one."""
     probes: list[Probe] = field(default_factory=list)
-    """Pings beside the flows."""
+    """Pings during the run."""
     record: Recorded = field(default_factory=Recorded)
-    """What to record."""
+    """The recorded data."""
     changes: list[Change] = field(default_factory=list)
     """Changes of links during the run."""
     vary: dict[str, Any] = field(default_factory=dict)
     """Dotted path → list of values; several paths multiply. A path through a list without an index means
-    each of its entries (`flows.cc`), one with an index means that entry (`flows.0.cc`); a part with dots
-    stands in quotes.
+    each of its entries (`flows.cc`), one with an index means that entry (`flows.0.cc`); a part with dots is
+    quoted.
     """
     alternatives: list[Alternative] = field(default_factory=list)
     """Several fields set together under a name; alternatives multiply with `vary`."""
@@ -870,7 +872,7 @@ class ExperimentFields(Part):
     ablations: list[Ablation] = field(default_factory=list)
     """Claims measured again with a changed setting."""
     flow_tables: list[FlowTable] = field(default_factory=list)
-    """Published tables of flows, to stand beside ours."""
+    """Published tables of flows, for comparison with ours."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "path": One(Path),

@@ -1,16 +1,16 @@
-//! What the arrivals of a stream say.
+//! Path figures computed from the arrivals of a probe stream.
 
 use serde::{Deserialize, Serialize};
 
 /// The share of a thick stream's arrivals that is not counted: buckets are full at first, and the queue is filling.
 const WARM_UP: f64 = 0.2;
-/// Of the waits in a queue that is kept full: the last packet that it took of a burst met it full.
+/// Quantile of the waits that counts as a full queue: the last packet accepted of a burst met the queue full.
 const FULL: f64 = 0.9;
 
 /// ARP, spanning tree and LLDP stay below it.
 const FOREIGN_BPS_MAX: f64 = 10e3;
 
-/// One quantity of a path: asked for, measured, and between what it may lie.
+/// One quantity of a path: its configured value, its measured value, and the accepted range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// `s1 to d`.
@@ -26,19 +26,27 @@ pub struct Check {
 impl Check {
     /// The idle round trip of a path, in microseconds; it is given in nanoseconds.
     pub fn idle(path: &str, asked_ns: i64, measured_ns: i64, limits_ns: [i64; 2]) -> Self {
-        let [asked, measured, least, most] =
+        let [configured, measured, least, most] =
             [asked_ns, measured_ns, limits_ns[0], limits_ns[1]].map(|ns| ns as f64 / 1e3);
-        let (what, unit) = ("idle round trip", "us");
-        Self { path: path.to_owned(), what, unit, asked, measured, least, most }
+        let (quantity, unit) = ("idle round trip", "us");
+        Self {
+            path: path.to_owned(),
+            what: quantity,
+            unit,
+            asked: configured,
+            measured,
+            least,
+            most,
+        }
     }
 
-    /// What an interface carried, both ways, in a time in which a run sent nothing.
+    /// The rate that an interface carried in both directions while no run was sending.
     pub fn foreign(interface: String, bytes: u64, span_ns: i64) -> Self {
         let measured = bytes as f64 * 8e9 / span_ns.max(1) as f64;
-        let (what, unit) = ("foreign traffic", "bit/s");
+        let (quantity, unit) = ("foreign traffic", "bit/s");
         Self {
             path: interface,
-            what,
+            what: quantity,
             unit,
             asked: 0.0,
             measured,
@@ -48,8 +56,8 @@ impl Check {
     }
 }
 
-/// Pings of one idle path. One that is back too soon tells of a delay that is not there; one that is late has met a busy
-/// machine, so that the usual one is judged.
+/// Pings of one idle path. The fastest answer reveals a missing delay; a slow one may only show a busy machine, so the
+/// median is compared with the upper limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
     pub best_ns: i64,
@@ -65,7 +73,7 @@ impl RoundTrips {
         Some(Self { best_ns, median_ns })
     }
 
-    /// How much longer than its delays an idle round trip may take: 2 %, 1 ms, and the pings' time on the wires.
+    /// Tolerance of an idle round trip above its configured delays: 2 %, 1 ms, and the pings' serialisation time.
     pub const fn slack_ns(delays_ns: i64, serialisation_ns: i64) -> i64 {
         delays_ns / 50 + 1_000_000 + serialisation_ns
     }
@@ -74,7 +82,7 @@ impl RoundTrips {
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Of the stream.
+    /// Sequence number within the stream.
     pub number: usize,
     pub sent_ns: i64,
     pub time_ns: i64,
@@ -84,49 +92,49 @@ pub struct Arrived {
     pub class: Option<u8>,
 }
 
-/// Those of a stream that did not come.
-pub fn lost(sent: usize, seen: &[Arrived]) -> usize {
-    sent - distinct(seen)
+/// Datagrams of a stream that did not arrive.
+pub fn lost_count(sent_count: usize, stream: &[Arrived]) -> usize {
+    sent_count - distinct(stream)
 }
 
-/// Those that came more than once.
-pub fn duplicates(seen: &[Arrived]) -> usize {
-    seen.len() - distinct(seen)
+/// Datagrams that arrived more than once.
+pub fn duplicates(stream: &[Arrived]) -> usize {
+    stream.len() - distinct(stream)
 }
 
-fn distinct(seen: &[Arrived]) -> usize {
-    let mut numbers: Vec<usize> = seen.iter().map(|one| one.number).collect();
+fn distinct(stream: &[Arrived]) -> usize {
+    let mut numbers: Vec<usize> = stream.iter().map(|arrival| arrival.number).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers.len()
 }
 
-/// Those that came after one that was sent later.
-pub fn reordered(seen: &[Arrived]) -> usize {
+/// Datagrams that arrived after one that was sent later.
+pub fn reordered(stream: &[Arrived]) -> usize {
     let mut last = 0;
-    let late = seen.iter().filter(|one| {
-        let late = one.number < last;
-        last = last.max(one.number);
+    let late = stream.iter().filter(|arrival| {
+        let late = arrival.number < last;
+        last = last.max(arrival.number);
         late
     });
     late.count()
 }
 
 /// Bit/s at which frames of so many bytes came while the queue was kept full; none of too few.
-pub fn rate_bps(seen: &[Arrived], frame_bytes: u32) -> Option<f64> {
-    let (first, last) = (seen.first()?.time_ns, seen.last()?.time_ns);
+pub fn rate_bps(stream: &[Arrived], frame_bytes: u32) -> Option<f64> {
+    let (first, last) = (stream.first()?.time_ns, stream.last()?.time_ns);
     let from = first + ((last - first) as f64 * WARM_UP) as i64;
-    let counted = &seen[seen.partition_point(|one| one.time_ns < from)..];
-    let span_ns = last - counted.first()?.time_ns;
-    let frames = counted.len().checked_sub(1)?;
+    let steady_part = &stream[stream.partition_point(|arrival| arrival.time_ns < from)..];
+    let span_ns = last - steady_part.first()?.time_ns;
+    let frames = steady_part.len().checked_sub(1)?;
     (span_ns > 0).then(|| frames as f64 * f64::from(frame_bytes) * 8e9 / span_ns as f64)
 }
 
 /// Frames that waited in the full queue, which sends one in `frame_ns`; the stream's first met it empty.
-pub fn waiting(seen: &[Arrived], frame_ns: f64) -> Option<f64> {
-    let wait = |one: &Arrived| one.time_ns - one.sent_ns;
-    let idle_ns = wait(seen.iter().find(|one| one.number == 0)?);
-    let mut waits: Vec<i64> = seen[seen.len() / 2..].iter().map(wait).collect();
+pub fn waiting(stream: &[Arrived], frame_ns: f64) -> Option<f64> {
+    let wait = |arrival: &Arrived| arrival.time_ns - arrival.sent_ns;
+    let idle_ns = wait(stream.iter().find(|arrival| arrival.number == 0)?);
+    let mut waits: Vec<i64> = stream[stream.len() / 2..].iter().map(wait).collect();
     waits.sort_unstable();
     let full_ns = waits.get((waits.len() as f64 * FULL) as usize)? - idle_ns;
     Some(full_ns as f64 / frame_ns)
@@ -138,14 +146,14 @@ mod tests {
 
     /// Numbers as they arrive, a frame of 1000 bytes each millisecond: 8 Mbit/s.
     fn arrivals(numbers: &[usize]) -> Vec<Arrived> {
-        let one = |(at, number): (usize, &usize)| Arrived {
+        let arrival = |(at, number): (usize, &usize)| Arrived {
             number: *number,
             sent_ns: 0,
             time_ns: at as i64 * 1_000_000,
             bytes: 986,
             class: Some(0),
         };
-        numbers.iter().enumerate().map(one).collect()
+        numbers.iter().enumerate().map(arrival).collect()
     }
 
     #[test]
@@ -161,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_with_traffic_of_others_is_told_from_a_quiet_one() {
+    fn foreign_traffic_on_a_cable_is_detected() {
         let check = |bytes| Check::foreign("host center: eth1".to_owned(), bytes, 2_000_000_000);
         assert!((check(250).measured - 1e3).abs() < 1e-9);
         assert!(check(250).measured < check(250).most, "a few ARP requests");
@@ -170,33 +178,33 @@ mod tests {
 
     #[test]
     fn each_packet_is_counted_once() {
-        let seen = arrivals(&[0, 1, 4, 3, 3, 5]);
-        assert_eq!((lost(7, &seen), duplicates(&seen), reordered(&seen)), (2, 1, 2));
-        let seen = arrivals(&[0, 1, 2]);
-        assert_eq!((lost(3, &seen), duplicates(&seen), reordered(&seen)), (0, 0, 0));
+        let stream = arrivals(&[0, 1, 4, 3, 3, 5]);
+        assert_eq!((lost_count(7, &stream), duplicates(&stream), reordered(&stream)), (2, 1, 2));
+        let stream = arrivals(&[0, 1, 2]);
+        assert_eq!((lost_count(3, &stream), duplicates(&stream), reordered(&stream)), (0, 0, 0));
     }
 
     #[test]
     fn a_rate_is_of_frames_after_the_first_fifth() {
-        let mut seen = arrivals(&(0..1000).collect::<Vec<_>>());
-        let steady = rate_bps(&seen, 1000).unwrap();
+        let mut stream = arrivals(&(0..1000).collect::<Vec<_>>());
+        let steady = rate_bps(&stream, 1000).unwrap();
         assert!((steady / 8e6 - 1.0).abs() < 1e-9, "{steady}");
-        for one in &mut seen[..100] {
-            one.time_ns /= 10; // a bucket that was full
+        for arrival in &mut stream[..100] {
+            arrival.time_ns /= 10; // a bucket that was full
         }
-        let bursty = rate_bps(&seen, 1000).unwrap();
+        let bursty = rate_bps(&stream, 1000).unwrap();
         assert!((bursty / 8e6 - 1.0).abs() < 1e-9, "{bursty}");
-        assert_eq!((rate_bps(&seen[..1], 1000), rate_bps(&[], 1000)), (None, None));
+        assert_eq!((rate_bps(&stream[..1], 1000), rate_bps(&[], 1000)), (None, None));
     }
 
     #[test]
     fn a_buffer_is_what_waited_in_front_of_a_packet() {
         // Twenty in the queue: each is sent when the one twenty places before it leaves.
-        let mut seen = arrivals(&(0..500).collect::<Vec<_>>());
-        for one in &mut seen {
-            one.sent_ns = (one.time_ns - 20_000_000).max(0);
+        let mut stream = arrivals(&(0..500).collect::<Vec<_>>());
+        for arrival in &mut stream {
+            arrival.sent_ns = (arrival.time_ns - 20_000_000).max(0);
         }
-        assert_eq!(waiting(&seen, 1e6), Some(20.0));
+        assert_eq!(waiting(&stream, 1e6), Some(20.0));
         assert_eq!(waiting(&[], 1e6), None);
     }
 }

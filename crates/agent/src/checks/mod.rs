@@ -1,4 +1,4 @@
-//! Before a path is believed in real time: streams of our own along it, and what came of them beside what was asked.
+//! Path verification before a real-time run: probe streams along the path, compared with the configuration.
 //!
 //! Two streams of datagrams. A thin one leaves the queue empty: nothing of it may be lost, change its order or its ECN
 //! codepoint, and a datagram one byte longer than the MTU must not arrive. A thick one keeps the bottleneck's queue
@@ -21,7 +21,7 @@ use std::os::fd::OwnedFd;
 
 /// Paths that are looked at, at most: hundreds of hosts mostly have alike ones.
 const PATHS_MAX: usize = 16;
-/// Of our own sockets, which are closed before there are others.
+/// Port of the agent's own probe sockets, which are closed before any flow's socket exists.
 const PORT: u16 = 9;
 /// Datagrams of a thin stream: ten of each ECN codepoint.
 const THIN: usize = 40;
@@ -29,17 +29,17 @@ const THIN: usize = 40;
 const THIN_FRAME_BYTES: u32 = 106;
 /// Between two of them, if the bottleneck is not slower than that.
 const GAP_NS: i64 = 500_000;
-/// How long a thick stream keeps the queue full, and the share of the rate that it asks for.
+/// Duration for which a thick stream keeps the queue full, and its rate as a multiple of the bottleneck's.
 const THICK_NS: i64 = 1_000_000_000;
 const THICK_SHARE: f64 = 1.1;
-/// What would take longer to fill is not measured.
+/// Longest time to fill a buffer; a buffer that takes longer is not measured.
 const FILL_NS_MAX: f64 = 2e9;
-/// A stream has ended when nothing of it came for so long, beside the path's own delay.
+/// A stream has ended when nothing of it has arrived for this long, in addition to the path's own delay.
 const QUIET_NS: i64 = 50_000_000;
 /// IPv4 and UDP, and Ethernet before them.
 const HEADERS: u32 = 28;
 const ETHERNET: u32 = 14;
-/// Measured rate over the rate that was asked for.
+/// Accepted range of the measured rate, relative to the configured rate.
 const RATE_LIMITS: [f64; 2] = [0.98, 1.01];
 /// Frames, and share of it, by which a buffer may be off: one is on the wire, and what keeps it full comes in bursts.
 const BUFFER_SLACK: (f64, f64) = (1.5, 0.02);
@@ -149,14 +149,14 @@ impl<'a> Path<'a> {
 
     fn note(
         &self,
-        what: &'static str,
+        quantity: &'static str,
         unit: &'static str,
         asked: f64,
         measured: f64,
-        within: [f64; 2],
+        limits: [f64; 2],
     ) -> Check {
-        let [measured, least, most] = [measured, within[0], within[1]].map(f64::round);
-        Check { path: self.name.clone(), what, unit, asked, measured, least, most }
+        let [measured, least, most] = [measured, limits[0], limits[1]].map(f64::round);
+        Check { path: self.name.clone(), what: quantity, unit, asked, measured, least, most }
     }
 
     /// A datagram of so many bytes, IP header included, with its number and the time.
@@ -168,12 +168,12 @@ impl<'a> Path<'a> {
     }
 
     /// Takes what has arrived, after waiting a millisecond at most.
-    fn hear(&self, seen: &mut Vec<Arrived>) -> Result<(), Fault> {
+    fn hear(&self, arrivals: &mut Vec<Arrived>) -> Result<(), Fault> {
         let mut buffer = [0; 16];
         self.poll.wait(&mut Vec::new(), 1)?;
         while let Some(got) = sys::receive_stamped(&self.far, &mut buffer) {
             let word = |at: usize| buffer[at..at + 8].try_into().unwrap_or_default();
-            seen.push(Arrived {
+            arrivals.push(Arrived {
                 number: u64::from_le_bytes(word(0)) as usize,
                 sent_ns: i64::from_le_bytes(word(8)),
                 time_ns: got.time_ns,
@@ -185,13 +185,13 @@ impl<'a> Path<'a> {
     }
 
     /// Takes the rest of a stream.
-    fn hear_out(&self, seen: &mut Vec<Arrived>) -> Result<(), Fault> {
+    fn hear_out(&self, arrivals: &mut Vec<Arrived>) -> Result<(), Fault> {
         let patience_ns = QUIET_NS + self.delay_ns();
-        let mut last = (seen.len(), sys::now());
+        let mut last = (arrivals.len(), sys::now());
         while sys::now() - last.1 < patience_ns {
-            self.hear(seen)?;
-            if seen.len() > last.0 {
-                last = (seen.len(), sys::now());
+            self.hear(arrivals)?;
+            if arrivals.len() > last.0 {
+                last = (arrivals.len(), sys::now());
             }
         }
         Ok(())
@@ -200,33 +200,35 @@ impl<'a> Path<'a> {
     fn thin(&self, checks: &mut Vec<Check>) -> Result<(), Fault> {
         let frame_ns = |bps: u64| i64::from(THIN_FRAME_BYTES) * 8_000_000_000 / bps.max(1) as i64;
         let gap_ns = self.facts.rate_bps.map_or(GAP_NS, |bps| GAP_NS.max(2 * frame_ns(bps)));
-        let mut seen = Vec::new();
+        let mut arrivals = Vec::new();
         for number in 0..THIN {
             let class = (number % 4) as i32;
             sys::set_option(&self.near, libc::IPPROTO_IP, libc::IP_TOS, &class, "IP_TOS")?;
             let due = sys::now() + gap_ns;
             self.send(number, THIN_FRAME_BYTES - ETHERNET);
             while sys::now() < due {
-                self.hear(&mut seen)?;
+                self.hear(&mut arrivals)?;
             }
         }
-        self.hear_out(&mut seen)?;
-        if seen.is_empty() {
+        self.hear_out(&mut arrivals)?;
+        if arrivals.is_empty() {
             return fault(format!("{}: none of {THIN} datagrams arrived", self.name));
         }
-        if let Some(one) = seen.iter().find(|one| one.class != Some(one.number as u8 & ECN)) {
-            let (sent, came) = (one.number as u8 & ECN, one.class);
+        if let Some(packet) =
+            arrivals.iter().find(|packet| packet.class != Some(packet.number as u8 & ECN))
+        {
+            let (sent_ecn, came) = (packet.number as u8 & ECN, packet.class);
             let came = came.map_or_else(|| "none".to_owned(), |class| class.to_string());
-            return fault(format!("{}: ECN codepoint {sent} arrives as {came}", self.name));
+            return fault(format!("{}: ECN codepoint {sent_ecn} arrives as {came}", self.name));
         }
         checks.push(self.note("ECN changed", "packets", 0.0, 0.0, [0.0; 2]));
         if !self.draws() {
-            for (what, count) in [
-                ("lost", figures::lost(THIN, &seen)),
-                ("duplicates", figures::duplicates(&seen)),
-                ("reordered", figures::reordered(&seen)),
+            for (event, count) in [
+                ("lost", figures::lost_count(THIN, &arrivals)),
+                ("duplicates", figures::duplicates(&arrivals)),
+                ("reordered", figures::reordered(&arrivals)),
             ] {
-                checks.push(self.note(what, "packets", 0.0, count as f64, [0.0; 2]));
+                checks.push(self.note(event, "packets", 0.0, count as f64, [0.0; 2]));
             }
             self.longest(checks)?;
         }
@@ -235,12 +237,12 @@ impl<'a> Path<'a> {
 
     /// A packet of the MTU arrives, one that is longer does not.
     fn longest(&self, checks: &mut Vec<Check>) -> Result<(), Fault> {
-        let mut seen = Vec::new();
+        let mut arrivals = Vec::new();
         for bytes in [self.mtu_bytes, self.mtu_bytes + 1] {
             self.send(0, bytes);
         }
-        self.hear_out(&mut seen)?;
-        let longest = seen.iter().map(|one| one.bytes).max().unwrap_or_default();
+        self.hear_out(&mut arrivals)?;
+        let longest = arrivals.iter().map(|arrival| arrival.bytes).max().unwrap_or_default();
         if longest != self.mtu_bytes {
             let Self { name, mtu_bytes, .. } = self;
             return fault(format!(
@@ -260,39 +262,45 @@ impl<'a> Path<'a> {
         let frame_ns = f64::from(charged_bytes) * 8e9 / rate_bps;
         let room = room(link, frame_bytes).filter(|room| *room * frame_ns <= FILL_NS_MAX);
         let first = room.unwrap_or_default() + 0.02 * THICK_NS as f64 / frame_ns + 2.0;
-        let mut seen = Vec::new();
-        let (mut sent, start) = (0, sys::now());
+        let mut arrivals = Vec::new();
+        let (mut sent_count, start) = (0, sys::now());
         loop {
             let time_ns = sys::now() - start;
             if time_ns > THICK_NS {
                 break;
             }
             let due = first + THICK_SHARE * time_ns as f64 / frame_ns;
-            while (sent as f64) < due && self.send(sent, self.mtu_bytes) {
-                sent += 1;
+            while (sent_count as f64) < due && self.send(sent_count, self.mtu_bytes) {
+                sent_count += 1;
             }
-            self.hear(&mut seen)?;
+            self.hear(&mut arrivals)?;
         }
-        self.hear_out(&mut seen)?;
-        let measured = figures::rate_bps(&seen, charged_bytes).unwrap_or_default();
-        let within = RATE_LIMITS.map(|limit| limit * rate_bps);
-        checks.push(self.note("rate", "bit/s", rate_bps, measured, within));
-        let held = figures::waiting(&seen, frame_ns);
+        self.hear_out(&mut arrivals)?;
+        let measured = figures::rate_bps(&arrivals, charged_bytes).unwrap_or_default();
+        let limits_bps = RATE_LIMITS.map(|limit| limit * rate_bps);
+        checks.push(self.note("rate", "bit/s", rate_bps, measured, limits_bps));
+        let waiting = figures::waiting(&arrivals, frame_ns);
         // A sender's own queue is filled no further than its socket's buffer.
-        if let (Some(room), Some(held), true) =
-            (room, held, link.from != self.from && !self.draws())
+        if let (Some(room), Some(waiting), true) =
+            (room, waiting, link.from != self.from && !self.draws())
         {
             let (frames, share) = BUFFER_SLACK;
             let slack = frames + share * room;
-            let [asked, held, slack] =
-                [room, held, slack].map(|count| count * f64::from(frame_bytes));
-            checks.push(self.note("buffer", "bytes", asked, held, [asked - slack, asked + slack]));
+            let [expected_bytes, buffer_bytes, slack] =
+                [room, waiting, slack].map(|count| count * f64::from(frame_bytes));
+            checks.push(self.note(
+                "buffer",
+                "bytes",
+                expected_bytes,
+                buffer_bytes,
+                [expected_bytes - slack, expected_bytes + slack],
+            ));
         }
         Ok(())
     }
 }
 
-/// What a frame costs at a link's rate.
+/// Bytes that a frame is charged at a link's rate.
 fn charged(link: &LinkSpec, frame_bytes: u32) -> u32 {
     if link.rate_bps.is_some() {
         return frame_bytes + link.overhead_bytes;

@@ -1,4 +1,4 @@
-//! Where the kernel's ticks are: a script begins with one, as the simulator's runs do.
+//! Alignment to the kernel's ticks: a script starts on a tick, as the simulator's runs do.
 
 use crate::fault::{Fault, fault};
 use std::fs;
@@ -31,8 +31,8 @@ pub fn aligned(after: i64) -> Result<i64, Fault> {
             continue; // the list may have been printed across a tick
         }
         let tick = now / TICK_NS;
-        let wanted = (after - offset).max(now) / TICK_NS + 1;
-        let ahead = (jiffies + wanted - tick).rem_euclid(ALIGNMENT);
-        return Ok((wanted + (ALIGNMENT - ahead) % ALIGNMENT) * TICK_NS + offset);
+        let first_tick = (after - offset).max(now) / TICK_NS + 1;
+        let ahead = (jiffies + first_tick - tick).rem_euclid(ALIGNMENT);
+        return Ok((first_tick + (ALIGNMENT - ahead) % ALIGNMENT) * TICK_NS + offset);
     }
 }

@@ -28,7 +28,7 @@ const CE: u8 = 3;
 pub struct Raw {
     pub sequence: u32,
     pub packet: Packet,
-    /// The shift of the windows to come, which only a SYN says.
+    /// The shift of the following windows, present in a SYN only.
     pub scale: Option<u8>,
 }
 
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_segment_survives_the_wire() {
-        let sent = Packet {
+        let original = Packet {
             seq: 1448,
             len: 100,
             ack: 2896,
@@ -249,18 +249,21 @@ mod tests {
             timestamps: Some((7, 8)),
             ..Packet::default()
         };
-        let mut frame = write(&sent, 5, true);
+        let mut frame = write(&original, 5, true);
         assert_eq!(
             checksum(&frame[14..34]),
             0,
             "RFC 1071: with its checksum a header sums to nothing"
         );
-        // As if the socket had sent it: read() looks at nobody else.
+        // As if the socket had sent it: read() ignores other senders.
         frame[26..30].copy_from_slice(&OWN.octets());
         let raw = read(&frame).unwrap();
         assert_eq!(raw.sequence, PEER_ISN + 1 + 1448);
         assert_eq!((raw.packet.len, raw.packet.psh, raw.packet.ect), (100, true, true));
-        assert_eq!((raw.packet.ect1, raw.packet.ace(), raw.packet.bytes), (true, 4, sent.bytes));
+        assert_eq!(
+            (raw.packet.ect1, raw.packet.ace(), raw.packet.bytes),
+            (true, 4, original.bytes)
+        );
         assert_eq!((raw.packet.window_bytes, raw.packet.timestamps), (1000, Some((7, 8))));
         assert_eq!(raw.packet.sack[0].1 - raw.packet.sack[0].0, 1448);
         assert!(read(&frame[..40]).is_none());

@@ -1,6 +1,6 @@
-//! Changes to a host: each says beforehand how it is undone.
+//! Changes to a host; each contains the data for its rollback.
 
-use super::look;
+use super::inventory;
 use crate::fault::{Fault, fault, refusal};
 use crate::netlink::{Message, Socket, flag};
 use crate::network::{self, OFFLOADS};
@@ -35,22 +35,24 @@ pub enum Change {
     Root { interface: String },
     /// An interface of the lab (ifb).
     Ifb { name: String },
-    /// What comes in is sent through such an interface first.
+    /// Redirection of incoming packets through such an interface (ifb).
     Ingress { interface: String },
     /// A congestion control in the kernel, held there by a process of the agent's.
     Program { name: String },
 }
 
 impl Change {
-    /// Puts it back as it was; what is no longer there needs nothing.
+    /// Restores the previous state; an object that no longer exists needs no rollback.
     pub fn undo(&self, netlink: &mut Socket) -> Result<(), Fault> {
-        let links = look::links(netlink)?;
+        let links = inventory::links(netlink)?;
         let index = |name: &String| links.get(name).map(|link| link.index);
         match self {
             Self::Sysctl { name, old } => network::sysctl(checked(name)?, old),
             Self::Offload { interface, what, old } => {
-                let known = OFFLOADS.iter().find(|(known, ..)| known == what);
-                let (Some((_, set, _)), Some(_)) = (known, index(interface)) else { return Ok(()) };
+                let offload = OFFLOADS.iter().find(|(name, ..)| name == what);
+                let (Some((_, set, _)), Some(_)) = (offload, index(interface)) else {
+                    return Ok(());
+                };
                 sys::interface::ethtool(interface, *set, *old).map(drop)
             }
             Self::GsoSegments { interface, old } => {
@@ -58,7 +60,7 @@ impl Change {
             }
             Self::Root { interface } => {
                 let Some(index) = index(interface) else { return Ok(()) };
-                gone(qdisc::remove(netlink, index))
+                ignore_missing(qdisc::remove(netlink, index))
             }
             Self::Ifb { name } => {
                 let Some(index) = index(name) else { return Ok(()) };
@@ -68,7 +70,7 @@ impl Change {
             Self::Ingress { interface } => {
                 let Some(index) = index(interface) else { return Ok(()) };
                 let fixed = qdisc::tcmsg(index, INGRESS, TC_H_INGRESS);
-                gone(netlink.ask(Message::new(RTM_DELQDISC, flag::ACK, &fixed)).map(drop))
+                ignore_missing(netlink.ask(Message::new(RTM_DELQDISC, flag::ACK, &fixed)).map(drop))
             }
         }
     }
@@ -77,7 +79,7 @@ impl Change {
 /// The kernel takes a congestion control out when the process that holds it has ended, and that ends with the agent.
 fn gone_from_kernel(name: &str) -> Result<(), Fault> {
     let until = Instant::now() + GONE_WITHIN;
-    while algorithms().iter().any(|known| known == name) {
+    while algorithms().iter().any(|algorithm| algorithm == name) {
         if Instant::now() > until {
             return fault(format!("congestion control {name}: is still in the kernel"));
         }
@@ -94,11 +96,11 @@ pub fn algorithms() -> Vec<String> {
 }
 
 /// A thing that was to be removed and is not there has been removed.
-fn gone(outcome: Result<(), Fault>) -> Result<(), Fault> {
+fn ignore_missing(outcome: Result<(), Fault>) -> Result<(), Fault> {
     let missing = [libc::ENOENT, libc::EINVAL].map(std::io::Error::from_raw_os_error);
     outcome.or_else(|fault| {
-        let said = fault.to_string();
-        if missing.iter().any(|error| said.contains(&error.to_string())) {
+        let message = fault.to_string();
+        if missing.iter().any(|error| message.contains(&error.to_string())) {
             Ok(())
         } else {
             Err(fault)
@@ -182,8 +184,8 @@ pub fn redirect(netlink: &mut Socket, from: i32, through: i32) -> Result<(), Fau
 }
 
 /// The index of an interface that may be touched.
-pub fn touchable(netlink: &mut Socket, name: &str) -> Result<look::Link, Fault> {
-    match look::links(netlink)?.get(name) {
+pub fn touchable(netlink: &mut Socket, name: &str) -> Result<inventory::Link, Fault> {
+    match inventory::links(netlink)?.get(name) {
         Some(link) => Ok(link.clone()),
         None => fault(format!("{name}: there is no such interface")),
     }
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_a_line_of_its_own() {
+    fn a_change_is_a_separate_line() {
         let change = Change::Sysctl { name: "net.ipv4.tcp_rmem".into(), old: "4096 1 2".into() };
         let line = serde_json::to_string(&change).unwrap();
         assert!(!line.contains('\n'), "{line}");

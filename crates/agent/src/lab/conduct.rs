@@ -1,12 +1,12 @@
-//! The conductor of a lab: looks at every host before it changes any, lays the scenario out on them, believes the path
-//! when it is as asked, has all begin at one moment, and makes one recording of what they saw.
+//! The conductor of a lab: probes every host before it changes any, lays the scenario out on them, verifies the path,
+//! starts all hosts at one moment, and merges their data into one recording.
 
 use super::change::Change;
 use super::findings::{Clock, Finding, clock, examine};
 use super::hosts::{Agent, Lab, Remote};
-use super::place::place;
-use super::stage::{Stage, each, expect, kernel, look};
-use super::words::{Applied, Apply, Ask, Open, Played};
+use super::messages::{Applied, Apply, Ask, Open, Played};
+use super::placement::place;
+use super::stage::{Stage, expect, in_parallel, kernel, look};
 use super::{frames::Frame, merge};
 use crate::checks::RoundTrips;
 use crate::conductor::Ends;
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// All begin so long after the last one was told, and three round trips.
+/// Delay of the common start after the last host was notified, in addition to three round trips.
 const START_NS: i64 = 1_000_000_000;
 
 /// A request about a lab.
@@ -32,10 +32,10 @@ pub struct Request {
     lab: Lab,
     what: What,
     scenario: Option<Scenario>,
-    /// Those of which it is asked whether the hosts can run them.
+    /// Scenarios for which the hosts' ability is checked.
     #[serde(default)]
     scenarios: Vec<Scenario>,
-    /// What stands behind the request: the loader, and the congestion controls that it is to load; or nothing.
+    /// Programs whose bytes follow the request: the loader and the congestion controls that it loads; may be empty.
     #[serde(default)]
     load: Vec<Part>,
     /// Packets are kept too.
@@ -48,7 +48,7 @@ pub struct Request {
 enum What {
     /// Look at every host, and change nothing.
     Check,
-    /// Undo what was left behind.
+    /// Roll back the changes that a dead run has left.
     Clean,
     /// Say for each scenario what keeps the hosts from running it.
     Missing,
@@ -67,11 +67,11 @@ impl Programs<'_> {
     }
 }
 
-/// Does what is asked; `raw` stands behind the request, `progress` gets how far a run has come.
+/// Executes a request; `raw` are the bytes after it, `progress` receives the elapsed time of a run.
 pub fn conduct(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
     let Request { lab, what, scenario, scenarios, load, capture } = request;
     let programs = Programs { parts: load, raw };
-    let agent = Agent::own()?;
+    let agent = Agent::running_program()?;
     match (what, scenario) {
         (What::Check, scenario) => check(lab, scenario.as_ref(), &agent),
         (What::Clean, _) => clean(lab, &agent),
@@ -90,7 +90,7 @@ fn line(value: &Value) -> Vec<u8> {
 }
 
 fn check(lab: &Lab, scenario: Option<&Scenario>, agent: &Agent) -> Result<Vec<u8>, Fault> {
-    let reached = each(&lab.hosts, |host| {
+    let reached = in_parallel(&lab.hosts, |host| {
         let remote = Remote::connect(lab, host, agent)?;
         let facts = look(&remote, host)?;
         let clock = clock(&remote)?;
@@ -132,7 +132,7 @@ fn check(lab: &Lab, scenario: Option<&Scenario>, agent: &Agent) -> Result<Vec<u8
 }
 
 fn clean(lab: &Lab, agent: &Agent) -> Result<Vec<u8>, Fault> {
-    let all = each(&lab.hosts, |host| {
+    let all = in_parallel(&lab.hosts, |host| {
         let undone = Remote::connect(lab, host, agent)
             .and_then(|remote| remote.ask::<Vec<Change>>(&Ask::Clean));
         match undone {
@@ -150,25 +150,25 @@ fn missing(
     agent: &Agent,
     programs: &[&str],
 ) -> Result<Vec<u8>, Fault> {
-    let told = |done: Result<(), Fault>| match done {
+    let refusal_json = |outcome: Result<(), Fault>| match outcome {
         Ok(()) => Ok(Value::Null),
         Err(Fault::Refused(field, value, expected)) => Ok(json!([field, value, expected])),
         Err(fault) => Err(fault),
     };
-    let mut found = Vec::new();
+    let mut refusals = Vec::new();
     for scenario in scenarios {
-        found.push(told(expect(lab, scenario, programs))?);
+        refusals.push(refusal_json(expect(lab, scenario, programs))?);
     }
-    if found.iter().all(Value::is_null) {
+    if refusals.iter().all(Value::is_null) {
         let mut stage = Stage::reach(lab, scenarios, agent)?;
-        for (scenario, found) in scenarios.iter().zip(&mut found) {
-            *found = told(stage.lay_out(scenario, programs))?;
+        for (scenario, refusal) in scenarios.iter().zip(&mut refusals) {
+            *refusal = refusal_json(stage.lay_out(scenario, programs))?;
         }
     }
-    Ok(line(&json!({"missing": found})))
+    Ok(line(&json!({"missing": refusals})))
 }
 
-/// What the hosts have seen of a run.
+/// Data collected from the hosts of a run.
 #[derive(Default)]
 struct Seen {
     recording: Recording,
@@ -176,7 +176,7 @@ struct Seen {
     captured: Vec<Captured>,
 }
 
-/// What a thread that panicked has left is as good as what the others leave.
+/// Locks a mutex; data left by a panicked thread are as usable as any other.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -191,7 +191,7 @@ fn run(
 ) -> Result<Vec<u8>, Fault> {
     let stage = Stage::prepare(lab, scenario, agent, &programs.names())?;
     let outcome = stage.apply_and_play(scenario, programs, capture, progress);
-    let reverted = each(&stage.remotes, |remote| remote.ask::<Vec<Change>>(&Ask::Revert));
+    let reverted = in_parallel(&stage.remotes, |remote| remote.ask::<Vec<Change>>(&Ask::Revert));
     let answer = outcome?;
     reverted.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(answer)
@@ -214,12 +214,12 @@ impl Stage<'_> {
         self.open(scenario, capture)?;
         let longest = clocks.values().map(|clock| clock.round_trip_ns).max().unwrap_or_default();
         let start = sys::now() + START_NS + 3 * longest;
-        let seen = self.go(scenario, start, &clocks, progress)?;
-        if let Some(wanted) = capture {
-            wanted.check(&seen.captured)?;
+        let run_data = self.go(scenario, start, &clocks, progress)?;
+        if let Some(capture_request) = capture {
+            capture_request.check(&run_data.captured)?;
         }
         let later = self.clocks()?;
-        self.finish(scenario, seen, |about| {
+        self.finish(scenario, run_data, |about| {
             let path = applied.iter().flat_map(|(host, applied)| {
                 applied.verified.iter().map(move |line| format!("{host}: {line}"))
             });
@@ -252,7 +252,7 @@ impl Stage<'_> {
         programs: &Programs<'_>,
     ) -> Result<BTreeMap<String, Applied>, Fault> {
         let loading = self.loading(scenario, &programs.names())?;
-        let applied = each(&self.remotes, |remote| {
+        let applied = in_parallel(&self.remotes, |remote| {
             let part = &self.placement.parts[&remote.name];
             let loads = loading.contains(&remote.name.as_str());
             let (parts, raw) =
@@ -282,7 +282,7 @@ impl Stage<'_> {
     }
 
     fn open(&self, scenario: &Scenario, capture: Option<&Wanted>) -> Result<(), Fault> {
-        let opened = each(&self.remotes, |remote| {
+        let opened = in_parallel(&self.remotes, |remote| {
             let part = &self.placement.parts[&remote.name];
             let open = Open {
                 scenario: scenario.clone(),
@@ -305,27 +305,27 @@ impl Stage<'_> {
         progress: &dyn Fn(u64),
     ) -> Result<Seen, Fault> {
         for remote in &self.remotes {
-            remote.put(&Ask::Go { start: start + clocks[&remote.name].offset_ns })?;
+            remote.send(&Ask::Go { start: start + clocks[&remote.name].offset_ns })?;
         }
         let now_ns = AtomicU64::new(0);
-        let left = AtomicUsize::new(self.remotes.len());
+        let pending = AtomicUsize::new(self.remotes.len());
         let (answers, failed) = (Mutex::new(Vec::new()), Mutex::new(None));
         std::thread::scope(|scope| {
             for remote in &self.remotes {
-                let (now_ns, left, answers, failed) = (&now_ns, &left, &answers, &failed);
+                let (now_ns, pending, answers, failed) = (&now_ns, &pending, &answers, &failed);
                 scope.spawn(move || {
                     match self.listen(remote, now_ns) {
                         Ok(frame) => locked(answers).push(frame),
                         Err(fault) => {
-                            // The first one is told; the others have nothing to wait for any more.
+                            // Only the first fault is reported; the other hosts have nothing to wait for any more.
                             locked(failed).get_or_insert(fault);
                             self.remotes.iter().for_each(Remote::cut);
                         }
                     }
-                    left.fetch_sub(1, Ordering::Relaxed);
+                    pending.fetch_sub(1, Ordering::Relaxed);
                 });
             }
-            while left.load(Ordering::Relaxed) > 0 {
+            while pending.load(Ordering::Relaxed) > 0 {
                 progress(now_ns.load(Ordering::Relaxed));
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -333,14 +333,17 @@ impl Stage<'_> {
         if let Some(fault) = locked(&failed).take() {
             return Err(fault);
         }
-        let mut seen = Seen::default();
+        let mut run_data = Seen::default();
         for frame in locked(&answers).drain(..) {
             let (head, raw): (merge::Head, &[u8]) = frame.outcome()?;
-            merge::append(&mut seen.recording, merge::recording(&head, raw, scenario.flows.len())?);
-            seen.captured.extend(merge::captures(&head, raw)?);
-            seen.played.push(head.run);
+            merge::append(
+                &mut run_data.recording,
+                merge::recording(&head, raw, scenario.flows.len())?,
+            );
+            run_data.captured.extend(merge::captures(&head, raw)?);
+            run_data.played.push(head.run);
         }
-        Ok(seen)
+        Ok(run_data)
     }
 
     /// Hears one host to its answer, or its fault.
@@ -351,8 +354,8 @@ impl Stage<'_> {
                 b'p' => drop(now_ns.fetch_max(frame.parsed::<u64>()?.0, Ordering::Relaxed)),
                 b'n' => {
                     let Notice::Arrived { flow, at_ns } = frame.parsed()?.0;
-                    for other in self.remotes.iter().filter(|other| other.name != remote.name) {
-                        other.order(Order::Arrived { flow, at_ns })?;
+                    for peer in self.remotes.iter().filter(|peer| peer.name != remote.name) {
+                        peer.order(Order::Arrived { flow, at_ns })?;
                     }
                 }
                 b'a' => return Ok(frame),
@@ -370,10 +373,10 @@ impl Stage<'_> {
     fn finish(
         &self,
         scenario: &Scenario,
-        seen: Seen,
+        run_data: Seen,
         add: impl FnOnce(&mut Value),
     ) -> Result<Vec<u8>, Fault> {
-        let Seen { mut recording, played, captured } = seen;
+        let Seen { mut recording, played, captured } = run_data;
         let plan = self.placement.plan();
         let mut reports: BTreeMap<usize, Report> = BTreeMap::new();
         for (node, report) in played.iter().flat_map(|played| &played.reports) {
@@ -404,7 +407,7 @@ impl Stage<'_> {
         Ok(record::answer(&recording, about, captured))
     }
 
-    /// A host's counters are nobody's own where two of its nodes send.
+    /// Removes the counters of a host that several sending nodes share.
     fn uncount_shared(
         &self,
         scenario: &Scenario,

@@ -1,7 +1,7 @@
-//! What a look at a host finds, and whether it will do.
+//! Results of probing a host, checked against the scenario's requirements.
 
 use super::hosts::{Host, Lab, Remote};
-use super::words::{Ask, Facts};
+use super::messages::{Ask, Facts};
 use crate::fault::{Fault, fault};
 use crate::sys::{self, Discipline};
 use serde::Serialize;
@@ -17,17 +17,24 @@ pub struct Finding {
     pub what: String,
     pub found: String,
     pub ok: bool,
-    /// Where it is not: what would be right, and whether the user can write it differently.
+    /// If not ok: what would be right. `refused`: the user can write it differently.
     pub expected: String,
     pub refused: bool,
 }
 
-/// What was found on a host, by subject.
+/// Lists the results of probing a host, by subject.
 pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut add = |what: &str, found: String, ok: bool, expected: &str, refused: bool| {
-        let (what, expected) = (what.to_owned(), expected.to_owned());
-        findings.push(Finding { host: host.name.clone(), what, found, ok, expected, refused });
+    let mut add = |subject: &str, found: String, ok: bool, expected: &str, refused: bool| {
+        let (subject, expected) = (subject.to_owned(), expected.to_owned());
+        findings.push(Finding {
+            host: host.name.clone(),
+            what: subject,
+            found,
+            ok,
+            expected,
+            refused,
+        });
     };
     add("kernel", facts.kernel.clone(), true, "", false);
     let rights = match (facts.net_admin, facts.net_raw) {
@@ -53,20 +60,23 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         add("forwarding", on_off(facts.forwards).to_owned(), facts.forwards, expected, false);
     }
     for cable in &host.interfaces {
-        let what = format!("interfaces.{}", cable.name);
+        let subject = format!("interfaces.{}", cable.name);
         if cable.name == host.management {
-            add(&what, "management".into(), false, "an interface that is not management", true);
+            add(&subject, "management".into(), false, "an interface that is not management", true);
             continue;
         }
-        let Some(found) = facts.interfaces.iter().find(|found| found.name == cable.name) else {
-            add(&what, String::new(), false, "the name of an interface that the host has", true);
+        let Some(interface) =
+            facts.interfaces.iter().find(|interface| interface.name == cable.name)
+        else {
+            add(&subject, String::new(), false, "the name of an interface that the host has", true);
             continue;
         };
-        let own = format!("{}/{}", cable.address, cable.length);
-        let all: Vec<String> = found.addresses.iter().map(|(a, l)| format!("{a}/{l}")).collect();
-        let outside = found.addresses.iter().find(|(address, _)| !inside(lab, *address));
-        let half = found.half_duplex;
-        let (told, ok, expected, refused) = if let Some(why) = &found.carries {
+        let prefix = format!("{}/{}", cable.address, cable.length);
+        let all: Vec<String> =
+            interface.addresses.iter().map(|(a, l)| format!("{a}/{l}")).collect();
+        let outside = interface.addresses.iter().find(|(address, _)| !inside(lab, *address));
+        let half = interface.half_duplex;
+        let (text, ok, expected, refused) = if let Some(why) = &interface.carries {
             (format!("carries {why}"), false, "another interface for the lab".to_owned(), true)
         } else if let Some((address, _)) = outside {
             (
@@ -75,18 +85,18 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
                 "addresses within the lab's prefixes alone".to_owned(),
                 true,
             )
-        } else if !all.contains(&own) {
-            let found = if all.is_empty() { "no address".to_owned() } else { all.join(" ") };
+        } else if !all.contains(&prefix) {
+            let assigned = if all.is_empty() { "no address".to_owned() } else { all.join(" ") };
             (
-                found,
+                assigned,
                 false,
-                format!("the address {own}: ip address add {own} dev {}", cable.name),
+                format!("the address {prefix}: ip address add {prefix} dev {}", cable.name),
                 false,
             )
-        } else if !found.up {
+        } else if !interface.up {
             ("down".to_owned(), false, format!("up: ip link set {} up", cable.name), false)
         } else if let (Some((kind, handle)), false) =
-            (&found.foreign, lab.allow.replace_qdisc || cable.real || facts.holder.is_some())
+            (&interface.foreign, lab.allow.replace_qdisc || cable.real || facts.holder.is_some())
         {
             (
                 format!("root qdisc {kind} {handle}"),
@@ -98,40 +108,40 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
             ("half duplex".to_owned(), false, "full duplex".to_owned(), false)
         } else {
             let speed =
-                found.speed_mbit.map_or_else(String::new, |mbit| format!(", {mbit} Mbit/s"));
+                interface.speed_mbit.map_or_else(String::new, |mbit| format!(", {mbit} Mbit/s"));
             (
-                format!("{} to {}, MTU {}{speed}", all.join(" "), cable.to, found.mtu_bytes),
+                format!("{} to {}, MTU {}{speed}", all.join(" "), cable.to, interface.mtu_bytes),
                 true,
                 String::new(),
                 false,
             )
         };
-        add(&what, told, ok, &expected, refused);
+        add(&subject, text, ok, &expected, refused);
     }
-    let told = format!(
+    let offset_text = format!(
         "{:.1} ms ahead, known to {:.2} ms",
         clock.offset_ns as f64 / 1e6,
         clock.error_ns as f64 / 1e6
     );
-    add("clock", told, true, "", false);
+    add("clock", offset_text, true, "", false);
     add("clock discipline", discipline(facts.discipline), true, "", false);
     match &facts.holder {
         None => add("in use", "no".into(), true, "", false),
         Some(holder) => {
             let (hour, minute) = (holder.since / 3_600 % 24, holder.since / 60 % 60);
             let state = if holder.alive { "" } else { ", who has gone and left changes behind" };
-            let told = format!(
+            let holder_text = format!(
                 "by {:?} ({}) since {hour:02}:{minute:02} UTC{state} (boot id {})",
                 holder.lab, holder.owner, holder.boot
             );
             let expected = "nobody; dragstrip lab clean if nobody runs it";
-            add("in use", told, false, expected, false);
+            add("in use", holder_text, false, expected, false);
         }
     }
     findings
 }
 
-/// What a host's kernel knows of its clock.
+/// Describes the state of a host's clock discipline as its kernel reports it.
 fn discipline(of: Option<Discipline>) -> String {
     let ms = |ns: i64| ns as f64 / 1e6;
     match of {
@@ -158,7 +168,7 @@ fn inside(lab: &Lab, address: Ipv4Addr) -> bool {
     })
 }
 
-/// How far a host's clock is ahead of ours, and what is known of that.
+/// Offset of a host's clock ahead of ours, and the error bounds of that offset.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Clock {
     pub offset_ns: i64,
@@ -166,18 +176,19 @@ pub struct Clock {
     pub round_trip_ns: i64,
 }
 
-/// Reads a host's clock often, and believes the reading that was under way the shortest.
+/// Reads a host's clock often, and uses the reading with the shortest round trip.
 pub fn clock(remote: &Remote) -> Result<Clock, Fault> {
     let mut best: Option<Clock> = None;
     let mut longest = 0;
     for _ in 0..READINGS {
         let before = sys::now();
-        let there: i64 = remote.ask(&Ask::Time)?;
+        let remote_ns: i64 = remote.ask(&Ask::Time)?;
         let after = sys::now();
         let (way, middle) = (after - before, before + (after - before) / 2);
         longest = longest.max(way);
         if best.is_none_or(|best| way < 2 * best.error_ns) {
-            best = Some(Clock { offset_ns: there - middle, error_ns: way / 2, round_trip_ns: 0 });
+            best =
+                Some(Clock { offset_ns: remote_ns - middle, error_ns: way / 2, round_trip_ns: 0 });
         }
     }
     let best = best.map(|clock| Clock { round_trip_ns: longest, ..clock });
@@ -189,11 +200,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_nobody_keeps_has_no_error_to_state() {
-        let kept = Discipline { synchronised: true, error_ns: 12_000, error_max_ns: 1_500_000 };
-        let told = "synchronised, error estimated at 0.012 ms, 1.500 ms at most";
-        assert_eq!(discipline(Some(kept)), told);
-        let alone = discipline(Some(Discipline { synchronised: false, ..kept }));
+    fn an_unsynchronised_clock_has_no_error_bound() {
+        let synchronised =
+            Discipline { synchronised: true, error_ns: 12_000, error_max_ns: 1_500_000 };
+        let expected = "synchronised, error estimated at 0.012 ms, 1.500 ms at most";
+        assert_eq!(discipline(Some(synchronised)), expected);
+        let alone = discipline(Some(Discipline { synchronised: false, ..synchronised }));
         assert!(alone.starts_with("none:") && !alone.contains("0.012"), "{alone}");
         assert!(discipline(None).starts_with("unknown:"));
     }

@@ -3,8 +3,8 @@
 //! | byte | content |
 //! |---|---|
 //! | `h` | the host's first word: JSON with the version of this protocol |
-//! | `q` | a question ([`Ask`](super::words::Ask)) as JSON; behind a line feed raw bytes |
-//! | `a`, `f`, `r` | its answer (JSON, raw bytes likewise), or why there is none, as in exchange.rs |
+//! | `q` | a question ([`Ask`](super::messages::Ask)) as JSON; raw bytes after a line feed |
+//! | `a`, `f`, `r` | its answer (JSON, raw bytes likewise), or the reason for its absence, as in exchange.rs |
 //! | `b` | a heartbeat, each second in both directions |
 //! | `o`, `n`, `p` | in a run: an order to the sides, a notice of theirs, progress in nanoseconds |
 
@@ -19,10 +19,10 @@ pub const PROTOCOL: u32 = 1;
 const BYTES_MAX: u64 = 1 << 28;
 /// The largest of any other kind.
 const SMALL_MAX: u64 = 1 << 20;
-/// How often each end says that it is there.
+/// Interval between the heartbeats that each end sends.
 pub const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// What a frame is, and what is in it.
+/// A frame's kind and content.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Frame {
     pub kind: u8,
@@ -58,7 +58,7 @@ impl Frame {
         Ok(Some(Self { kind, content }))
     }
 
-    /// The line of JSON in it, and the raw bytes behind.
+    /// The line of JSON in it, and the raw bytes after it.
     pub fn parsed<T: DeserializeOwned>(&self) -> Result<(T, &[u8]), Fault> {
         let end = self.content.iter().position(|byte| *byte == b'\n');
         let (line, raw) = self.content.split_at(end.unwrap_or(self.content.len()));
@@ -67,7 +67,7 @@ impl Frame {
         Ok((value, raw.get(1..).unwrap_or_default()))
     }
 
-    /// What an answer says: JSON and raw bytes, or the other end's fault.
+    /// Decodes an answer: JSON and raw bytes, or the other end's fault.
     pub fn outcome<T: DeserializeOwned>(&self) -> Result<(T, &[u8]), Fault> {
         let text = || String::from_utf8_lossy(&self.content).into_owned();
         match self.kind {
@@ -84,7 +84,7 @@ impl Frame {
     }
 }
 
-/// Writes a frame: a line of JSON, with raw bytes behind it if there are any.
+/// Writes a frame: a line of JSON, followed by raw bytes if there are any.
 pub fn write(
     to: &mut impl Write,
     kind: u8,
@@ -146,8 +146,8 @@ mod tests {
             (frame(b'z', 3), "unknown kind"),
             (b"a\x03".to_vec(), "fill"),
         ] {
-            let said = read(&bytes).unwrap_err().to_string();
-            assert!(said.contains(reason), "{said}");
+            let message = read(&bytes).unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
         }
     }
 

@@ -1,12 +1,12 @@
-//! The hosts of a lab as its conductor has them: what the lab's file says, and the line to each by the system's own
-//! ssh, which honours the user's configuration, keys and jump hosts.
+//! The hosts of a lab from the conductor's point of view: the contents of the lab's file, and the line to each host by
+//! the system's own ssh, which honours the user's configuration, keys and jump hosts.
 //!
-//! The remote command is a constant; behind it go a constant script, with nothing in it but a hash and a size, and the
-//! agent's bytes where the host has not got them yet.
+//! The remote command is a constant; it is followed by a constant script, with nothing in it but a hash and a size,
+//! and the agent's bytes if the host lacks them.
 
 use super::frames::{self, Frame, HEARTBEAT, PROTOCOL};
 use super::line::MAGIC;
-use super::words::{Ask, Connection};
+use super::messages::{Ask, Connection};
 use crate::fault::{Fault, fault};
 use crate::side::Order;
 use crate::sys;
@@ -24,14 +24,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const BOOTSTRAP: &str = include_str!("bootstrap.sh");
-/// What login shells may say before.
+/// Most bytes that a login shell may print before the agent starts.
 const BANNER_MAX: usize = 64 << 10;
 /// To connect, to log in, and to store the agent.
 const BEGIN_WITHIN_MS: i32 = 60_000;
 /// The machine that the agent is compiled for.
 const MACHINE: &str = "Linux x86_64";
 
-/// A lab, as its file says.
+/// A lab, as described by its file.
 #[derive(Debug, Deserialize)]
 pub struct Lab {
     pub name: String,
@@ -42,21 +42,21 @@ pub struct Lab {
     /// The host that each of a scenario's nodes lives on.
     pub nodes: BTreeMap<String, String>,
     pub allow: Allow,
-    /// The program that connects, and what it is told first.
+    /// The program that connects, with its first arguments.
     pub ssh: Vec<String>,
     /// A private folder for its sockets.
     pub control: String,
     pub owner: String,
 }
 
-/// What may be changed on the hosts.
+/// Changes that are permitted on the hosts.
 #[derive(Debug, Deserialize)]
 pub struct Allow {
     /// Settings, each with a star at its end or none.
     pub sysctl: Vec<String>,
     pub offloads: bool,
     pub replace_qdisc: bool,
-    /// Congestion controls may be put into the kernels.
+    /// Congestion controls may be loaded into the kernels.
     pub programs: bool,
 }
 
@@ -88,15 +88,15 @@ pub struct Cable {
     pub address: Ipv4Addr,
     pub length: u8,
     pub to: String,
-    /// It is a medium of its own, on which nothing is set.
+    /// It is a real medium, on which nothing is configured.
     #[serde(default)]
     pub real: bool,
 }
 
 impl Host {
     /// The interface whose cable goes to another host.
-    pub fn towards(&self, other: &str) -> Option<&Cable> {
-        self.interfaces.iter().find(|cable| cable.to == other)
+    pub fn towards(&self, host: &str) -> Option<&Cable> {
+        self.interfaces.iter().find(|cable| cable.to == host)
     }
 }
 
@@ -108,7 +108,7 @@ pub struct Agent {
 
 impl Agent {
     /// This program itself.
-    pub fn own() -> Result<Self, Fault> {
+    pub fn running_program() -> Result<Self, Fault> {
         let bytes = fs::read("/proc/self/exe")?;
         let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { bytes, hash })
@@ -132,20 +132,20 @@ impl Drop for Remote {
 }
 
 impl Remote {
-    /// Connects, brings the agent if need be, and hears its first word.
+    /// Connects, copies the agent if necessary, and reads its greeting.
     pub fn connect(lab: &Lab, host: &Host, agent: &Agent) -> Result<Self, Fault> {
-        let told = format!("{}/{}-{}.said", lab.control, std::process::id(), host.name);
-        let result = Self::begin(lab, host, agent, &told);
-        let said = fs::read_to_string(&told).unwrap_or_default();
-        let _ = fs::remove_file(&told); // ssh has it open still
-        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let stderr_path = format!("{}/{}-{}.said", lab.control, std::process::id(), host.name);
+        let result = Self::begin(lab, host, agent, &stderr_path);
+        let stderr_text = fs::read_to_string(&stderr_path).unwrap_or_default();
+        let _ = fs::remove_file(&stderr_path); // ssh has it open still
+        let last = stderr_text.lines().map(str::trim).rfind(|line| !line.is_empty());
         result.map_err(|fault| match last {
             Some(line) => Fault::Failed(format!("host {}: {line} ({fault})", host.name)),
             None => fault.at(&format!("host {}", host.name)),
         })
     }
 
-    fn begin(lab: &Lab, host: &Host, agent: &Agent, told: &str) -> Result<Self, Fault> {
+    fn begin(lab: &Lab, host: &Host, agent: &Agent, stderr_path: &str) -> Result<Self, Fault> {
         let Some((program, first)) = lab.ssh.split_first() else { return fault("no ssh") };
         let control = format!("ControlPath={}/%C", lab.control);
         let options = [
@@ -166,14 +166,14 @@ impl Remote {
             .args(["--", &host.ssh, "exec /bin/sh -s"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(fs::File::create(told)?)
+            .stderr(fs::File::create(stderr_path)?)
             .spawn()
             .map_err(|error| Fault::Failed(format!("{program}: {error}")))?;
         let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
             return fault("no pipes");
         };
-        let begun = introduce(host, agent, &mut input, &mut output);
-        let connection = match begun {
+        let introduction = introduce(host, agent, &mut input, &mut output);
+        let connection = match introduction {
             Ok(connection) => connection,
             Err(fault) => {
                 let _ = child.kill(); // it may have gone by itself
@@ -214,7 +214,7 @@ impl Remote {
         })
     }
 
-    /// The next frame that is no heartbeat.
+    /// The next frame other than a heartbeat.
     pub fn next(&self) -> Result<Frame, Fault> {
         let frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -244,7 +244,7 @@ impl Remote {
     }
 
     /// Sends a question.
-    pub fn put(&self, ask: &Ask) -> Result<(), Fault> {
+    pub fn send(&self, ask: &Ask) -> Result<(), Fault> {
         self.put_with(ask, &[])
     }
 
@@ -264,7 +264,7 @@ impl Remote {
         self.ask_with(ask, &[])
     }
 
-    /// The same with bytes behind the question.
+    /// Sends a question followed by raw bytes, and waits for the answer.
     pub fn ask_with<T: DeserializeOwned>(&self, ask: &Ask, raw: &[u8]) -> Result<T, Fault> {
         self.put_with(ask, raw)?;
         let frame = self.next()?;
@@ -305,8 +305,8 @@ fn introduce(
     input.write_all(script.as_bytes())?;
     input.flush()?;
     let mut output = Patient(output);
-    let mut heard = Heard { bytes: 0 };
-    let first = heard.line(&mut output, &["dragstrip-host 1 "])?;
+    let mut greeting = Heard { bytes: 0 };
+    let first = greeting.line(&mut output, &["dragstrip-host 1 "])?;
     let words: Vec<&str> = first.split_whitespace().collect();
     let machine = words.get(2..4).map(|two| two.join(" ")).unwrap_or_default();
     if machine != MACHINE {
@@ -314,11 +314,11 @@ fn introduce(
     }
     let connection = words.get(4..).map(|rest| rest.join(" ")).and_then(|t| Connection::parse(&t));
     let magic = MAGIC.trim();
-    let mut next = heard.line(&mut output, &["dragstrip-", magic])?;
+    let mut next = greeting.line(&mut output, &["dragstrip-", magic])?;
     if next == "dragstrip-agent wanted" {
         input.write_all(bytes)?;
         input.flush()?;
-        next = heard.line(&mut output, &["dragstrip-", magic])?;
+        next = greeting.line(&mut output, &["dragstrip-", magic])?;
     }
     if let Some(reason) = next.strip_prefix("dragstrip-fault ") {
         return fault(reason);
@@ -332,16 +332,16 @@ fn introduce(
         return fault(format!("its agent speaks protocol {}, not {PROTOCOL}", hello["protocol"]));
     }
     if hello["agent"] != hash.as_str() {
-        let own = fs::read_link("/proc/self/exe").unwrap_or_default();
+        let agent_path = fs::read_link("/proc/self/exe").unwrap_or_default();
         return fault(format!(
             "its agent is of another version; install {} there as /usr/local/lib/dragstrip/agent (SHA-256 {hash})",
-            own.display()
+            agent_path.display()
         ));
     }
     Ok(connection)
 }
 
-/// What was heard before the agent speaks.
+/// Output of the remote shell before the agent starts.
 struct Heard {
     bytes: usize,
 }
@@ -377,17 +377,17 @@ impl Heard {
 mod tests {
     use super::*;
 
-    fn heard(text: &str) -> Result<String, Fault> {
+    fn read_banner(text: &str) -> Result<String, Fault> {
         Heard { bytes: 0 }.line(&mut text.as_bytes(), &["dragstrip-host 1 "])
     }
 
     #[test]
     fn a_banner_is_skipped_and_not_without_end() {
-        let said = "Welcome!\n\x1b[2Jdragstrip-hosts\ndragstrip-host 1 Linux x86_64 none\nmore";
-        assert_eq!(heard(said).unwrap(), "dragstrip-host 1 Linux x86_64 none");
-        assert!(heard("no end").unwrap_err().to_string().contains("ended before"));
+        let banner = "Welcome!\n\x1b[2Jdragstrip-hosts\ndragstrip-host 1 Linux x86_64 none\nmore";
+        assert_eq!(read_banner(banner).unwrap(), "dragstrip-host 1 Linux x86_64 none");
+        assert!(read_banner("no end").unwrap_err().to_string().contains("ended before"));
         let long = "x".repeat(BANNER_MAX + 1);
-        assert!(heard(&long).unwrap_err().to_string().contains("more than"));
+        assert!(read_banner(&long).unwrap_err().to_string().contains("more than"));
     }
 
     #[test]

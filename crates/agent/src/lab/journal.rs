@@ -1,12 +1,12 @@
 //! The journal of a host: every change is written down, with how it was before, and is on the disk before it is made.
 //!
-//! Whoever undoes it reads it from the end. That is the agent itself; where it dies, its guardian, a process of its own
-//! that waits for nothing else; where both died, the next agent that comes, unless the machine has been started anew,
-//! which undoes everything. A lock on a file beside it says that somebody is there: agent and guardian share it.
+//! A rollback reads it from the end. The agent itself does that; if it dies, its guardian, a separate process that
+//! waits for nothing else; if both have died, the next agent that comes, unless the machine has been restarted, which
+//! undoes everything. A lock on a file next to it shows that it is in use: agent and guardian share it.
 
 use super::change::Change;
-use super::look;
-use super::words::Holder;
+use super::inventory;
+use super::messages::Holder;
 use crate::fault::{Fault, fault};
 use crate::machine::Held;
 use crate::netlink::Socket;
@@ -23,31 +23,31 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
-/// What undoing takes at most before the host counts as in use.
+/// Longest time for a rollback; after it the host counts as in use.
 const ENDING: Duration = Duration::from_secs(2);
 /// Bytes of a journal; one of a lab with every setting has a few thousand.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Where a host's journal is: in the machine's own place where this process may write there, or in its user's.
+/// Folder of a host's journal: the system-wide one if this process may write there, otherwise the user's.
 pub fn folder() -> Result<PathBuf, Fault> {
     let home =
         std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/dragstrip/lab"));
     let places = [Some(PathBuf::from("/run/dragstrip")), home];
     for place in places.into_iter().flatten() {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
-        if made.is_ok() && sys::writable(&place) {
+        let creation = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
+        if creation.is_ok() && sys::writable(&place) {
             return Ok(place);
         }
     }
     fault("there is no place for the journal: neither /run/dragstrip nor ~/.cache can be written")
 }
 
-/// Opens the lock; the second part says whether it is ours. One whose command has just ended may still be undoing its
-/// changes.
+/// Opens the lock; the second part is true if we own it. A holder whose command has just ended may still be rolling
+/// back its changes.
 fn lock(folder: &Path) -> Result<(File, bool), Fault> {
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o660);
-    let file = file.open(folder.join(LOCK)).map_err(|error| said(LOCK, &error))?;
+    let file = file.open(folder.join(LOCK)).map_err(|error| journal_fault(LOCK, &error))?;
     let until = Instant::now() + ENDING;
     loop {
         let free = sys::lock(&file);
@@ -58,11 +58,11 @@ fn lock(folder: &Path) -> Result<(File, bool), Fault> {
     }
 }
 
-fn said(what: &str, error: &std::io::Error) -> Fault {
-    Fault::Failed(format!("{what}: {error}"))
+fn journal_fault(subject: &str, error: &std::io::Error) -> Fault {
+    Fault::Failed(format!("{subject}: {error}"))
 }
 
-/// Who has changed this host, if anybody has.
+/// Returns the current holder of this host's changes, if there is one.
 pub fn holder() -> Result<Option<Holder>, Fault> {
     let folder = folder()?;
     let (_lock, free) = lock(&folder)?;
@@ -79,7 +79,7 @@ fn read(folder: &Path) -> Result<Option<(Holder, Vec<Change>)>, Fault> {
     match File::open(folder.join(JOURNAL)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         opened => opened
-            .map_err(|error| said(JOURNAL, &error))?
+            .map_err(|error| journal_fault(JOURNAL, &error))?
             .take(BYTES_MAX)
             .read_to_string(&mut text)?,
     };
@@ -98,7 +98,7 @@ fn read(folder: &Path) -> Result<Option<(Holder, Vec<Change>)>, Fault> {
 fn undo(folder: &Path) -> Result<Vec<Change>, Fault> {
     let Some((holder, changes)) = read(folder)? else { return Ok(Vec::new()) };
     let mut undone = Vec::new();
-    if holder.boot == look::boot()? {
+    if holder.boot == inventory::boot()? {
         let mut netlink = Socket::new()?;
         let mut wrong = Vec::new();
         for change in changes.into_iter().rev() {
@@ -111,11 +111,11 @@ fn undo(folder: &Path) -> Result<Vec<Change>, Fault> {
             return fault(format!("not all could be undone: {}", wrong.join("; ")));
         }
     }
-    fs::remove_file(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
+    fs::remove_file(folder.join(JOURNAL)).map_err(|error| journal_fault(JOURNAL, &error))?;
     Ok(undone)
 }
 
-/// Undoes what somebody left behind; a refusal while somebody is there.
+/// Rolls back changes that a dead run has left; a refusal while their holder is alive.
 pub fn clean() -> Result<Vec<Change>, Fault> {
     let folder = folder()?;
     let (_lock, free) = lock(&folder)?;
@@ -137,7 +137,7 @@ pub struct Journal {
     folder: PathBuf,
     file: File,
     changes: usize,
-    /// Nobody changes anything while somebody undoes.
+    /// Excludes changes during a rollback.
     changing: Arc<Mutex<()>>,
     /// Congestion controls in the kernel, which leave it before anything is undone.
     held: Arc<Mutex<Option<Held>>>,
@@ -159,16 +159,24 @@ impl Journal {
             lab: lab.to_owned(),
             owner: owner.to_owned(),
             since,
-            boot: look::boot()?,
+            boot: inventory::boot()?,
             ..Holder::default()
         };
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(true).write(true).mode(0o660);
-        let file = file.open(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
+        let file =
+            file.open(folder.join(JOURNAL)).map_err(|error| journal_fault(JOURNAL, &error))?;
         let changing = Arc::new(Mutex::new(()));
-        let held = Arc::new(Mutex::new(None));
-        let mut journal =
-            Self { folder, file, changes: 0, changing, held, guardian: None, _lock: lock };
+        let programs = Arc::new(Mutex::new(None));
+        let mut journal = Self {
+            folder,
+            file,
+            changes: 0,
+            changing,
+            held: programs,
+            guardian: None,
+            _lock: lock,
+        };
         let line = serde_json::to_string(&holder).unwrap_or_default();
         if let Err(fault) = journal.write(&line) {
             let _ = fs::remove_file(journal.folder.join(JOURNAL)); // nothing was changed
@@ -179,7 +187,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The guardian: this program once more, in a group of its own, with the lock and an end of a pipe.
+    /// Starts the guardian: this program again, in a separate process group, with the lock and one end of a pipe.
     fn start_guardian(&mut self) -> Result<(), Fault> {
         let mut child = Command::new("/proc/self/exe")
             .arg("guard")
@@ -190,17 +198,19 @@ impl Journal {
             .current_dir("/")
             .process_group(0)
             .spawn()
-            .map_err(|error| said("guardian", &error))?;
+            .map_err(|error| journal_fault("guardian", &error))?;
         self.guardian = child.stdin.take();
         let (changing, folder) = (self.changing.clone(), self.folder.clone());
-        let held = self.held.clone();
-        std::thread::spawn(move || watch(child, &changing, &held, &folder));
+        let programs = self.held.clone();
+        std::thread::spawn(move || watch(child, &changing, &programs, &folder));
         Ok(())
     }
 
     fn write(&mut self, line: &str) -> Result<(), Fault> {
-        let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.and_then(|()| self.file.sync_data()).map_err(|error| said(JOURNAL, &error))
+        let write_result = self.file.write_all(format!("{line}\n").as_bytes());
+        write_result
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| journal_fault(JOURNAL, &error))
     }
 
     /// Writes a change down, and makes it.
@@ -240,19 +250,19 @@ fn turn<T>(changing: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An agent without a guardian undoes everything itself, and ends. (After a revert there is nothing to undo.)
-fn watch(mut guardian: Child, changing: &Mutex<()>, held: &Mutex<Option<Held>>, folder: &Path) {
+fn watch(mut guardian: Child, changing: &Mutex<()>, programs: &Mutex<Option<Held>>, folder: &Path) {
     let ended = guardian.wait();
     if ended.is_ok_and(|status| status.success()) {
         return;
     }
     let _turn = turn(changing);
-    drop(turn(held).take());
+    drop(turn(programs).take());
     let undone = undo(folder);
     eprintln!("dragstrip-agent: the guardian was killed: {:?}", undone.map(|all| all.len()));
     std::process::exit(3);
 }
 
-/// What the guardian does: waits until the agent has gone, however, and undoes what it has left.
+/// Runs the guardian: waits until the agent has gone, for whatever reason, and rolls back its remaining changes.
 pub fn guard(folder: &str) -> Result<(), Fault> {
     let mut nothing = [0; 1];
     while std::io::stdin().read(&mut nothing)? > 0 {}
@@ -263,7 +273,7 @@ pub fn guard(folder: &str) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    fn written(name: &str, text: &str) -> PathBuf {
+    fn write_journal(name: &str, text: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("dragstrip-journal-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -276,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_crash_leaves_of_a_journal_can_be_read() {
+    fn a_journal_cut_by_a_crash_can_be_read() {
         let holder = Holder { lab: "course".into(), boot: "b".into(), ..Holder::default() };
         let changes = [
             Change::Root { interface: "eth1".into() },
@@ -285,7 +295,7 @@ mod tests {
         let lines = [serde_json::to_string(&holder).unwrap(), line(&changes[0]), line(&changes[1])];
         let text = lines.map(|line| line + "\n").concat();
         for end in 0..=text.len() {
-            let folder = written("crash", &text[..end]);
+            let folder = write_journal("crash", &text[..end]);
             let (found, kept) = read(&folder).unwrap().unwrap();
             // Each change that could have been made, which is each whole line, and no other.
             let whole = text[..end].matches('\n').count();
@@ -300,18 +310,18 @@ mod tests {
         let holder = Holder { boot: "another".into(), ..Holder::default() };
         let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
         let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
-        let folder = written("boot", &text);
+        let folder = write_journal("boot", &text);
         assert_eq!(undo(&folder).unwrap(), []);
         assert!(!folder.join(JOURNAL).exists());
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
-    fn what_cannot_be_undone_keeps_the_journal() {
-        let holder = Holder { boot: look::boot().unwrap(), ..Holder::default() };
+    fn a_failed_rollback_keeps_the_journal() {
+        let holder = Holder { boot: inventory::boot().unwrap(), ..Holder::default() };
         let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
         let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
-        let folder = written("stays", &text);
+        let folder = write_journal("stays", &text);
         assert!(undo(&folder).unwrap_err().to_string().contains("no_such_setting"));
         assert!(folder.join(JOURNAL).exists());
         fs::remove_dir_all(folder).unwrap();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a login shell says before the agent speaks ends with this line.
+/// Line that ends the login shell's output; the agent's frames follow.
 pub const MAGIC: &str = "\ndragstrip-agent speaks\n";
 /// A conductor that is silent for so long has gone, unless it said otherwise.
 static HOLD_MS: AtomicU64 = AtomicU64::new(10_000);
@@ -32,7 +32,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Where frames go, for one of them at a time.
+    /// Locks the output for one frame at a time.
     pub fn output(&self) -> MutexGuard<'_, Stdout> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,8 +113,8 @@ impl Read for Patient {
     }
 }
 
-/// Of the program that runs here.
+/// SHA-256 of the running program.
 pub fn own_hash() -> Result<String, Fault> {
-    let own = Sha256::digest(fs::read("/proc/self/exe")?);
-    Ok(own.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digest = Sha256::digest(fs::read("/proc/self/exe")?);
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -1,7 +1,7 @@
-//! The tables of several hosts as one recording. What a host sends is held against the definition of the tables before
-//! it is believed: a confused host gives an error, and no recording.
+//! The tables of several hosts as one recording. A host's data are validated against the definition of the tables:
+//! invalid data give an error, and no recording.
 
-use super::words::Played;
+use super::messages::Played;
 use crate::fault::{Fault, fault};
 use crate::side::{Captured, Described};
 use dragstrip_recording::{Column, Data, Kind, Recording, TABLES, Table};
@@ -48,28 +48,29 @@ pub fn recording(head: &Head, raw: &[u8], flows: usize) -> Result<Recording, Fau
         return fault("its tables are not those of this version");
     }
     let mut tables = Vec::new();
-    for (found, wanted) in head.tables.iter().zip(TABLES) {
-        if found.name != wanted.name || found.columns.len() != wanted.columns.len() {
-            return fault(format!("its table {:?} is not of this version", wanted.name));
+    for (table, definition) in head.tables.iter().zip(TABLES) {
+        if table.name != definition.name || table.columns.len() != definition.columns.len() {
+            return fault(format!("its table {:?} is not of this version", definition.name));
         }
         let mut columns: Vec<Column> = Vec::new();
-        for (found, wanted) in found.columns.iter().zip(wanted.columns) {
-            let place = || format!("table {}: column {}", wanted.table, wanted.name);
-            if found.name != wanted.name || found.kind != wanted.kind.name() {
+        for (column_head, column_def) in table.columns.iter().zip(definition.columns) {
+            let place = || format!("table {}: column {}", column_def.table, column_def.name);
+            if column_head.name != column_def.name || column_head.kind != column_def.kind.name() {
                 return fault(format!("{}: is not of this version", place()));
             }
-            let data = column(found, wanted.kind, raw).map_err(|fault| fault.at(&place()))?;
+            let data =
+                column(column_head, column_def.kind, raw).map_err(|fault| fault.at(&place()))?;
             if columns.first().is_some_and(|first| first.data.len() != data.len()) {
                 return fault(format!("{}: has {} rows", place(), data.len()));
             }
-            if let (Data::Int(numbers), "flow") = (&data, wanted.name)
+            if let (Data::Int(numbers), "flow") = (&data, column_def.name)
                 && numbers.iter().any(|number| !(0..flows as i64).contains(number))
             {
                 return fault(format!("{}: speaks of a flow that there is not", place()));
             }
-            columns.push(Column { name: wanted.name, data });
+            columns.push(Column { name: column_def.name, data });
         }
-        tables.push(Table { name: wanted.name, columns });
+        tables.push(Table { name: definition.name, columns });
     }
     Ok(Recording { tables })
 }
@@ -125,7 +126,7 @@ fn eights(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
     bytes.chunks_exact(8).map(|b| [b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
 }
 
-/// The rows of one recording behind those of another.
+/// Appends the rows of one recording to another.
 pub fn append(to: &mut Recording, from: Recording) {
     if to.tables.is_empty() {
         *to = from;
@@ -139,10 +140,10 @@ pub fn append(to: &mut Recording, from: Recording) {
                 (Data::Bool(to), Data::Bool(from)) => to.extend(from),
                 (Data::Text { names, index }, Data::Text { names: others, index: more }) => {
                     let places: Vec<i32> = others.into_iter().map(|n| place_of(names, n)).collect();
-                    let known = |index: i32| {
+                    let merged_index = |index: i32| {
                         usize::try_from(index).ok().and_then(|i| places.get(i)).copied()
                     };
-                    index.extend(more.into_iter().map(|index| known(index).unwrap_or(-1)));
+                    index.extend(more.into_iter().map(|index| merged_index(index).unwrap_or(-1)));
                 }
                 // Both are as TABLES has them.
                 (Data::Int(_) | Data::Float(_) | Data::Bool(_) | Data::Text { .. }, _) => {}
@@ -152,8 +153,8 @@ pub fn append(to: &mut Recording, from: Recording) {
 }
 
 fn place_of(names: &mut Vec<String>, name: String) -> i32 {
-    let known = names.iter().position(|known| *known == name);
-    known.unwrap_or_else(|| {
+    let position = names.iter().position(|entry| *entry == name);
+    position.unwrap_or_else(|| {
         names.push(name);
         names.len() - 1
     }) as i32
@@ -169,7 +170,7 @@ mod tests {
     const PLAYED: &str = r#"{"reports": [], "idle_share": 1.0, "steal_share": 0.0, "dropped": 0,
         "squeezed": 0, "samples": 1, "late": 0, "worst_ns": 0}"#;
 
-    fn sent(flow: u32, label: &str) -> (Value, Vec<u8>) {
+    fn answer_of(flow: u32, label: &str) -> (Value, Vec<u8>) {
         let mut writer = Writer::default();
         writer.rtts.push(RttRow { time_ns: 1, flow, rtt_ns: 7 });
         let probe = writer.probes.probe.word(label);
@@ -189,7 +190,7 @@ mod tests {
     fn two_hosts_make_one_recording() {
         let mut whole = Recording::default();
         for (flow, label) in [(0, "a"), (1, "b"), (0, "a")] {
-            let (head, raw) = sent(flow, label);
+            let (head, raw) = answer_of(flow, label);
             append(&mut whole, read(&head, &raw).unwrap());
         }
         let column = |table: &str, name: &str| {
@@ -202,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_sends_nonsense_is_no_recording() {
-        let (head, raw) = sent(0, "a");
+    fn invalid_data_of_a_host_give_no_recording() {
+        let (head, raw) = answer_of(0, "a");
         let changed = |path: &str, value: Value| {
             let mut head = head.clone();
             *head.pointer_mut(path).unwrap() = value;
@@ -215,7 +216,9 @@ mod tests {
         assert!(changed("/tables/3/columns/0/bytes", json!(3)).contains("whole rows"));
         assert!(changed("/tables/3/columns/0/kind", json!("text")).contains("not of this version"));
         assert!(changed("/tables/4/columns/1/names", json!([])).contains("without a name"));
-        let (other, raw) = sent(9, "a");
-        assert!(read(&other, &raw).unwrap_err().to_string().contains("a flow that there is not"));
+        let (other_answer, raw) = answer_of(9, "a");
+        assert!(
+            read(&other_answer, &raw).unwrap_err().to_string().contains("a flow that there is not")
+        );
     }
 }

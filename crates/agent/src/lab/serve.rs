@@ -1,11 +1,11 @@
-//! The agent on a lab's host: answers one conductor, and lets go of everything when that one falls silent.
+//! The agent on a lab's host: answers one conductor, and reverts all changes when the conductor's heartbeat stops.
 
 use super::change::{self, Change};
+use super::host_run::{play, time};
+use super::inventory::{self, CAP_NET_ADMIN, CAP_NET_RAW};
 use super::journal::{self, Journal};
 use super::line::{Line, hold, own_hash};
-use super::look::{self, CAP_NET_ADMIN, CAP_NET_RAW};
-use super::play::{play, time};
-use super::words::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
+use super::messages::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
 use crate::checks::RoundTrips;
 use crate::conductor::PINGS;
 use crate::fault::{Fault, fault, refusal};
@@ -22,10 +22,10 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-/// Of an ICMP header and payload.
+/// Bytes of ICMP header and payload.
 const PING_BYTES: usize = 64;
 
-/// What is in place on this host.
+/// State of the run on this host.
 #[derive(Default)]
 struct Host {
     journal: Option<Journal>,
@@ -49,33 +49,35 @@ pub fn serve() -> Result<(), Fault> {
     Ok(())
 }
 
-fn said(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
+fn to_json(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
     Ok(serde_json::to_vec(value).unwrap_or_default())
 }
 
 impl Host {
-    /// `raw` is what stands behind the question.
+    /// Executes a question; `raw` are the bytes after it.
     fn answer(&mut self, ask: Ask, raw: &[u8], line: &mut Line) -> Result<Vec<u8>, Fault> {
         match ask {
-            Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
+            Ask::Facts { interfaces, connection } => to_json(&facts(&interfaces, connection)?),
             Ask::Time => Ok(time()),
-            Ask::Carried { interfaces } => said(&look::carried(&mut Socket::new()?, &interfaces)?),
-            Ask::Routes { targets } => said(&look::routes(&mut Socket::new()?, &targets)?),
-            Ask::Ping { source, target, wait_ns } => said(&ping(source, target, wait_ns)?),
+            Ask::Carried { interfaces } => {
+                to_json(&inventory::carried(&mut Socket::new()?, &interfaces)?)
+            }
+            Ask::Routes { targets } => to_json(&inventory::routes(&mut Socket::new()?, &targets)?),
+            Ask::Ping { source, target, wait_ns } => to_json(&ping(source, target, wait_ns)?),
             Ask::Apply(apply) => {
                 let outcome = self.apply(&apply, raw);
                 if outcome.is_err() {
                     self.revert()?;
                 }
-                said(&outcome?)
+                to_json(&outcome?)
             }
             Ask::Open(open) => {
                 let (interfaces, wires) = (self.indexes()?, self.wires()?);
                 play(&open, &interfaces, &wires, &self.cables, line)
             }
             Ask::Go { .. } => fault("there is nothing to run"),
-            Ask::Revert => said(&self.revert()?),
-            Ask::Clean => said(&journal::clean()?),
+            Ask::Revert => to_json(&self.revert()?),
+            Ask::Clean => to_json(&journal::clean()?),
         }
     }
 
@@ -85,7 +87,7 @@ impl Host {
         self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::revert)
     }
 
-    /// The interface that each queue stands on.
+    /// The interface of each queue.
     fn indexes(&self) -> Result<Vec<i32>, Fault> {
         let numbered = self.queues.iter().enumerate();
         let names = numbered.map(|(number, queue)| match queue.place {
@@ -125,17 +127,17 @@ impl Host {
             prepare(journal, &mut netlink, ready, apply.offloads)?;
         }
         for (number, queue) in apply.queues.iter().enumerate() {
-            put(journal, &mut netlink, number, queue)?;
+            install(journal, &mut netlink, number, queue)?;
         }
         load(journal, &apply.programs, raw)?;
         self.queues.clone_from(&apply.queues);
         self.cables.clone_from(&names);
         let mut verified = Vec::new();
         for (queue, index) in apply.queues.iter().zip(self.indexes()?) {
-            let found = qdisc::compare(&mut netlink, index, &queue.qdisc);
-            let found = found.map_err(|fault| fault.at(&queue.interface))?;
+            let comparison = qdisc::compare(&mut netlink, index, &queue.qdisc);
+            let summary = comparison.map_err(|fault| fault.at(&queue.interface))?;
             let place = if queue.place == Place::Ingress { " (what comes in)" } else { "" };
-            verified.push(format!("{}{place}: {found}", queue.interface));
+            verified.push(format!("{}{place}: {summary}", queue.interface));
         }
         verified.push(format!("{}: tso gso gro off", names.join(" ")));
         let mtus =
@@ -152,12 +154,12 @@ fn ifb_name(number: usize) -> String {
     format!("dragstrip{number}")
 }
 
-/// Refuses what would lock the user out, or break what somebody else has set up; the conductor has looked before, this
-/// is the last word.
+/// Refuses changes that would lock the user out, or break another's configuration; the conductor has checked before,
+/// this check is final.
 fn untouchable(netlink: &mut Socket, names: &[String], apply: &Apply) -> Result<(), Fault> {
-    let found = look::interfaces(netlink, names, apply.connection)?;
+    let inventory = inventory::interfaces(netlink, names, apply.connection)?;
     for name in names {
-        let Some(interface) = found.iter().find(|interface| interface.name == *name) else {
+        let Some(interface) = inventory.iter().find(|interface| interface.name == *name) else {
             return fault(format!("{name}: there is no such interface"));
         };
         if let Some(why) = &interface.carries {
@@ -191,17 +193,17 @@ fn prepare(
         );
         return refusal(format!("{name}: mtu"), mtu.to_string(), expected);
     }
-    for (what, set, ask) in OFFLOADS {
+    for (offload, set, ask) in OFFLOADS {
         let old = sys::interface::ethtool(name, ask, 0)?;
         if old != 0 && !offloads {
             let expected = "off, or [allow] offloads = true so that it can be turned off";
-            return refusal(format!("{name}: {what}"), "on", expected);
+            return refusal(format!("{name}: {offload}"), "on", expected);
         }
         if old != 0 {
-            let change = Change::Offload { interface: name.clone(), what: what.to_owned(), old };
+            let change = Change::Offload { interface: name.clone(), what: offload.to_owned(), old };
             journal.make(&change, || sys::interface::ethtool(name, set, 0))?;
             if sys::interface::ethtool(name, ask, 0)? != 0 {
-                return fault(format!("{name}: {what} stays on"));
+                return fault(format!("{name}: {offload} stays on"));
             }
         }
     }
@@ -213,7 +215,7 @@ fn prepare(
     Ok(())
 }
 
-fn put(
+fn install(
     journal: &mut Journal,
     netlink: &mut Socket,
     number: usize,
@@ -223,7 +225,8 @@ fn put(
     let link = change::touchable(netlink, interface)?;
     match place {
         Place::Egress => {
-            // One that comes only during the run is in the journal all the same; until then the system's own stands there.
+            // A change that is made only during the run is in the journal too; until then the system's own discipline
+            // is there.
             let change = Change::Root { interface: interface.clone() };
             journal.make(&change, || {
                 if *spec == QdiscSpec::NOQUEUE {
@@ -256,7 +259,7 @@ fn load(journal: &mut Journal, programs: &[Part], raw: &[u8]) -> Result<(), Faul
         }
         journal.make(&Change::Program { name }, || Ok(()))?;
     }
-    journal.hold(machine::put(programs, raw, Programs::ForTheRun)?);
+    journal.hold(machine::install(programs, raw, Programs::ForTheRun)?);
     Ok(())
 }
 
@@ -281,7 +284,7 @@ fn ping(source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64) -> Result<Option<Round
 
 fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts, Fault> {
     let mut netlink = Socket::new()?;
-    // In a process of its own, which may move into namespaces to try what the kernel has.
+    // In a separate process, which may move into namespaces to test the kernel's features.
     let about = Command::new("/proc/self/exe").arg("about").output()?;
     let about: Value = serde_json::from_slice(&about.stdout).unwrap_or_default();
     let words = |value: &Value| -> Vec<String> {
@@ -291,17 +294,17 @@ fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts,
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     Ok(Facts {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-        boot: look::boot()?,
+        boot: inventory::boot()?,
         discipline: sys::clock_discipline(),
         agent: own_hash()?,
         tick_hz: sys::tick_hz(),
         lacks: words(&about["lacks"]),
         algorithms: change::algorithms(),
         btf: fs::exists("/sys/kernel/btf/vmlinux").unwrap_or_default(),
-        net_admin: look::capable(CAP_NET_ADMIN),
-        net_raw: look::capable(CAP_NET_RAW),
+        net_admin: inventory::capable(CAP_NET_ADMIN),
+        net_raw: inventory::capable(CAP_NET_RAW),
         forwards: change::sysctl("net.ipv4.ip_forward").is_ok_and(|value| value == "1"),
-        interfaces: look::interfaces(&mut netlink, interfaces, connection)?,
+        interfaces: inventory::interfaces(&mut netlink, interfaces, connection)?,
         holder: journal::holder()?,
     })
 }

@@ -4,8 +4,8 @@
 use super::change::Change;
 use super::findings::{Clock, Finding, examine};
 use super::hosts::{Agent, Host, Lab, Remote};
-use super::place::{Placement, place};
-use super::words::{Ask, Facts, Route};
+use super::messages::{Ask, Facts, Route};
+use super::placement::{Placement, place};
 use crate::checks::{Check, RoundTrips};
 use crate::conductor::{PINGS_WAIT_NS, SETTLE_NS, serialisation_ns};
 use crate::fault::{Fault, fault, refusal};
@@ -17,17 +17,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// The same for all, each on a thread of its own.
-pub fn each<I: Sync, T: Send>(all: &[I], one: impl Fn(&I) -> T + Sync) -> Vec<T> {
+/// Applies a function to all items, each in a separate thread.
+pub fn in_parallel<I: Sync, T: Send>(all: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
-        let one = &one;
-        let threads: Vec<_> = all.iter().map(|item| scope.spawn(move || one(item))).collect();
+        let work = &work;
+        let threads: Vec<_> = all.iter().map(|item| scope.spawn(move || work(item))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     })
 }
 
 fn connect(lab: &Lab, hosts: &[&Host], agent: &Agent) -> Result<Vec<Remote>, Fault> {
-    each(hosts, |host| Remote::connect(lab, host, agent)).into_iter().collect()
+    in_parallel(hosts, |host| Remote::connect(lab, host, agent)).into_iter().collect()
 }
 
 pub fn look(remote: &Remote, host: &Host) -> Result<Facts, Fault> {
@@ -41,7 +41,7 @@ pub fn kernel(facts: &Facts) -> Kernel {
     Kernel { tick_hz: facts.tick_hz, lacks }
 }
 
-/// A refusal of what is wrong with the files: it is said before anybody is asked.
+/// Refuses errors in the files before any host is contacted.
 pub fn expect(lab: &Lab, scenario: &Scenario, programs: &[&str]) -> Result<(), Fault> {
     place(scenario, lab, &BTreeMap::new())?;
     machine::refuse_options(scenario)?;
@@ -78,14 +78,14 @@ impl<'l> Stage<'l> {
 
     /// Looks at all hosts that any of the scenarios needs.
     pub fn reach(lab: &'l Lab, scenarios: &[Scenario], agent: &Agent) -> Result<Self, Fault> {
-        let nodes = scenarios.iter().flat_map(|one| &one.nodes).map(|node| node.name());
+        let nodes = scenarios.iter().flat_map(|scenario| &scenario.nodes).map(|node| node.name());
         let homes: BTreeSet<&str> =
             nodes.map(|node| lab.nodes.get(node).map_or(node, String::as_str)).collect();
         let hosts: Vec<&Host> =
             lab.hosts.iter().filter(|host| homes.contains(host.name.as_str())).collect();
         let remotes = connect(lab, &hosts, agent)?;
         let pairs: Vec<(&Remote, &&Host)> = remotes.iter().zip(&hosts).collect();
-        let found = each(&pairs, |(remote, host)| {
+        let results = in_parallel(&pairs, |(remote, host)| {
             let facts = look(remote, host)?;
             if facts.holder.as_ref().is_some_and(|holder| !holder.alive) {
                 remote.ask::<Vec<Change>>(&Ask::Clean)?;
@@ -93,9 +93,9 @@ impl<'l> Stage<'l> {
             }
             Ok(facts)
         });
-        let found = found.into_iter().collect::<Result<Vec<Facts>, Fault>>()?;
+        let host_facts = results.into_iter().collect::<Result<Vec<Facts>, Fault>>()?;
         let nothing = Clock { offset_ns: 0, error_ns: 0, round_trip_ns: 0 };
-        for (host, facts) in hosts.iter().zip(&found) {
+        for (host, facts) in hosts.iter().zip(&host_facts) {
             let wrong = examine(lab, host, facts, nothing).into_iter().find(|finding| !finding.ok);
             if let Some(Finding { host, what, found, expected, refused, .. }) = wrong {
                 let field = format!("host {host}: {what}");
@@ -106,7 +106,7 @@ impl<'l> Stage<'l> {
                 };
             }
         }
-        let facts = hosts.iter().map(|host| host.name.clone()).zip(found).collect();
+        let facts = hosts.iter().map(|host| host.name.clone()).zip(host_facts).collect();
         Ok(Self { lab, remotes, facts, placement: Placement::default() })
     }
 
@@ -120,8 +120,8 @@ impl<'l> Stage<'l> {
     }
 
     fn remote(&self, host: &str) -> Result<&Remote, Fault> {
-        let found = self.remotes.iter().find(|remote| remote.name == host);
-        found.map_or_else(|| fault(format!("host {host} is not connected")), Ok)
+        let candidate = self.remotes.iter().find(|remote| remote.name == host);
+        candidate.map_or_else(|| fault(format!("host {host} is not connected")), Ok)
     }
 
     /// The line to the host of a node.
@@ -136,14 +136,15 @@ impl<'l> Stage<'l> {
             for (end, receiver) in [(&flow.sender, false), (&flow.receiver, true)] {
                 let Some(cc) = flow.transport.cc(receiver) else { continue };
                 let host = self.placement.host_of(plan.node(end)?).unwrap_or_default();
-                let known = self.facts.get(host).map(|facts| facts.algorithms.as_slice());
-                let known = known.unwrap_or_default();
+                let facts_algorithms =
+                    self.facts.get(host).map(|facts| facts.algorithms.as_slice());
+                let algorithms = facts_algorithms.unwrap_or_default();
                 let cc_there = sys::in_kernel(cc);
-                if !known.contains(&cc_there) && !programs.contains(&cc_there.as_str()) {
+                if !algorithms.contains(&cc_there) && !programs.contains(&cc_there.as_str()) {
                     let kernel = self.facts.get(host).map_or("", |facts| facts.kernel.as_str());
                     let expected = format!(
                         "one that the kernel of host {host} ({kernel}) has loaded: {}{}",
-                        known.join(" "),
+                        algorithms.join(" "),
                         machine::loading(cc)
                     );
                     return refusal(format!("flow {}: cc", flow.label), cc, expected);
@@ -185,7 +186,7 @@ impl<'l> Stage<'l> {
                 return refusal(format!("host {host}: load"), "", expected);
             }
             for name in programs {
-                if facts.algorithms.iter().any(|known| known == name) {
+                if facts.algorithms.iter().any(|algorithm| algorithm == name) {
                     let expected = "a name that its kernel has not: choose another .name";
                     return refusal(format!("host {host}: load {name}"), "", expected);
                 }
@@ -205,21 +206,21 @@ impl<'l> Stage<'l> {
             let targets = part.ways.iter().map(|(target, ..)| *target).collect();
             let routes: Vec<Route> = self.remote(name)?.ask(&Ask::Routes { targets })?;
             for (target, interface, gateway) in &part.ways {
-                let found = routes.iter().find(|route| route.target == *target);
-                if found.is_some_and(|r| r.interface == *interface && r.gateway == *gateway) {
+                let actual = routes.iter().find(|route| route.target == *target);
+                if actual.is_some_and(|r| r.interface == *interface && r.gateway == *gateway) {
                     continue;
                 }
-                let told = |interface: &str, gateway: Option<Ipv4Addr>| {
+                let route_text = |interface: &str, gateway: Option<Ipv4Addr>| {
                     let via = gateway.map_or_else(String::new, |gateway| format!("via {gateway} "));
                     format!("{via}dev {interface}")
                 };
-                let is = found.map_or_else(
+                let is = actual.map_or_else(
                     || "is missing".to_owned(),
-                    |r| format!("goes {}", told(&r.interface, r.gateway)),
+                    |r| format!("goes {}", route_text(&r.interface, r.gateway)),
                 );
                 return fault(format!(
                     "host {name}: route to {target}: {is}, expected {way}: ip route add {target} {way}",
-                    way = told(interface, *gateway)
+                    way = route_text(interface, *gateway)
                 ));
             }
         }
@@ -259,17 +260,19 @@ impl<'l> Stage<'l> {
                         before.best_ns
                     ));
                 }
-                let asked = before.median_ns + set;
+                let expected_ns = before.median_ns + set;
                 let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
-                let most = asked + RoundTrips::slack_ns(set, serialisation_ns(scenario)) + slots;
-                checks.push(Check::idle(&name, asked, median_ns, [set, most]));
+                let most =
+                    expected_ns + RoundTrips::slack_ns(set, serialisation_ns(scenario)) + slots;
+                checks.push(Check::idle(&name, expected_ns, median_ns, [set, most]));
             }
             measured.insert(name, trips);
         }
         Ok((measured, checks))
     }
 
-    /// Waits for a while in which the run sends nothing, and tells what its interfaces carried all the same.
+    /// Waits for a while in which the run sends nothing, and reports the traffic that its interfaces carried
+    /// nevertheless.
     pub fn settle(&self) -> Result<Vec<Check>, Fault> {
         let before = self.carried()?;
         let began = sys::now();
@@ -286,29 +289,30 @@ impl<'l> Stage<'l> {
 
     /// Bytes by interface of the run, in the order of the hosts' names.
     fn carried(&self) -> Result<Vec<(String, u64)>, Fault> {
-        let mut found = Vec::new();
+        let mut carried_bytes = Vec::new();
         for (host, part) in &self.placement.parts {
             let interfaces: Vec<String> =
                 part.interfaces.iter().map(|ready| ready.name.clone()).collect();
             let bytes: Vec<u64> =
                 self.remote(host)?.ask(&Ask::Carried { interfaces: interfaces.clone() })?;
             let names = interfaces.iter().map(|name| format!("host {host}: {name}"));
-            found.extend(names.zip(bytes));
+            carried_bytes.extend(names.zip(bytes));
         }
-        Ok(found)
+        Ok(carried_bytes)
     }
 
-    /// Why pings are not answered, as far as routers can be asked.
+    /// Explains missing ping answers, as far as routers can be queried.
     fn unanswered(&self, name: &str, from: usize, to: usize) -> Result<String, Fault> {
         let plan = self.placement.plan();
         let (source, target) = (plan.nodes[from].address, plan.nodes[to].address);
         for (host, part) in self.placement.parts.iter().filter(|(_, part)| part.forwards) {
             let Some(&router) = part.nodes.first() else { continue };
-            let own = plan.nodes[router].address;
+            let router_address = plan.nodes[router].address;
             let ask = |source, target| Ask::Ping { source, target, wait_ns: PINGS_WAIT_NS };
-            let near: Option<RoundTrips> = self.remote_of(from)?.ask(&ask(source, own))?;
+            let near: Option<RoundTrips> =
+                self.remote_of(from)?.ask(&ask(source, router_address))?;
             let ends = self.lab.hosts.iter().find(|lab_host| lab_host.name == *host);
-            let next = part.ways.iter().find(|(known, ..)| *known == target);
+            let next = part.ways.iter().find(|(address, ..)| *address == target);
             let out = ends.zip(next).and_then(|(ends, (_, interface, _))| {
                 ends.interfaces.iter().find(|cable| cable.name == *interface)
             });

@@ -19,8 +19,8 @@ pub fn prepare() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Arms the watchdog and leaves it alone: whoever started the machine has it stopped by that, and may
-/// start any number of runs from that moment.
+/// Arms the watchdog and lets it expire: at that signal the machine's starter stops it, and may start any number of
+/// runs from that moment.
 pub fn ready(watchdog: &str) -> Result<(), Fault> {
     let opened = fs::OpenOptions::new().write(true).open(watchdog);
     let mut dog = opened.map_err(|error| Fault::Failed(format!("{watchdog}: {error}")))?;

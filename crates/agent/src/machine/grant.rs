@@ -1,9 +1,9 @@
-//! What an engine lets the agent change of a whole machine. In a virtual machine of its own that is everything, on
-//! somebody's host nothing: there only what lives in the run's own namespaces is touched.
+//! Permissions that an engine gives the agent on a whole machine. In a virtual machine started for the run they are
+//! unlimited; on the user's host there are none, and only the run's own namespaces are touched.
 
 use crate::fault::{Fault, fault};
 
-/// For how long congestion controls that are put into the kernel stay there.
+/// Lifetime of congestion controls that are loaded into the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
     /// Until the machine ends.
@@ -12,7 +12,7 @@ pub enum Programs {
     ForTheRun,
 }
 
-/// What may be changed.
+/// Permitted changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The kernel's source of randomness is stirred with the seed.
@@ -21,7 +21,7 @@ pub struct Grant {
     pub modules: bool,
     /// Settings that the kernel has once and not in each network namespace.
     pub global_sysctls: bool,
-    /// Congestion controls are put into the kernel.
+    /// Congestion controls may be loaded into the kernel.
     pub programs: Option<Programs>,
 }
 
@@ -44,8 +44,8 @@ impl Grant {
                 "global-sysctls" => grant.global_sysctls = true,
                 "programs" => grant.programs = Some(Programs::ForTheRun),
                 _ => {
-                    let known = "entropy, modules, global-sysctls, programs";
-                    return fault(format!("grant={text}: {word:?} is none of {known}"));
+                    let permissions = "entropy, modules, global-sysctls, programs";
+                    return fault(format!("grant={text}: {word:?} is none of {permissions}"));
                 }
             }
         }

@@ -1,5 +1,5 @@
 //! Being the first process of a guest: a virtual machine in real time whose files are those of the machine around it.
-//! They stay as they are: what the guest writes is in its memory, but for the folders that it shares.
+//! These files stay unchanged: the guest writes to its memory, except in the folders that it shares.
 
 use super::first;
 use crate::fault::{Fault, fault};
@@ -10,10 +10,10 @@ use std::os::unix::fs::chroot;
 use std::path::Path;
 use std::process::Command;
 
-/// Where the guest finds what it is to do: `script`, for a shell, and `shares`, a tag and a folder per line. Its answer
-/// is `status`, the script's.
+/// Folder with the guest's job: `script`, for a shell, and `shares`, a tag and a folder per line. The result is
+/// `status`, the script's exit status.
 const JOB: &str = "/run/dragstrip";
-/// How files of the machine around it are asked for (Documentation/filesystems/9p.rst), and how much at a time.
+/// Mount options for the surrounding machine's files (Documentation/filesystems/9p.rst), with the message size.
 const NINE: &str = "trans=virtio,version=9p2000.L,msize=524288";
 
 /// Does what it is to do, and leaves the status.

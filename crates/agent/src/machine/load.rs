@@ -1,5 +1,5 @@
-//! Congestion controls that a request brings along: compiled BPF programs, put into the kernel by a program that
-//! comes with them (bpf/load.c). They stay until the machine ends, or as long as the run.
+//! Congestion controls that come with a request: compiled BPF programs, loaded into the kernel by a program that comes
+//! with them (bpf/load.c). They stay until the machine ends, or for the duration of the run.
 
 use super::grant::Programs;
 use crate::fault::{Fault, fault, refusal};
@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 
-/// Lines of the verifier's log that a fault tells; the reason stands at its end.
+/// Lines of the verifier's log in a fault; the reason is at its end.
 const LOG_LINES: usize = 8;
 
-/// A file behind a request.
+/// A file after a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     name: String,
@@ -40,42 +40,42 @@ impl Drop for Held {
 }
 
 /// Puts the algorithms in `raw` into the kernel; the first part is the loader.
-pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, Fault> {
+pub fn install(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, Fault> {
     let files = unpack(parts, raw)?;
     let Some(((_, loader), objects)) = files.split_first() else { return Ok(None) };
     let order = match stay {
         Programs::ForGood => "register",
         Programs::ForTheRun => "hold",
     };
-    let mut held = Held(Vec::new());
+    let mut holders = Held(Vec::new());
     for (part, (_, object)) in parts.iter().skip(1).zip(objects) {
         let mut command = Command::new(place(loader));
         command.arg(order).arg(place(object));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut started = command.spawn()?;
         let mut word = String::new();
-        if let Some(said) = &mut started.stdout {
-            BufReader::new(said).read_line(&mut word)?;
+        if let Some(stdout) = &mut started.stdout {
+            BufReader::new(stdout).read_line(&mut word)?;
         }
-        // One that stays as long as this process says so, and ends only when it has failed.
+        // A holder stays as long as this process keeps it, and ends early only if it has failed.
         if word.trim() == HELD {
-            held.0.push(started);
+            holders.0.push(started);
             continue;
         }
-        let done = started.wait_with_output()?;
-        if !done.status.success() {
-            let said = String::from_utf8_lossy(&done.stderr);
-            let expected = format!("a program that this kernel takes: {}", reason(&said));
+        let output = started.wait_with_output()?;
+        if !output.status.success() {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let expected = format!("a program that this kernel takes: {}", reason(&stderr));
             return refusal(format!("load {}", part.algorithm()), "", expected);
         }
     }
-    Ok(Some(held))
+    Ok(Some(holders))
 }
 
 /// The loader's word when it holds an algorithm in the kernel.
 const HELD: &str = "held";
 
-/// How a program that was started here finds a file of memory.
+/// Path under which a child process opens a file in memory.
 fn place(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
@@ -96,10 +96,11 @@ fn unpack(parts: &[Part], raw: &[u8]) -> Result<Vec<(String, File)>, Fault> {
     Ok(files)
 }
 
-/// What a person needs of libbpf's and the verifier's words, in one line: the end of the verifier's log, if there
-/// is one, and the loader's own last word.
-fn reason(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+/// Summarises the messages of libbpf and the verifier in one line: the end of the verifier's log, if there is one, and
+/// the loader's last message.
+fn reason(messages: &str) -> String {
+    let lines: Vec<&str> =
+        messages.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let log: Vec<&str> = lines
         .iter()
         .copied()
@@ -125,12 +126,12 @@ mod tests {
     #[test]
     fn a_refusal_is_the_end_of_the_verifiers_log() {
         let log: String = (0..20).map(|number| format!("{number}: (b7) r0 = 0\n")).collect();
-        let said = format!(
+        let verifier_log = format!(
             "libbpf: prog 'x': BPF program load failed: Permission denied\n\
              libbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n{log}R1 invalid mem access\n\
              processed 9 insns\n-- END PROG LOAD LOG --\nlibbpf: failed to load object\nthe kernel does not take it\n"
         );
-        let lines = reason(&said);
+        let lines = reason(&verifier_log);
         assert!(
             lines.starts_with("prog 'x': BPF program load failed: Permission denied | 13: "),
             "{lines}"
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_log_the_last_lines_are_told() {
+    fn without_a_log_the_last_lines_are_reported() {
         assert_eq!(reason("libbpf: a\n\nthe kernel has it\n"), "a | the kernel has it");
     }
 

@@ -1,4 +1,4 @@
-//! What concerns a whole machine: being its first process, its randomness, its modules, programs in its kernel.
+//! Operations on a whole machine: running as its first process, its randomness, its modules, programs in its kernel.
 //! Each change needs the engine's [`Grant`].
 
 pub mod first;
@@ -8,7 +8,7 @@ mod load;
 mod modules;
 
 pub use grant::{Grant, Programs};
-pub use load::{Held, Part, put};
+pub use load::{Held, Part, install};
 pub use modules::{Loaded, loading, refuse_options};
 
 use crate::fault::{Fault, refusal};
@@ -27,9 +27,9 @@ pub fn prepare(
     if grant.entropy {
         stir(scenario.seed)?;
     }
-    let held = match grant.programs {
+    let held_programs = match grant.programs {
         _ if parts.is_empty() => None,
-        Some(stay) => load::put(parts, raw, stay)?,
+        Some(stay) => load::install(parts, raw, stay)?,
         None => {
             let expected = "nothing: this engine puts no programs into the kernel";
             return refusal("load", "", expected);
@@ -41,7 +41,7 @@ pub fn prepare(
     } else {
         modules::refuse_options(scenario)?;
     }
-    Ok(held)
+    Ok(held_programs)
 }
 
 /// The seed becomes part of the kernel's randomness: netem's random numbers, hashes, sequence numbers.

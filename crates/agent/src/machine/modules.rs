@@ -20,12 +20,12 @@ pub fn load_all(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the kernel loads by itself while a run asks it for disciplines and interfaces.
+/// Prefixes of modules that the kernel loads by itself when a run requests disciplines and interfaces.
 const ON_DEMAND: [&str; 2] = ["sch_", "veth"];
 /// Namespaces that have gone are taken apart a moment later.
 const UNLOAD_WITHIN: Duration = Duration::from_secs(5);
 
-/// The modules of the machine, to be put back as they were.
+/// The modules of the machine, to be restored afterwards.
 pub struct Loaded(BTreeSet<String>);
 
 impl Loaded {
@@ -35,7 +35,8 @@ impl Loaded {
         Self(text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
     }
 
-    /// Takes out what has come since by itself. Only root may; for others they stay, as when they use tc(8).
+    /// Unloads modules that were loaded automatically since. Only root may; otherwise they stay, as after use of
+    /// tc(8).
     pub fn restore(&self) {
         let until = Instant::now() + UNLOAD_WITHIN;
         loop {
@@ -57,15 +58,15 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     for (flow, receiver) in scenario.flows.iter().flat_map(|flow| [(flow, false), (flow, true)]) {
         let Some(cc) = flow.transport.cc(receiver) else { continue };
         if !available.split_whitespace().any(|name| name == sys::in_kernel(cc)) {
-            let known = available.split_whitespace().collect::<Vec<_>>().join(" ");
-            let expected = format!("one that this kernel has loaded: {known}{}", loading(cc));
+            let algorithms = available.split_whitespace().collect::<Vec<_>>().join(" ");
+            let expected = format!("one that this kernel has loaded: {algorithms}{}", loading(cc));
             return refusal(format!("flow {}: cc", flow.label), cc, expected);
         }
     }
     Ok(())
 }
 
-/// What brings an algorithm into a kernel that has it as a module.
+/// Advice for loading an algorithm that the kernel has as a module.
 pub fn loading(cc: &str) -> String {
     format!(
         "; as root, `modprobe tcp_{}` loads it if the kernel was built with it",

@@ -1,9 +1,9 @@
-//! What happens at a set time, on all sides that one process plays.
+//! Timed events of all sides in one process.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens. The order of simultaneous events is that of this list; numbers are those of the step, flow or probe.
+/// A timed event. Simultaneous events are ordered as in this list; numbers are those of the step, flow or probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     Sample,
@@ -38,7 +38,7 @@ impl Agenda {
         }
     }
 
-    /// When the next event is, or the run's end.
+    /// Time of the next event, or of the run's end.
     pub fn next_ns(&self) -> i64 {
         self.events.peek().map_or(self.end_ns, |Reverse((time_ns, ..))| *time_ns).min(self.end_ns)
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_simultaneous_has_an_order_and_what_is_too_late_never_comes() {
+    fn simultaneous_events_are_ordered_and_late_ones_dropped() {
         let mut agenda = Agenda::new(10);
         for (time, event, side) in [
             (11, Event::Sample, 0),

@@ -16,9 +16,9 @@ const READ: usize = 128 << 10;
 /// Takes all that a socket has, and answers with how much that was.
 pub fn discard(socket: &OwnedFd) -> u64 {
     let mut bytes = 0;
-    while let Some(taken) = sys::discard(socket, READ) {
-        bytes += taken as u64;
-        if taken < READ {
+    while let Some(chunk) = sys::discard(socket, READ) {
+        bytes += chunk as u64;
+        if chunk < READ {
             break;
         }
     }
@@ -32,10 +32,11 @@ pub struct Asking {
     answers: Answers,
     /// Requests that the client has sent.
     rounds: u64,
-    /// Of the last request: the bytes that it asks for.
+    /// Bytes that the last request asks for.
     size: u64,
     awaited_bytes: u64,
-    /// At the server: bytes of requests that have come, the first ones of the one under way, and what they all ask for.
+    /// At the server: bytes of requests received, the first bytes of the current one, and the bytes that all of them
+    /// ask for.
     come_bytes: u64,
     words: [u8; SIZE_BYTES],
     answered_bytes: u64,
@@ -84,21 +85,21 @@ impl Asking {
         self.rounds * self.request_bytes
     }
 
-    /// What is to be written next of a request of which `left` bytes are not written yet, where it has words; none: zeros.
+    /// The next bytes to write of a request with `left` unwritten bytes, if it carries a size field; none: zeros.
     ///
-    /// It is written with its zeros in one piece: behind a small one, Nagle's algorithm would keep the rest until that is
-    /// acknowledged.
-    pub fn words(&self, left: u64) -> Option<Vec<u8>> {
-        let written = self.request_bytes.checked_sub(left)? as usize;
-        let has_words = matches!(self.answers, Answers::Video(_)) && written < SIZE_BYTES;
+    /// The field and its zeros are written together: after a small write, Nagle's algorithm would hold the rest until
+    /// that is acknowledged.
+    pub fn words(&self, unwritten: u64) -> Option<Vec<u8>> {
+        let written_bytes = self.request_bytes.checked_sub(unwritten)? as usize;
+        let has_words = matches!(self.answers, Answers::Video(_)) && written_bytes < SIZE_BYTES;
         has_words.then(|| {
-            let mut data = self.size.to_be_bytes()[written..].to_vec();
-            data.resize((left as usize).min(READ), 0);
+            let mut data = self.size.to_be_bytes()[written_bytes..].to_vec();
+            data.resize((unwritten as usize).min(READ), 0);
             data
         })
     }
 
-    /// What the client has in the end, if all answers come that it asked for.
+    /// Bytes that the client has received once all its requests are answered.
     pub const fn awaited_bytes(&self) -> u64 {
         self.awaited_bytes
     }
@@ -123,8 +124,10 @@ impl Asking {
             self.answered_bytes = self.come_bytes / self.request_bytes * response_bytes;
         } else {
             let mut room = [0; 4096];
-            while let Some(taken) = sys::read(socket, &mut room).ok().filter(|taken| *taken > 0) {
-                self.take(&room[..taken]);
+            while let Some(received) =
+                sys::read(socket, &mut room).ok().filter(|received| *received > 0)
+            {
+                self.take(&room[..received]);
             }
         }
         self.come_bytes - before
@@ -144,7 +147,7 @@ impl Asking {
         }
     }
 
-    /// What the server has been asked for so far.
+    /// Bytes that the server has been asked for so far.
     pub const fn answered_bytes(&self) -> u64 {
         self.answered_bytes
     }
@@ -170,22 +173,22 @@ mod tests {
         Asking::new(0, &application).expect("it asks")
     }
 
-    /// Whatever pieces its requests are written and read in, the server answers what the player has asked for.
+    /// The server sends the bytes that the player asks for, however its requests are split into writes and reads.
     #[test]
     fn a_server_reads_from_a_request_how_much_is_wanted() {
         for request_bytes in [8, 11, 500] {
             for piece in [1, 3, 700] {
                 let (mut client, mut server) = (video(request_bytes), video(request_bytes));
-                let mut written = 0;
+                let mut written_bytes = 0;
                 for round in 1..4 {
                     let all = client.ask(round);
-                    while written < all {
-                        let left = all - written;
-                        let words = client.words(left);
-                        let data = words.unwrap_or_else(|| vec![0; left as usize]);
+                    while written_bytes < all {
+                        let remaining = all - written_bytes;
+                        let words = client.words(remaining);
+                        let data = words.unwrap_or_else(|| vec![0; remaining as usize]);
                         let data = &data[..data.len().min(piece)];
                         server.take(data);
-                        written += data.len() as u64;
+                        written_bytes += data.len() as u64;
                     }
                     assert_eq!(server.answered_bytes(), client.awaited_bytes());
                     assert_eq!(client.awaited_bytes(), round as u64 * 250_000);

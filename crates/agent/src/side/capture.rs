@@ -1,4 +1,4 @@
-//! Captures: taps beside the one that measures, at a host or at the near end of a link, of which whole heads are kept.
+//! Captures: taps in addition to the measuring one, at a host or at the near end of a link, which keep whole headers.
 //!
 //! Nothing of the measurement depends on them. A ring that is full loses packets, and a file that is full takes no more: both are
 //! counted.
@@ -19,7 +19,7 @@ const RING_PACKETS_MIN: usize = 1 << 11;
 /// A record without its frame.
 const AROUND: usize = 48;
 
-/// What is asked for.
+/// A request for captures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Wanted {
     /// Hosts and links.
@@ -28,7 +28,7 @@ pub struct Wanted {
     snaplen: u32,
     /// The program that writes, with its version.
     program: String,
-    /// What each file says of the run.
+    /// Comment on the run, stored in each file.
     comment: String,
 }
 
@@ -40,13 +40,14 @@ pub struct Described {
     pub missing: u64,
 }
 
-/// One file.
+/// A capture file.
 pub struct Captured {
     pub bytes: Vec<u8>,
     pub described: Described,
 }
 
-/// Where a capture of a lab's host listens: a cable of the run, and the interface (ifb) at which its incoming packets are delayed.
+/// Vantage point of a capture on a lab's host: a cable of the run, and the interface (ifb) at which its incoming
+/// packets are delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     pub cable: i32,
@@ -63,8 +64,8 @@ impl Wire {
         }
         let to_be_delayed =
             delayed.is_some() && !head.outgoing && head.bytes.get(12..14) == Some(&IPV4);
-        let here = head.interface == cable && !to_be_delayed;
-        here.then_some(if head.outgoing { OUTBOUND } else { INBOUND })
+        let is_captured = head.interface == cable && !to_be_delayed;
+        is_captured.then_some(if head.outgoing { OUTBOUND } else { INBOUND })
     }
 }
 
@@ -82,8 +83,8 @@ pub struct Capture {
 }
 
 impl Wanted {
-    /// Of each vantage point at a node: its place among all of them, and the interface there; 0 stands for all.
-    /// `near_end` gives the interface of a link that begins at the node.
+    /// Lists the vantage points at a node: the index among all of them, and the interface there; 0 means all
+    /// interfaces. `near_end` gives the interface of a link that begins at the node.
     pub fn at(&self, node: &str, near_end: impl Fn(&str) -> Option<i32>) -> Vec<(usize, i32)> {
         let interface = |point: &str| if point == node { Some(0) } else { near_end(point) };
         let numbered = self.points.iter().enumerate();
@@ -94,7 +95,7 @@ impl Wanted {
     pub fn open(&self, point: usize, interface: i32, wires: &[Wire]) -> Result<Capture, Fault> {
         let Self { points, snaplen, program, comment } = self;
         let packets = (RING_PACKETS / points.len().max(1)).max(RING_PACKETS_MIN);
-        let what = if interface == 0 {
+        let description = if interface == 0 {
             "the interfaces of a host"
         } else {
             "the interface at the near end of a link, behind its queue"
@@ -104,7 +105,7 @@ impl Wanted {
             tap: Tap::open(packets, interface)?,
             wires: if interface == 0 { wires.to_vec() } else { Vec::new() },
             point: points[point].clone(),
-            file: File::new(Vec::new(), &section, &points[point], what, *snaplen),
+            file: File::new(Vec::new(), &section, &points[point], description, *snaplen),
             snaplen: *snaplen as usize,
             room: BYTES_MAX / points.len().max(1),
             packets: 0,
@@ -112,9 +113,9 @@ impl Wanted {
         })
     }
 
-    /// Whether all of them were there.
-    pub fn check(&self, found: &[Captured]) -> Result<(), Fault> {
-        let captured = |point: &str| found.iter().any(|it| it.described.point == point);
+    /// Checks that every requested vantage point was captured.
+    pub fn check(&self, files: &[Captured]) -> Result<(), Fault> {
+        let captured = |point: &str| files.iter().any(|file| file.described.point == point);
         match self.points.iter().find(|point| !captured(point)) {
             Some(point) => fault(format!("{point}: there is nothing to capture at")),
             None => Ok(()),
@@ -138,11 +139,11 @@ impl Capture {
             };
             let Some(direction) = direction else { return };
             let bytes = &bytes[..bytes.len().min(*snaplen)];
-            let Some(left) = room.checked_sub(AROUND + bytes.len()) else {
+            let Some(free) = room.checked_sub(AROUND + bytes.len()) else {
                 *missing += 1;
                 return;
             };
-            *room = left;
+            *room = free;
             *packets += 1;
             file.add_bytes(Instant::from_nanos(at), direction, length, bytes);
         });
@@ -152,7 +153,7 @@ impl Capture {
     pub fn finish(mut self, start: i64, end_ns: u64) -> Result<Captured, Fault> {
         self.drain(start, end_ns);
         let Self { tap, point, mut file, packets, missing, .. } = self;
-        let missing = missing + tap.lost()?;
+        let missing = missing + tap.dropped_packets()?;
         file.note_missing(missing);
         let bytes = file.finish(Instant::from_nanos(end_ns))?;
         Ok(Captured { bytes, described: Described { point, packets, missing } })

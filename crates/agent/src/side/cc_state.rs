@@ -1,4 +1,4 @@
-//! What the kernel tells of a congestion control's own state (`TCP_CC_INFO`; union tcp_cc_info,
+//! A congestion control's own variables as reported by the kernel (`TCP_CC_INFO`; union tcp_cc_info,
 //! linux/inet_diag.h), under the names that the simulator's algorithms have for it.
 
 use crate::fault::Fault;
@@ -13,7 +13,7 @@ const BBR_UNIT: f64 = 256.0;
 /// An RTT that is not known yet (tcp_vegas.c, tcp_bbr.c).
 const UNKNOWN: [u32; 2] = [0x7fff_ffff, u32::MAX];
 
-/// Rows for the variables of `algorithm` that the kernel tells; none of an algorithm without `get_info`.
+/// Writes rows for the variables of `algorithm` that the kernel reports; none of an algorithm without `get_info`.
 pub fn record(
     table: &mut CcState,
     fd: &OwnedFd,
@@ -33,8 +33,8 @@ pub fn record(
 fn variables(algorithm: &str, info: &[u8]) -> Vec<(&'static str, f64)> {
     let number = |index: usize| word(info, 4 * index);
     let rtt_ns = |index| {
-        let known = number(index).filter(|us| !UNKNOWN.contains(us));
-        known.map(|us| f64::from(us) * 1e3)
+        let defined_us = number(index).filter(|us| !UNKNOWN.contains(us));
+        defined_us.map(|us| f64::from(us) * 1e3)
     };
     let variables = match algorithm {
         // struct tcp_bbr_info: bandwidth in bytes/s in two halves, min_rtt in µs, gains.
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_values_are_left_out() {
         assert_eq!(
             variables("vegas", &info(&[1, 0, 40_500, 0x7fff_ffff])),
             [("base_rtt", 40_500_000.0)]

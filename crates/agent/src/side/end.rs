@@ -1,4 +1,4 @@
-//! One end of a flow on a real socket: what its application does there.
+//! One end of a flow on a real socket, with its application.
 
 use super::asking::{self, Asking};
 use super::cc_state;
@@ -21,14 +21,14 @@ const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Ethernet, IP and UDP headers.
 const UDP_HEADERS: u64 = 42;
 
-/// Which end this is: the one that opens the connection (or sends the datagrams), or the other.
+/// Role of an end: client (opens the connection or sends the datagrams) or server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Client,
     Server,
 }
 
-/// Where an end is in its flow's life.
+/// Phase of a flow at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not begun.
@@ -43,23 +43,23 @@ pub enum Phase {
     Stopped,
 }
 
-/// What came of reading a socket.
+/// Result of reading a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// Nothing to act upon.
     Nothing,
     /// The last byte of a bounded flow.
     Last,
-    /// The whole answer that was asked for, and when the next request is due.
+    /// The whole answer, and when the next request is due.
     Answer { next_ns: i64 },
 }
 
 /// The number of the flow that a packet may belong to, from its ports.
-pub fn flow_of(seen: &Seen) -> Option<usize> {
-    seen.source_port.min(seen.target_port).checked_sub(FIRST_PORT).map(usize::from)
+pub fn flow_of(packet: &Seen) -> Option<usize> {
+    packet.source_port.min(packet.target_port).checked_sub(FIRST_PORT).map(usize::from)
 }
 
-/// What arrives where the flow's data end.
+/// Byte counts at the receiving end of a flow.
 #[derive(Default)]
 struct Receiving {
     wire_bytes: u64,
@@ -72,20 +72,20 @@ pub struct End<'a> {
     pub spec: &'a FlowSpec,
     pub role: Role,
     pub phase: Phase,
-    /// Of this end's host, and of the server's.
+    /// Addresses of this end's host and of the server's.
     address: Ipv4Addr,
     server_address: Ipv4Addr,
     port: u16,
     client_port: u16,
-    /// Of a server, until the end.
+    /// Listening socket of a server, until the end.
     listener: Option<OwnedFd>,
-    /// Of the connection; a server of datagrams has only its listener.
+    /// Socket of the connection; a server of datagrams has only its listener.
     socket: Option<OwnedFd>,
     written: u64,
     allowed: u64,
     /// Bytes that have come to this end's application.
     read: u64,
-    /// Of a flow whose data are answers.
+    /// State of a flow whose data are answers.
     asking: Option<Asking>,
     datagrams: u64,
     ended_ns: Option<i64>,
@@ -94,7 +94,7 @@ pub struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    /// `fq`: it may stand where packets leave the end's host.
+    /// Creates an end. `fq`: it may be at the egress of the end's host.
     pub fn new(
         flow: usize,
         spec: &'a FlowSpec,
@@ -103,7 +103,7 @@ impl<'a> End<'a> {
         fq: bool,
     ) -> Result<Self, Fault> {
         let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
-        let own = if role == Role::Client { client } else { server };
+        let node = if role == Role::Client { client } else { server };
         let source = if spec.application.is_asking() { Role::Server } else { Role::Client };
         let paced = spec.transport.cc(role == Role::Server).map(|cc| may_be_paced(cc, fq));
         let start_ns = spec.start_ns as i64;
@@ -113,7 +113,7 @@ impl<'a> End<'a> {
             spec,
             role,
             phase: Phase::Waiting,
-            address: plan.nodes[own].address,
+            address: plan.nodes[node].address,
             server_address: plan.nodes[server].address,
             port: FIRST_PORT + flow as u16,
             client_port: FIRST_CLIENT_PORT + flow as u16,
@@ -158,16 +158,20 @@ impl<'a> End<'a> {
             return sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
         };
         let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
-        // However it is closed, nothing of it stays: the path may be somebody else's a moment later. Accepted
-        // sockets have it from the one that listens.
+        // Closing leaves no state behind: the path may be used for another run a moment later. Accepted sockets
+        // inherit it from the listener.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")?;
         sys::set_congestion(&socket, &name)?;
-        let mut found = [0; 16];
-        let length = sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut found)?;
-        let found = String::from_utf8_lossy(&found[..length]);
-        if found.trim_end_matches('\0') != name {
-            return fault(format!("flow {}: the kernel uses {found}, not {name}", self.spec.label));
+        let mut cc_bytes = [0; 16];
+        let length =
+            sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut cc_bytes)?;
+        let cc_name = String::from_utf8_lossy(&cc_bytes[..length]);
+        if cc_name.trim_end_matches('\0') != name {
+            return fault(format!(
+                "flow {}: the kernel uses {cc_name}, not {name}",
+                self.spec.label
+            ));
         }
         if let Transport::Tcp { socket: SocketBuffers { send_bytes, receive_bytes }, .. } =
             self.spec.transport
@@ -217,12 +221,13 @@ impl<'a> End<'a> {
             return;
         }
         while self.written < self.allowed {
-            let left = (self.allowed - self.written).min(WRITE as u64) as usize;
-            let asked = self.asking.as_ref().filter(|_| self.role == Role::Client);
-            let words = asked.and_then(|asking| asking.words(self.allowed - self.written));
-            let data = words.as_deref().unwrap_or(&ZEROS[..left]);
-            let Some(taken) = sys::write(socket, data) else { return };
-            self.written += taken as u64;
+            let chunk = (self.allowed - self.written).min(WRITE as u64) as usize;
+            let client_requests = self.asking.as_ref().filter(|_| self.role == Role::Client);
+            let words =
+                client_requests.and_then(|asking| asking.words(self.allowed - self.written));
+            let data = words.as_deref().unwrap_or(&ZEROS[..chunk]);
+            let Some(accepted) = sys::write(socket, data) else { return };
+            self.written += accepted as u64;
         }
     }
 
@@ -238,8 +243,8 @@ impl<'a> End<'a> {
             }
             return Taken::Nothing;
         }
-        let asked = self.asking.as_mut().filter(|_| self.role == Role::Server);
-        if let (Some(asking), Some(socket)) = (asked, &self.socket) {
+        let server_requests = self.asking.as_mut().filter(|_| self.role == Role::Server);
+        if let (Some(asking), Some(socket)) = (server_requests, &self.socket) {
             self.read += asking.answer(socket);
             self.allowed = asking.answered_bytes();
             self.pump();
@@ -298,8 +303,8 @@ impl<'a> End<'a> {
     /// Sends a datagram.
     pub fn datagram(&mut self, bytes: u32) {
         let size = (bytes as usize).min(WRITE);
-        let sent = self.socket.as_ref().and_then(|fd| sys::write(fd, &ZEROS[..size]));
-        self.datagrams += u64::from(sent.is_some());
+        let send_result = self.socket.as_ref().and_then(|fd| sys::write(fd, &ZEROS[..size]));
+        self.datagrams += u64::from(send_result.is_some());
     }
 
     /// The flow's time is over: the connection is reset.
@@ -315,24 +320,24 @@ impl<'a> End<'a> {
     }
 
     /// A packet of this flow at the host's interfaces. An ACK may give an RTT: (time in the run, RTT).
-    pub fn see(&mut self, seen: &Seen, start: i64) -> Option<(i64, i64)> {
-        let (own, other) = match self.role {
+    pub fn see(&mut self, packet: &Seen, start: i64) -> Option<(i64, i64)> {
+        let (local, remote) = match self.role {
             Role::Client => (self.client_port, self.port),
             Role::Server => (self.port, self.client_port),
         };
         if let Some(receiving) = &mut self.receiving
-            && !seen.outgoing
-            && seen.source_port == other
-            && seen.payload > 0
+            && !packet.outgoing
+            && packet.source_port == remote
+            && packet.payload > 0
         {
-            receiving.wire_bytes += u64::from(seen.frame);
+            receiving.wire_bytes += u64::from(packet.frame);
         }
-        self.sending.as_mut()?.see(seen, own, other, start)
+        self.sending.as_mut()?.see(packet, local, remote, start)
     }
 
     /// The ports by which a packet belongs to this flow.
-    pub fn owns(&self, seen: &Seen) -> bool {
-        let ports = [seen.source_port, seen.target_port];
+    pub fn owns(&self, packet: &Seen) -> bool {
+        let ports = [packet.source_port, packet.target_port];
         ports.contains(&self.port) && ports.contains(&self.client_port)
     }
 
@@ -382,7 +387,7 @@ impl<'a> End<'a> {
         cc_state::record(&mut tables.cc_state, socket, cc, time_ns, self.flow as u32)
     }
 
-    /// A row of `samples` after ACKs that no row has shown yet: how the sender stands now that TCP has taken them in.
+    /// A row of `samples` after ACKs that no row has shown yet: the sender's state now that TCP has processed them.
     pub fn record_ack(&mut self, record: &Record, tables: &mut Writer) -> Result<(), Fault> {
         let Some(sending) = &mut self.sending else { return Ok(()) };
         if let Some(time_ns) = sending.take_acked()
@@ -399,7 +404,7 @@ impl<'a> End<'a> {
 
     /// The run is over.
     pub fn finish(&mut self, end_ns: i64, tables: &mut Writer) -> Result<EndReport, Fault> {
-        let sent = match &mut self.sending {
+        let sender_stats = match &mut self.sending {
             Some(sending) => {
                 sending.read(self.socket.as_ref())?;
                 sending.end_interval(end_ns, &mut tables.samples);
@@ -412,7 +417,7 @@ impl<'a> End<'a> {
             ended_ns: self.ended_ns,
             datagrams: self.datagrams,
             received_bytes: self.receiving.is_some().then_some(self.read),
-            sent,
+            sent: sender_stats,
         })
     }
 }

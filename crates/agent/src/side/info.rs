@@ -1,4 +1,4 @@
-//! What the kernel tells of a connection: the parts of TCP_INFO that are recorded.
+//! The recorded fields of TCP_INFO.
 
 use crate::fault::Fault;
 use crate::netlink::{long, word};

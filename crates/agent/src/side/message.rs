@@ -1,4 +1,4 @@
-//! What a conductor and a side tell each other: plain values, so that the two may be in one process or on two
+//! Messages between a conductor and a side: plain values, so that the two may be in one process or on two
 //! machines.
 
 use serde::{Deserialize, Serialize};
@@ -23,29 +23,29 @@ pub enum Notice {
 /// TCP's counters by name (netstat -s).
 pub type Counts = BTreeMap<String, u64>;
 
-/// What a side leaves besides the rows of its tables.
+/// A side's results besides the rows of its tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub ends: Vec<EndReport>,
-    /// What this host's TCP has counted in the run, if it has an end of a TCP flow.
+    /// Counters of this host's TCP over the run, if it has an end of a TCP flow.
     pub counts: Option<Counts>,
 }
 
-/// What one end of a flow leaves.
+/// Results of one end of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndReport {
     pub flow: usize,
-    /// When the flow ended, if this end knows.
+    /// Time at which the flow ended, if this end knows it.
     pub ended_ns: Option<i64>,
     /// Datagrams sent or received.
     pub datagrams: u64,
     /// Bytes that came to the application, where the flow's data arrive.
     pub received_bytes: Option<u64>,
-    /// Where the flow's data leave over TCP.
+    /// Sender statistics, if the flow's data leave here over TCP.
     pub sent: Option<Sent>,
 }
 
-/// What a sending TCP says in the end.
+/// Final statistics of a sending TCP.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     pub bytes_acked: u64,
@@ -65,8 +65,9 @@ mod tests {
     #[test]
     fn a_report_survives_the_way_through_text() {
         let counts = Some(Counts::from([("TCPTimeouts".to_owned(), 2)]));
-        let sent = Some(Sent { bytes_acked: 7, ecn: true, ..Sent::default() });
-        let end = EndReport { flow: 1, ended_ns: Some(5), sent, ..EndReport::default() };
+        let sender_stats = Some(Sent { bytes_acked: 7, ecn: true, ..Sent::default() });
+        let end =
+            EndReport { flow: 1, ended_ns: Some(5), sent: sender_stats, ..EndReport::default() };
         let report = Report { ends: vec![end], counts };
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);

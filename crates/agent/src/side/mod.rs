@@ -1,4 +1,4 @@
-//! A side: what one host does in a run. Its ends of flows, its pings, its tap, the queues at its interfaces.
+//! A side: one host's work in a run. Its ends of flows, its pings, its tap, the queues at its interfaces.
 //!
 //! A side acts when one of its files is ready or one of its events is due, and knows nothing of other hosts:
 //! what one must know of another, a conductor carries over (message.rs).
@@ -34,7 +34,7 @@ use std::fs;
 use tap::Tap;
 use watch::Watch;
 
-/// What a side works with while it acts.
+/// Context in which a side handles an event.
 pub struct Desk<'d> {
     pub poll: &'d Poll,
     pub agenda: &'d mut Agenda,
@@ -47,7 +47,7 @@ pub struct Desk<'d> {
 pub struct Ring {
     /// That it has room for.
     pub packets: usize,
-    /// How often it is emptied; every sample empties it too.
+    /// Interval at which the ring is emptied (ns); every sample empties it too.
     pub emptied_ns: u64,
 }
 
@@ -160,36 +160,36 @@ impl<'a> Side<'a> {
                 side.watches.push(watch);
             }
         }
-        let own = plan.steps.iter().filter(|step| plan.hops[step.hop].from == node);
-        side.steps = own.map(|step| (interfaces[step.hop], step)).collect();
+        let side_steps = plan.steps.iter().filter(|step| plan.hops[step.hop].from == node);
+        side.steps = side_steps.map(|step| (interfaces[step.hop], step)).collect();
         Ok(side)
     }
 
     /// Opens the captures that are wanted here: each one's place among all, and its interface (`Wanted::at`).
     pub fn capture(
         &mut self,
-        wanted: &Wanted,
-        here: &[(usize, i32)],
+        request: &Wanted,
+        points: &[(usize, i32)],
         wires: &[Wire],
     ) -> Result<(), Fault> {
         self.enter()?;
-        for &(point, interface) in here {
-            self.captures.push(wanted.open(point, interface, wires)?);
+        for &(point, interface) in points {
+            self.captures.push(request.open(point, interface, wires)?);
         }
         Ok(())
     }
 
-    /// What its captures hold.
+    /// Finishes this side's captures and returns their files.
     pub fn captured(&mut self, end_ns: u64) -> Result<Vec<Captured>, Fault> {
         let start = self.start;
         self.captures.drain(..).map(|capture| capture.finish(start, end_ns)).collect()
     }
 
-    /// Whether fq stands where packets leave this host, or may: the machine's own default, where nothing was put.
+    /// True when fq is or may be at this host's egress: the machine's default, if none was configured.
     fn may_have_fq(&self, plan: &Plan) -> bool {
         let name = &plan.nodes[self.node].name;
-        let mut own = self.scenario.links.iter().filter(|link| link.from == *name);
-        own.any(|link| {
+        let mut egress_links = self.scenario.links.iter().filter(|link| link.from == *name);
+        egress_links.any(|link| {
             let all = link.qdisc.classes();
             let mut kinds = all.iter().map(|class| class.child).chain([&link.qdisc]);
             let machines = self.place.namespace.is_none()
@@ -208,8 +208,8 @@ impl<'a> Side<'a> {
                 }
                 let mut end = End::new(flow, spec, role, plan, fq)?;
                 if role == Role::Server {
-                    let what = if end.is_tcp() { LISTENER } else { SOCKET };
-                    let token = self.token(what, self.ends.len());
+                    let token_kind = if end.is_tcp() { LISTENER } else { SOCKET };
+                    let token = self.token(token_kind, self.ends.len());
                     poll.add(end.listen()?, libc::EPOLLIN, token)?;
                 }
                 self.ends.push(end);
@@ -222,8 +222,8 @@ impl<'a> Side<'a> {
         self.place.enter()
     }
 
-    const fn token(&self, what: u64, index: usize) -> u64 {
-        Token { what, side: self.number, index }.pack()
+    const fn token(&self, kind: u64, index: usize) -> u64 {
+        Token { what: kind, side: self.number, index }.pack()
     }
 
     /// Its number in the plan.
@@ -231,7 +231,7 @@ impl<'a> Side<'a> {
         self.node
     }
 
-    /// Does what the conductor says.
+    /// Executes an order of the conductor.
     pub fn on_order(&mut self, order: Order, agenda: &mut Agenda) {
         match order {
             Order::Begin { start } => {
@@ -415,12 +415,12 @@ impl<'a> Side<'a> {
             capture.drain(*start, scenario.duration_ns);
         }
         if let Some(tap) = tap {
-            tap.drain(|seen| {
-                let Some(flow) = end::flow_of(seen) else { return };
+            tap.drain(|packet| {
+                let Some(flow) = end::flow_of(packet) else { return };
                 let first = ends.partition_point(|end| end.flow < flow);
-                let both = ends[first..].iter_mut().take_while(|end| end.flow == flow);
-                for end in both.filter(|end| end.owns(seen)) {
-                    if let Some((time_ns, rtt_ns)) = end.see(seen, *start)
+                let flow_ends = ends[first..].iter_mut().take_while(|end| end.flow == flow);
+                for end in flow_ends.filter(|end| end.owns(packet)) {
+                    if let Some((time_ns, rtt_ns)) = end.see(packet, *start)
                         && scenario.record.rtts
                     {
                         tables.rtts.push(RttRow { time_ns, flow: end.flow as u32, rtt_ns });
@@ -455,12 +455,12 @@ impl<'a> Side<'a> {
         }
         let ends = self.ends.iter_mut().map(|end| end.finish(end_ns, tables));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
-        let counts = self.tap.is_some().then(|| self.counted()).transpose()?;
+        let counts = self.tap.is_some().then(|| self.count_increments()).transpose()?;
         Ok(Report { ends, counts })
     }
 
-    /// What this host's TCP has counted since the start; what never happened is left out.
-    fn counted(&self) -> Result<Counts, Fault> {
+    /// Increments of this host's TCP counters since the start; zero increments are left out.
+    fn count_increments(&self) -> Result<Counts, Fault> {
         self.enter()?;
         let mut now = counts();
         for (name, before) in &self.counted_before {
@@ -480,10 +480,10 @@ fn counts() -> Counts {
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
-/// What the machine puts on an interface of its own accord.
+/// True when the machine's default discipline for an interface is fq.
 fn default_is_fq() -> bool {
-    let found = fs::read_to_string("/proc/sys/net/core/default_qdisc");
-    found.is_ok_and(|name| name.trim() == "fq")
+    let qdisc_name = fs::read_to_string("/proc/sys/net/core/default_qdisc");
+    qdisc_name.is_ok_and(|name| name.trim() == "fq")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub struct Pinger {
     identity: u16,
     size: usize,
     sequence: u16,
-    /// When each request left, and its row in the table of probes.
+    /// Send time of each request, and its row in the table of probes.
     sent: Vec<(i64, usize)>,
 }
 
@@ -45,9 +45,9 @@ impl Pinger {
     /// Reads what has come: (row, round-trip time).
     pub fn answers(&mut self) -> Vec<(usize, i64)> {
         let mut buffer = [0; 128];
-        let mut found = Vec::new();
-        while let Some(seen) = sys::receive_stamped(&self.socket, &mut buffer) {
-            let answer = buffer.get(20..seen.bytes.min(buffer.len())).unwrap_or_default();
+        let mut answers = Vec::new();
+        while let Some(reply) = sys::receive_stamped(&self.socket, &mut buffer) {
+            let answer = buffer.get(20..reply.bytes.min(buffer.len())).unwrap_or_default();
             let [0, _, _, _, i0, i1, s0, s1, ..] = answer else { continue };
             if u16::from_be_bytes([*i0, *i1]) != self.identity {
                 continue;
@@ -59,10 +59,10 @@ impl Pinger {
             if let Some((sent, row)) =
                 behind.and_then(|behind| last?.checked_sub(behind)).map(|index| self.sent[index])
             {
-                found.push((row, seen.time_ns - sent));
+                answers.push((row, reply.time_ns - sent));
             }
         }
-        found
+        answers
     }
 
     /// Writes the answers that have come into the table.

@@ -1,4 +1,4 @@
-//! The end of a TCP connection that sends the data: what its kernel says, and the RTTs that its host sees.
+//! The end of a TCP connection that sends the data: its kernel's state, and the RTTs seen at its host.
 
 use super::info::{CWR, Info};
 use super::message::Sent;
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use dragstrip_recording::{SampleRow, Samples, Word};
 use std::os::fd::OwnedFd;
 
-/// What one look at a connection says about what limits it.
+/// Limit of a connection, as far as a single reading of its state tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// There is no connection yet.
@@ -18,8 +18,8 @@ enum Known {
     Nothing,
 }
 
-/// Linux's congestion controls that ask for no pacing (`sk_pacing_status`): all of its own but bbr. Of one from elsewhere
-/// nothing is known.
+/// Linux's congestion controls that do not request pacing (`sk_pacing_status`): all of the kernel's own but bbr.
+/// Nothing is known of algorithms from elsewhere.
 const UNPACED: [&str; 16] = [
     "reno",
     "cubic",
@@ -39,12 +39,12 @@ const UNPACED: [&str; 16] = [
     "yeah",
 ];
 
-/// Whether anything may pace a flow: its algorithm, or `fq` where it leaves its host (`fq_init`).
+/// True when something may pace a flow: its algorithm, or `fq` at its host's egress (`fq_init`).
 pub fn may_be_paced(cc: &str, fq: bool) -> bool {
     fq || !UNPACED.contains(&cc)
 }
 
-/// What is kept of a sending end.
+/// State of a sending end.
 pub struct Sending {
     /// This end opened the connection: the kernel counts its SYN as a byte.
     opened: bool,
@@ -53,14 +53,13 @@ pub struct Sending {
     info: Info,
     matcher: Matcher,
     rtt_ns: Option<i64>,
-    /// When the last ACK came that no sample has shown yet.
+    /// Arrival time of the last ACK that no sample has covered yet.
     acked_ns: Option<i64>,
-    /// ACKs that came together with a later one and have no sample of their own.
+    /// ACKs that came together with a later one and have no separate sample.
     acks_together: u64,
-    /// When the interval began, and `Info::busy_us` then.
+    /// Start of the interval, and `Info::busy_us` at that time.
     interval: (i64, [u64; 3]),
-    /// Rows of `samples` since then, and what each knows by itself: what held the sender back is known at the
-    /// interval's end.
+    /// Rows of `samples` since then, with the limits known so far: the interval's limit is known at its end.
     rows: Vec<(usize, Known)>,
     /// Beginnings of CWR, and of any reduction, that samples saw.
     seen_cwr: u64,
@@ -86,28 +85,29 @@ impl Sending {
 
     /// A packet at this host's interfaces, with the ports that its data leave and its ACKs come from. An ACK
     /// may give an RTT: (time in the run, RTT).
-    pub fn see(&mut self, seen: &Seen, data: u16, acks: u16, start: i64) -> Option<(i64, i64)> {
-        if seen.outgoing && seen.source_port == data && seen.payload > 0 {
-            self.matcher.sent(seen.time, seen.sequence, seen.payload);
-        } else if !seen.outgoing && seen.source_port == acks && seen.target_port == data {
-            if seen.payload == 0 {
+    pub fn see(&mut self, packet: &Seen, data: u16, acks: u16, start: i64) -> Option<(i64, i64)> {
+        if packet.outgoing && packet.source_port == data && packet.payload > 0 {
+            self.matcher.record_sent(packet.time, packet.sequence, packet.payload);
+        } else if !packet.outgoing && packet.source_port == acks && packet.target_port == data {
+            if packet.payload == 0 {
                 self.acks_together += u64::from(self.acked_ns.is_some());
-                self.acked_ns = Some(seen.time - start);
+                self.acked_ns = Some(packet.time - start);
             }
-            let rtt = self.matcher.acknowledged(seen.time, seen.acknowledged, &seen.sacked)?;
+            let rtt =
+                self.matcher.acknowledged(packet.time, packet.acknowledged, &packet.sacked)?;
             self.rtt_ns = Some(rtt);
-            return Some((seen.time - start, rtt));
+            return Some((packet.time - start, rtt));
         }
         None
     }
 
-    /// Asks the kernel how the connection stands.
+    /// Reads the connection's state from the kernel.
     pub fn read(&mut self, socket: Option<&OwnedFd>) -> Result<(), Fault> {
         if let Some(socket) = socket {
             let info = Info::read(socket)?;
-            let begun = info.state >= CWR && self.info.state < CWR;
-            self.seen_reductions += u64::from(begun);
-            self.seen_cwr += u64::from(begun && info.state == CWR);
+            let starts_reduction = info.state >= CWR && self.info.state < CWR;
+            self.seen_reductions += u64::from(starts_reduction);
+            self.seen_cwr += u64::from(starts_reduction && info.state == CWR);
             self.info = info;
         }
         Ok(())
@@ -118,15 +118,15 @@ impl Sending {
         !self.rows.is_empty()
     }
 
-    /// When the last ACK came that no sample has shown yet; from now on one has.
+    /// Takes the arrival time of the last ACK that no sample has covered yet.
     pub fn take_acked(&mut self) -> Option<i64> {
         self.acked_ns.take()
     }
 
     /// A row of `samples` from what was read last.
-    pub fn sample(&mut self, flow: usize, time_ns: i64, written: u64, table: &mut Samples) {
+    pub fn sample(&mut self, flow: usize, time_ns: i64, written_bytes: u64, table: &mut Samples) {
         let info = &self.info;
-        let some = |value: u64| (value > 0).then_some(value as i64);
+        let positive = |value: u64| (value > 0).then_some(value as i64);
         let state = match info.state {
             0 if info.ssthresh.is_none_or(|ssthresh| info.cwnd < ssthresh) => "slow_start",
             0 => "congestion_avoidance",
@@ -141,40 +141,40 @@ impl Sending {
             cwnd_bytes: (info.cwnd * info.mss) as i64,
             ssthresh_bytes: info.ssthresh.map(|packets| (packets * info.mss) as i64),
             bytes_in_flight: (info.in_flight * info.mss) as i64,
-            srtt_ns: some(info.srtt_us * 1_000),
+            srtt_ns: positive(info.srtt_us * 1_000),
             rtt_ns: self.rtt_ns,
             min_rtt_ns: info.min_rtt_us.map(|us| (us * 1_000) as i64),
             pacing_bps: info.pacing.map(|bytes| (bytes * 8) as i64),
-            delivery_bps: some(info.delivery * 8),
+            delivery_bps: positive(info.delivery * 8),
             bytes_acked: self.bytes_acked() as i64,
-            bytes_written: written as i64,
+            bytes_written: written_bytes as i64,
             retransmits: info.retransmits as i64,
             state: table.state.word(state),
             limit: Word::default(), // known at the interval's end
         };
-        let known = match info {
+        let preliminary = match info {
             info if info.handshake => Known::Handshake,
             info if self.may_be_paced && info.is_paced() => Known::Paced,
             _ => Known::Nothing,
         };
-        self.rows.push((table.push(row), known));
+        self.rows.push((table.push(row), preliminary));
     }
 
     /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
     pub fn end_interval(&mut self, now_ns: i64, table: &mut Samples) {
         let (begun_ns, before) = std::mem::replace(&mut self.interval, (now_ns, self.info.busy_us));
-        let grown = |which: usize| self.info.busy_us[which].saturating_sub(before[which]);
+        let grown = |index: usize| self.info.busy_us[index].saturating_sub(before[index]);
         let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
-        let spent = [
+        let times_us = [
             ("cwnd", busy.saturating_sub(rwnd + sndbuf)),
             ("rwnd", rwnd),
             ("sndbuf", sndbuf),
             ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
         ];
-        let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
+        let longest = times_us.iter().rev().max_by_key(|(_, time)| *time);
         let longest = longest.map_or("cwnd", |(name, _)| *name);
-        for (row, known) in self.rows.drain(..) {
-            let limit = match known {
+        for (row, preliminary) in self.rows.drain(..) {
+            let limit = match preliminary {
                 Known::Handshake => "handshake",
                 Known::Paced if longest == "cwnd" => "pacing",
                 Known::Paced | Known::Nothing => longest,
@@ -188,7 +188,7 @@ impl Sending {
         self.info.bytes_acked.saturating_sub(u64::from(self.opened))
     }
 
-    /// What stands in the flow's row.
+    /// Statistics for the flow's row.
     pub fn report(&self) -> Sent {
         Sent {
             bytes_acked: self.bytes_acked(),

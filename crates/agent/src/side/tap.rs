@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 const BLOCK: usize = 4096;
 const FRAME: usize = 192;
 const FRAMES_PER_BLOCK: usize = BLOCK / FRAME;
-/// Offset of struct sockaddr_ll behind the aligned struct tpacket2_hdr.
+/// Offset of struct sockaddr_ll after the aligned struct tpacket2_hdr.
 const ADDRESS: usize = 32;
 const OUTGOING: u8 = 4;
 
@@ -44,7 +44,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Opens a ring with room for about this many packets, at an interface; 0 stands for all.
+    /// Opens a ring with room for about this many packets, at an interface; 0 means all.
     pub fn open(packets: usize, interface: i32) -> Result<Self, Fault> {
         let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version2 = 1_i32;
@@ -78,30 +78,31 @@ impl Tap {
     }
 
     /// Gives every packet since the last call to `each`; a fault if some were lost.
-    pub fn drain(&mut self, mut each: impl FnMut(&Seen)) -> Result<(), Fault> {
+    pub fn drain(&mut self, mut handle: impl FnMut(&Seen)) -> Result<(), Fault> {
         const LOSING: u32 = 4;
         while let Some((frame, status)) = self.take() {
             if status & LOSING != 0 {
                 return fault(FULL);
             }
-            if let Some(seen) = parse(&frame) {
-                each(&seen);
+            if let Some(packet) = parse(&frame) {
+                handle(&packet);
             }
         }
         Ok(())
     }
 
-    /// Gives the head of every packet of any kind since the last call to `each`; [`Tap::lost`] tells of others.
-    pub fn drain_heads(&mut self, mut each: impl FnMut(&Head<'_>)) {
+    /// Passes the head of every packet of any kind since the last call to `each`; [`Tap::lost`] counts the dropped
+    /// ones.
+    pub fn drain_heads(&mut self, mut handle: impl FnMut(&Head<'_>)) {
         while let Some((frame, _)) = self.take() {
             if let Some(head) = head(&frame) {
-                each(&head);
+                handle(&head);
             }
         }
     }
 
-    /// Packets for which the ring had no room, since this was last asked (struct tpacket_stats: packets, drops).
-    pub fn lost(&self) -> Result<u64, Fault> {
+    /// Packets for which the ring had no room, since the last call (struct tpacket_stats: packets, drops).
+    pub fn dropped_packets(&self) -> Result<u64, Fault> {
         let mut stats = [0; 8];
         sys::get_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
         Ok(full(&stats, 4).into())
@@ -118,7 +119,7 @@ pub struct Head<'a> {
     pub loopback: bool,
     /// The interface's number.
     pub interface: i32,
-    /// Of the Ethernet frame without FCS; of a burst that is one packet, all of it.
+    /// Length of the Ethernet frame without FCS; of a burst that is one packet, the whole burst.
     pub length: u32,
     /// As many of its bytes as fit.
     pub bytes: &'a [u8],
@@ -176,7 +177,7 @@ fn read_tcp(packet: &[u8]) -> Option<Seen> {
 fn read_sacks(mut options: &[u8]) -> Vec<(u32, u32)> {
     const NOP: u8 = 1;
     const SACK: u8 = 5;
-    let mut found = Vec::new();
+    let mut blocks = Vec::new();
     while let [kind, rest @ ..] = options {
         if *kind == NOP {
             options = rest;
@@ -188,11 +189,11 @@ fn read_sacks(mut options: &[u8]) -> Vec<(u32, u32)> {
         }
         if *kind == SACK {
             let word = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            found.extend(options[2..length].chunks_exact(8).map(|b| (word(b), word(&b[4..]))));
+            blocks.extend(options[2..length].chunks_exact(8).map(|b| (word(b), word(&b[4..]))));
         }
         options = &options[length..];
     }
-    found
+    blocks
 }
 
 #[derive(Debug)]
@@ -220,27 +221,27 @@ fn after(a: u32, b: u32) -> bool {
 
 impl Matcher {
     /// Data that leaves the sender.
-    pub fn sent(&mut self, time: i64, sequence: u32, payload: u32) {
+    pub fn record_sent(&mut self, time: i64, sequence: u32, payload: u32) {
         let end = sequence.wrapping_add(payload);
         if self.next.is_none_or(|next| after(end, next)) {
             self.outstanding.push_back(Sent { end, time, retransmitted: false, sacked: false });
             self.next = Some(end);
             return;
         }
-        for sent in self.within(sequence, end) {
-            sent.retransmitted = true;
+        for segment in self.ending_within(sequence, end) {
+            segment.retransmitted = true;
         }
     }
 
-    /// What ends behind `left` and not behind `right`.
-    fn within(&mut self, left: u32, right: u32) -> impl Iterator<Item = &mut Sent> {
-        let first = self.outstanding.partition_point(|sent| !after(sent.end, left));
-        let last = self.outstanding.partition_point(|sent| !after(sent.end, right));
+    /// Segments that end after `left` and not after `right`.
+    fn ending_within(&mut self, left: u32, right: u32) -> impl Iterator<Item = &mut Sent> {
+        let first = self.outstanding.partition_point(|segment| !after(segment.end, left));
+        let last = self.outstanding.partition_point(|segment| !after(segment.end, right));
         self.outstanding.range_mut(first..last.max(first))
     }
 
-    /// What of a block the packet before did not say: most blocks are repeated, or have grown at one end, and to go through all of them each
-    /// time takes the flows' processor.
+    /// The part of a SACK block that the previous packet did not report: most blocks repeat or have grown at one end,
+    /// and processing all of them in full each time takes processor time from the flows.
     fn news(&self, (left, right): (u32, u32)) -> (u32, u32) {
         for &(from, to) in &self.told {
             if left == from && !after(to, right) {
@@ -268,10 +269,10 @@ impl Matcher {
         let mut selective = None;
         for &block in sacked {
             let (left, right) = self.news(block);
-            for sent in self.within(left, right).filter(|sent| !sent.sacked) {
-                sent.sacked = true;
-                if !sent.retransmitted {
-                    selective = Some(time - sent.time);
+            for segment in self.ending_within(left, right).filter(|segment| !segment.sacked) {
+                segment.sacked = true;
+                if !segment.retransmitted {
+                    selective = Some(time - segment.time);
                 }
             }
         }
@@ -309,28 +310,28 @@ mod tests {
         let mut whole = ring(&[1; FRAMES_PER_BLOCK]);
         whole.drain(|_| ()).unwrap();
         let mut full = ring(&[1, 1, 1 | 4, 1]);
-        let said = full.drain(|_| ()).unwrap_err().to_string();
-        assert!(said.starts_with("the ring for packets was full"), "{said}");
-        assert!(said.contains("a shorter record.interval"), "{said}");
+        let message = full.drain(|_| ()).unwrap_err().to_string();
+        assert!(message.starts_with("the ring for packets was full"), "{message}");
+        assert!(message.contains("a shorter record.interval"), "{message}");
         assert_eq!(full.next, 3, "what came before it was read");
     }
 
     #[test]
     fn a_cumulative_acknowledgement_takes_its_last_segment() {
         let mut matcher = Matcher::default();
-        matcher.sent(0, u32::MAX - 99, 100);
-        matcher.sent(5, 0, 100);
+        matcher.record_sent(0, u32::MAX - 99, 100);
+        matcher.record_sent(5, 0, 100);
         assert_eq!(matcher.acknowledged(30, 100, &[]), Some(25));
         assert_eq!(matcher.acknowledged(31, 100, &[]), None);
     }
 
     #[test]
-    fn what_was_retransmitted_gives_no_sample() {
+    fn retransmissions_give_no_sample() {
         let mut matcher = Matcher::default();
-        matcher.sent(0, 0, 100);
-        matcher.sent(1, 100, 100);
+        matcher.record_sent(0, 0, 100);
+        matcher.record_sent(1, 100, 100);
         assert_eq!(matcher.acknowledged(30, 0, &[(100, 200)]), Some(29));
-        matcher.sent(40, 0, 100);
+        matcher.record_sent(40, 0, 100);
         assert_eq!(matcher.acknowledged(60, 200, &[]), None);
     }
 
@@ -338,7 +339,7 @@ mod tests {
     fn blocks_that_are_repeated_or_have_grown_say_only_what_is_new() {
         let mut matcher = Matcher::default();
         for segment in 0..6 {
-            matcher.sent(i64::from(segment), segment * 100, 100);
+            matcher.record_sent(i64::from(segment), segment * 100, 100);
         }
         assert_eq!(matcher.acknowledged(20, 100, &[(200, 300)]), Some(20));
         assert_eq!(matcher.acknowledged(30, 100, &[(200, 300)]), None, "repeated");
@@ -349,7 +350,7 @@ mod tests {
             "a second one"
         );
         assert_eq!(matcher.acknowledged(60, 100, &[(200, 600)]), Some(56), "joined");
-        matcher.sent(70, 100, 100);
+        matcher.record_sent(70, 100, 100);
         assert_eq!(matcher.acknowledged(80, 600, &[]), None, "all were retransmitted or told");
     }
 
@@ -363,9 +364,12 @@ mod tests {
         packet[34..38].copy_from_slice(&[0x13, 0x89, 0, 80]);
         packet[46] = 8 << 4;
         packet[54..66].copy_from_slice(&[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9]);
-        let seen = read_tcp(&packet).unwrap();
-        assert_eq!((seen.source_port, seen.target_port, seen.payload), (5001, 80, 1000 - 52));
-        assert_eq!(seen.sacked, [(1, 9)]);
+        let packet_view = read_tcp(&packet).unwrap();
+        assert_eq!(
+            (packet_view.source_port, packet_view.target_port, packet_view.payload),
+            (5001, 80, 1000 - 52)
+        );
+        assert_eq!(packet_view.sacked, [(1, 9)]);
         assert!(read_tcp(&packet[..40]).is_none());
     }
 }

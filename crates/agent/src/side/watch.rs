@@ -12,11 +12,11 @@ pub struct Watch<'a> {
     pub interface: i32,
     spec: &'a QdiscSpec,
     before: Counters,
-    /// Of disciplines that were here before this one.
+    /// Totals of disciplines that preceded this one.
     past: Past,
 }
 
-/// What a discipline that is gone had done.
+/// Totals of a discipline that has been removed.
 #[derive(Default)]
 struct Past {
     enqueued: u64,
@@ -26,7 +26,7 @@ struct Past {
 }
 
 impl<'a> Watch<'a> {
-    /// Notes how the counters stand before the traffic.
+    /// Records the counters before the traffic.
     pub fn new(
         netlink: &mut Socket,
         name: &'a str,
@@ -42,7 +42,7 @@ impl<'a> Watch<'a> {
         self.spec = spec;
     }
 
-    /// The discipline is about to be taken away: what it holds is dropped.
+    /// Accounts for the removal of the discipline: the packets it holds are dropped.
     pub fn ends(&mut self, netlink: &mut Socket) -> Result<(), Fault> {
         let (past, now) = self.so_far(netlink)?;
         self.past = Past { dropped: past.dropped + now.backlog_packets, ..past };

@@ -35,8 +35,8 @@ fn interface_request(interface: &str) -> libc::ifreq {
     request
 }
 
-fn interface_ioctl(number: u64, request: &mut libc::ifreq, what: &str) -> Result<(), Fault> {
+fn interface_ioctl(number: u64, request: &mut libc::ifreq, call: &str) -> Result<(), Fault> {
     let handle = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     let result = unsafe { libc::ioctl(handle.as_raw_fd(), number as _, &raw mut *request) };
-    checked(result.into(), what).map(drop)
+    checked(result.into(), call).map(drop)
 }

@@ -12,7 +12,7 @@ pub fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The byte order of whoever wrote a file.
+/// The byte order of a file's writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Least significant byte first.

@@ -53,7 +53,7 @@ fn link(link: u32, scan: Scan, rest: Rest<'_>) -> Option<Content> {
             let family = if family > 0xffff { family.swap_bytes() } else { family };
             match family {
                 2 | 10 | 24 | 28 | 30 => ip(scan, rest.after(4)?),
-                _ => Some(scan.other(Protocol::Family(family as u16))),
+                _ => Some(scan.non_tcp(Protocol::Family(family as u16))),
             }
         }
         9 | 50 => ppp(scan, rest),
@@ -86,7 +86,7 @@ fn ether_type(mut scan: Scan, mut kind: u16, mut rest: Rest<'_>) -> Option<Conte
             }
             0x8847 | 0x8848 => return mpls(scan, rest),
             BRIDGED => return ethernet(scan, rest),
-            _ => return Some(scan.other(Protocol::EtherType(kind))),
+            _ => return Some(scan.non_tcp(Protocol::EtherType(kind))),
         }
     }
 }
@@ -101,14 +101,14 @@ fn ppp(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     match protocol {
         0x0021 | 0x0057 => ip(scan, rest),
         0x0281 | 0x0283 => mpls(scan, rest),
-        _ => Some(scan.other(Protocol::Ppp(protocol))),
+        _ => Some(scan.non_tcp(Protocol::Ppp(protocol))),
     }
 }
 
 /// MPLS: labels up to the bottom of the stack, then IP, or a pseudowire's control word and Ethernet (RFC 4448).
 fn mpls(scan: Scan, mut rest: Rest<'_>) -> Option<Content> {
     let Some(scan) = scan.inside(Layer::Mpls) else {
-        return Some(scan.other(Protocol::EtherType(0x8847)));
+        return Some(scan.non_tcp(Protocol::EtherType(0x8847)));
     };
     loop {
         let label = be32(rest.data, 0)?;
@@ -120,7 +120,7 @@ fn mpls(scan: Scan, mut rest: Rest<'_>) -> Option<Content> {
     match rest.data.first()? >> 4 {
         4 | 6 => ip(scan, rest),
         0 => ethernet(scan, rest.after(4)?),
-        _ => Some(scan.other(Protocol::EtherType(0x8847))),
+        _ => Some(scan.non_tcp(Protocol::EtherType(0x8847))),
     }
 }
 
@@ -220,20 +220,20 @@ fn next(
         return segment(scan, header, data, whole?);
     }
     if header.later {
-        return Some(scan.other(Protocol::Fragment(protocol)));
+        return Some(scan.non_tcp(Protocol::Fragment(protocol)));
     }
     let rest = Rest { data, whole: whole.unwrap_or(data.len()).max(data.len()) };
-    // Of a tunnel's packet that was cut into fragments the first has the inner headers, and those tell the length.
+    // Of a tunnel's packet that was fragmented the first fragment has the inner headers, which contain the length.
     let inner = inside(scan, header, protocol, rest);
     Some(inner.unwrap_or_else(|| match protocol {
-        udp::PROTOCOL => udp::other(&scan, header, data),
-        1 => scan.other(data.first().map_or(Protocol::Ip(1), |kind| Protocol::Icmp(*kind))),
-        58 => scan.other(data.first().map_or(Protocol::Ip(58), |kind| Protocol::Icmp6(*kind))),
-        33 | 132 | 136 => scan.other(match (be16(data, 0), be16(data, 2)) {
+        udp::PROTOCOL => udp::datagram(&scan, header, data),
+        1 => scan.non_tcp(data.first().map_or(Protocol::Ip(1), |kind| Protocol::Icmp(*kind))),
+        58 => scan.non_tcp(data.first().map_or(Protocol::Ip(58), |kind| Protocol::Icmp6(*kind))),
+        33 | 132 | 136 => scan.non_tcp(match (be16(data, 0), be16(data, 2)) {
             (Some(source), Some(destination)) => Protocol::Port(protocol, source.min(destination)),
             _ => Protocol::Ip(protocol),
         }),
-        _ => scan.other(Protocol::Ip(protocol)),
+        _ => scan.non_tcp(Protocol::Ip(protocol)),
     }))
 }
 
@@ -303,7 +303,7 @@ fn gre(scan: Scan, rest: Rest<'_>) -> Option<Content> {
                 _ => ether_type(scan, kind, rest),
             }
         }
-        // An acknowledgement of its own has no sequence number and no payload.
+        // A separate acknowledgement has no sequence number and no payload.
         1 if kind == 0x880b && flags & SEQUENCE != 0 => {
             ppp(scan, rest.after(12 + field(ACKNOWLEDGEMENT))?)
         }
@@ -311,7 +311,7 @@ fn gre(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     }
 }
 
-/// VXLAN (also at Linux's former port), Geneve, GTP-U and MPLS in UDP (RFC 7510), told by the port they go to.
+/// VXLAN (also at Linux's former port), Geneve, GTP-U and MPLS in UDP (RFC 7510), recognised by the destination port.
 fn inside_udp(scan: Scan, rest: Rest<'_>) -> Option<Content> {
     let port = be16(rest.data, 2)?;
     let rest = rest.after(udp::HEADER)?;
@@ -319,7 +319,7 @@ fn inside_udp(scan: Scan, rest: Rest<'_>) -> Option<Content> {
         4_789 | 8_472 => vxlan(scan, rest),
         6_081 => geneve(scan, rest),
         2_152 => gtp_u(scan, rest),
-        // What is neither IP nor Ethernet may be anything.
+        // Neither IP nor Ethernet: the format is unknown.
         6_635 => mpls(scan, rest).filter(|content| !matches!(content, Content::Other(_))),
         _ => None,
     }

@@ -48,7 +48,7 @@ const NAMES: [(Layer, &str); 13] = [
     (Layer::EtherIp, "EtherIP"),
 ];
 
-/// What belongs to the line, and is not there at both ends: a packet before it and behind it is the same packet.
+/// Link-layer tags, which differ between the two ends of a path: a packet with and without them is the same packet.
 const TAGS: u16 = Layer::QinQ as u16 | Layer::Pppoe as u16 | Layer::Mpls as u16;
 
 /// The encapsulations around an IP packet, and the virtual network that VXLAN or Geneve name.
@@ -80,7 +80,7 @@ impl Layers {
         ((word >> 32) as u32).max(u32::from(kinds != 0))
     }
 
-    /// Whether there is none.
+    /// True when there is no encapsulation.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.kinds == 0

@@ -20,15 +20,15 @@ pub use packet::{Address, Datagram, Other, Packet, Protocol};
 use packet::Content;
 use std::fmt;
 
-/// The longest record that is believed, bytes: a jumbogram's 65,575 and BIG TCP's 512 KiB are far below.
+/// The longest accepted record, bytes: a jumbogram's 65,575 and BIG TCP's 512 KiB are far below.
 pub(crate) const RECORD_MAX: u32 = 16 << 20;
 
 /// Why a capture cannot be read further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where in the (unpacked) file, bytes from its beginning.
+    /// Offset in the (unpacked) file, bytes.
     pub at: u64,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a file held.
+/// Counts of a file's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets of any kind.
@@ -55,7 +55,7 @@ pub struct Counts {
     pub foreign_links: u64,
     /// Packets without a stamp (pcapng's simple blocks).
     pub unstamped: u64,
-    /// Packets that the capturing program says it lost.
+    /// Packets that the capturing program reports as lost.
     pub said_dropped: u64,
     /// Blocks of pcapng that hold no packets.
     pub other_blocks: u64,
@@ -71,12 +71,12 @@ pub(crate) struct Record<'a> {
     /// Nanoseconds since the epoch.
     pub time_ns: i64,
     pub link: u32,
-    /// Of the whole packet on the line.
+    /// Length of the whole packet on the wire.
     pub original: u32,
     pub data: &'a [u8],
 }
 
-/// What the first bytes say the file is.
+/// File format by the first bytes.
 enum Form {
     /// Not known yet.
     Unread,
@@ -87,7 +87,7 @@ enum Form {
 /// Reads one file.
 pub struct Reader {
     form: Form,
-    /// What has come and was not yet used.
+    /// Input that has not been parsed.
     buffer: Vec<u8>,
     /// Bytes of `buffer` that are used.
     used: usize,
@@ -98,11 +98,11 @@ pub struct Reader {
     counts: Counts,
 }
 
-/// What a form makes of the bytes at hand.
+/// Result of parsing the available bytes.
 pub(crate) enum Step<'a> {
     /// More bytes are needed.
     Starved,
-    /// So many bytes are used, and so many after them are of no interest.
+    /// A number of bytes is parsed, and a number of bytes after them is of no interest.
     Passed(usize, u64),
     /// A record that ends after so many bytes.
     Found(usize, Record<'a>),
@@ -128,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// What the file has held so far.
+    /// Counts of the content so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -137,7 +137,7 @@ impl Reader {
     /// Takes the next bytes of the file and hands out the TCP segments in them.
     ///
     /// # Errors
-    /// What the file cannot be read over; nothing can be fed after it.
+    /// An error in the file that ends its reading; no more bytes can be fed.
     pub fn feed(&mut self, piece: &[u8], sink: &mut impl FnMut(Packet)) -> Result<(), Fault> {
         self.feed_all(piece, &mut Segments(sink))
     }
@@ -165,13 +165,13 @@ impl Reader {
                 Form::Pcapng(form) => form.step(rest, &mut self.counts),
             };
             let at = self.before + self.used as u64;
-            match step.map_err(|what| Fault { at, what })? {
+            match step.map_err(|message| Fault { at, what: message })? {
                 Step::Starved => return Ok(()),
                 Step::Passed(used, skip) => {
                     self.used += used;
-                    let there = skip.min((self.buffer.len() - self.used) as u64);
-                    self.used += there as usize;
-                    self.skip = skip - there;
+                    let skipped = skip.min((self.buffer.len() - self.used) as u64);
+                    self.used += skipped as usize;
+                    self.skip = skip - skipped;
                 }
                 Step::Found(used, record) => {
                     take(&mut self.counts, &record, sink);
@@ -184,20 +184,22 @@ impl Reader {
     /// The file ends here.
     ///
     /// # Errors
-    /// It is too short to be a capture.
+    /// The file is too short to be a capture.
     pub fn end(&mut self) -> Result<(), Fault> {
         let at = self.before + self.buffer.len() as u64;
         if matches!(self.form, Form::Unread) {
-            let what = if at == 0 { "is empty" } else { "is too short to be a capture" };
-            return Err(Fault { at, what: what.to_owned() });
+            let message = if at == 0 { "is empty" } else { "is too short to be a capture" };
+            return Err(Fault { at, what: message.to_owned() });
         }
         self.counts.cut_short |= self.skip > 0 || self.used < self.buffer.len();
         Ok(())
     }
 
-    /// Whether there was enough to know the form.
+    /// True when the available bytes suffice to recognise the format.
     fn recognise(&mut self) -> Result<bool, Fault> {
-        let Some(form) = recognised(&self.buffer).map_err(|what| Fault { at: 0, what })? else {
+        let Some(form) =
+            recognised(&self.buffer).map_err(|message| Fault { at: 0, what: message })?
+        else {
             return Ok(false);
         };
         if matches!(form, Form::Pcap(_)) {
@@ -232,7 +234,7 @@ fn take(counts: &mut Counts, record: &Record<'_>, sink: &mut impl Sink) {
             counts.cut_options += u64::from(packet.options_cut);
             sink.segment(packet);
         }
-        Content::Other(other) => sink.other(&other),
+        Content::Other(other) => sink.non_tcp(&other),
         Content::Fragment => counts.fragments += 1,
         Content::Malformed => counts.malformed += 1,
         Content::Foreign => counts.foreign_links += 1,
@@ -244,7 +246,7 @@ pub trait Sink {
     /// A TCP segment.
     fn segment(&mut self, packet: Packet);
     /// Another packet.
-    fn other(&mut self, other: &Other);
+    fn non_tcp(&mut self, other: &Other);
 }
 
 /// Takes segments alone.
@@ -255,5 +257,5 @@ impl<F: FnMut(Packet)> Sink for Segments<'_, F> {
         (self.0)(packet);
     }
 
-    fn other(&mut self, _: &Other) {}
+    fn non_tcp(&mut self, _: &Other) {}
 }

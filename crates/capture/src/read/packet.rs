@@ -1,4 +1,4 @@
-//! What is read of a packet.
+//! Decoded packets.
 
 use super::layers::Layers;
 use dragstrip_packet::EcnBytes;
@@ -9,7 +9,7 @@ pub type Address = [u8; 16];
 /// A TCP segment with what IP said about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// When it was captured, nanoseconds since the epoch.
+    /// Capture time, nanoseconds since the epoch.
     pub time_ns: i64,
     /// IP's source.
     pub source: Address,
@@ -33,7 +33,7 @@ pub struct Packet {
     pub ack: u32,
     /// The header's flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128, AE 256.
     pub flags: u16,
-    /// The window field as it stands.
+    /// The unscaled window field.
     pub window: u16,
     /// Bytes of data.
     pub payload: u32,
@@ -47,7 +47,7 @@ pub struct Packet {
     pub stamps: Option<(u32, u32)>,
     /// SACK blocks, as far as `sack_count`.
     pub sacks: [(u32, u32); 4],
-    /// How many blocks there are.
+    /// Number of blocks.
     pub sack_count: u8,
     /// The options were cut off.
     pub options_cut: bool,
@@ -62,7 +62,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Whether it is a SYN that opens a connection.
+    /// True for a SYN that opens a connection.
     #[must_use]
     pub fn opens(&self) -> bool {
         const SYN: u16 = 2;
@@ -84,11 +84,11 @@ pub enum Protocol {
     Icmp(u8),
     /// ICMPv6 by type.
     Icmp6(u8),
-    /// Of Ethernet.
+    /// An EtherType.
     EtherType(u16),
-    /// Of PPP.
+    /// A PPP protocol number.
     Ppp(u16),
-    /// Of a loopback interface.
+    /// An address family of a loopback interface.
     Family(u16),
 }
 
@@ -105,24 +105,24 @@ pub struct Datagram {
     pub destination_port: u16,
     /// The first bytes of its payload, as far as `begin_bytes`.
     pub begin: [u8; 5],
-    /// How many of them are in the file.
+    /// Number of those bytes in the file.
     pub begin_bytes: u8,
 }
 
 /// A packet that is not TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// When it was captured, nanoseconds since the epoch.
+    /// Capture time, nanoseconds since the epoch.
     pub time_ns: i64,
     /// Bytes of the frame on the line.
     pub bytes: u32,
-    /// What it is.
+    /// Protocol.
     pub protocol: Protocol,
-    /// What UDP's header says.
+    /// UDP's header and the first bytes of its payload.
     pub datagram: Option<Datagram>,
 }
 
-/// What a record turned out to be.
+/// Decoded content of a record.
 pub enum Content {
     Tcp(Packet),
     /// Another protocol.

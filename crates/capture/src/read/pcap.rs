@@ -8,14 +8,14 @@ pub const HEADER: usize = 24;
 /// A record's header, bytes; Kuznetzov's has eight more.
 const RECORD: usize = 16;
 
-/// What a file's header said.
+/// Contents of a file's header.
 pub struct Pcap {
     order: Order,
     /// Nanoseconds per unit of a stamp's fraction.
     unit_ns: i64,
     record: usize,
     link: u32,
-    /// Whether captured and original length may be the wrong way round (versions up to 2.3).
+    /// Captured and original length may be swapped (versions up to 2.3).
     old: bool,
 }
 

@@ -38,13 +38,13 @@ enum Resolution {
 impl Resolution {
     fn of(byte: u8) -> Result<Self, String> {
         let power = u32::from(byte & 0x7f);
-        let known = match (byte & 0x80 != 0, power) {
+        let resolution = match (byte & 0x80 != 0, power) {
             (false, 0..=9) => Some(Self::Times(10_u64.pow(9 - power))),
             (false, 10..=28) => Some(Self::Divided(10_u64.pow(power - 9))),
             (true, 0..=63) => Some(Self::Binary(power)),
             _ => None,
         };
-        known.ok_or_else(|| {
+        resolution.ok_or_else(|| {
             format!("an interface's resolution of stamps is {byte:#04x}, which no clock has")
         })
     }
@@ -63,7 +63,7 @@ impl Resolution {
 pub struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// The stamp of the last packet: simple blocks have none of their own.
+    /// The stamp of the last packet: simple blocks have no stamp.
     last_ns: i64,
 }
 
@@ -175,7 +175,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// What the capturing program says it lost: `isb_ifdrop`, `isb_osdrop`.
+    /// Adds the losses that the capturing program reports: `isb_ifdrop`, `isb_osdrop`.
     fn statistics(&self, body: &[u8], counts: &mut Counts) {
         for (code, value) in options(self.order, body.get(12..).unwrap_or_default()) {
             if matches!(code, 5 | 7) && value.len() == 8 {
@@ -187,7 +187,7 @@ impl Pcapng {
     }
 
     fn simple<'a>(&self, body: &'a [u8], counts: &mut Counts) -> Result<Record<'a>, String> {
-        let interface = self.known(0)?;
+        let interface = self.interface_of(0)?;
         if body.len() < 4 {
             return Err("a simple packet block is too short".to_owned());
         }
@@ -205,7 +205,7 @@ impl Pcapng {
             return Err("a packet block is too short".to_owned());
         }
         let number = if old { u32::from(self.order.u16(body, 0)) } else { self.order.u32(body, 0) };
-        let interface = self.known(number)?;
+        let interface = self.interface_of(number)?;
         let word = |at| self.order.u32(body, at);
         let (captured, original) = (word(12), word(16));
         let Some(data) = body[20..].get(..captured as usize) else {
@@ -224,9 +224,9 @@ impl Pcapng {
         Ok(Record { time_ns, link: interface.link, original: original.max(captured), data })
     }
 
-    fn known(&self, number: u32) -> Result<Interface, String> {
-        let found = self.interfaces.get(number as usize);
-        found.copied().ok_or_else(|| {
+    fn interface_of(&self, number: u32) -> Result<Interface, String> {
+        let interface_entry = self.interfaces.get(number as usize);
+        interface_entry.copied().ok_or_else(|| {
             format!(
                 "a packet is of interface {number}, and the section has {}",
                 self.interfaces.len()

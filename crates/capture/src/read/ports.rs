@@ -57,17 +57,18 @@ fn udp_name(port: u16) -> Option<&'static str> {
     UDP.binary_search_by_key(&port, |row| row.0).ok().map(|row| UDP[row].1)
 }
 
-/// The port that tells what a datagram is: one with a name, the destination's before the source's; otherwise the lower.
+/// The port that identifies a datagram's service: one with a name, the destination's before the source's; otherwise
+/// the lower.
 pub fn service(source: u16, destination: u16) -> u16 {
-    let known = [destination, source].into_iter().find(|port| udp_name(*port).is_some());
-    known.unwrap_or_else(|| {
+    let named_port = [destination, source].into_iter().find(|port| udp_name(*port).is_some());
+    named_port.unwrap_or_else(|| {
         let lower = source.min(destination);
         CLIENTS.iter().find(|row| row.0 == lower).map_or(lower, |row| row.1)
     })
 }
 
 impl Protocol {
-    /// The protocol's name, its port, and what the port, the type or the number stands for.
+    /// The protocol's name, its port, and the meaning of the port, the type or the number.
     #[must_use]
     pub fn names(self) -> (String, Option<u16>, Option<&'static str>) {
         match self {

@@ -1,4 +1,4 @@
-//! Where a reading stands between two headers: layers so far, bytes left, the IP header around them.
+//! State of the decoder between two headers: layers so far, bytes left, the IP header around them.
 
 use super::layers::{Layer, Layers};
 use super::packet::{Address, Content, Other, Protocol};
@@ -27,13 +27,13 @@ impl Scan {
     }
 
     /// Another protocol.
-    pub fn other(&self, protocol: Protocol) -> Content {
+    pub fn non_tcp(&self, protocol: Protocol) -> Content {
         let Self { time_ns, bytes, .. } = *self;
         Content::Other(Other { time_ns, bytes, protocol, datagram: None })
     }
 }
 
-/// What is left of a packet: bytes in the file, and on the line.
+/// Remainder of a packet: bytes in the file, and on the wire.
 #[derive(Clone, Copy)]
 pub struct Rest<'a> {
     pub data: &'a [u8],
@@ -48,7 +48,7 @@ impl Rest<'_> {
     }
 }
 
-/// What IP's header says of what it carries.
+/// Fields of IP's header that concern its payload.
 #[derive(Clone, Copy)]
 pub struct Header {
     pub source: Address,

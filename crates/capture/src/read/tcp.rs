@@ -7,7 +7,7 @@ use dragstrip_packet::EcnBytes;
 /// TCP's number in IP.
 pub const PROTOCOL: u8 = 6;
 
-/// Adds what TCP's header says; `whole`: bytes of the segment on the line. `None`: cut off or contradictory.
+/// Adds the fields of TCP's header; `whole`: bytes of the segment on the wire. `None`: cut off or contradictory.
 pub fn read(packet: &mut Packet, data: &[u8], whole: usize) -> Option<()> {
     let word = be16(data, 12)?;
     let header = usize::from(word >> 12) * 4;

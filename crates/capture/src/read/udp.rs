@@ -10,10 +10,10 @@ pub const PROTOCOL: u8 = 17;
 /// UDP's header, bytes.
 pub const HEADER: usize = 8;
 
-/// A datagram that is no tunnel.
-pub fn other(scan: &Scan, header: &Header, data: &[u8]) -> Content {
+/// A datagram outside any tunnel.
+pub fn datagram(scan: &Scan, header: &Header, data: &[u8]) -> Content {
     let (Some(source_port), Some(destination_port)) = (be16(data, 0), be16(data, 2)) else {
-        return scan.other(Protocol::Ip(PROTOCOL));
+        return scan.non_tcp(Protocol::Ip(PROTOCOL));
     };
     let payload = data.get(HEADER..).unwrap_or_default();
     let mut begin = [0; 5];

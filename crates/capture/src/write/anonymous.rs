@@ -25,7 +25,7 @@ pub struct Anonymous {
     reader: Reader,
     hosts: BTreeMap<(u32, Address), u32>,
     begin_ns: Option<i64>,
-    /// What has been made and not been taken.
+    /// Output that has not been fetched.
     made: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl Anonymous {
     /// Takes the next bytes of a capture and returns those of the file that is made.
     ///
     /// # Errors
-    /// What the capture cannot be read over; nothing can be fed after it.
+    /// An error in the capture that ends its reading; no more bytes can be fed.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Vec<u8>, Fault> {
         let Self { reader, hosts, begin_ns, made } = self;
         reader.feed(piece, &mut |packet| {
@@ -41,7 +41,7 @@ impl Anonymous {
                 head(made);
                 packet.time_ns
             });
-            // What stands out of order before the first cannot have a stamp below zero.
+            // A packet that is out of order before the first cannot have a stamp below zero.
             record(made, hosts, &packet, packet.time_ns.saturating_sub(begin).max(0));
         })?;
         Ok(std::mem::take(made))
@@ -50,7 +50,7 @@ impl Anonymous {
     /// The capture ends here.
     ///
     /// # Errors
-    /// It is too short to be a capture.
+    /// The file is too short to be a capture.
     pub fn end(&mut self) -> Result<&Counts, Fault> {
         self.reader.end()?;
         Ok(self.reader.counts())
@@ -80,10 +80,10 @@ fn record(
     let spare =
         (packet.ip_bytes as usize).saturating_sub(front + TCP_HEADER + packet.payload as usize);
     let options = options(packet, spare.min(OPTIONS_MAX) & !3);
-    let kept = front + TCP_HEADER + options.len();
-    let whole = kept + packet.payload as usize;
+    let header_bytes = front + TCP_HEADER + options.len();
+    let whole = header_bytes + packet.payload as usize;
     let (seconds, nanoseconds) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
-    for word in [seconds as u32, nanoseconds as u32, kept as u32, whole as u32] {
+    for word in [seconds as u32, nanoseconds as u32, header_bytes as u32, whole as u32] {
         file.extend(word.to_le_bytes());
     }
     // A super-segment too long for the field has none (BIG TCP).
@@ -120,45 +120,45 @@ fn record(
 
 /// The known options of a segment, padded to `length` bytes where they take fewer.
 fn options(packet: &Packet, length: usize) -> Vec<u8> {
-    let mut made = Vec::with_capacity(OPTIONS_MAX);
+    let mut option_bytes = Vec::with_capacity(OPTIONS_MAX);
     if let Some(mss) = packet.mss {
         let [high, low] = mss.to_be_bytes();
-        made.extend([2, 4, high, low]);
+        option_bytes.extend([2, 4, high, low]);
     }
     if let Some(shift) = packet.window_scale {
-        made.extend([3, 3, shift]);
+        option_bytes.extend([3, 3, shift]);
     }
     if packet.sack_permitted {
-        made.extend([4, 2]);
+        option_bytes.extend([4, 2]);
     }
     if let Some((value, echo)) = packet.stamps {
-        made.extend([8, 10]);
-        made.extend(value.to_be_bytes());
-        made.extend(echo.to_be_bytes());
+        option_bytes.extend([8, 10]);
+        option_bytes.extend(value.to_be_bytes());
+        option_bytes.extend(echo.to_be_bytes());
     }
     if packet.sack_count > 0 {
-        made.extend([5, 2 + 8 * packet.sack_count]);
+        option_bytes.extend([5, 2 + 8 * packet.sack_count]);
         for (left, right) in &packet.sacks[..usize::from(packet.sack_count)] {
-            made.extend(left.to_be_bytes());
-            made.extend(right.to_be_bytes());
+            option_bytes.extend(left.to_be_bytes());
+            option_bytes.extend(right.to_be_bytes());
         }
     }
     if let Some(bytes) = packet.ecn_bytes {
-        made.extend([bytes.kind(), bytes.wire_len()]);
+        option_bytes.extend([bytes.kind(), bytes.wire_len()]);
         for counter in &bytes.counters[..usize::from(bytes.fields)] {
-            made.extend(&counter.to_be_bytes()[1..]);
+            option_bytes.extend(&counter.to_be_bytes()[1..]);
         }
     }
     if let Some(cookie) = packet.fast_open {
-        made.extend([34, 2 + cookie.min(16)]);
-        made.resize(made.len() + usize::from(cookie.min(16)), 0);
+        option_bytes.extend([34, 2 + cookie.min(16)]);
+        option_bytes.resize(option_bytes.len() + usize::from(cookie.min(16)), 0);
     }
     if let Some(subtype) = packet.mptcp {
-        made.extend([30, 4, subtype << 4, 0]);
+        option_bytes.extend([30, 4, subtype << 4, 0]);
     }
-    let length = length.max(made.len().next_multiple_of(4)).min(OPTIONS_MAX);
-    made.resize(length, NO_OPERATION);
-    made
+    let length = length.max(option_bytes.len().next_multiple_of(4)).min(OPTIONS_MAX);
+    option_bytes.resize(length, NO_OPERATION);
+    option_bytes
 }
 
 #[cfg(test)]
@@ -166,11 +166,11 @@ mod tests {
     use super::*;
 
     fn read(file: &[u8]) -> Vec<Packet> {
-        let mut found = Vec::new();
+        let mut packets = Vec::new();
         let mut reader = Reader::new();
-        reader.feed(file, &mut |packet| found.push(packet)).unwrap();
+        reader.feed(file, &mut |packet| packets.push(packet)).unwrap();
         reader.end().unwrap();
-        found
+        packets
     }
 
     fn packet(ip_id: Option<u16>, last: u8) -> Packet {
@@ -207,19 +207,19 @@ mod tests {
             let second = Packet { time_ns: first.time_ns + 1_500_000_000, ..packet(ip_id, 201) };
             let (mut file, mut hosts) = (Vec::new(), BTreeMap::new());
             head(&mut file);
-            for one in [&first, &second] {
-                record(&mut file, &mut hosts, one, one.time_ns - first.time_ns);
+            for packet in [&first, &second] {
+                record(&mut file, &mut hosts, packet, packet.time_ns - first.time_ns);
             }
-            let found = read(&file);
-            for (one, before) in found.iter().zip([first, second]) {
-                let Packet { source, destination, .. } = *one;
+            let packets = read(&file);
+            for (packet, before) in packets.iter().zip([first, second]) {
+                let Packet { source, destination, .. } = *packet;
                 let time_ns = before.time_ns - first.time_ns;
-                assert_eq!(*one, Packet { time_ns, source, destination, ..before });
+                assert_eq!(*packet, Packet { time_ns, source, destination, ..before });
             }
-            assert_eq!(found.len(), 2);
-            assert_eq!(found[0].destination, found[1].destination);
-            assert_ne!(found[0].source, found[1].source);
-            assert_eq!(found[0].source[13..], [0, 0, 1]);
+            assert_eq!(packets.len(), 2);
+            assert_eq!(packets[0].destination, packets[1].destination);
+            assert_ne!(packets[0].source, packets[1].source);
+            assert_eq!(packets[0].source[13..], [0, 0, 1]);
         }
     }
 
@@ -239,8 +239,8 @@ mod tests {
         let mut file = Vec::new();
         head(&mut file);
         record(&mut file, &mut BTreeMap::new(), &syn, 0);
-        let found = read(&file)[0];
-        let Packet { source, destination, .. } = found;
-        assert_eq!(found, Packet { time_ns: 0, source, destination, ..syn });
+        let packet = read(&file)[0];
+        let Packet { source, destination, .. } = packet;
+        assert_eq!(packet, Packet { time_ns: 0, source, destination, ..syn });
     }
 }

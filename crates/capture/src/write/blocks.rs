@@ -4,8 +4,8 @@ use super::frame::{Frame, HEADERS_MAX};
 use crate::format::{BYTE_ORDER, ETHERNET, NANOSECONDS, VERSION, block, option};
 use dragstrip_units::Instant;
 
-/// The second at which simulated time begins: 2001-09-09T01:46:40Z. It is not 0, which programs take for an unset stamp (tcptrace's
-/// `trace.c`), and nobody takes it for the hour at which a file was made.
+/// The second at which simulated time begins: 2001-09-09T01:46:40Z. It is not 0, which programs treat as an unset
+/// stamp (tcptrace's `trace.c`), and cannot be mistaken for the hour at which a file was made.
 pub const EPOCH_S: u64 = 1_000_000_000;
 
 /// A stamp: nanoseconds since 1970.
@@ -18,7 +18,7 @@ fn stamp(at: Instant) -> u64 {
 pub struct Section<'a> {
     /// The program that writes it, with its version.
     pub program: &'a str,
-    /// What it should say of the run.
+    /// Comment on the run.
     pub comment: &'a str,
 }
 
@@ -41,7 +41,7 @@ impl Section<'_> {
 pub struct Interface<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it is.
+    /// Description.
     pub description: &'a str,
     /// Bytes kept of each frame.
     pub snaplen: u32,
@@ -64,13 +64,13 @@ impl Interface<'_> {
 /// A packet at the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
     /// The frame; what follows its headers are zeros.
     pub frame: Frame<'a>,
     /// Bytes of its headers.
     pub headers: usize,
-    /// Where it leaves from on the line, and where it goes to.
+    /// Source and destination address on the link.
     pub macs: ([u8; 6], [u8; 6]),
     /// Bytes of the frame that are kept.
     pub len: usize,
@@ -80,12 +80,12 @@ pub struct Packet<'a> {
     pub direction: u32,
     /// Its number; the same in other files of the run.
     pub id: u64,
-    /// What happened to it, if anything.
+    /// Comment on the packet's fate, if any.
     pub comment: Option<&'a str>,
 }
 
-/// What an enhanced packet block has around the frame: six words and the length in front, flags, number, the end of
-/// options and the length behind.
+/// Bytes of an enhanced packet block around the frame: six words and the length in front, flags, number, the end of
+/// options and the length after it.
 const AROUND: usize = 28 + 8 + 12 + 4 + 4;
 
 impl Packet<'_> {
@@ -93,13 +93,13 @@ impl Packet<'_> {
     #[inline]
     pub fn write(&self, file: &mut Vec<u8>) {
         let at = stamp(self.at);
-        let kept = self.len.next_multiple_of(4);
+        let padded_len = self.len.next_multiple_of(4);
         let comment = self.comment.map_or(0, |text| 4 + text.len().next_multiple_of(4));
-        let total = AROUND + kept + comment;
+        let total = AROUND + padded_len + comment;
         let start = file.len();
         file.resize(start + total, 0);
         let (front, rest) = file[start..].split_at_mut(28);
-        let (data, behind) = rest.split_at_mut(kept);
+        let (data, behind) = rest.split_at_mut(padded_len);
         let total = total as u32;
         let (high, low) = ((at >> 32) as u32, at as u32);
         lay(front, [block::PACKET, total, 0, high, low, self.len as u32, self.original_len]);
@@ -111,10 +111,11 @@ impl Packet<'_> {
             self.frame.write(self.macs, &mut whole[..headers]);
             data[..self.len].copy_from_slice(&whole[..self.len]);
         }
-        let (said, options) = behind.split_at_mut(comment);
+        let (comment_bytes, options) = behind.split_at_mut(comment);
         if let Some(text) = self.comment {
-            said[..4].copy_from_slice(&head(option::COMMENT, text.len() as u16).to_le_bytes());
-            said[4..4 + text.len()].copy_from_slice(text.as_bytes());
+            comment_bytes[..4]
+                .copy_from_slice(&head(option::COMMENT, text.len() as u16).to_le_bytes());
+            comment_bytes[4..4 + text.len()].copy_from_slice(text.as_bytes());
         }
         let (flags, number) = (head(option::FLAGS, 4), head(option::PACKET_ID, 8));
         let (low, high) = (self.id as u32, (self.id >> 32) as u32);
@@ -125,7 +126,7 @@ impl Packet<'_> {
 /// A packet of which the first bytes are known, at the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
     /// The first bytes of the frame.
     pub bytes: &'a [u8],
@@ -162,12 +163,12 @@ fn lay(to: &mut [u8], words: [u32; 7]) {
     to.copy_from_slice(words.map(u32::to_le_bytes).as_flattened());
 }
 
-/// What the file's only interface has counted.
+/// Counters of the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
-    /// When it began.
+    /// Start time.
     pub start: Instant,
-    /// When it ended.
+    /// End time.
     pub end: Instant,
     /// Packets in the file.
     pub received: u64,
@@ -186,7 +187,7 @@ impl Statistics {
             [high.to_le_bytes(), low.to_le_bytes()].concat()
         };
         let at = stamp(self.end);
-        let written = Block::begin(file, block::STATISTICS)
+        let statistics = Block::begin(file, block::STATISTICS)
             .u32(0)
             .u32((at >> 32) as u32)
             .u32(at as u32)
@@ -195,8 +196,8 @@ impl Statistics {
             .option(option::RECEIVED, &self.received.to_le_bytes())
             .option(option::DROPPED, &self.dropped.to_le_bytes());
         match self.missing {
-            Some(missing) => written.option(option::MISSING, &missing.to_le_bytes()).end(),
-            None => written.end(),
+            Some(missing) => statistics.option(option::MISSING, &missing.to_le_bytes()).end(),
+            None => statistics.end(),
         }
     }
 }

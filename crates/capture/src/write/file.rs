@@ -15,23 +15,23 @@ pub const SNAPLEN_MAX: u32 = 262_144;
 #[derive(Debug)]
 pub struct File<W> {
     to: W,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     waiting: Vec<u8>,
     snaplen: usize,
     received: u64,
     dropped: u64,
     /// Packets that should be here and are not, where that can be.
     missing: Option<u64>,
-    /// What went wrong first; nothing is written after it.
+    /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
 
-/// What a record says beside the frame.
+/// Metadata of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// Where it leaves from on the line, and where it goes to.
+    /// Source and destination address on the link.
     pub macs: ([u8; 6], [u8; 6]),
     /// [`crate::format::INBOUND`] or [`crate::format::OUTBOUND`].
     pub direction: u32,
@@ -93,7 +93,7 @@ impl<W: Write> File<W> {
     /// Ends the file.
     ///
     /// # Errors
-    /// What went wrong first while it was being written.
+    /// The first error of writing.
     pub fn finish(mut self, end: Instant) -> io::Result<W> {
         let Self { received, dropped, missing, .. } = self;
         Statistics { start: Instant::ZERO, end, received, dropped, missing }
@@ -123,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_cut_to_what_is_kept_and_is_no_longer_than_it_was() {
-        for (snaplen, payload, kept) in [(80, 1_460, 80), (50, 1_460, 50), (96, 6, 60)] {
+    fn a_frame_is_cut_to_the_snaplen_and_never_lengthened() {
+        for (snaplen, payload, kept_bytes) in [(80, 1_460, 80), (50, 1_460, 50), (96, 6, 60)] {
             let body = Body::Tcp(Segment::new(0, payload, Flags::ACK));
             let frame = frame(&body);
             let mut headers = vec![0; frame.headers_len()];
@@ -133,12 +133,12 @@ mod tests {
             let begin = file.waiting.len();
             file.add(&RECORD, frame);
             let block = &file.waiting[begin..];
-            assert_eq!(u32::from(block[20]), kept);
+            assert_eq!(u32::from(block[20]), kept_bytes);
             assert_eq!(u16::from_le_bytes([block[24], block[25]]), 54 + payload);
-            let data = &block[28..28 + kept as usize];
-            let shown = headers.len().min(data.len());
-            assert_eq!(data[..shown], headers[..shown]);
-            assert!(data[shown..].iter().all(|byte| *byte == 0));
+            let data = &block[28..28 + kept_bytes as usize];
+            let common_len = headers.len().min(data.len());
+            assert_eq!(data[..common_len], headers[..common_len]);
+            assert!(data[common_len..].iter().all(|byte| *byte == 0));
             assert!(file.finish(Instant::ZERO).is_ok());
         }
     }
@@ -148,9 +148,9 @@ mod tests {
 
     impl Write for Full {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let taken = bytes.len().min(self.0);
-            self.0 -= taken;
-            if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+            let accepted = bytes.len().min(self.0);
+            self.0 -= accepted;
+            if accepted == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(accepted) }
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_end_and_memory_stays_what_it_was() {
+    fn a_full_disk_is_reported_at_the_end_and_memory_stays_bounded() {
         let mut file = File::new(Full(1_000_000), &SECTION, "i", "d", 96);
         let body = Body::Tcp(Segment::new(0, 1_460, Flags::ACK));
         for _ in 0..30_000 {
             file.add(&RECORD, frame(&body));
         }
         assert!(file.waiting.capacity() < 2 * CHUNK);
-        let told = file.finish(Instant::ZERO).map(drop).map_err(|error| error.kind());
-        assert_eq!(told, Err(io::ErrorKind::StorageFull));
+        let outcome = file.finish(Instant::ZERO).map(drop).map_err(|error| error.kind());
+        assert_eq!(outcome, Err(io::ErrorKind::StorageFull));
     }
 }

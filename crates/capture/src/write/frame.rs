@@ -27,12 +27,12 @@ pub struct End {
     pub port: u16,
 }
 
-/// What turns a connection's own counts, from 0, into what stands in headers.
+/// Offsets between a connection's own counts, from 0, and the header fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
-    /// The initial sequence number of who sends the segment.
+    /// The sender's initial sequence number.
     pub own_isn: u32,
-    /// That of who receives it.
+    /// The receiver's initial sequence number.
     pub peer_isn: u32,
     /// Shift of the windows that the sender of the segment announces.
     pub window_shift: u8,
@@ -41,17 +41,17 @@ pub struct Numbers {
 /// A frame to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Who sends it.
+    /// Sender.
     pub from: End,
-    /// Who is to get it.
+    /// Receiver.
     pub to: End,
     /// IPv4's identification.
     pub ip_id: u16,
     /// DSCP and ECN.
     pub class: TrafficClass,
-    /// What IP carries.
+    /// Payload of IP.
     pub body: &'a Body,
-    /// Of a TCP connection.
+    /// Numbers of a TCP connection.
     pub numbers: Numbers,
     /// ICMP's identifier.
     pub echo_id: u16,
@@ -69,7 +69,7 @@ impl Frame<'_> {
         (ETHERNET_BYTES + IP_BYTES) as usize + transport
     }
 
-    /// Bytes behind its headers.
+    /// Bytes after its headers.
     #[inline]
     #[must_use]
     pub fn payload_len(&self) -> u32 {
@@ -83,7 +83,7 @@ impl Frame<'_> {
     /// Writes its headers, on a line between two addresses of Ethernet, to where there are as many bytes as they have.
     ///
     /// # Panics
-    /// Where there are others (debug builds), or too few for a header.
+    /// If the length of `into` differs from the headers' (debug builds), or is too short for a header.
     #[inline]
     pub fn write(&self, (from, to): ([u8; 6], [u8; 6]), into: &mut [u8]) {
         let (front, transport) = into.split_at_mut((ETHERNET_BYTES + IP_BYTES) as usize);
@@ -94,7 +94,7 @@ impl Frame<'_> {
             Body::Udp(_) => UDP,
             Body::Icmp(_) => ICMP,
         };
-        // Of a burst that is one packet and longer than the field can say it is 0, as Linux has it.
+        // For a burst that is one packet and exceeds the field it is 0, as in Linux.
         let [len_high, len_low] =
             u16::try_from(IP_BYTES + transport_len).unwrap_or(0).to_be_bytes();
         let [id_high, id_low] = self.ip_id.to_be_bytes();
@@ -113,40 +113,40 @@ impl Frame<'_> {
         match self.body {
             Body::Tcp(segment) => tcp(segment, self, pseudo, transport),
             Body::Udp(datagram) => {
-                put(transport, 0, self.from.port);
-                put(transport, 2, self.to.port);
-                put(transport, 4, datagram.len + 8);
-                put(transport, 6, 0);
-                // 0 stands for no checksum (RFC 768): its other form is sent.
+                put_u16(transport, 0, self.from.port);
+                put_u16(transport, 2, self.to.port);
+                put_u16(transport, 4, datagram.len + 8);
+                put_u16(transport, 6, 0);
+                // 0 means no checksum (RFC 768): its other form is sent.
                 let sum = Some(checksum(words(transport) + pseudo)).filter(|&sum| sum != 0);
-                put(transport, 6, sum.unwrap_or(u16::MAX));
+                put_u16(transport, 6, sum.unwrap_or(u16::MAX));
             }
             Body::Icmp(echo) => {
                 transport[..2]
                     .copy_from_slice(&[if echo.kind == EchoKind::Request { 8 } else { 0 }, 0]);
-                put(transport, 2, 0);
-                put(transport, 4, self.echo_id);
-                put(transport, 6, echo.sequence as u16);
-                put(transport, 2, checksum(words(transport)));
+                put_u16(transport, 2, 0);
+                put_u16(transport, 4, self.echo_id);
+                put_u16(transport, 6, echo.sequence as u16);
+                put_u16(transport, 2, checksum(words(transport)));
             }
         }
     }
 }
 
-/// TCP's header; `pseudo`: the sum of what its checksum covers beside it.
+/// TCP's header; `pseudo`: the sum of the other data that its checksum covers.
 #[inline]
 fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let Numbers { own_isn, peer_isn, window_shift } = frame.numbers;
     let syn = segment.flags.has(Flags::SYN);
     let acks = segment.flags.has(Flags::ACK);
-    // A SYN takes a number of its own, in front of the data.
+    // A SYN occupies a sequence number, in front of the data.
     let seq = own_isn.wrapping_add(segment.seq as u32).wrapping_add(u32::from(!syn));
     let base = peer_isn.wrapping_add(1);
     let ack = if acks { base.wrapping_add(segment.ack as u32) } else { 0 };
     let window = if syn { segment.window } else { segment.window >> window_shift };
     let words_long = to.len() as u32 / 4;
     let (header, options) = to.split_at_mut(20);
-    let said = match segment.syn_options() {
+    let options_sum = match segment.syn_options() {
         Some(syn) => {
             Options { to: &mut *options, at: 0 }.of_syn(
                 syn,
@@ -161,14 +161,15 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let rest =
         words_long << 28 | u32::from(segment.flags.wire()) << 16 | window.min(u32::from(u16::MAX));
     let fixed = [ports, seq, ack, rest];
-    let sum =
-        fixed.iter().fold(pseudo.wrapping_add(said), |sum, word| sum.wrapping_add((*word).into()));
+    let sum = fixed
+        .iter()
+        .fold(pseudo.wrapping_add(options_sum), |sum, word| sum.wrapping_add((*word).into()));
     let last = u32::from(checksum(sum)) << 16;
     let [ports, seq, ack, rest] = fixed.map(u32::to_be_bytes);
     header.copy_from_slice([ports, seq, ack, rest, last.to_be_bytes()].as_flattened());
 }
 
-/// The options of a segment behind the handshake; their sum. `base`: the wire's number of the peer's first byte.
+/// The options of a segment after the handshake; their sum. `base`: the wire's number of the peer's first byte.
 #[inline]
 fn of_segment(segment: &Segment, base: u32, to: &mut [u8]) -> u64 {
     match segment.timestamps() {
@@ -261,7 +262,7 @@ impl Options<'_> {
 }
 
 #[inline]
-fn put(to: &mut [u8], at: usize, value: u16) {
+fn put_u16(to: &mut [u8], at: usize, value: u16) {
     to[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 

@@ -3,7 +3,7 @@
 use super::{Info, Packet, Player, ns};
 use crate::line::{EcnBytes, Expected, Pushed, Range, bounds};
 
-/// How far a time may be off, ms: an emulated kernel needs some of it for its instructions.
+/// Tolerance of a time, ms: an emulated kernel needs some of it for its instructions.
 pub(crate) const SLACK_MS: f64 = 1.0;
 
 impl Player<'_> {
@@ -29,23 +29,24 @@ impl Player<'_> {
 
     pub(crate) fn expect(
         &mut self,
-        wanted: &Expected,
+        expected: &Expected,
         from_ms: f64,
         to_ms: f64,
     ) -> Result<(), String> {
-        let ends = wanted.data.map(|data| self.bytes(data));
-        let each = wanted.of.map_or(self.script.segment_bytes(), |of| self.script.bytes(of));
+        let ends = expected.data.map(|data| self.bytes(data));
+        let segment_bytes =
+            expected.of.map_or(self.script.segment_bytes(), |of| self.script.bytes(of));
         let mut at = ends.map(|(from, _)| from);
         loop {
             let packet = self.next(to_ms + SLACK_MS)?;
             let first = ends.is_none_or(|(from, _)| at == Some(from));
-            let length = at.zip(ends).map(|(at, (_, to))| each.min(to - at));
+            let length = at.zip(ends).map(|(at, (_, to))| segment_bytes.min(to - at));
             let last = at.zip(length).map(|(at, length)| at + length) == ends.map(|(_, to)| to);
-            let here = Place { at, length, first, last };
+            let place = Place { at, length, first, last };
             let early = (packet.at_ns as f64) / 1e6 < from_ms - SLACK_MS;
-            let wrong = self.difference(wanted, &packet, here);
-            if let Some(what) = wrong.or_else(|| early.then(|| "too early".to_owned())) {
-                return Err(format!("{} ({what})", self.describe(&packet)));
+            let wrong = self.difference(expected, &packet, place);
+            if let Some(difference) = wrong.or_else(|| early.then(|| "too early".to_owned())) {
+                return Err(format!("{} ({difference})", self.describe(&packet)));
             }
             if last {
                 return Ok(());
@@ -54,29 +55,30 @@ impl Player<'_> {
         }
     }
 
-    /// What about a packet is not as wanted.
-    fn difference(&self, wanted: &Expected, packet: &Packet, here: Place) -> Option<String> {
-        let Expected { syn, fin, rst, data: _, of: _, seq, probe, echo, ack, .. } = wanted;
-        let Expected { sack, window_bytes, psh, ece, cwr, ect, timestamps, .. } = wanted;
-        let Expected { ect1, ace, bytes, .. } = wanted;
-        let Place { at, length, first, last } = here;
+    /// Describes the first difference between a packet and the expected one.
+    fn difference(&self, expected: &Expected, packet: &Packet, place: Place) -> Option<String> {
+        let Expected { syn, fin, rst, data: _, of: _, seq, probe, echo, ack, .. } = expected;
+        let Expected { sack, window_bytes, psh, ece, cwr, ect, timestamps, .. } = expected;
+        let Expected { ect1, ace, bytes, .. } = expected;
+        let Place { at, length, first, last } = place;
         let kinds = [
             ("SYN", *syn, packet.syn),
             ("FIN", *fin && last, packet.fin),
             ("RST", *rst, packet.rst),
         ];
-        if let Some((name, _, found)) = kinds.into_iter().find(|(_, wanted, found)| wanted != found)
+        if let Some((name, _, actual)) =
+            kinds.into_iter().find(|(_, expected, actual)| expected != actual)
         {
-            return Some(format!("{} {name}", if found { "a" } else { "no" }));
+            return Some(format!("{} {name}", if actual { "a" } else { "no" }));
         }
         let seq = seq.map(|seq| self.script.bytes(seq)).or(probe.then_some(self.acked - 1));
         if seq.is_some_and(|seq| packet.seq != seq) {
             return Some(format!("sequence number {}", packet.seq));
         }
-        if let (Some(echo), Some((_, found))) = (echo, packet.timestamps)
-            && *echo != found
+        if let (Some(echo), Some((_, actual))) = (echo, packet.timestamps)
+            && *echo != actual
         {
-            return Some(format!("echoes {found}"));
+            return Some(format!("echoes {actual}"));
         }
         if at
             .map_or(packet.len != 0, |at| packet.seq != at || Some(i64::from(packet.len)) != length)
@@ -110,8 +112,8 @@ impl Player<'_> {
             ("timestamps", *timestamps, packet.timestamps.is_some()),
         ];
         let wrong =
-            flags.into_iter().find(|(_, wanted, found)| wanted.is_some_and(|w| w != *found));
-        wrong.map(|(name, _, found)| format!("{} {name}", if found { "has" } else { "lacks" }))
+            flags.into_iter().find(|(_, expected, actual)| expected.is_some_and(|w| w != *actual));
+        wrong.map(|(name, _, actual)| format!("{} {name}", if actual { "has" } else { "lacks" }))
     }
 
     /// A position as scripts write it.
@@ -127,17 +129,17 @@ impl Player<'_> {
     /// All that left, a line each.
     pub(crate) fn trace(&self) -> Vec<String> {
         let mut next = 0;
-        let mut told = |packet| {
+        let mut line_of = |packet| {
             let text = self.describe_after(packet, next);
             next = next.max(packet.seq + i64::from(packet.len));
             text
         };
-        self.seen.iter().map(&mut told).collect()
+        self.seen.iter().map(&mut line_of).collect()
     }
 
     pub(crate) fn describe(&self, packet: &Packet) -> String {
-        let before = self.seen.iter().take_while(|other| other.at_ns < packet.at_ns);
-        let next = before.map(|other| other.seq + i64::from(other.len)).max();
+        let before = self.seen.iter().take_while(|earlier| earlier.at_ns < packet.at_ns);
+        let next = before.map(|earlier| earlier.seq + i64::from(earlier.len)).max();
         self.describe_after(packet, next.unwrap_or(0))
     }
 
@@ -187,7 +189,7 @@ impl Player<'_> {
     }
 }
 
-/// Where in an expected range a packet should be.
+/// Expected position of a packet within a range.
 #[derive(Clone, Copy)]
 struct Place {
     at: Option<i64>,
@@ -196,7 +198,7 @@ struct Place {
     last: bool,
 }
 
-/// Whether a segment should be pushed; `None`: either way.
+/// True when a segment should carry PSH; `None`: either.
 fn pushed(psh: Pushed, last: bool) -> Option<bool> {
     match psh {
         Pushed::None => Some(false),
@@ -207,11 +209,11 @@ fn pushed(psh: Pushed, last: bool) -> Option<bool> {
 
 pub(crate) fn answer(questions: &[(String, String)], info: &Info) -> Result<(), String> {
     let mut wrong = Vec::new();
-    for (name, wanted) in questions {
-        let kept = |figure: Option<i64>| figure.ok_or_else(|| format!("{name}: not kept here"));
-        let found = match name.as_str() {
+    for (name, bounds_text) in questions {
+        let required = |figure: Option<i64>| figure.ok_or_else(|| format!("{name}: not kept here"));
+        let actual = match name.as_str() {
             "state" => {
-                if info.state != *wanted {
+                if info.state != *bounds_text {
                     wrong.push(format!("state {}", info.state));
                 }
                 continue;
@@ -226,15 +228,16 @@ pub(crate) fn answer(questions: &[(String, String)], info: &Info) -> Result<(), 
             "reordering" => info.reordering,
             "lost" => info.lost,
             "notsent" => info.notsent,
-            "busy_us" => kept(info.busy_us)?,
-            "rwnd_limited_us" => kept(info.rwnd_limited_us)?,
-            "sndbuf_limited_us" => kept(info.sndbuf_limited_us)?,
+            "busy_us" => required(info.busy_us)?,
+            "rwnd_limited_us" => required(info.rwnd_limited_us)?,
+            "sndbuf_limited_us" => required(info.sndbuf_limited_us)?,
             other => return Err(format!("no such figure: {other}")),
         };
-        let (least, most) = if wanted == "inf" { (i64::MAX, i64::MAX) } else { bounds(wanted)? };
-        if found < least || found > most {
-            let found = if found == i64::MAX { "inf".to_owned() } else { found.to_string() };
-            wrong.push(format!("{name} {found}"));
+        let (least, most) =
+            if bounds_text == "inf" { (i64::MAX, i64::MAX) } else { bounds(bounds_text)? };
+        if actual < least || actual > most {
+            let actual = if actual == i64::MAX { "inf".to_owned() } else { actual.to_string() };
+            wrong.push(format!("{name} {actual}"));
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(" ")) }

@@ -45,9 +45,9 @@ impl Trace {
 
     pub fn open(mut self, times: [f64; 3]) -> Self {
         let opening = Fields { window: 512, opening: true, ..Fields::default() };
-        self.put(times[0], 0, Fields { flags: 2, value: 1_000, ..opening.clone() });
-        self.put(times[1], 1, Fields { flags: 18, ack: 1, value: 2_000, echo: 1_000, ..opening });
-        self.put(
+        self.add(times[0], 0, Fields { flags: 2, value: 1_000, ..opening.clone() });
+        self.add(times[1], 1, Fields { flags: 18, ack: 1, value: 2_000, echo: 1_000, ..opening });
+        self.add(
             times[2],
             0,
             Fields {
@@ -75,7 +75,7 @@ impl Trace {
             echo: 2_000,
             ..Fields::default()
         };
-        self.put(ms, 0, fields);
+        self.add(ms, 0, fields);
     }
 
     /// B acknowledges, with an echo and SACK blocks.
@@ -94,10 +94,10 @@ impl Trace {
             sacks: sacks.to_vec(),
             ..Fields::default()
         };
-        self.put(ms, 1, fields);
+        self.add(ms, 1, fields);
     }
 
-    pub fn put(&mut self, ms: f64, from: usize, fields: Fields) {
+    pub fn add(&mut self, ms: f64, from: usize, fields: Fields) {
         let mut options = vec![1, 1, 8, 10];
         options.extend(fields.value.to_be_bytes());
         options.extend(fields.echo.to_be_bytes());

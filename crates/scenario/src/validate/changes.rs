@@ -1,4 +1,4 @@
-//! Whether links can change as they are told to.
+//! Validation of links' changes.
 
 use super::path::Need;
 use super::{link_checks, path};
@@ -42,7 +42,7 @@ pub(super) fn check(scenario: &Scenario, topology: &Topology, needs: &[Need], re
         link_checks(&links[number], "", topology, &mut then);
         path::check_room(&links[number].qdisc, &needs[number], "", &mut then);
         for problem in then.problems {
-            // What was wrong before has been reported with the link.
+            // Errors in the initial settings have been reported with the link.
             let of = |part: &str| problem.field.contains(part);
             let field = if of("loss") && change.loss.is_some() {
                 "loss"
@@ -62,7 +62,7 @@ pub(super) fn check(scenario: &Scenario, topology: &Topology, needs: &[Need], re
     }
 }
 
-/// Whether the link has what is set.
+/// Reports settings of a change that the link does not have.
 fn settings(change: &ChangeSpec, link: &LinkSpec, at: &str, report: &mut Report) {
     let ChangeSpec {
         at_ns: _,
@@ -80,8 +80,8 @@ fn settings(change: &ChangeSpec, link: &LinkSpec, at: &str, report: &mut Report)
         && (link.medium.is_some()
             || link.rate_bps.is_none() && !has(&link.qdisc, Change::RateBps(*bps)))
     {
-        let who = "a wire, htb, tbf or cake with a bandwidth has";
-        let expected = format!("none: {name} has no rate of its own ({who})");
+        let owners = "a wire, htb, tbf or cake with a bandwidth has";
+        let expected = format!("none: {name} has no rate of its own ({owners})");
         report.add(format!("{at}.rate_bps"), bps, expected);
     }
     let counts_bytes = has(&link.qdisc, Change::LimitBytes(1 << 20));

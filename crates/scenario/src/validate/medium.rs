@@ -39,8 +39,8 @@ pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Repor
     for (index, link) in scenario.links.iter().enumerate() {
         let Some(name) = &link.medium else { continue };
         if !scenario.media.contains_key(name) {
-            let known: Vec<&str> = scenario.media.keys().map(String::as_str).collect();
-            let expected = suggest(name, known.iter().copied(), "the name of an entry of media");
+            let names: Vec<&str> = scenario.media.keys().map(String::as_str).collect();
+            let expected = suggest(name, names.iter().copied(), "the name of an entry of media");
             report.add(format!("links[{index}].medium"), format!("{name:?}"), expected);
         }
         if let Some(bps) = link.rate_bps {

@@ -1,4 +1,4 @@
-//! How large a recording will be, before it is made.
+//! Estimate of a recording's size before the run.
 
 use crate::captures::CAPTURE_BYTES;
 use crate::path::FULL_FRAME_BYTES;
@@ -16,7 +16,7 @@ const QUEUES_COLUMNS: u64 = 7;
 const CC_STATE_COLUMNS: u64 = 4;
 const SPP_COLUMNS: u64 = 4;
 const TCPSTAT_COLUMNS: u64 = 3;
-/// What is kept of a packet that both captures have shown.
+/// Columns kept for a packet that both captures contain.
 const MATCHED_COLUMNS: u64 = 3;
 /// About as many variables has the algorithm with the most.
 const CC_VARIABLES: u64 = 10;
@@ -24,7 +24,7 @@ const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
 const FRAME_BITS: u128 = FULL_FRAME_BYTES as u128 * 8;
 const SEGMENT_BYTES: u64 = 1448;
-/// Where no link of the path has a rate.
+/// Assumed rate if no link of the path has one.
 const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
 /// The receiver acknowledges every second segment.
 const PACKETS_PER_ACK: u64 = 2;
@@ -64,7 +64,7 @@ impl Scenario {
             .fold(0, u64::saturating_add)
     }
 
-    /// Whether the recording will fit into `limit_bytes` of memory.
+    /// Checks that the recording will fit into `limit_bytes` of memory.
     ///
     /// # Errors
     /// The field that makes it large: the interval if the rows per interval do, else the duration.
@@ -103,7 +103,7 @@ impl Scenario {
                 .map_or((RATE_UNKNOWN_BPS, None), |(bps, link)| (bps, Some(link)));
             let bits = u128::from(slowest.0) * u128::from(self.duration_ns) / 1_000_000_000;
             let room = u64::try_from(bits / FRAME_BITS).unwrap_or(u64::MAX);
-            let wanted = match flow.application {
+            let packets = match flow.application {
                 Application::Bulk { bytes: Some(bytes) } => bytes.div_ceil(SEGMENT_BYTES),
                 Application::Bulk { bytes: None }
                 | Application::OnOff { .. }
@@ -113,8 +113,8 @@ impl Scenario {
                 | Application::Tunnel { .. } => room,
             };
             let (_, sum) = bottlenecks.entry(slowest.1).or_insert((room, 0));
-            *sum = sum.saturating_add(wanted);
+            *sum = sum.saturating_add(packets);
         }
-        bottlenecks.values().map(|(room, wanted)| *room.min(wanted)).fold(0, u64::saturating_add)
+        bottlenecks.values().map(|(room, packets)| *room.min(packets)).fold(0, u64::saturating_add)
     }
 }

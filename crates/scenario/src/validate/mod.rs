@@ -1,4 +1,4 @@
-//! Whether a scenario can be run, and everything that is wrong with it if not.
+//! Validation of a scenario.
 //!
 //! Every problem is reported, not only the first, each with the JSON path of its field.
 
@@ -37,16 +37,16 @@ const TICK_HZ: &[u32] = &[100, 250, 300, 1000];
 const HISTORY_PACKETS_MAX: u32 = 0xfffe;
 /// The most reordering that Linux 2.6 learns (`TCP_MAX_REORDERING`).
 const HISTORY_REORDERING_MAX: u32 = 127;
-/// A host that takes longer for a packet answers nobody in time.
+/// A host with a longer processing time cannot answer in time.
 const CPU_NS_MAX: u64 = 1_000_000_000;
 /// `TCP_RTO_MAX`.
 const HISTORY_NS_MAX: u64 = 120_000_000_000;
 
 impl Scenario {
-    /// Whether this scenario can be run.
+    /// Checks that this scenario can be run.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the document.
+    /// Every problem, in the order of the document.
     pub fn validate(&self) -> Result<(), Vec<Problem>> {
         let mut report = Report::default();
         report.time("duration_ns", self.duration_ns, 1);
@@ -90,8 +90,8 @@ fn names(scenario: &Scenario, report: &mut Report) {
 /// Characters of a name: files are named after it.
 const NAME_MAX: usize = 100;
 
-/// Characters that nobody sees: those that change the direction of the text around them (UAX #9) or have no width, and
-/// line and paragraph separators.
+/// Invisible characters: those that change the direction of the text around them (UAX #9) or have no width, and line
+/// and paragraph separators.
 const fn unseen(character: char) -> bool {
     matches!(
         character,
@@ -101,7 +101,7 @@ const fn unseen(character: char) -> bool {
 }
 
 fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Report) {
-    let mut seen = BTreeSet::new();
+    let mut used_names = BTreeSet::new();
     for (field, name) in names {
         if name.trim().is_empty() || name.contains(char::is_control) || name.contains(unseen) {
             report.add(field, format!("{name:?}"), "a name that people can read");
@@ -113,7 +113,7 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
                 format!("{begin:?}... ({} characters)", name.chars().count()),
                 expected,
             );
-        } else if !seen.insert(name) {
+        } else if !used_names.insert(name) {
             report.add(field, format!("{name:?} again"), "a name that nothing else has");
         }
     }
@@ -150,7 +150,7 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     }
 }
 
-/// Where bursts cannot be one packet.
+/// Reports hosts whose bursts cannot be one packet.
 fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Report) {
     if host.gso != GsoMode::Whole || host.profile.row().no_bursts.is_some() {
         return;
@@ -163,8 +163,8 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
-    /// What cuts a burst that is one packet: a medium, or a discipline that takes single frames only, such as a token
-    /// bucket, in which it might not fit (`tbf_segment`).
+    /// The first obstacle to a burst as one packet: a medium, or a discipline that takes single frames only, such as a
+    /// token bucket, in which it might not fit (`tbf_segment`).
     #[must_use]
     pub fn cuts_bursts(&self) -> Option<String> {
         fn cuts(qdisc: &QdiscSpec) -> Option<&'static str> {
@@ -197,9 +197,9 @@ fn history_checks(profile: StackProfile, history: &HistorySpec, at: &str, report
     let takes_over = |profile: &StackProfile| (profile.row().settings)().metrics_cache;
     let only_threshold = reordering_packets == 0 && rtt_ns == 0;
     if !(takes_over(&profile) || profile.row().tolerates_threshold && only_threshold) {
-        let known = StackProfile::ALL.iter().filter(|profile| takes_over(profile));
-        let known: Vec<&str> = known.map(|profile| profile.name()).collect();
-        let expected = format!("none: only {} go by one here", known.join(" and "));
+        let profiles = StackProfile::ALL.iter().filter(|profile| takes_over(profile));
+        let profiles: Vec<&str> = profiles.map(|profile| profile.name()).collect();
+        let expected = format!("none: only {} go by one here", profiles.join(" and "));
         report.add(format!("{at}.history"), "a history", expected);
     }
     if ssthresh_packets == 1 || ssthresh_packets > HISTORY_PACKETS_MAX {

@@ -1,4 +1,4 @@
-//! Whether packets arrive, in both directions, and whether one of them fits into every queue.
+//! Checks that packets arrive, in both directions, and that one of them fits into every queue.
 
 use super::{ETHERNET_BYTES, PACKET_BYTES_MIN};
 use crate::routing::Topology;
@@ -20,19 +20,19 @@ pub(super) struct Need {
 pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) -> Vec<Need> {
     let mut needs = vec![Need::default(); scenario.links.len()];
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let (there, back) = packets(scenario, flow, topology);
-        let whose = format!("flow {:?}", flow.label);
+        let (forward_bytes, back) = packets(scenario, flow, topology);
+        let subject = format!("flow {:?}", flow.label);
         let ends = (flow.sender.as_str(), flow.receiver.as_str());
         let field = format!("flows[{index}].receiver");
-        round_trip(topology, ends, (there, back), &whose, &field, &mut needs, report);
+        round_trip(topology, ends, (forward_bytes, back), &subject, &field, &mut needs, report);
         check_time(scenario, flow, topology, &field, report);
     }
     for (index, probe) in scenario.probes.iter().enumerate() {
         let bytes = ETHERNET_BYTES + IP_BYTES + u64::from(probe.size_bytes);
-        let whose = format!("probe {:?}", probe.label);
+        let subject = format!("probe {:?}", probe.label);
         let ends = (probe.from.as_str(), probe.target.as_str());
         let field = format!("probes[{index}].target");
-        round_trip(topology, ends, (bytes, bytes), &whose, &field, &mut needs, report);
+        round_trip(topology, ends, (bytes, bytes), &subject, &field, &mut needs, report);
     }
     for (index, (link, need)) in scenario.links.iter().zip(&needs).enumerate() {
         check_room(&link.qdisc, need, &format!("links[{index}].qdisc"), report);
@@ -68,7 +68,7 @@ fn round_trip(
     topology: &Topology,
     (near, far): (&str, &str),
     (there, back): (u64, u64),
-    whose: &str,
+    subject: &str,
     field: &str,
     needs: &mut [Need],
     report: &mut Report,
@@ -84,7 +84,7 @@ fn round_trip(
             Ok(links) => {
                 for link in links {
                     if bytes > needs[link].bytes {
-                        needs[link] = Need { bytes, whose: whose.to_owned() };
+                        needs[link] = Need { bytes, whose: subject.to_owned() };
                     }
                 }
             }
@@ -127,7 +127,7 @@ fn takes_no_time(link: &LinkSpec) -> bool {
     instant(link.qdisc.facts()) && wire && netem
 }
 
-/// Whether the largest packet that comes along fits into the queue at all.
+/// Checks that the largest packet of the path fits into the queue.
 pub(super) fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
     let facts = spec.facts();
     for (field, payment) in facts.pays {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Programs of a scenario at most.
 const PROGRAMS_MAX: usize = 64;
 
-/// By name; none: its text is no program.
+/// By name; none: its text is not a valid program.
 pub(super) type Programs<'a> = BTreeMap<&'a str, Option<Arc<Program>>>;
 
 /// Reads every program once, however many flows name it.
@@ -31,18 +31,18 @@ pub(super) fn read<'a>(scenario: &'a Scenario, report: &mut Report) -> Programs<
 }
 
 fn check_name(name: &str, report: &mut Report) {
-    let alike = |known: &&&str| known.replace('-', "_") == name.replace('-', "_");
+    let alike = |candidate: &&&str| candidate.replace('-', "_") == name.replace('-', "_");
     if !is_name(name) {
         let expected =
             format!("a letter, then letters, digits, - and _, at most {NAME_MAX} in all");
         report.add("programs", format!("the name {name:?}"), expected);
-    } else if let Some(known) = dragstrip_cc::names().iter().find(alike) {
-        let expected = format!("another name: {known} is an algorithm already");
+    } else if let Some(algorithm) = dragstrip_cc::names().iter().find(alike) {
+        let expected = format!("another name: {algorithm} is an algorithm already");
         report.add("programs", format!("the name {name:?}"), expected);
     }
 }
 
-/// Whether a program has these parameters.
+/// Reports parameters that a program does not have.
 pub(super) fn options(
     program: Option<&Arc<Program>>,
     name: &str,

@@ -203,7 +203,7 @@ fn a_packet_takes_a_processor_a_second_at_most() {
 
 #[test]
 fn a_history_belongs_to_hosts_that_have_one() {
-    let known = |history: HistorySpec| {
+    let with_history = |history: HistorySpec| {
         move |s: &mut Scenario| {
             a(s).profile = StackProfile::Linux2627;
             s.flows[0] = fixture::flow("flow", "reno");
@@ -217,10 +217,11 @@ fn a_history_belongs_to_hosts_that_have_one() {
         rtt_deviation_ns: 1,
     };
     let mut good = fixture::scenario();
-    known(plain)(&mut good);
+    with_history(plain)(&mut good);
     assert_eq!(good.validate(), Ok(()));
     wrong("nodes[0].history", |s| a(s).history = Some(plain));
-    let at = |field: &str, history| wrong(&format!("nodes[0].history.{field}"), known(history));
+    let at =
+        |field: &str, history| wrong(&format!("nodes[0].history.{field}"), with_history(history));
     at("ssthresh_packets", HistorySpec { ssthresh_packets: 1, ..plain });
     at("reordering_packets", HistorySpec { reordering_packets: 128, ..plain });
     at("rtt_deviation_ns", HistorySpec { rtt_ns: 0, ..plain });
@@ -263,10 +264,10 @@ fn settings_of_a_host_are_checked() {
 
 #[test]
 fn links_join_two_nodes_that_exist() {
-    let found = problems(|s| s.links[1].to = "r9".to_owned());
-    assert!(found.iter().any(|p| p.field == "links[1].to"), "{found:#?}");
-    let found = problems(|s| s.links[1].to = "r1".to_owned());
-    assert!(found.iter().any(|p| p.field == "links[1].to"), "{found:#?}");
+    let reported = problems(|s| s.links[1].to = "r9".to_owned());
+    assert!(reported.iter().any(|p| p.field == "links[1].to"), "{reported:#?}");
+    let reported = problems(|s| s.links[1].to = "r1".to_owned());
+    assert!(reported.iter().any(|p| p.field == "links[1].to"), "{reported:#?}");
 }
 
 #[test]
@@ -382,14 +383,14 @@ fn a_buffer_holds_a_full_packet_of_the_path() {
 
 #[test]
 fn packets_arrive_and_so_do_their_acks() {
-    let found = problems(|s| drop(s.links.remove(1)));
-    let at = |field: &str| found.iter().find(|p| p.field == field).map(|p| p.expected.as_str());
+    let reported = problems(|s| drop(s.links.remove(1)));
+    let at = |field: &str| reported.iter().find(|p| p.field == field).map(|p| p.expected.as_str());
     assert_eq!(
         at("flows[0].receiver"),
         Some("a path to it for packets: no link leads on from \"a\"")
     );
-    let found = problems(|s| drop(s.links.remove(5)));
-    assert!(found.iter().any(|p| p.expected.starts_with("a return path")), "{found:#?}");
+    let reported = problems(|s| drop(s.links.remove(5)));
+    assert!(reported.iter().any(|p| p.expected.starts_with("a return path")), "{reported:#?}");
 }
 
 #[test]
@@ -402,8 +403,8 @@ fn routes_are_checked_and_loops_found() {
     wrong("routes[0].node", |s| s.routes.push(route("r9", "b", "r1-r2")));
     wrong("routes[0].destination", |s| s.routes.push(route("r1", "r2", "r1-r2")));
     wrong("routes[0].link", |s| s.routes.push(route("r1", "b", "r9-r2")));
-    let found = problems(|s| s.routes.push(route("r2", "b", "r2-r1")));
-    assert!(found[0].expected.contains("lead back to \"r1\""), "{found:#?}");
+    let reported = problems(|s| s.routes.push(route("r2", "b", "r2-r1")));
+    assert!(reported[0].expected.contains("lead back to \"r1\""), "{reported:#?}");
 }
 
 #[test]
@@ -472,7 +473,7 @@ fn the_recording_interval_is_not_zero() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
-    let found = problems(|s| {
+    let reported = problems(|s| {
         s.links[1].rate_bps = Some(0);
         s.flows[0].transport = Transport::Tcp {
             cc: "x".to_owned(),
@@ -482,7 +483,7 @@ fn all_problems_are_reported_at_once() {
         };
         s.probes[0].interval_ns = 0;
     });
-    let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
+    let fields: Vec<&str> = reported.iter().map(|problem| problem.field.as_str()).collect();
     assert_eq!(fields, ["links[1].rate_bps", "flows[0].transport.cc", "probes[0].interval_ns"]);
 }
 
@@ -527,10 +528,10 @@ fn captures_at_both_ends_take_memory_and_few_hosts() {
 fn flows_that_share_a_bottleneck_share_its_packets() {
     let mut scenario = fixture::scenario();
     scenario.record.every_ack = true;
-    let one = scenario.recording_bytes();
+    let first_bytes = scenario.recording_bytes();
     scenario.flows.push(fixture::flow("second", "reno"));
     assert_eq!(
-        scenario.recording_bytes() - one,
+        scenario.recording_bytes() - first_bytes,
         101 * 8 * 4,
         "only the table of the receiver grows"
     );
@@ -547,7 +548,7 @@ fn a_recording_larger_than_the_memory_is_refused() {
     assert_eq!(scenario.validate_memory(1 << 20).unwrap_err().field, "duration_ns");
 }
 
-/// Ten thousand senders, each on a link of its own: routing must not look at all of them for each.
+/// Ten thousand senders, each on a separate link: routing must not look at all of them for each.
 #[test]
 fn ten_thousand_flows_are_valid_too() {
     let mut scenario = fixture::scenario();
@@ -672,7 +673,7 @@ fn links_and_media_belong_together() {
     });
 }
 
-/// The bottleneck is a tunnel, carried by a flow between two hosts with a link of their own.
+/// The bottleneck is a tunnel, carried by a flow between two hosts with a separate link.
 fn tunnelled(scenario: &mut Scenario) {
     over(medium(r#"{"kind": "tunnel", "flow": "outer", "near": "r1"}"#))(scenario);
     scenario.nodes.extend([fixture::host("v"), fixture::host("w")]);
@@ -685,7 +686,7 @@ fn tunnelled(scenario: &mut Scenario) {
 }
 
 #[test]
-fn a_tunnel_has_a_flow_of_its_own_and_two_links() {
+fn a_tunnel_has_a_dedicated_flow_and_two_links() {
     let mut scenario = fixture::scenario();
     tunnelled(&mut scenario);
     assert_eq!(scenario.validate(), Ok(()));
@@ -731,14 +732,14 @@ fn a_tunnel_has_a_flow_of_its_own_and_two_links() {
 #[test]
 fn a_tunnel_through_itself_is_refused() {
     // The carrier's own path leads over the bottleneck.
-    let said = wrong("media.air.flow", |s| {
+    let message = wrong("media.air.flow", |s| {
         tunnelled(s);
         s.flows[1].sender = "a".to_owned();
         s.flows[1].receiver = "b".to_owned();
     });
-    assert!(said.contains("itself (link r1-r2)"), "{said}");
+    assert!(message.contains("itself (link r1-r2)"), "{message}");
     // Through another tunnel, each inside the other.
-    let found = problems(|s| {
+    let reported = problems(|s| {
         tunnelled(s);
         let mut second = fixture::flow("second", "reno");
         second.application = Application::Tunnel { header_bytes: 2 };
@@ -750,6 +751,6 @@ fn a_tunnel_through_itself_is_refused() {
             link.rate_bps = None;
         }
     });
-    let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
+    let fields: Vec<&str> = reported.iter().map(|problem| problem.field.as_str()).collect();
     assert_eq!(fields, ["media.air.flow", "media.ear.flow"]);
 }

@@ -14,11 +14,11 @@ const UDP_HEADERS_BYTES: u32 = 28;
 const IP_HEADER_BYTES: u32 = 20;
 /// More would be no header.
 const TUNNEL_HEADER_BYTES_MAX: u32 = 1_000;
-/// Bit rates of a video: more are no choice.
+/// Most bit rates of a video.
 const LADDER_MAX: usize = 64;
-/// A shorter segment than a millisecond is no video.
+/// Shortest segment of a video: one millisecond.
 const SEGMENT_NS_MIN: u64 = 1_000_000;
-/// A request for a segment says how large that is.
+/// A request for a segment contains that segment's size.
 const REQUEST_BYTES_MIN: u64 = 8;
 /// ICMP's header, which `size_bytes` includes.
 const ICMP_HEADER_BYTES: u32 = 8;
@@ -53,9 +53,9 @@ fn check_flow(
         stop_ns,
         source: _,
     } = flow;
-    let known = check_host(scenario, sender, &format!("{at}.sender"), topology, report)
+    let is_host = check_host(scenario, sender, &format!("{at}.sender"), topology, report)
         & check_host(scenario, receiver, &format!("{at}.receiver"), topology, report);
-    if known && sender == receiver {
+    if is_host && sender == receiver {
         report.add(
             format!("{at}.receiver"),
             format!("{receiver:?}"),
@@ -68,33 +68,47 @@ fn check_flow(
             report.add(
                 format!("{at}.stop_ns"),
                 stop,
-                format!("later than the start ({})", shown(*start_ns)),
+                format!("later than the start ({})", seconds_text(*start_ns)),
             );
         }
         report.at_most(format!("{at}.stop_ns"), *stop, DURATION_MAX_NS);
     }
     match transport {
         Transport::Tcp { cc, cc_options, receiver_cc, socket } => {
-            let within = format!("{at}.transport");
+            let transport_field = format!("{at}.transport");
             match programs.get(cc.as_str()) {
                 Some(program) => program::options(program.as_ref(), cc, cc_options, at, report),
                 None => {
-                    check_algorithm(scenario, cc, cc_options, (&within, "cc"), report);
+                    check_algorithm(scenario, cc, cc_options, (&transport_field, "cc"), report);
                 }
             }
-            let both = application.is_asking() || matches!(application, Application::Tunnel { .. });
-            let sending = if both { vec![sender, receiver] } else { vec![sender] };
-            check_kernel_has(scenario, cc, &sending, topology, &format!("{within}.cc"), report);
+            let sends_both_ways =
+                application.is_asking() || matches!(application, Application::Tunnel { .. });
+            let sending = if sends_both_ways { vec![sender, receiver] } else { vec![sender] };
+            check_kernel_has(
+                scenario,
+                cc,
+                &sending,
+                topology,
+                &format!("{transport_field}.cc"),
+                report,
+            );
             if let Some(other) = receiver_cc {
                 if !programs.contains_key(other.as_str()) {
                     let options = BTreeMap::new();
-                    check_algorithm(scenario, other, &options, (&within, "receiver_cc"), report);
+                    check_algorithm(
+                        scenario,
+                        other,
+                        &options,
+                        (&transport_field, "receiver_cc"),
+                        report,
+                    );
                 }
-                let field = format!("{within}.receiver_cc");
+                let field = format!("{transport_field}.receiver_cc");
                 check_kernel_has(scenario, other, &[receiver], topology, &field, report);
             }
             let ends = [sender, receiver];
-            check_buffers(scenario, *socket, &ends, topology, &within, report);
+            check_buffers(scenario, *socket, &ends, topology, &transport_field, report);
         }
         Transport::Udp => {}
     }
@@ -106,7 +120,7 @@ fn check_flow(
     }
 }
 
-/// Whether `name` is a host; reports it if not.
+/// Checks that `name` is a host; reports it if not.
 fn check_host(
     scenario: &Scenario,
     name: &str,
@@ -125,7 +139,8 @@ fn check_host(
 
 fn check_start(scenario: &Scenario, start_ns: u64, at: &str, report: &mut Report) {
     if start_ns >= scenario.duration_ns {
-        let expected = format!("before the end of the run ({})", shown(scenario.duration_ns));
+        let expected =
+            format!("before the end of the run ({})", seconds_text(scenario.duration_ns));
         report.add(format!("{at}.start_ns"), start_ns, expected);
     }
 }
@@ -151,8 +166,8 @@ fn check_algorithm(
                 .copied()
                 .chain(scenario.programs.keys().map(String::as_str))
                 .collect();
-            let own = nearest_of(&name, scenario.programs.keys().map(String::as_str));
-            let nearest = own.unwrap_or(nearest);
+            let nearest_program = nearest_of(&name, scenario.programs.keys().map(String::as_str));
+            let nearest = nearest_program.unwrap_or(nearest);
             let expected = format!("one of {}; did you mean {nearest:?}?", list.join(", "));
             report.add(format!("{at}.{field}"), format!("{name:?}"), expected);
         }
@@ -164,7 +179,7 @@ fn check_algorithm(
     }
 }
 
-/// Whether the kernels of the sending hosts have the congestion control.
+/// Checks that the sending hosts' kernels have the congestion control.
 fn check_kernel_has(
     scenario: &Scenario,
     cc: &str,
@@ -175,13 +190,14 @@ fn check_kernel_has(
 ) {
     let limited = |name: &&String| {
         let host = topology.node(name).and_then(|index| scenario.nodes[index].host())?;
-        let known = host.profile.row().algorithms.filter(|known| !known.contains(&cc))?;
-        Some((host.profile.name(), known))
+        let algorithms =
+            host.profile.row().algorithms.filter(|algorithms| !algorithms.contains(&cc))?;
+        Some((host.profile.name(), algorithms))
     };
-    if let Some((profile, known)) = hosts.iter().find_map(limited)
+    if let Some((profile, algorithms)) = hosts.iter().find_map(limited)
         && dragstrip_cc::names().contains(&cc)
     {
-        let expected = format!("one of {} on a host of profile {profile}", known.join(", "));
+        let expected = format!("one of {} on a host of profile {profile}", algorithms.join(", "));
         report.add(at, format!("{cc:?}"), expected);
     }
 }
@@ -196,7 +212,7 @@ fn check_buffers(
     report: &mut Report,
 ) {
     let SocketBuffers { send_bytes, receive_bytes } = socket;
-    let other = |name: &&String| {
+    let is_fixed = |name: &&String| {
         let host = topology.node(name).and_then(|index| scenario.nodes[index].host())?;
         matches!(host.profile.row().sysctls, Sysctls::Freebsd).then(|| host.profile.name())
     };
@@ -204,7 +220,7 @@ fn check_buffers(
         let Some(bytes) = bytes else { continue };
         let field = format!("{at}.socket.{field}");
         report.at_least(field.clone(), bytes, 1);
-        if let Some(profile) = hosts.iter().find_map(other) {
+        if let Some(profile) = hosts.iter().find_map(is_fixed) {
             report.add(
                 field,
                 bytes,
@@ -315,7 +331,7 @@ fn check_video(application: &Application, at: &str, report: &mut Report) {
     let room = buffer_ns.saturating_sub(*segment_ns);
     report.time(format!("{at}.startup_ns"), *startup_ns, 1);
     if *startup_ns > room {
-        let expected = format!("no longer than {} (the buffer less a segment)", shown(room));
+        let expected = format!("no longer than {} (the buffer less a segment)", seconds_text(room));
         report.add(format!("{at}.startup_ns"), *startup_ns, expected);
     }
     let top = reservoir_ns.saturating_add(*cushion_ns);
@@ -325,7 +341,7 @@ fn check_video(application: &Application, at: &str, report: &mut Report) {
         } else {
             ("cushion_ns", *cushion_ns)
         };
-        let room = shown(room);
+        let room = seconds_text(room);
         let expected = format!(
             "with reservoir and cushion at most {room} together (the buffer less a segment)"
         );
@@ -364,6 +380,6 @@ fn check_probe(
     check_start(scenario, *start_ns, at, report);
 }
 
-fn shown(ns: u64) -> String {
+fn seconds_text(ns: u64) -> String {
     tc::format_time(Duration::from_nanos(ns))
 }

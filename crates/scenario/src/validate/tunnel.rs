@@ -15,9 +15,9 @@ pub(super) fn check(
 ) {
     check_links(scenario, name, near, report);
     let at = format!("media.{name}.flow");
-    let Some(carrier) = scenario.flows.iter().find(|found| found.label == flow) else {
-        let known: Vec<&str> = scenario.flows.iter().map(|flow| flow.label.as_str()).collect();
-        let expected = suggest(flow, known.iter().copied(), "the label of a flow");
+    let Some(carrier) = scenario.flows.iter().find(|candidate| candidate.label == flow) else {
+        let labels: Vec<&str> = scenario.flows.iter().map(|flow| flow.label.as_str()).collect();
+        let expected = suggest(flow, labels.iter().copied(), "the label of a flow");
         report.add(at, format!("{flow:?}"), expected);
         return;
     };
@@ -25,8 +25,8 @@ pub(super) fn check(
         report.add(at, format!("{flow:?}"), "a flow whose application is of kind tunnel");
         return;
     }
-    if let Some(other) = tunnels_of(scenario, flow).find(|other| *other < name) {
-        let expected = format!("a flow of its own: media.{other} is carried by this one");
+    if let Some(sibling) = tunnels_of(scenario, flow).find(|sibling| *sibling < name) {
+        let expected = format!("a flow of its own: media.{sibling} is carried by this one");
         report.add(at, format!("{flow:?}"), expected);
     } else if let Some(link) = leads_into_itself(scenario, topology, name, carrier) {
         let expected =
@@ -53,22 +53,22 @@ fn tunnels_of<'a>(scenario: &'a Scenario, label: &str) -> impl Iterator<Item = &
     })
 }
 
-/// One link leaves the near node, and at most one comes back.
+/// Checks that one link leaves the near node, and at most one comes back.
 fn check_links(scenario: &Scenario, name: &str, near: &str, report: &mut Report) {
     let at = format!("media.{name}.near");
     let mine: Vec<&LinkSpec> =
         scenario.links.iter().filter(|link| link.medium.as_deref() == Some(name)).collect();
-    let there: Vec<&&LinkSpec> = mine.iter().filter(|link| link.from == near).collect();
-    let [there] = there[..] else {
+    let outgoing: Vec<&&LinkSpec> = mine.iter().filter(|link| link.from == near).collect();
+    let [outgoing] = outgoing[..] else {
         if !mine.is_empty() {
-            let value = format!("{near:?}, which {} of the tunnel's links leave", there.len());
+            let value = format!("{near:?}, which {} of the tunnel's links leave", outgoing.len());
             report.add(at, value, "the node that exactly one of them leaves");
         }
         return;
     };
-    let back = mine.iter().filter(|link| link.from == there.to && link.to == near).count();
+    let back = mine.iter().filter(|link| link.from == outgoing.to && link.to == near).count();
     if back > 1 || mine.len() != 1 + back {
-        let expected = format!("the link {} and at most one back", there.name);
+        let expected = format!("the link {} and at most one back", outgoing.name);
         report.add(format!("media.{name}"), format!("{} links", mine.len()), expected);
     }
 }
@@ -94,9 +94,10 @@ fn leads_into_itself<'a>(
                 return Some(&link.name);
             }
             let MediumSpec::Tunnel { flow, near: _ } = spec else { continue };
-            let inner = scenario.flows.iter().find(|found| found.label == *flow);
-            let known = |inner: &&FlowSpec| carriers.iter().any(|found| found.label == inner.label);
-            if let Some(inner) = inner.filter(|inner| !known(inner)) {
+            let inner = scenario.flows.iter().find(|candidate| candidate.label == *flow);
+            let is_carrier =
+                |inner: &&FlowSpec| carriers.iter().any(|carrier| carrier.label == inner.label);
+            if let Some(inner) = inner.filter(|inner| !is_carrier(inner)) {
                 carriers.push(inner);
             }
         }

@@ -1,6 +1,6 @@
 //! Captures at both ends of every TCP flow, read while they are written: `record.captures`.
 //!
-//! What SPP and tcpstat say of them goes into the recording. The bytes are those of `--capture`; none of them is kept.
+//! The figures of SPP and tcpstat for them are recorded. The bytes are those of `--capture`; none of them is kept.
 
 use super::wire::{FIRST_CLIENT_PORT, FIRST_PORT, PORTS, address_of};
 use super::{Capture, CaptureSettings};
@@ -86,14 +86,14 @@ pub(crate) struct BothEnds<O> {
 }
 
 impl<O> BothEnds<O> {
-    /// Of every TCP flow of the scenario.
+    /// Captures every TCP flow of the scenario.
     ///
     /// # Errors
     /// None for a scenario that validation has passed.
     pub fn new(scenario: &Scenario, observer: O) -> Result<Self, SetupError> {
         let topology = Topology::new(scenario);
         let address = |name: &str| address_of(&topology, name);
-        let mut known = Flows::default();
+        let mut table = Flows::default();
         for (index, flow) in scenario.flows.iter().enumerate() {
             if !matches!(flow.transport, Transport::Tcp { .. }) {
                 continue;
@@ -101,12 +101,12 @@ impl<O> BothEnds<O> {
             let (ends, port) =
                 ([address(&flow.sender), address(&flow.receiver)], (index % PORTS) as u16);
             let (from, to) = (FIRST_CLIENT_PORT + port, FIRST_PORT + port);
-            let place = known.flows.len();
-            known.by_ports.insert((ends[0], from, ends[1], to), (place, Way::Out));
-            known.by_ports.insert((ends[1], to, ends[0], from), (place, Way::Back));
-            known.flows.push(Flow { number: index as u32, ends, seen: Ends::default() });
+            let place = table.flows.len();
+            table.by_ports.insert((ends[0], from, ends[1], to), (place, Way::Out));
+            table.by_ports.insert((ends[1], to, ends[0], from), (place, Way::Back));
+            table.flows.push(Flow { number: index as u32, ends, seen: Ends::default() });
         }
-        let flows = Rc::new(RefCell::new(known));
+        let flows = Rc::new(RefCell::new(table));
         let read = |name: &str| Read {
             host: address(name),
             reader: Reader::new(),
@@ -119,7 +119,7 @@ impl<O> BothEnds<O> {
         Ok(Self { observer, capture, flows })
     }
 
-    /// What the captures say, at the end of the run.
+    /// Records the captures' results at the end of the run.
     pub fn finish(&mut self, end: Instant, tables: &mut Writer) {
         let finished = self.capture.take().map_or(Ok(()), |capture| capture.finish(end));
         debug_assert!(finished.is_ok(), "what is written here can be read");

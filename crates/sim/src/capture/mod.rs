@@ -21,18 +21,18 @@ use wire::{Mark, Wire};
 
 pub(crate) use ends::BothEnds;
 
-/// What to write, and how.
+/// Format of the files.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureSettings<'a> {
     /// Bytes kept of each frame.
     pub snaplen: u32,
     /// The program that writes, with its version.
     pub program: &'a str,
-    /// What each file says of the run.
+    /// Comment on the run, stored in each file.
     pub comment: &'a str,
 }
 
-/// What a tap will write.
+/// A packet for a tap to write.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     mark: Mark,
@@ -42,7 +42,7 @@ struct Seen {
     dropped: Option<DropReason>,
 }
 
-/// What a tap sees in one place.
+/// A stage of a link at which a tap sees packets.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     link: u32,
@@ -57,20 +57,20 @@ struct Tap<W> {
     order: Order<Seen>,
 }
 
-/// Which tap writes a sighting, and in which of its lines it stands in turn.
+/// A sighting's tap, and the line of that tap in which it is queued.
 type Place = (u32, u32);
 
-/// What is written of one link's packets.
+/// Places to which one link's packets are written.
 #[derive(Debug, Default)]
 struct AtLink {
     leaving: Vec<Place>,
     dropped: Vec<Place>,
     arriving: Vec<Place>,
-    /// Whether packets arrive from a netem behind the link.
+    /// True when packets arrive from a netem after the link.
     netem: bool,
 }
 
-/// Files of packets, one for each vantage point, written while a run goes on.
+/// Capture files, one for each vantage point, written during the run.
 #[derive(Debug)]
 pub struct Capture<W> {
     wire: Wire,
@@ -102,12 +102,12 @@ impl<W: Write> Capture<W> {
         for (name, to) in points {
             let lines = lay(scenario, &topology, &name, taps.len() as u32, &mut links)?;
             let section = Section { program: settings.program, comment: settings.comment };
-            let what = if scenario.links.iter().any(|link| link.name == name) {
+            let description = if scenario.links.iter().any(|link| link.name == name) {
                 "the near end of a link, behind its queue; what the queue drops has a comment"
             } else {
                 "the interfaces of a host"
             };
-            let file = File::new(to, &section, &name, what, settings.snaplen);
+            let file = File::new(to, &section, &name, description, settings.snaplen);
             let order = Order::new(lines.len());
             taps.push(Tap { file, lines, order });
         }
@@ -165,9 +165,9 @@ fn lay(
         }
     } else {
         let hosts = scenario.nodes.iter().filter(|node| node.host().is_some()).map(NodeSpec::name);
-        let known: Vec<&str> =
+        let names: Vec<&str> =
             hosts.chain(scenario.links.iter().map(|link| link.name.as_str())).take(20).collect();
-        return Err(problem("--capture", format!("a host or a link: {}", known.join(" "))));
+        return Err(problem("--capture", format!("a host or a link: {}", names.join(" "))));
     }
     Ok(lines)
 }
@@ -176,8 +176,8 @@ impl<W: Write> Tap<W> {
     /// Writes everything up to `clock`.
     fn write(&mut self, clock: Instant, wire: &Wire) {
         let Self { file, lines, order } = self;
-        order.take(clock, |line, at, seen| {
-            let Seen { mark, body, class, dropped } = seen;
+        order.take(clock, |line, at, packet| {
+            let Seen { mark, body, class, dropped } = packet;
             let Line { link, direction } = lines[line];
             let (macs, dropped) = (wire.macs(link), dropped.map(why));
             let record = Record { at, macs, direction, id: mark.id, dropped };
@@ -186,7 +186,7 @@ impl<W: Write> Tap<W> {
     }
 }
 
-/// What is said of a packet that a queue has dropped.
+/// Comment on a packet that a queue has dropped.
 const fn why(reason: DropReason) -> &'static str {
     match reason {
         DropReason::Overlimit => "dropped by the queue: no room",
@@ -200,7 +200,7 @@ const fn why(reason: DropReason) -> &'static str {
 }
 
 impl<W: Write> Observer for Capture<W> {
-    /// What moves its clock and what its taps write; of a copy, that there is one.
+    /// Kinds that move its clock, kinds that its taps write, and duplications.
     fn kinds(&self, vantage: Vantage) -> Kinds {
         let Vantage::Link { link, netem } = vantage else { return Kinds::SENT };
         let at_link = &self.links[link as usize];
@@ -218,7 +218,7 @@ impl<W: Write> Observer for Capture<W> {
             Vantage::Node { .. } => {
                 self.clock = at; // nodes send when the clock says so
                 if let Event::Sent { owner } = event {
-                    self.wire.sent(packet, owner, body, frame_bytes);
+                    self.wire.on_sent(packet, owner, body, frame_bytes);
                 }
                 return;
             }
@@ -244,9 +244,9 @@ impl<W: Write> Observer for Capture<W> {
         };
         for &(tap, line) in places {
             let mark = *self.wire.mark(packet);
-            let seen = Seen { mark, body: *body, class, dropped };
+            let record = Seen { mark, body: *body, class, dropped };
             let tap = &mut self.taps[tap as usize];
-            if tap.order.add(line as usize, at, seen) {
+            if tap.order.add(line as usize, at, record) {
                 tap.write(self.clock, &self.wire);
             }
         }

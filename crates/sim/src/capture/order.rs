@@ -1,13 +1,13 @@
-//! What a vantage point has seen, put into the order of time, and at one instant into the order of cause and effect.
+//! Merges the sightings of a vantage point in the order of time, and at one instant in the order of cause and effect.
 //!
-//! Sightings of one stage come in order but for what overtakes; those of two do not, for departures may be told ahead of the
-//! clock. So each stage has a line of its own, and the lines are merged up to the clock. A cause is always told before its
-//! effect, however far ahead: at one instant what was told first comes first.
+//! Sightings of one stage come in order except for overtaking packets; those of two do not, as departures may be
+//! reported ahead of the clock. So each stage has its own line, and the lines are merged up to the clock. A cause is
+//! always reported before its effect, however far ahead: at one instant the order of reports counts.
 
 use dragstrip_units::{Instant, make_room};
 use std::collections::VecDeque;
 
-/// Sightings told since lines were last merged, at which it is worth while again.
+/// Sightings since the last merge after which another one pays.
 const ENOUGH: u32 = 512;
 
 /// Lines of one vantage point.
@@ -18,7 +18,7 @@ pub(super) struct Order<T> {
     fresh: u32,
 }
 
-/// A sighting, and how many were told before it.
+/// A sighting, and the number of those reported before it.
 #[derive(Debug)]
 struct Told<T> {
     place: (Instant, u64),
@@ -26,17 +26,17 @@ struct Told<T> {
 }
 
 impl<T> Order<T> {
-    /// Of so many stages.
+    /// Creates an order of `lines` stages.
     pub fn new(lines: usize) -> Self {
         Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), told: 0, fresh: 0 }
     }
 
     /// Adds what one stage has seen; whether there is much to merge now.
     #[inline]
-    pub fn add(&mut self, line: usize, at: Instant, what: T) -> bool {
+    pub fn add(&mut self, line: usize, at: Instant, sighting: T) -> bool {
         let line = &mut self.lines[line];
         make_room(line);
-        line.push_back(Told { place: (at, self.told), what });
+        line.push_back(Told { place: (at, self.told), what: sighting });
         self.told += 1;
         let mut place = line.len() - 1;
         while place > 0 && line[place - 1].place.0 > at {
@@ -49,10 +49,10 @@ impl<T> Order<T> {
 
     /// Takes everything up to `clock`, before which nothing more will be added: `each` has the line, the time and what was seen.
     #[inline]
-    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(usize, Instant, &T)) {
+    pub fn take(&mut self, clock: Instant, mut handle: impl FnMut(usize, Instant, &T)) {
         self.fresh = 0;
         loop {
-            // What is first, and how long its line goes on before another one has something.
+            // The first line, and the time up to which it stays ahead of the others.
             let (mut first, mut next) = (END, END);
             let mut line = usize::MAX;
             for (index, told) in self.lines.iter().enumerate() {
@@ -69,7 +69,7 @@ impl<T> Order<T> {
                 && *place < next
                 && place.0 <= clock
             {
-                each(line, place.0, what);
+                handle(line, place.0, what);
                 self.lines[line].pop_front();
             }
         }
@@ -90,10 +90,10 @@ mod tests {
         for (line, time) in [(0, 5), (0, 9), (0, 7), (1, 6), (1, 5), (0, 5)] {
             assert!(!order.add(line, at(time), (line, time)));
         }
-        let mut taken = Vec::new();
-        order.take(at(7), |_, _, what| taken.push(*what));
-        assert_eq!(taken, [(0, 5), (1, 5), (0, 5), (1, 6), (0, 7)]);
-        order.take(Instant::NEVER, |_, _, what| taken.push(*what));
-        assert_eq!(taken.last(), Some(&(0, 9)));
+        let mut merged = Vec::new();
+        order.take(at(7), |_, _, item| merged.push(*item));
+        assert_eq!(merged, [(0, 5), (1, 5), (0, 5), (1, 6), (0, 7)]);
+        order.take(Instant::NEVER, |_, _, item| merged.push(*item));
+        assert_eq!(merged.last(), Some(&(0, 9)));
     }
 }

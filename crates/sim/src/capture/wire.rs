@@ -1,4 +1,4 @@
-//! What stands in headers beside what a simulation knows: addresses, ports, initial sequence numbers, identifications.
+//! Header fields that the simulation does not model: addresses, ports, initial sequence numbers, identifications.
 //!
 //! Addresses and ports are those that a kernel engine gives the same scenario (`crates/agent`).
 
@@ -17,22 +17,22 @@ pub(super) const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Flows whose ports are apart; where there are more, ports are used again, from another address as a rule.
 pub(super) const PORTS: usize = 25_000;
 
-/// What a packet keeps on its way.
+/// Header state of a packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     /// Its number in the run.
     pub id: u64,
     /// The conversation that it belongs to.
     talk: u32,
-    /// Who of both has sent it.
+    /// Index of the end that sent it.
     side: u16,
     ip_id: u16,
 }
 
-/// A flow or a probe as headers tell it.
+/// A flow or a probe as represented in headers.
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
-    /// Who begins it, who answers.
+    /// Opener and answerer.
     ends: [End; 2],
     isns: [u32; 2],
     /// The window scale that each has offered in its SYN.
@@ -46,12 +46,12 @@ struct Conversation {
 /// The headers of a run.
 #[derive(Debug)]
 pub(super) struct Wire {
-    /// Those of the flows, and behind them those of the probes.
+    /// Conversations of the flows, followed by those of the probes.
     talks: Vec<Conversation>,
     flows: u32,
-    /// Of each link: the addresses at its ends.
+    /// Addresses at the ends of each link.
     links: Vec<([u8; 6], [u8; 6])>,
-    /// Of each packet under way, by its record.
+    /// Marks of the packets in flight, by record.
     marks: Vec<Mark>,
     next_id: u64,
 }
@@ -95,7 +95,7 @@ impl Wire {
 
     /// A packet begins its way.
     #[inline]
-    pub fn sent(&mut self, packet: PacketId, owner: Owner, body: &Body, frame_bytes: u32) {
+    pub fn on_sent(&mut self, packet: PacketId, owner: Owner, body: &Body, frame_bytes: u32) {
         let (talk, back) = match owner {
             Owner::Flow { flow, back } => (flow, back),
             Owner::Probe { probe, back } => (self.flows + probe, back),
@@ -117,7 +117,7 @@ impl Wire {
         state.next_ip_ids[side] = ip_id.wrapping_add(frames as u16);
         let mark = Mark { id: self.next_id, talk, side: side as u16, ip_id };
         self.next_id += 1;
-        self.put(packet, mark);
+        self.set_mark(packet, mark);
     }
 
     /// A packet as a tap on its way sees it. What both ends have offered in their SYNs does not change after them.
@@ -126,15 +126,15 @@ impl Wire {
         self.talks[mark.talk as usize].frame(usize::from(mark.side), mark.ip_id, class, body)
     }
 
-    /// A netem has made a copy: IP does not tell it apart.
+    /// A netem has made a copy: IP does not distinguish it.
     pub fn copied(&mut self, of: PacketId, packet: PacketId) {
         let mark = Mark { id: self.next_id, ..*self.mark(of) };
         self.next_id += 1;
-        self.put(packet, mark);
+        self.set_mark(packet, mark);
     }
 
     #[inline]
-    fn put(&mut self, packet: PacketId, mark: Mark) {
+    fn set_mark(&mut self, packet: PacketId, mark: Mark) {
         let place = packet.0 as usize;
         if place >= self.marks.len() {
             self.marks.resize(place + 1, mark);
@@ -142,7 +142,7 @@ impl Wire {
         self.marks[place] = mark;
     }
 
-    /// What a packet under way keeps.
+    /// Mark of a packet in flight.
     #[inline]
     pub fn mark(&self, packet: PacketId) -> &Mark {
         &self.marks[packet.0 as usize]

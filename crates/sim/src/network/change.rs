@@ -8,7 +8,7 @@ use dragstrip_qdisc::{Change, Discipline, Fifo, Limit, Qdisc, purge};
 use dragstrip_units::{Instant, Rate};
 use std::collections::VecDeque;
 
-/// What happens to a stage.
+/// A change of a stage.
 #[derive(Debug)]
 pub(crate) enum Act {
     /// Its line has another rate.
@@ -21,16 +21,16 @@ pub(crate) enum Act {
     Up(Box<Discipline>),
 }
 
-/// What is still to happen, in order.
+/// Pending changes, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub ahead: VecDeque<(Instant, u32, Act)>,
-    /// When the next is due.
+    /// Event source for the next change.
     pub source: Source,
 }
 
 impl Changes {
-    /// When the next one is due.
+    /// Time of the next change.
     pub fn due(&self) -> Instant {
         self.ahead.front().map_or(Instant::NEVER, |(at, ..)| *at)
     }

@@ -12,9 +12,9 @@ use dragstrip_units::Instant;
 pub(crate) struct Channel {
     pub medium: Medium,
     pub stations: Vec<Station>,
-    /// Of the transmission that is being made.
+    /// Outcomes of the current transmission.
     pub outcomes: Vec<Outcome>,
-    /// When the next transmission is due.
+    /// Event source for the next transmission.
     pub source: Source,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Station {
     pub transmitted: bool,
 }
 
-/// What became of a packet on the air; given up if it never arrives.
+/// Fate of a packet on the air; given up if it never arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     stage: usize,

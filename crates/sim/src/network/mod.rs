@@ -1,9 +1,9 @@
 //! Links, and packets on their way over them.
 //!
-//! A path is a list of stages. A stage is a queue discipline, a transmitter and a delay; a link with a netem
-//! behind it is two. Where a stage's departures can be computed on arrival ([`ComputedFifo`]) a packet walks through without
-//! an event, and on into the next stage as long as that one is fed by nobody else; it then waits in a lane, a
-//! FIFO with one pending event, for the instant at which it matters again.
+//! A path is a list of stages. A stage is a queue discipline, a transmitter and a delay; a link with a netem after it
+//! is two. Where a stage's departures can be computed on arrival ([`ComputedFifo`]) a packet passes through without an
+//! event, and on into the next stage as long as that one has no other feeder; it then waits in a lane, a FIFO with one
+//! pending event, for its next significant instant.
 
 mod change;
 mod channel;
@@ -34,7 +34,7 @@ const NO_STAGE: usize = usize::MAX;
 /// Ethernet's header, which a frame's length counts.
 pub(crate) const ETHERNET_BYTES: u32 = 14;
 
-/// What decides when a packet leaves a stage.
+/// Server that decides when a packet leaves a stage.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -51,7 +51,7 @@ pub(crate) enum Server {
     Tunnel(Box<Tunnel>),
 }
 
-/// A queue discipline that has to be asked, and the transmitter behind it.
+/// A queue discipline that is polled, and the transmitter after it.
 #[derive(Debug)]
 pub(crate) struct Evented {
     pub discipline: Discipline,
@@ -88,7 +88,7 @@ impl Shared {
     }
 }
 
-/// What passed a stage.
+/// Totals of a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StageCounters {
     pub enqueued: u64,
@@ -105,10 +105,10 @@ pub(crate) struct Stage {
     pub delay: Duration,
     /// Only one stage feeds this one, in order, and nothing watches its queue: it may be computed ahead of time.
     pub tandem: bool,
-    /// The network may be cut behind it: what passes it waits in a lane of its own.
-    pub seam: bool,
-    /// Lane shared with other stages that lead to the same node, and a lane of its own for
-    /// what would overtake there.
+    /// The network may be cut after it: packets that pass it wait in a separate lane.
+    pub is_cut: bool,
+    /// Lane shared with other stages that lead to the same node, and a separate lane for packets that would overtake
+    /// there.
     pub shared_lane: u32,
     pub own_lane: u32,
     pub counters: StageCounters,
@@ -125,7 +125,7 @@ pub(crate) struct Resolution {
     pub round_trip: Duration,
 }
 
-/// Who takes a packet at the end of its path.
+/// Receiver of a packet at the end of its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// A TCP endpoint.
@@ -138,7 +138,7 @@ pub(crate) enum Target {
     Asker(u32),
 }
 
-/// What fair queueing tells packets apart by: of each port.
+/// Flow and host identity of each port, by which fair queueing classifies packets.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
     pub flows: Vec<u32>,
@@ -161,7 +161,7 @@ pub(crate) struct Network<O> {
     pub stages: Vec<Stage>,
     pub lanes: Vec<Lane>,
     pub hops: Vec<u32>,
-    /// Who takes what arrives at each port.
+    /// Receiver of the packets that arrive at each port.
     pub ports: Vec<Target>,
     pub addresses: Addresses,
     pub calendar: Calendar,
@@ -172,7 +172,7 @@ pub(crate) struct Network<O> {
     pub watch: Watch<O>,
 }
 
-/// What header compression looks at in a packet; none if it is no TCP.
+/// Header fields that header compression compares; none if the packet is not TCP.
 fn tcp_header(packet: &Packet, hops: &[u32]) -> Option<Header> {
     let Body::Tcp(segment) = packet.body else { return None };
     Some(Header { connection: port(hops, packet.hop)? as u32, segment })
@@ -236,7 +236,7 @@ impl<O: Observer> Sink for Losses<'_, O> {
     }
 }
 
-/// A packet enters a lane, which has an event of its own from its first packet on.
+/// A packet enters a lane, which has a pending event from its first packet on.
 #[inline(always)]
 fn enter(lane: &mut Lane, calendar: &mut Calendar, waiting: Waiting) {
     if lane.push(waiting) {
@@ -245,7 +245,7 @@ fn enter(lane: &mut Lane, calendar: &mut Calendar, waiting: Waiting) {
 }
 
 impl<O: Observer> Network<O> {
-    /// Shared media on which somebody talks before any of our stations does.
+    /// Starts shared media on which background traffic precedes our stations.
     pub fn start_media(&mut self) {
         for channel in &self.channels {
             self.calendar.set(channel.source, channel.medium.due());
@@ -260,7 +260,7 @@ impl<O: Observer> Network<O> {
         let len = packet.frame();
         let id = self.packets.insert(packet);
         self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
-        self.watch.sent(first_hop, id, &self.packets, now);
+        self.watch.on_sent(first_hop, id, &self.packets, now);
         if self.hops[first_hop as usize] & PROCESSOR != 0 {
             return self.send_by_processor(id, first_hop, len, now);
         }
@@ -304,12 +304,12 @@ impl<O: Observer> Network<O> {
             };
             stage.counters.bytes = stage.counters.bytes.wrapping_add(u64::from(len));
             at = departure.leaves + stage.delay;
-            let (left, seam) = (departure.out_of_queue, stage.seam);
-            self.watch.at_stage(index, Event::Dequeued, id, &self.packets, left);
+            let (departs, is_cut) = (departure.out_of_queue, stage.is_cut);
+            self.watch.at_stage(index, Event::Dequeued, id, &self.packets, departs);
             self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
             if first == NO_STAGE {
                 (first, first_departure) = (index, departure.leaves);
-            } else if seam {
+            } else if is_cut {
                 first = index;
             }
             last = index;
@@ -343,7 +343,7 @@ impl<O: Observer> Network<O> {
         self.wait(Waiting { at, id, hop }, stage, stage);
     }
 
-    /// Puts a packet into the first lane in which it overtakes nobody: the one of the first stage it has just
+    /// Puts a packet into the first lane in which it overtakes no other: the one of the first stage it has just
     /// passed, the one of the last, or the last stage's own.
     #[inline(always)]
     fn wait(&mut self, waiting: Waiting, first: usize, last: usize) {
@@ -413,7 +413,7 @@ impl<O: Observer> Network<O> {
         refused
     }
 
-    /// Lets out of a stage whatever may leave now.
+    /// Releases all packets that may leave a stage now.
     pub fn pump(&mut self, index: usize, now: Instant) {
         loop {
             let stage = &mut self.stages[index];
@@ -458,7 +458,7 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Fills the ring of a stage, and tells its medium.
+    /// Fills the ring of a stage, and notifies its medium.
     fn offer(&mut self, index: usize, now: Instant) {
         let stage = &mut self.stages[index];
         let Server::Shared(shared) = &mut stage.server else { return };
@@ -513,7 +513,7 @@ impl<O: Observer> Network<O> {
         counters.bytes - fifo.backlog(now).bytes
     }
 
-    /// What waits in the queue of a stage.
+    /// Backlog of a stage's queue.
     pub fn backlog(&mut self, index: usize, now: Instant) -> Backlog {
         match &mut self.stages[index].server {
             Server::Computed(fifo) => fifo.backlog(now),

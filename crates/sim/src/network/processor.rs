@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A processor.
 #[derive(Debug, Default)]
 pub(crate) struct Processor {
-    /// When it has done everything that it has begun.
+    /// Time until which it is busy with the work it has begun.
     busy: Instant,
     /// Packets received, each with the end of its path; the first is being processed.
     received: VecDeque<(PacketId, u32)>,
@@ -64,14 +64,14 @@ impl Work {
 #[derive(Debug, Default)]
 pub(crate) struct Processors {
     all: Vec<Processor>,
-    /// Of each host that has one, in the order of nodes.
+    /// Processing times of each host with a processor, in the order of nodes.
     works: Vec<Work>,
-    /// Of each node: its place in `works`.
+    /// Index in `works` of each node.
     of_node: Vec<Option<u32>>,
 }
 
 impl Processors {
-    /// Those of the hosts of `scenario`.
+    /// Creates the processors of the hosts of `scenario`.
     pub fn of(scenario: &Scenario) -> Self {
         let mut processors = Self::default();
         let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
@@ -95,12 +95,12 @@ impl Processors {
         processors
     }
 
-    /// How many there are.
+    /// Number of processors.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// All of them.
+    /// Iterates over the processors.
     pub fn iter(&self) -> impl Iterator<Item = &Processor> {
         self.all.iter()
     }

@@ -1,7 +1,8 @@
 //! IP over TCP: a link whose packets a connection carries. Here is the link; `world/tunnel.rs` moves its packets.
 //!
-//! The connection is a flow's like any other. A packet goes from the link's queue into the flow's socket as soon as that has taken
-//! all of the one before; it goes on from the far end when the stream has arrived in order up to its end.
+//! The connection is a flow's like any other. A packet goes from the link's queue into the flow's socket as soon as
+//! that has accepted all of the one before; it continues from the far end when the stream has arrived in order up to
+//! its end.
 
 use super::{ETHERNET_BYTES, Losses, Network, Server};
 use crate::calendar::Source;
@@ -10,16 +11,16 @@ use dragstrip_qdisc::{Dequeue, Discipline, PacketId, Qdisc};
 use dragstrip_units::Instant;
 use std::collections::VecDeque;
 
-/// A queue discipline in front of a socket, and the packets that are in the stream behind it.
+/// A queue discipline in front of a socket, and the packets in the stream after it.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     pub discipline: Discipline,
     /// The socket it writes to.
     pub socket: u32,
     pub header_bytes: u32,
-    /// Where the stream ends.
+    /// Position of the stream's end.
     pub written: u64,
-    /// Where each packet ends in the stream.
+    /// End position of each packet in the stream.
     pub under_way: VecDeque<(u64, PacketId)>,
     /// Something has come to the queue, or the discipline's watchdog.
     pub source: Source,
@@ -33,7 +34,7 @@ impl Tunnel {
 }
 
 impl<O: Observer> Network<O> {
-    /// The stage's tunnel; none if it is no tunnel's.
+    /// The stage's tunnel; none if it has none.
     #[inline]
     pub fn tunnel(&self, index: usize) -> Option<&Tunnel> {
         match &self.stages[index].server {
@@ -58,7 +59,7 @@ impl<O: Observer> Network<O> {
         match tunnel.discipline.dequeue(now, &mut sink) {
             Dequeue::Packet(item) => {
                 sink.tell(Event::Dequeued, item.packet);
-                // What a tun device hands over: the packet without Ethernet's header.
+                // A tun device hands over the packet without Ethernet's header.
                 tunnel.written += u64::from(tunnel.header_bytes + item.len - ETHERNET_BYTES);
                 tunnel.under_way.push_back((tunnel.written, item.packet));
                 Some(tunnel.written)

@@ -1,8 +1,8 @@
-//! Who waits for what in the calendar.
+//! Assignment of the calendar's event sources.
 
 use crate::calendar::Source;
 
-/// How the sources of the calendar are numbered. Lanes come first: at equal times packets arrive before
+/// Numbering of the calendar's sources. Lanes come first: at equal times packets arrive before
 /// timers go off.
 #[derive(Debug)]
 pub(crate) struct Layout {
@@ -69,7 +69,7 @@ impl Layout {
         }
     }
 
-    /// How many sources there are: up to the tick, lanes of single stages, and the rest.
+    /// Number of sources: up to the tick, lanes of single stages, and the rest.
     pub fn source_counts(&self) -> [usize; 3] {
         let Self { own_lanes, endpoints, end, .. } = *self;
         [own_lanes, endpoints - own_lanes, end - endpoints].map(|count| count as usize)

@@ -1,4 +1,4 @@
-//! The loop: takes the earliest event and lets whoever waited for it act.
+//! The loop: takes the earliest event and dispatches it to its source.
 
 mod layout;
 mod parts;
@@ -12,10 +12,10 @@ pub(crate) use layout::Layout;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
-use crate::division::{Share, united};
 use crate::network::{Changes, Network, Target};
 use crate::observer::Observer;
 use crate::packets::Packet;
+use crate::partition::{Assignment, united};
 use crate::probes::Probe;
 use crate::recorder;
 use crate::sockets::{Memory, Socket};
@@ -33,7 +33,7 @@ pub(crate) struct QueueWatch {
     pub link: Word,
 }
 
-/// What has arrived at the receiving end of a flow.
+/// Bytes that have arrived at the receiving end of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
     wire_bytes: u64,
@@ -59,15 +59,15 @@ pub(crate) struct World<O> {
     changes: Changes,
     pub(crate) now: Instant,
     end: Instant,
-    /// What arrived in the last interval is recorded.
+    /// True once the last interval's arrivals are recorded.
     ended: bool,
     interval: Duration,
     every_ack: bool,
     record_rtts: bool,
     record_cc_state: bool,
     has_programs: bool,
-    /// What of it all is simulated here.
-    share: Share,
+    /// Part of the scenario that is simulated here.
+    assignment: Assignment,
 }
 
 /// The way out of one host for one connection.
@@ -107,7 +107,7 @@ impl<O: Observer> World<O> {
         queues: Vec<QueueWatch>,
         layout: Layout,
         changes: Changes,
-        share: Share,
+        assignment: Assignment,
     ) -> Self {
         let mut world = Self {
             memory: Memory::of(&sockets),
@@ -128,16 +128,16 @@ impl<O: Observer> World<O> {
             record_rtts: scenario.record.rtts,
             record_cc_state: scenario.record.cc_state,
             has_programs: !scenario.programs.is_empty(),
-            share,
+            assignment,
         };
-        let share = &world.share;
-        world.queues.retain(|watch| share.has_stage(watch.stage));
+        let assignment = &world.assignment;
+        world.queues.retain(|watch| assignment.has_stage(watch.stage));
         for (index, flow) in world.flows.iter().enumerate() {
             let source = world.layout.flows + index as Source;
             world.network.calendar.set(source, flow.start);
         }
         for (index, probe) in world.probes.iter().enumerate() {
-            if !world.share.asks(index) {
+            if !world.assignment.asks(index) {
                 continue;
             }
             let source = world.layout.probes + index as Source;
@@ -150,8 +150,8 @@ impl<O: Observer> World<O> {
         world
     }
 
-    /// Runs to the end, to a program's fault, or until `progress` says no: it is asked after every simulated second and after
-    /// `EVENTS_UNREPORTED` events, for a second of a hundred thousand flows takes minutes.
+    /// Runs to the end, to a program's fault, or until `progress` returns false: it is called after every simulated
+    /// second and after `EVENTS_UNREPORTED` events, as a second of a hundred thousand flows takes minutes.
     pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) {
         let mut report_at = Instant::ZERO + Duration::from_secs(1);
         loop {
@@ -169,8 +169,8 @@ impl<O: Observer> World<O> {
 
     /// Lets everything happen that is due until `until`, but no more than `events_max` events; answers with their number.
     ///
-    /// The clock then stands at `until` (at the run's end where that is earlier), or at the last event if there were too many.
-    /// A run in slices is the run in one piece: between events nothing happens.
+    /// The clock is then at `until` (at the run's end if that is earlier), or at the last event if there were too
+    /// many. A run in slices equals the run in one piece: between events nothing happens.
     pub fn advance(&mut self, until: Instant, events_max: u32) -> u32 {
         let until = until.min(self.end);
         let mut events = 0;
@@ -194,18 +194,18 @@ impl<O: Observer> World<O> {
         events
     }
 
-    /// When the next event is due; none if that is after the end.
+    /// Time of the next event; none if that is after the end.
     pub fn pending(&self) -> Option<Instant> {
         let (at, _) = self.network.calendar.next()?;
         (at <= self.end).then_some(at)
     }
 
-    /// When the run ends.
+    /// End time of the run.
     pub const fn end(&self) -> Instant {
         self.end
     }
 
-    /// Who watches.
+    /// The observer.
     pub const fn observer(&self) -> &O {
         &self.network.watch.observer
     }
@@ -220,7 +220,7 @@ impl<O: Observer> World<O> {
         add(&mut self.network.watch.observer, self.now, &mut self.recorder);
     }
 
-    /// What has been recorded so far; rows of `flows` are made at the end.
+    /// Tables recorded so far; rows of `flows` are made at the end.
     pub const fn tables(&self) -> &Writer {
         &self.recorder
     }
@@ -358,8 +358,8 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Makes sure that an event is pending no later than the endpoint's deadline. One that is too early stays:
-    /// when it comes, the endpoint is asked again.
+    /// Ensures that an event is pending no later than the endpoint's deadline. One that is too early stays: when it
+    /// comes, the endpoint is polled again.
     #[inline]
     fn reschedule(&mut self, index: usize) {
         let deadline = self.sockets[index].endpoint.deadline();
@@ -397,8 +397,8 @@ impl<O: Observer> World<O> {
                     return;
                 }
                 if endpoint == server as usize {
-                    let asked = in_order / request;
-                    self.write_until(server, asked * response);
+                    let requests = in_order / request;
+                    self.write_until(server, requests * response);
                 } else if in_order == flow.rounds * response && flow.phase == Phase::Busy {
                     flow.phase = Phase::Quiet;
                     let next = (self.now + think).min(flow.stop);
@@ -420,7 +420,7 @@ impl<O: Observer> World<O> {
 
     pub(crate) fn write_until(&mut self, endpoint: u32, total: u64) {
         let index = endpoint as usize;
-        if !self.share.has_socket(index) {
+        if !self.assignment.has_socket(index) {
             return;
         }
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
@@ -430,7 +430,7 @@ impl<O: Observer> World<O> {
 
     fn write_endless(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        if !self.share.has_socket(index) {
+        if !self.assignment.has_socket(index) {
             return;
         }
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
@@ -440,7 +440,7 @@ impl<O: Observer> World<O> {
 
     fn open(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        if !self.share.has_socket(index) {
+        if !self.assignment.has_socket(index) {
             return;
         }
         self.memory.recall(&mut self.sockets[index]);
@@ -460,7 +460,7 @@ impl<O: Observer> World<O> {
             return;
         }
         let next = match (kind, app) {
-            (FlowKind::Udp { .. }, App::ConstantRate { .. }) if !self.share.sends(index) => {
+            (FlowKind::Udp { .. }, App::ConstantRate { .. }) if !self.assignment.sends(index) => {
                 self.flows[index].phase = Phase::Busy;
                 Instant::NEVER
             }
@@ -541,7 +541,7 @@ impl<O: Observer> World<O> {
         flow.ended.get_or_insert(self.now);
         if let FlowKind::Tcp { client, server } = flow.kind {
             for socket in [client, server].map(|socket| socket as usize) {
-                if self.share.has_socket(socket) {
+                if self.assignment.has_socket(socket) {
                     self.memory.close(&mut self.sockets[socket]);
                 }
             }
@@ -553,16 +553,16 @@ impl<O: Observer> World<O> {
     pub fn finish(mut self, scenario: &Scenario) -> Recording {
         let mut tables = std::mem::take(&mut self.recorder);
         self.add_flows(scenario, &mut tables);
-        let in_order = self.share.in_order;
+        let in_order = self.assignment.in_order;
         drop(self); // tables of many flows are large too
         finished(tables, in_order)
     }
 
-    /// The same of a run that goes on.
+    /// The same of a run in progress.
     pub fn recording(&self, scenario: &Scenario) -> Recording {
         let mut tables = self.recorder.clone();
         self.add_flows(scenario, &mut tables);
-        finished(tables, self.share.in_order)
+        finished(tables, self.assignment.in_order)
     }
 
     fn add_flows(&self, scenario: &Scenario, tables: &mut Writer) {

@@ -2,9 +2,9 @@
 
 use super::World;
 use crate::apps::FlowKind;
-use crate::division::{Crossing, Division, united};
 use crate::lane::Waiting;
 use crate::observer::Observer;
+use crate::partition::{Crossing, Partition, united};
 use dragstrip_recording::{Recording, Writer};
 use dragstrip_scenario::{Scenario, Topology};
 use dragstrip_units::Instant;
@@ -15,12 +15,12 @@ impl<O: Observer> World<O> {
         &self,
         scenario: &Scenario,
         topology: &Topology<'_>,
-        division: &Division,
+        partition: &Partition,
         number: u8,
     ) -> Vec<(u32, u8)> {
         let parts = |link: usize| {
             let (from, to) = topology.ends(link);
-            (division.part_of[from], division.part_of[to])
+            (partition.part_of[from], partition.part_of[to])
         };
         let mut stage = 0;
         let mut cuts = Vec::new();
@@ -36,7 +36,7 @@ impl<O: Observer> World<O> {
         cuts
     }
 
-    /// Whether packets lie in a lane.
+    /// True when a lane contains packets.
     pub(crate) fn has_sent(&self, lane: u32) -> bool {
         self.network.lanes[lane as usize].len() > 0
     }
@@ -85,24 +85,24 @@ impl<O: Observer> World<O> {
     }
 
     /// Takes over what another part knows of its flows and sockets.
-    fn absorb(&mut self, mut other: Self) {
-        self.now = self.now.max(other.now);
+    fn absorb(&mut self, mut part: Self) {
+        self.now = self.now.max(part.now);
         for index in 0..self.flows.len() {
-            let (mine, theirs) = (&mut self.flows[index], &other.flows[index]);
+            let (mine, theirs) = (&mut self.flows[index], &part.flows[index]);
             if let FlowKind::Tcp { client, server } = mine.kind {
                 for socket in [client as usize, server as usize] {
-                    if other.share.has_socket(socket) {
-                        std::mem::swap(&mut self.sockets[socket], &mut other.sockets[socket]);
+                    if part.assignment.has_socket(socket) {
+                        std::mem::swap(&mut self.sockets[socket], &mut part.sockets[socket]);
                     }
                 }
             }
-            if other.share.sends(index) {
+            if part.assignment.sends(index) {
                 (mine.phase, mine.rounds) = (theirs.phase, theirs.rounds);
                 mine.datagrams_sent = theirs.datagrams_sent;
             }
-            if other.share.receives(index) {
+            if part.assignment.receives(index) {
                 mine.datagrams_received = theirs.datagrams_received;
-                self.arrivals[index] = other.arrivals[index];
+                self.arrivals[index] = part.arrivals[index];
             }
             mine.ended = [mine.ended, theirs.ended].into_iter().flatten().min();
         }

@@ -9,7 +9,8 @@ impl<O: Observer> World<O> {
     /// The first fault of a flow's program so far: the flow, and the fault.
     pub fn fault(&self) -> Option<(u32, &Fault)> {
         let programs: &[Socket] = if self.has_programs { &self.sockets } else { &[] };
-        let faults = programs.iter().filter_map(|it| Some((it.flow, it.endpoint.fault()?)));
+        let faults =
+            programs.iter().filter_map(|program| Some((program.flow, program.endpoint.fault()?)));
         faults.min_by_key(|(flow, fault)| (fault.now, *flow))
     }
 }

@@ -1,4 +1,4 @@
-//! What is recorded at the end of every interval.
+//! Records at the end of every interval.
 
 use super::World;
 use crate::observer::Observer;
@@ -16,7 +16,7 @@ impl<O: Observer> World<O> {
             if flow.is_running()
                 && !self.every_ack
                 && let Some(sender) = flow.data_sender()
-                && self.share.has_socket(sender as usize)
+                && self.assignment.has_socket(sender as usize)
             {
                 self.sample(index, sender as usize);
             }
@@ -46,12 +46,12 @@ impl<O: Observer> World<O> {
         self.network.calendar.set(self.layout.tick, due);
     }
 
-    /// What has arrived since the interval before.
+    /// Records the arrivals since the previous interval.
     pub(super) fn record_arrivals(&mut self) {
         for (index, (flow, arrivals)) in self.flows.iter().zip(&mut self.arrivals).enumerate() {
             // One that is stopped at the run's end has lived through the last interval.
             let lives = flow.is_running() || flow.ended == Some(self.end);
-            if !self.share.receives(index) {
+            if !self.assignment.receives(index) {
                 continue;
             }
             if lives || arrivals.wire_bytes > 0 {

@@ -1,4 +1,4 @@
-//! The first packet of a flow in few bytes: of most flows of a scan there is no second one.
+//! The first packet of a flow in few bytes: most flows of a scan have no second one.
 
 use dragstrip_capture::read::Packet;
 
@@ -38,7 +38,7 @@ pub struct Lone {
 }
 
 impl Lone {
-    /// Of a file's packet; `turned`: it goes from the key's second end to the first.
+    /// Packs a file's packet; `turned`: it goes from the key's second end to the first.
     pub fn new(packet: &Packet, turned: bool, file: usize) -> Self {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         Self {

@@ -1,4 +1,4 @@
-//! Where the halves of a link go, and what a change of the link is at each.
+//! Placement of the two halves of a link, and the changes at each when the link changes.
 
 use super::*;
 use serde_json::json;

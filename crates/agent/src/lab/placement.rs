@@ -1,13 +1,13 @@
-//! Where a scenario's nodes and queues go in a lab: nothing is asked of a host here, and nothing changed.
+//! Mapping of a scenario's nodes and queues to the hosts of a lab. No host is contacted or changed here.
 //!
-//! A link is a cable between two hosts, or as long as it takes no shaping a part of one. Its queue stands where packets
-//! leave the host that it begins at. What stands behind the queue (delay, impairments, netem) goes onto the same
-//! interface if there is no queue and the host sends no data: netem takes packets off a sender's socket, which TCP Small
-//! Queues then no longer sees. Otherwise it stands where packets come in at the host that the link leads to, on an
-//! interface of its own (ifb).
+//! A link is a cable between two hosts, or part of a host as long as it needs no shaping. Its queue is placed at the
+//! egress of the host where the link begins. The stage after the queue (delay, impairments, netem) goes onto the same
+//! interface if there is no queue and the host sends no data: netem takes packets off a sender's socket, which TCP
+//! Small Queues then no longer sees. Otherwise it is placed at the ingress of the host that the link leads to, on a
+//! separate interface (ifb).
 
 use super::hosts::{Allow, Cable, Host, Lab};
-use super::words::{Place, Queue, Ready};
+use super::messages::{Place, Queue, Ready};
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
@@ -17,20 +17,20 @@ use dragstrip_scenario::{LinkSpec, Period, QdiscSpec, Scenario, Sysctls, Topolog
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// What one host does in a run.
+/// Configuration and duties of one host in a run.
 #[derive(Debug, Default)]
 pub struct Part {
     pub sysctls: BTreeMap<String, String>,
     pub interfaces: Vec<Ready>,
     pub queues: Vec<Queue>,
-    /// For each queue the node that tells of it.
+    /// For each queue the node that reports its counters.
     owners: Vec<usize>,
-    /// What becomes of them during the run; their hops are numbers of queues.
+    /// Changes of the queues during the run; their hops are indices of queues.
     steps: Vec<Step>,
     pub nodes: Vec<usize>,
     /// Links that begin here: the node, the name, the interface.
     pub near_ends: Vec<(usize, String, String)>,
-    /// Whether one of them forwards.
+    /// True when one of the host's nodes forwards.
     pub forwards: bool,
     /// The way to each end of a flow: its address, our interface, and the next host's address if it is not there yet.
     pub ways: Vec<(Ipv4Addr, String, Option<Ipv4Addr>)>,
@@ -44,7 +44,7 @@ pub struct Placement {
     pub parts: BTreeMap<String, Part>,
     /// Links whose delay is left to their cables.
     pub cables: Vec<String>,
-    /// What is set behind queues, by link.
+    /// Delay set after each queue, by link (ns).
     delays: Vec<u64>,
 }
 
@@ -102,7 +102,7 @@ struct Placing<'a> {
     mtus: Vec<u32>,
     /// By node.
     homes: Vec<&'a Host>,
-    /// Which link has an interface's place, and whether another may share it.
+    /// Link that occupies an interface's place, and whether another link may share the place.
     taken: BTreeMap<(String, String, bool), (String, bool)>,
     found: Placement,
 }
@@ -117,25 +117,25 @@ impl<'a> Placing<'a> {
         for node in 0..self.homes.len() {
             let host = self.homes[node];
             let spec = &self.scenario.nodes[node];
-            let mut wanted = spec.host().map(|host| host.sysctl.clone()).unwrap_or_default();
+            let mut sysctls = spec.host().map(|host| host.sysctl.clone()).unwrap_or_default();
             if spec.host().is_some() {
                 let defaults = Sysctls::linux_6().values();
                 for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
-                    let value = defaults.iter().find(|(known, _)| *known == name);
+                    let value = defaults.iter().find(|(setting, _)| *setting == name);
                     let value = value.map(|(_, value)| value.clone()).unwrap_or_default();
-                    wanted.entry(name.to_owned()).or_insert(value);
+                    sysctls.entry(name.to_owned()).or_insert(value);
                 }
-                wanted.insert("net.ipv4.tcp_no_metrics_save".to_owned(), "1".to_owned());
+                sysctls.insert("net.ipv4.tcp_no_metrics_save".to_owned(), "1".to_owned());
             }
             let field = |name: &str| format!("host {}: sysctl {name}", spec.name());
-            for (name, value) in wanted {
+            for (name, value) in sysctls {
                 let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
                 allowed(&self.lab.allow, &field(&name), &name, &value)?;
-                let own = self.part(host);
-                match own.sysctls.insert(name.clone(), value.clone()) {
-                    Some(other) if other != value => {
+                let host_part = self.part(host);
+                match host_part.sysctls.insert(name.clone(), value.clone()) {
+                    Some(previous) if previous != value => {
                         let expected = format!(
-                            "one value for each host of the lab: {} has {other} too",
+                            "one value for each host of the lab: {} has {previous} too",
                             host.name
                         );
                         return refusal(field(&name), value, expected);
@@ -174,28 +174,31 @@ impl<'a> Placing<'a> {
     fn link(&mut self, index: usize) -> Result<(), Fault> {
         let (out, back) = self.cable(index)?;
         let (from, to) = self.topology.ends(index);
-        let (here, there) = (self.homes[from], self.homes[to]);
+        let (from_host, to_host) = (self.homes[from], self.homes[to]);
         let mut link = self.scenario.links[index].clone();
         let changing = Changing::of(self.scenario, &link.name);
-        let left = plan::leave_to_cable(&mut link, changing);
-        self.found.cables.extend(left);
+        let cable_note = plan::leave_to_cable(&mut link, changing);
+        self.found.cables.extend(cable_note);
         let gso = plan::gso_limit(&self.scenario.nodes[from]);
         let mtu_bytes = self.mtus[index];
-        self.interface(here, out, mtu_bytes, gso);
+        self.interface(from_host, out, mtu_bytes, gso);
         let near_end = (from, link.name.clone(), out.name.clone());
-        self.part(here).near_ends.push(near_end);
-        self.interface(there, back, mtu_bytes, None);
+        self.part(from_host).near_ends.push(near_end);
+        self.interface(to_host, back, mtu_bytes, None);
         let none = Kernel::default();
         let kernel = |host: &Host| self.kernels.get(&host.name).unwrap_or(&none).clone();
-        let (kernel_here, kernel_there) = (kernel(here), kernel(there));
+        let (kernel_here, kernel_there) = (kernel(from_host), kernel(to_host));
         let senders = plan::senders(self.scenario);
         let (mut sides, mut queues, mut behinds) = (Vec::new(), Vec::new(), Vec::new());
         for Period { from_ns, link, up } in self.scenario.periods(&link) {
             let side = Side::new(&link, changing, &kernel_there, &senders)?;
             let bare = LinkSpec { netem: None, delay_ns: 0, ..link.clone() };
-            plan::lacking(&bare, &kernel_here).map_err(|fault| on(fault, here))?;
-            let home =
-                if side.behind.is_some() { (there, &kernel_there) } else { (here, &kernel_here) };
+            plan::lacking(&bare, &kernel_here).map_err(|fault| on(fault, from_host))?;
+            let home = if side.behind.is_some() {
+                (to_host, &kernel_there)
+            } else {
+                (from_host, &kernel_here)
+            };
             plan::lacking(&link, home.1).map_err(|fault| on(fault, home.0))?;
             queues.push((from_ns, side.queue.0.clone(), up));
             let netem = side.behind.clone().map(|(spec, _)| QdiscSpec::Netem(spec));
@@ -205,12 +208,12 @@ impl<'a> Placing<'a> {
         let Side { queue: (queue, watched), behind } = sides.swap_remove(0);
         self.found.delays[index] = link.delay_ns + link.netem.map_or(0, |netem| netem.delay_ns);
         let plain = queue == QdiscSpec::NOQUEUE && !changing.up;
-        self.claim(index, here, out, Place::Egress, plain)?;
+        self.claim(index, from_host, out, Place::Egress, plain)?;
         if !plain {
             self.queue((from, out, Place::Egress), queue, watched, queues);
         }
         if let Some((netem, watched)) = behind {
-            self.claim(index, there, back, Place::Ingress, false)?;
+            self.claim(index, to_host, back, Place::Ingress, false)?;
             self.queue((to, back, Place::Ingress), QdiscSpec::Netem(netem), watched, behinds);
         }
         Ok(())
@@ -219,9 +222,9 @@ impl<'a> Placing<'a> {
     fn interface(&mut self, host: &Host, cable: &Cable, mtu_bytes: u32, gso_segments: Option<u32>) {
         let part = self.part(host);
         match part.interfaces.iter_mut().find(|ready| ready.name == cable.name) {
-            Some(known) => {
-                known.gso_segments = known.gso_segments.or(gso_segments);
-                known.mtu_bytes = known.mtu_bytes.max(mtu_bytes);
+            Some(previous) => {
+                previous.gso_segments = previous.gso_segments.or(gso_segments);
+                previous.mtu_bytes = previous.mtu_bytes.max(mtu_bytes);
             }
             None => {
                 part.interfaces.push(Ready { name: cable.name.clone(), gso_segments, mtu_bytes });
@@ -276,9 +279,9 @@ impl<'a> Placing<'a> {
         for link in 0..self.scenario.links.len() {
             let (from, _) = self.topology.ends(link);
             let address = self.cable(link)?.0.address;
-            let own = &mut self.found.nodes[from].address;
-            if own.is_unspecified() {
-                *own = address;
+            let node_address = &mut self.found.nodes[from].address;
+            if node_address.is_unspecified() {
+                *node_address = address;
             }
         }
         for (from, to) in plan::pairs(self.scenario, &self.topology) {
@@ -296,7 +299,7 @@ impl<'a> Placing<'a> {
                 let (at, next) = self.topology.ends(link);
                 let gateway = (back.address != target).then_some(back.address);
                 let part = self.part(self.homes[at]);
-                if !part.ways.iter().any(|(known, ..)| *known == target) {
+                if !part.ways.iter().any(|(address, ..)| *address == target) {
                     part.ways.push((target, out.name.clone(), gateway));
                 }
                 debug_assert_ne!(at, next);
@@ -315,7 +318,7 @@ fn allowed(allow: &Allow, field: &str, name: &str, value: &str) -> Result<(), Fa
     refusal(field, value, expected)
 }
 
-/// A refusal that says on which host.
+/// Adds the host's name to a refusal.
 fn on(fault: Fault, host: &Host) -> Fault {
     match fault {
         Fault::Refused(field, value, expected) => {
@@ -360,7 +363,7 @@ impl Placement {
         part.map(|(name, _)| name.as_str())
     }
 
-    /// The delay that is set on the way there and back, and whether every packet meets the same one.
+    /// The delay that is set in both directions, and whether every packet meets the same one.
     pub fn delay_ns(&self, scenario: &Scenario, from: usize, to: usize) -> (u64, bool) {
         let topology = Topology::new(scenario);
         let mut links = topology.path(from, to).unwrap_or_default();

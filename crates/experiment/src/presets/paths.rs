@@ -1,4 +1,4 @@
-//! Whole paths by everyday names. Each says which of its figures were published, and which we chose.
+//! Whole paths by everyday names. Each states which of its figures were published, and which we chose.
 
 /// A path that `path = "..."` names.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
@@ -7,19 +7,19 @@ pub struct NamedPath {
     pub name: &'static str,
     /// Other names of it.
     pub aliases: &'static [&'static str],
-    /// What it is.
+    /// Description.
     pub about: &'static str,
     /// Fields of `[path]`.
     pub fields: &'static [(&'static str, &'static str)],
     /// Entries of `[media]`, as JSON.
     pub media: &'static [(&'static str, &'static str)],
-    /// What was published, and where.
+    /// Published figures and their sources.
     pub sources: &'static [&'static str],
-    /// What was not, and why it is as it is.
+    /// Unpublished figures that we chose, with the reasons.
     pub chosen: &'static str,
 }
 
-/// All of them, in the order in which they are listed.
+/// All named paths, in the order in which they are listed.
 pub const PATHS: &[NamedPath] = &[
     NamedPath {
         name: "home DSL",

@@ -1,6 +1,6 @@
-//! What a host has: interfaces, addresses, queue disciplines, routes, rights. Nothing is changed here.
+//! Inventory of a host: interfaces, addresses, queue disciplines, routes, rights. Read only.
 
-use super::words::{Connection, Interface, Route};
+use super::messages::{Connection, Interface, Route};
 use crate::fault::{Fault, fault};
 use crate::netlink::{Attributes, Message, Socket, flag, word};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub struct Link {
     pub up: bool,
     pub mtu_bytes: u32,
     pub gso_segments: u32,
-    /// The one that it is a part of (bond, bridge), and the one that it stands on (VLAN).
+    /// The interface that it is a part of (bond, bridge), and the one below it (VLAN).
     relatives: Vec<i32>,
     received_bytes: u64,
     sent_bytes: u64,
@@ -31,11 +31,11 @@ pub struct Link {
 
 /// Interfaces by name.
 pub fn links(netlink: &mut Socket) -> Result<BTreeMap<String, Link>, Fault> {
-    let mut found = BTreeMap::new();
+    let mut links = BTreeMap::new();
     for answer in netlink.ask_all(Message::new(RTM_GETLINK, flag::DUMP, &[0; 16]))? {
         let Some(attributes) = answer.get(16..).map(Attributes) else { continue };
         let number = |kind| attributes.number(kind).unwrap_or_default();
-        // IFLA_LINK of a veth is its peer, which IFLA_LINK_NETNSID or the kind tells from a VLAN's carrier.
+        // IFLA_LINK of a veth is its peer; IFLA_LINK_NETNSID or the kind distinguishes it from a VLAN's carrier.
         let kind = attributes.inside(18).and_then(|info| info.get(1)).unwrap_or_default();
         let below = attributes.get(37).is_none() && !kind.starts_with(b"veth");
         let relatives = [number(10), if below { number(5) } else { 0 }];
@@ -51,9 +51,9 @@ pub fn links(netlink: &mut Socket) -> Result<BTreeMap<String, Link>, Fault> {
             sent_bytes: counter(3),
             errors: counter(4) + counter(5),
         };
-        found.insert(text(attributes.get(3)), link);
+        links.insert(text(attributes.get(3)), link);
     }
-    Ok(found)
+    Ok(links)
 }
 
 fn text(bytes: Option<&[u8]>) -> String {
@@ -71,15 +71,15 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 /// (index of the interface, address, length of the prefix).
 pub fn addresses(netlink: &mut Socket) -> Result<Vec<(i32, IpAddr, u8)>, Fault> {
     let answers = netlink.ask_all(Message::new(RTM_GETADDR, flag::DUMP, &[0; 8]))?;
-    let found = answers.iter().filter_map(|answer| {
+    let rows = answers.iter().filter_map(|answer| {
         let attributes = Attributes(answer.get(8..)?);
-        let own = attributes.get(2).or_else(|| attributes.get(1))?; // IFA_LOCAL, IFA_ADDRESS
-        Some((word(answer, 4)? as i32, address(own)?, *answer.get(1)?))
+        let local = attributes.get(2).or_else(|| attributes.get(1))?; // IFA_LOCAL, IFA_ADDRESS
+        Some((word(answer, 4)? as i32, address(local)?, *answer.get(1)?))
     });
-    Ok(found.collect())
+    Ok(rows.collect())
 }
 
-/// How packets to an address leave; nothing where there is no way.
+/// Looks up the route to an address; none if there is no route.
 pub fn route(
     netlink: &mut Socket,
     target: IpAddr,
@@ -106,18 +106,19 @@ fn defaults(netlink: &mut Socket) -> Result<BTreeSet<i32>, Fault> {
     Ok(all.filter_map(|a| Some(Attributes(a.get(12..)?).number(4)? as i32)).collect())
 }
 
-/// Queue disciplines that somebody put on interfaces, by index: kind and handle. The system's own have the handle 0.
+/// Queue disciplines that were configured on interfaces, by index: kind and handle. The system's own have the handle
+/// 0.
 pub fn foreign(netlink: &mut Socket) -> Result<BTreeMap<i32, (String, u32)>, Fault> {
-    let mut found = BTreeMap::new();
+    let mut foreign_qdiscs = BTreeMap::new();
     for answer in netlink.ask_all(Message::new(RTM_GETQDISC, flag::DUMP, &[0; 20]))? {
         let number = |at| word(&answer, at).unwrap_or_default();
         let (handle, parent) = (number(8), number(12));
         if (parent == TC_H_ROOT && handle != 0) || parent == TC_H_INGRESS {
             let kind = answer.get(20..).and_then(|rest| Attributes(rest).get(1));
-            found.insert(number(4) as i32, (text(kind), handle));
+            foreign_qdiscs.insert(number(4) as i32, (text(kind), handle));
         }
     }
-    Ok(found)
+    Ok(foreign_qdiscs)
 }
 
 /// Why interfaces must not be touched, by index: they hold the SSH connection or a default route, or belong to one
@@ -126,18 +127,18 @@ pub fn carrying(
     netlink: &mut Socket,
     connection: Option<Connection>,
 ) -> Result<BTreeMap<i32, String>, Fault> {
-    let mut found: BTreeMap<i32, String> = BTreeMap::new();
+    let mut carried_traffic: BTreeMap<i32, String> = BTreeMap::new();
     for index in defaults(netlink)? {
-        found.insert(index, "the default route".to_owned());
+        carried_traffic.insert(index, "the default route".to_owned());
     }
     if let Some(Connection { client, server }) = connection {
-        for (index, own, _) in addresses(netlink)? {
-            if own == server {
-                found.insert(index, format!("your SSH connection (address {server})"));
+        for (index, local_address, _) in addresses(netlink)? {
+            if local_address == server {
+                carried_traffic.insert(index, format!("your SSH connection (address {server})"));
             }
         }
         if let Some((index, ..)) = route(netlink, client) {
-            found.insert(index, format!("your SSH connection (route to {client})"));
+            carried_traffic.insert(index, format!("your SSH connection (route to {client})"));
         }
     }
     let links = links(netlink)?;
@@ -145,44 +146,46 @@ pub fn carrying(
         let mut more: Vec<(i32, String)> = Vec::new();
         for link in links.values() {
             for relative in &link.relatives {
-                for (known, other) in [(link.index, *relative), (*relative, link.index)] {
-                    if let (Some(why), false) = (found.get(&known), found.contains_key(&other)) {
-                        more.push((other, why.clone()));
+                for (from, to) in [(link.index, *relative), (*relative, link.index)] {
+                    if let (Some(why), false) =
+                        (carried_traffic.get(&from), carried_traffic.contains_key(&to))
+                    {
+                        more.push((to, why.clone()));
                     }
                 }
             }
         }
         if more.is_empty() {
-            return Ok(found);
+            return Ok(carried_traffic);
         }
-        found.extend(more);
+        carried_traffic.extend(more);
     }
 }
 
-/// Those of the interfaces that exist.
+/// Lists those of the interfaces that exist.
 pub fn interfaces(
     netlink: &mut Socket,
-    wanted: &[String],
+    names: &[String],
     connection: Option<Connection>,
 ) -> Result<Vec<Interface>, Fault> {
     let (links, addresses) = (links(netlink)?, addresses(netlink)?);
     let (foreign, carrying) = (foreign(netlink)?, carrying(netlink, connection)?);
-    let mut found = Vec::new();
-    for name in wanted {
+    let mut inventory = Vec::new();
+    for name in names {
         let Some(link) = links.get(name) else { continue };
-        let own = addresses.iter().filter(|(index, ..)| *index == link.index);
-        let own = own.filter_map(|(_, address, length)| match address {
+        let link_addresses = addresses.iter().filter(|(index, ..)| *index == link.index);
+        let ipv4_prefixes = link_addresses.filter_map(|(_, address, length)| match address {
             IpAddr::V4(address) => Some((*address, *length)),
             IpAddr::V6(_) => None,
         });
         // The name is one of the kernel's: it holds no slash.
         let says = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}"));
         let speed: Option<i64> = says("speed").ok().and_then(|text| text.trim().parse().ok());
-        found.push(Interface {
+        inventory.push(Interface {
             name: name.clone(),
             up: link.up,
             mtu_bytes: link.mtu_bytes,
-            addresses: own.collect(),
+            addresses: ipv4_prefixes.collect(),
             foreign: foreign
                 .get(&link.index)
                 .map(|(kind, handle)| (kind.clone(), format!("{:x}:", handle >> 16))),
@@ -193,7 +196,7 @@ pub fn interfaces(
             errors: link.errors,
         });
     }
-    Ok(found)
+    Ok(inventory)
 }
 
 /// Bytes that each interface has carried, both ways; 0 where it is not there.
@@ -203,7 +206,7 @@ pub fn carried(netlink: &mut Socket, interfaces: &[String]) -> Result<Vec<u64>, 
     Ok(interfaces.iter().map(|name| links.get(name).map_or(0, bytes)).collect())
 }
 
-/// How packets to these addresses leave.
+/// Looks up the routes to these addresses.
 pub fn routes(netlink: &mut Socket, targets: &[Ipv4Addr]) -> Result<Vec<Route>, Fault> {
     let names: BTreeMap<i32, String> =
         links(netlink)?.into_iter().map(|(name, link)| (link.index, name)).collect();
@@ -211,13 +214,13 @@ pub fn routes(netlink: &mut Socket, targets: &[Ipv4Addr]) -> Result<Vec<Route>, 
         Some(IpAddr::V4(address)) => Some(address),
         Some(IpAddr::V6(_)) | None => None,
     };
-    let mut found = Vec::new();
+    let mut routes = Vec::new();
     for &target in targets {
         let Some((index, gateway, source)) = route(netlink, target.into()) else { continue };
         let interface = names.get(&index).cloned().unwrap_or_default();
-        found.push(Route { target, interface, gateway: v4(gateway), source: v4(source) });
+        routes.push(Route { target, interface, gateway: v4(gateway), source: v4(source) });
     }
-    Ok(found)
+    Ok(routes)
 }
 
 /// Capabilities of this process by number (capabilities(7)).

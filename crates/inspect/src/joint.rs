@@ -1,4 +1,4 @@
-//! What two captures say together of a flow.
+//! Joint results of two captures of a flow.
 
 use crate::pair::{Pair, Way};
 use crate::quantiles::Quantiles;
@@ -19,18 +19,19 @@ pub struct BetweenSaid {
     pub back: WaySaid,
     /// Round trips from the nearer capture to the farther one and back, which need no common clock.
     pub rtt_ms: Rtt,
-    /// What the farther capture's clock shows more than the nearer one's, if the least delays of both ways are equal.
+    /// Offset of the farther capture's clock ahead of the nearer one's, if the least delays of both directions are
+    /// equal.
     pub clock_offset_ms: Option<f64>,
-    /// By how many parts per million it runs faster.
+    /// Rate difference in parts per million; positive when the farther clock runs faster.
     pub clock_skew_ppm: Option<f64>,
 }
 
 /// Round trips in milliseconds.
 #[derive(Debug, Serialize)]
 pub struct Rtt {
-    /// How they were measured.
+    /// Measurement method.
     pub method: &'static str,
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
     /// The 5th percentile.
     pub p5: Option<f64>,
@@ -40,14 +41,14 @@ pub struct Rtt {
     pub p95: Option<f64>,
 }
 
-/// One way between two captures.
+/// One direction between two captures.
 #[derive(Debug, Serialize)]
 pub struct WaySaid {
     /// Packets at its beginning.
     pub packets: u64,
-    /// Of these, seen at its end too.
+    /// Packets seen at its end too.
     pub matched: u64,
-    /// Of these, lost, while both captures ran.
+    /// Packets lost while both captures ran.
     pub lost: u64,
     /// One-way delays above their floor: where the least delay has no queue, the time spent in queues.
     pub queueing_ms: Spread,
@@ -64,12 +65,12 @@ pub struct Spread {
     pub p95: Option<f64>,
 }
 
-/// What a pair of captures shows of one direction's data.
+/// Joint view of one direction's data in a pair of captures.
 pub(crate) struct Between<'a> {
     pair: &'a Pair,
     side: usize,
     files: [(usize, &'a File); 2],
-    /// Which of both is nearer to the sender.
+    /// Index of the capture nearer to the sender.
     near: usize,
 }
 
@@ -87,11 +88,11 @@ impl<'a> Between<'a> {
 
     /// Between which times of a point packets of a way that left it must have come to the other one.
     fn span(&self, way: &Way, from: usize) -> (i64, i64) {
-        let other = self.files[1 - from].1;
+        let farther = self.files[1 - from].1;
         let Some((least, most)) = way.delays.range else { return (i64::MAX, i64::MIN) };
         let (least, most) = if from == 0 { (least, most) } else { (-most, -least) };
-        let first = other.first_ns.unwrap_or(i64::MAX);
-        (first.saturating_sub(least), other.last_ns.saturating_sub(most))
+        let first = farther.first_ns.unwrap_or(i64::MAX);
+        (first.saturating_sub(least), farther.last_ns.saturating_sub(most))
     }
 
     /// The verdicts on retransmissions, and data overtaken.
@@ -101,47 +102,48 @@ impl<'a> Between<'a> {
     }
 
     /// The verdicts one by one.
-    pub fn every(&self) -> Vec<Judged> {
+    pub fn verdicts(&self) -> Vec<Judged> {
         let way = &self.pair.ways[self.side];
-        way.every(self.near, self.span(way, self.near).1)
+        way.judgements(self.near, self.span(way, self.near).1)
     }
 
     /// The document's entry.
-    pub fn said(&self, flow: u64) -> BetweenSaid {
-        let [there, back] =
+    pub fn document(&self, flow: u64) -> BetweenSaid {
+        let [forward, back] =
             [(self.side, self.near), (1 - self.side, 1 - self.near)].map(|(side, from)| {
                 let way = &self.pair.ways[side];
                 let delays = if from == 0 { &way.delays } else { &way.delays.turned() };
                 let floor = delays.floor();
                 let above = floor.map(|floor| delays.above(&floor)).unwrap_or_default();
                 let (since, until) = self.span(way, from);
-                let said = WaySaid {
+                let way_said = WaySaid {
                     packets: way.shown[from],
                     matched: way.matched,
-                    lost: way.lost(from, since, until),
+                    lost: way.lost_packets(from, since, until),
                     queueing_ms: spread(&above),
                 };
-                (said, floor)
+                (way_said, floor)
             });
         let middle = self.files[self.near].1.first_ns.unwrap_or_default();
-        let both = there.1.zip(back.1);
+        let envelopes = forward.1.zip(back.1);
         let far = self.files[1 - self.near].1.first_ns.unwrap_or_default();
         let trips = &self.pair.trips[self.side];
         let Spread { p5, p50, p95 } = spread(trips);
         BetweenSaid {
             flow,
             files: [self.files[self.near].0, self.files[1 - self.near].0],
-            clock_offset_ms: both
-                .map(|(there, back)| (there.level(middle) - back.level(far)) / 2e6),
-            clock_skew_ppm: both.map(|(there, back)| (there.skew_ppm() - back.skew_ppm()) / 2.0),
-            there: there.0,
+            clock_offset_ms: envelopes
+                .map(|(forward, back)| (forward.level(middle) - back.level(far)) / 2e6),
+            clock_skew_ppm: envelopes
+                .map(|(forward, back)| (forward.skew_ppm() - back.skew_ppm()) / 2.0),
+            there: forward.0,
             back: back.0,
             rtt_ms: Rtt { method: "two points", samples: trips.count(), p5, p50, p95 },
         }
     }
 }
 
-fn spread(seen: &Quantiles) -> Spread {
-    let ms = |share| seen.at(share).map(|ns| ns / 1e6);
+fn spread(quantiles: &Quantiles) -> Spread {
+    let ms = |share| quantiles.at(share).map(|ns| ns / 1e6);
     Spread { p5: ms(0.05), p50: ms(0.5), p95: ms(0.95) }
 }

@@ -1,11 +1,12 @@
-//! Where a large network is cut, what each part of it has, and how their tables become those of one run.
+//! Partition of a large network: the cuts, the assignment to parts, and the merge of the parts' tables into those of
+//! one run.
 
-mod seams;
-mod share;
+mod assignment;
+mod cuts;
 mod tables;
 
-pub(crate) use seams::{Division, Seams};
-pub(crate) use share::Share;
+pub(crate) use assignment::Assignment;
+pub(crate) use cuts::{CutLinks, Partition};
 pub(crate) use tables::united;
 
 use crate::packets::Packet;

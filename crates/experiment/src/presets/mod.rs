@@ -1,8 +1,8 @@
-//! Names for media and for whole paths, and what they stand for.
+//! Names for media and for whole paths, and their fields.
 //!
-//! `medium = "adsl2+"` needs no entry in `[media]`, and `path = "home DSL"` (or `preset = "home DSL"` among other fields
-//! of `[path]`, which go before it) stands for the fields of a known path. The tables are [`media::MEDIA`] and
-//! [`paths::PATHS`].
+//! `medium = "adsl2+"` needs no entry in `[media]`, and `path = "home DSL"` (or `preset = "home DSL"` together with
+//! other fields of `[path]`, which override it) is short for the fields of a known path. The tables are
+//! [`media::MEDIA`] and [`paths::PATHS`].
 
 pub mod media;
 pub mod paths;
@@ -36,16 +36,18 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
     let Some(fields) = path.as_object_mut() else { return Ok(()) };
     let mut media = Map::new();
     if let Some(name) = fields.shift_remove("preset") {
-        let known = name.as_str().and_then(preset).ok_or_else(|| unknown(&name))?;
-        let given: Vec<String> = fields.keys().cloned().collect();
-        for (field, value) in known.fields {
+        let preset_path = name.as_str().and_then(preset).ok_or_else(|| unknown(&name))?;
+        let given_fields: Vec<String> = fields.keys().cloned().collect();
+        for (field, value) in preset_path.fields {
             let rivals = RIVALS.iter().find(|rivals| rivals.contains(field));
-            let taken = |own: &str| given.iter().any(|given| given == own);
-            if !taken(field) && !rivals.is_some_and(|rivals| rivals.iter().any(|one| taken(one))) {
+            let is_given = |name: &str| given_fields.iter().any(|present| present == name);
+            if !is_given(field)
+                && !rivals.is_some_and(|rivals| rivals.iter().any(|rival| is_given(rival)))
+            {
                 fields.insert((*field).to_owned(), json!(value));
             }
         }
-        for (name, form) in known.media {
+        for (name, form) in preset_path.media {
             if ["medium", "up_medium"].iter().any(|field| fields.get(*field) == Some(&json!(name)))
             {
                 media.insert((*name).to_owned(), form_of(form));
@@ -61,11 +63,12 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
         {
             continue;
         }
-        let known = medium(&name).ok_or_else(|| no_medium(field, &name))?;
-        let down = if back { known.up.unwrap_or(known.form) } else { known.form };
+        let named_medium = medium(&name).ok_or_else(|| no_medium(field, &name))?;
+        let down =
+            if back { named_medium.up.unwrap_or(named_medium.form) } else { named_medium.form };
         media.entry(name.clone()).or_insert_with(|| form_of(down));
         let alone = !fields.contains_key("up_medium") && !fields.contains_key("up_rate");
-        if let Some(up) = known.up.filter(|_| alone && !back) {
+        if let Some(up) = named_medium.up.filter(|_| alone && !back) {
             let name = format!("{name}-up");
             media.insert(name.clone(), form_of(up));
             fields.insert("up_medium".to_owned(), json!(name));
@@ -82,10 +85,10 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The path of this name, whatever its case.
+/// The path of this name, case-insensitive.
 fn preset(name: &str) -> Option<&'static NamedPath> {
-    let same = |known: &&str| known.eq_ignore_ascii_case(name);
-    PATHS.iter().find(|path| same(&path.name) || path.aliases.iter().any(same))
+    let matches_name = |candidate: &&str| candidate.eq_ignore_ascii_case(name);
+    PATHS.iter().find(|path| matches_name(&path.name) || path.aliases.iter().any(matches_name))
 }
 
 fn medium(name: &str) -> Option<&'static NamedMedium> {
@@ -103,12 +106,13 @@ fn no_medium(field: &str, name: &str) -> Problem {
 fn unknown(name: &Value) -> Problem {
     let names: Vec<&str> = PATHS.iter().map(|path| path.name).collect();
     let expected = format!("one of {} (dragstrip list --paths)", names.join(", "));
-    let known = PATHS.iter().flat_map(|path| path.aliases.iter().chain([&path.name])).copied();
-    let expected = suggest(name.as_str().unwrap_or_default(), known, &expected);
+    let names_and_aliases =
+        PATHS.iter().flat_map(|path| path.aliases.iter().chain([&path.name])).copied();
+    let expected = suggest(name.as_str().unwrap_or_default(), names_and_aliases, &expected);
     problem("path.preset", &name.to_string(), &expected)
 }
 
-/// What stands in the tables, which a test reads.
+/// Parses an entry of the tables; a test checks that they are valid.
 fn form_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -118,7 +122,7 @@ mod tests {
     use super::*;
     use crate::{Experiment, build};
 
-    fn spelt(content: &Value) -> Value {
+    fn spell_content(content: &Value) -> Value {
         let mut content = content.clone();
         spell_names(&mut content).unwrap();
         content
@@ -126,7 +130,7 @@ mod tests {
 
     fn scenario(path: &Value) -> dragstrip_scenario::Scenario {
         let content = json!({"duration": "1s", "path": path, "flows": [{"cc": "cubic"}]});
-        let experiment = Experiment::from_json(&spelt(&content).to_string()).unwrap();
+        let experiment = Experiment::from_json(&spell_content(&content).to_string()).unwrap();
         let scenario = build(&experiment, "x", 1).unwrap();
         assert_eq!(scenario.validate(), Ok(()), "{path}");
         scenario
@@ -153,15 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_goes_before_the_preset() {
+    fn given_fields_override_the_preset() {
         let content = json!({"path": {"preset": "LTE", "rate": "5mbit", "delay": "3ms", "queue": "fq_codel"}});
-        let path = &spelt(&content)["path"];
+        let path = &spell_content(&content)["path"];
         assert_eq!((&path["rate"], &path["queue"]), (&json!("5mbit"), &json!("fq_codel")));
         assert_eq!((path.get("rtt"), path.get("preset")), (None, None));
-        let own = json!({"path": {"medium": "adsl2"}, "media": {"adsl2": {"kind": "wifi_g", "rate": "54mbit"}}});
-        assert_eq!(spelt(&own)["media"]["adsl2"]["kind"], "wifi_g");
+        let own_medium = json!({"path": {"medium": "adsl2"}, "media": {"adsl2": {"kind": "wifi_g", "rate": "54mbit"}}});
+        assert_eq!(spell_content(&own_medium)["media"]["adsl2"]["kind"], "wifi_g");
         let plain = json!({"path": {"rate": "1mbit"}, "flows": []});
-        assert_eq!(spelt(&plain), plain);
+        assert_eq!(spell_content(&plain), plain);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A machine that is somebody's: the rights to make network namespaces on it, root's or those of a user namespace
-//! (user_namespaces(7)), and what its kernel has. Nothing of the machine itself changes with them.
+//! The user's own machine: the rights to make network namespaces on it, root's or those of a user namespace
+//! (user_namespaces(7)), and the features of its kernel. The machine itself is not changed.
 
 use crate::fault::{Fault, refusal};
 use crate::kernel::Kernel;
@@ -24,12 +24,12 @@ const FORBIDDING: [(&str, &str); 3] = [
     ("user.max_user_namespaces", "0"),
 ];
 
-/// Whose rights a process has.
+/// Origin of a process's rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// Those that it was started with.
+    /// The rights that it was started with.
     Own,
-    /// Those of a user namespace, in which it is root.
+    /// The rights of a user namespace, in which it is root.
     UserNamespace,
 }
 
@@ -73,12 +73,12 @@ fn mapped(user: u32, group: u32) -> bool {
 
 fn forbidden<T>() -> Result<T, Fault> {
     let value = |name: &str| fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
-    let found = FORBIDDING
+    let cause = FORBIDDING
         .iter()
         .find(|(name, forbids)| value(name).is_ok_and(|text| text.trim() == *forbids));
-    let here = found.map_or_else(String::new, |(name, forbids)| {
+    let hint = cause.map_or_else(String::new, |(name, forbids)| {
         format!("; here {name}={forbids} takes them away (docs/how-to/netns.md)")
     });
-    let expected = format!("root, or user namespaces with network namespaces in them{here}");
+    let expected = format!("root, or user namespaces with network namespaces in them{hint}");
     refusal("rights", sys::user().0.to_string(), expected)
 }

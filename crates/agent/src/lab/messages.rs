@@ -1,4 +1,4 @@
-//! What a conductor and the agent on a lab's host say to each other: plain values.
+//! Messages between a conductor and the agent on a lab's host: plain values.
 
 use crate::machine::Part;
 use crate::plan::Plan;
@@ -13,13 +13,13 @@ use std::net::{IpAddr, Ipv4Addr};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Ask {
-    /// What the host is and has; nothing changes.
+    /// Inventory of the host; changes nothing.
     Facts { interfaces: Vec<String>, connection: Option<Connection> },
     /// The host's clock.
     Time,
     /// Bytes that these interfaces have carried, both ways.
     Carried { interfaces: Vec<String> },
-    /// How packets to these addresses leave.
+    /// Routes to these addresses.
     Routes { targets: Vec<Ipv4Addr> },
     /// Round trips of a few pings, each waited for so long.
     Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64 },
@@ -52,7 +52,7 @@ impl Connection {
     }
 }
 
-/// What is to be changed on a host.
+/// Changes to make on a host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Apply {
     pub lab: String,
@@ -66,7 +66,7 @@ pub struct Apply {
     pub sysctls: BTreeMap<String, String>,
     pub interfaces: Vec<Ready>,
     pub queues: Vec<Queue>,
-    /// Programs behind the question that go into the kernel: what loads them, then the congestion controls.
+    /// Programs after the question to load into the kernel: the loader, then the congestion controls.
     pub programs: Vec<Part>,
 }
 
@@ -80,7 +80,7 @@ pub struct Ready {
     pub mtu_bytes: u32,
 }
 
-/// A queue discipline, and where it stands.
+/// A queue discipline, and its attachment point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     pub interface: String,
@@ -88,17 +88,17 @@ pub struct Queue {
     pub qdisc: QdiscSpec,
     /// Name in the table of queues.
     pub watched: Option<String>,
-    /// Of a netem.
+    /// Seed of a netem.
     pub seed: Option<u64>,
 }
 
-/// Where a queue discipline stands at an interface.
+/// Attachment point of a queue discipline at an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Where packets leave.
+    /// The egress of the host.
     Egress,
-    /// Where they come in, on an interface of its own (ifb).
+    /// The ingress of the host, on a separate interface (ifb).
     Ingress,
 }
 
@@ -121,17 +121,17 @@ pub struct Open {
 pub struct Facts {
     pub kernel: String,
     pub boot: String,
-    /// What its kernel knows of its clock; nothing where it does not say.
+    /// State of its clock as its kernel reports it; none if the kernel does not report it.
     pub discipline: Option<Discipline>,
     /// SHA-256 of the agent's own file.
     pub agent: String,
     pub tick_hz: Option<u32>,
-    /// Queue disciplines that its kernel has not.
+    /// Queue disciplines that its kernel lacks.
     pub lacks: Vec<String>,
     pub algorithms: Vec<String>,
-    /// Its kernel says what its structures look like (BTF), without which it takes no congestion control.
+    /// Its kernel describes its structures (BTF), without which it accepts no congestion control.
     pub btf: bool,
-    /// Which of the rights that a run needs this process has.
+    /// Required rights that this process has.
     pub net_admin: bool,
     pub net_raw: bool,
     pub forwards: bool,
@@ -147,18 +147,18 @@ pub struct Interface {
     pub up: bool,
     pub mtu_bytes: u32,
     pub addresses: Vec<(Ipv4Addr, u8)>,
-    /// A queue discipline that somebody put there: kind and handle.
+    /// A queue discipline configured by others: kind and handle.
     pub foreign: Option<(String, String)>,
     /// Why it must not be touched.
     pub carries: Option<String>,
-    /// Mbit/s, where the driver says.
+    /// Mbit/s, if the driver reports it.
     pub speed_mbit: Option<u32>,
     pub half_duplex: bool,
     pub bytes: u64,
     pub errors: u64,
 }
 
-/// Who has changed a host.
+/// Holder of the changes on a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub lab: String,
@@ -166,12 +166,12 @@ pub struct Holder {
     /// Seconds since 1970.
     pub since: u64,
     pub boot: String,
-    /// Somebody is there; if not, it was left behind.
+    /// The holder is alive; if not, its changes were left behind.
     pub alive: bool,
     pub changes: usize,
 }
 
-/// How packets to an address leave.
+/// Route to an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     pub target: Ipv4Addr,
@@ -180,14 +180,14 @@ pub struct Route {
     pub source: Option<Ipv4Addr>,
 }
 
-/// What was changed, and how it was read back.
+/// Number of changes made, and the values read back.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Applied {
     pub changes: usize,
     pub verified: Vec<String>,
 }
 
-/// What a host leaves of a run besides its tables.
+/// A host's results of a run besides its tables.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Played {
     /// By node.
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_connection_is_read_as_sshd_writes_it() {
-        let found = Connection::parse("192.0.2.7 50004 10.0.0.1 22").unwrap();
-        assert_eq!(found.client.to_string(), "192.0.2.7");
-        assert_eq!(found.server.to_string(), "10.0.0.1");
+        let connection = Connection::parse("192.0.2.7 50004 10.0.0.1 22").unwrap();
+        assert_eq!(connection.client.to_string(), "192.0.2.7");
+        assert_eq!(connection.server.to_string(), "10.0.0.1");
         let local = Connection::parse("fe80::1%eth0 50004 fe80::2%eth0 22").unwrap();
         assert_eq!(local.server.to_string(), "fe80::2");
         assert_eq!(Connection::parse("; reboot"), None);

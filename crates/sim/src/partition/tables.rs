@@ -2,8 +2,8 @@
 
 use dragstrip_recording::{Column, Data, Recording, Table};
 
-/// The rows of all parts in order of time, rows of one instant in the order of flows, links or probes. One part
-/// alone is put into that order too.
+/// The rows of all parts in order of time, rows of one instant in the order of flows, links or probes. A single part
+/// is sorted likewise.
 pub(crate) fn united(parts: Vec<Recording>) -> Recording {
     let mut by_part = parts.into_iter();
     let mut tables = by_part.next().unwrap_or_default().tables;
@@ -42,8 +42,8 @@ fn append(data: &mut Data, more: Data) {
             let numbers: Vec<i32> = others
                 .into_iter()
                 .map(|name| {
-                    let known = names.iter().position(|known| *known == name);
-                    known.unwrap_or_else(|| {
+                    let position = names.iter().position(|position| *position == name);
+                    position.unwrap_or_else(|| {
                         names.push(name);
                         names.len() - 1
                     }) as i32
@@ -92,18 +92,18 @@ fn picked(data: &Data, order: &[usize]) -> Data {
     }
 }
 
-/// Numbers the words of a column by where they first stand.
+/// Numbers the words of a column in the order of their first appearance.
 fn renumber(data: &mut Data) {
     let Data::Text { names, index } = data else { return };
     let mut numbers = vec![None; names.len()];
     let mut order = Vec::new();
     for word in index {
         if let Some(number) = usize::try_from(*word).ok().and_then(|at| numbers.get_mut(at)) {
-            let known = number.get_or_insert_with(|| {
+            let new_word = number.get_or_insert_with(|| {
                 order.push(*word as usize);
                 order.len() as i32 - 1
             });
-            *word = *known;
+            *word = *new_word;
         }
     }
     *names = order.into_iter().map(|at| std::mem::take(&mut names[at])).collect();

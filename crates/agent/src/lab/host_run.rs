@@ -2,9 +2,9 @@
 
 use super::frames::Frame;
 use super::line::Line;
-use super::words::{Ask, Open, Played};
+use super::messages::{Ask, Open, Played};
 use crate::conductor::{CLOCK_STEP_NS, rings};
-use crate::drive::{ELSEWHERE, Elsewhere, drive};
+use crate::event_loop::{ELSEWHERE, Elsewhere, drive};
 use crate::fault::{Fault, fault};
 use crate::load::Load;
 use crate::netlink::Socket;
@@ -17,10 +17,10 @@ use dragstrip_scenario::Transport;
 use std::fs;
 use std::io::Read;
 
-/// Progress is told this often.
+/// Interval of progress reports.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Puts the sides into place, says so, waits for the start, and plays. `interfaces` are those of the plan's hops,
+/// Prepares the sides, reports that, waits for the start, and runs them. `interfaces` are those of the plan's hops,
 /// `wires` and `cables` those that packets pass.
 pub fn play(
     open: &Open,
@@ -47,7 +47,7 @@ pub fn play(
     if step.abs() > CLOCK_STEP_NS {
         return fault(format!("its clock was set by {step} ns in the middle of the run"));
     }
-    if let Some((name, _)) = carriers.iter().find(|(name, seen)| carrier_changes(name) != *seen) {
+    if let Some((name, _)) = carriers.iter().find(|(name, count)| carrier_changes(name) != *count) {
         return fault(format!(
             "{name}: its cable was cut, or it was set down, in the middle of the run"
         ));
@@ -71,7 +71,7 @@ pub fn play(
     Ok(record::answer(&tables.finish(), serde_json::to_value(played).unwrap_or_default(), captured))
 }
 
-/// How often an interface has lost or found what is at the other end of its cable.
+/// The kernel's count of carrier losses and recoveries at an interface.
 fn carrier_changes(interface: &str) -> String {
     fs::read_to_string(format!("/sys/class/net/{interface}/carrier_changes")).unwrap_or_default()
 }
@@ -84,11 +84,11 @@ fn sides<'a>(
     poll: &Poll,
 ) -> Result<Vec<Side<'a>>, Fault> {
     let Open { scenario, plan, nodes, capture, .. } = open;
-    let named = |node: usize| plan.nodes.get(node).map(|node| node.name.as_str());
+    let node_name = |node: usize| plan.nodes.get(node).map(|node| node.name.as_str());
     let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
     let mut hosts: Vec<&str> =
         tcp.flat_map(|flow| [flow.sender.as_str(), flow.receiver.as_str()]).collect();
-    hosts.retain(|host| nodes.iter().any(|node| named(*node) == Some(host)));
+    hosts.retain(|host| nodes.iter().any(|node| node_name(*node) == Some(host)));
     hosts.sort_unstable();
     hosts.dedup();
     let rings = rings(scenario, &hosts)?;
@@ -101,11 +101,16 @@ fn sides<'a>(
     let near_ends = near_ends.collect::<Result<Vec<_>, Fault>>()?;
     let mut sides = Vec::new();
     for &node in nodes {
-        let Some(name) = named(node) else { return fault("a node that the plan has not") };
+        let Some(name) = node_name(node) else { return fault("a node that the plan has not") };
         let near_end = |link: &str| {
-            near_ends.iter().find(|(from, own, _)| *from == node && *own == link).map(|end| end.2)
+            near_ends
+                .iter()
+                .find(|(from, near_link, _)| *from == node && *near_link == link)
+                .map(|end| end.2)
         };
-        let captures = capture.as_ref().map_or_else(Vec::new, |wanted| wanted.at(name, near_end));
+        let captures = capture
+            .as_ref()
+            .map_or_else(Vec::new, |capture_request| capture_request.at(name, near_end));
         if busy.iter().any(|busy| *busy == name)
             || plan.hops.iter().any(|hop| hop.from == node)
             || !captures.is_empty()
@@ -157,7 +162,7 @@ impl Elsewhere for Conductor<'_> {
 }
 
 impl Line {
-    /// When the run begins by this host's clock; nothing where it does not.
+    /// Waits for the start time by this host's clock; none if the run does not start.
     fn wait_for_start(&mut self) -> Result<Option<i64>, Fault> {
         while let Some(frame) = self.next() {
             if let Frame { kind: b'q', .. } = frame {

@@ -1,10 +1,10 @@
-//! What a file holds besides TCP: packets and bytes by protocol and port.
+//! Traffic other than TCP in a file: packets and bytes by protocol and port.
 
 use crate::quic::Quics;
 use dragstrip_capture::read::{Other, Protocol};
 use std::collections::BTreeMap;
 
-/// Protocols and ports that are told apart: a scan has all of them.
+/// Most protocols and ports that are counted separately: a scan has all of them.
 const ROWS_MAX: usize = 4_096;
 
 /// Packets and bytes.
@@ -20,7 +20,7 @@ pub struct Sum {
 #[derive(Debug, Default)]
 pub struct OtherPackets {
     rows: BTreeMap<Protocol, Sum>,
-    /// Of ports for which there was no room.
+    /// Total of the ports that exceed the table's capacity.
     pub rest: Sum,
     /// UDP's port 443.
     pub quic: Quics,
@@ -28,16 +28,16 @@ pub struct OtherPackets {
 
 impl OtherPackets {
     /// Takes a packet.
-    pub fn take(&mut self, other: &Other) {
+    pub fn take(&mut self, packet: &Other) {
         let full = self.rows.len() == ROWS_MAX;
-        let row = if full && !self.rows.contains_key(&other.protocol) {
+        let row = if full && !self.rows.contains_key(&packet.protocol) {
             &mut self.rest
         } else {
-            self.rows.entry(other.protocol).or_default()
+            self.rows.entry(packet.protocol).or_default()
         };
         row.packets += 1;
-        row.bytes += u64::from(other.bytes);
-        self.quic.take(other);
+        row.bytes += u64::from(packet.bytes);
+        self.quic.take(packet);
     }
 
     /// Each protocol and port, the one with the most packets first.

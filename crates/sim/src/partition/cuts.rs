@@ -1,4 +1,4 @@
-//! Where a network may be cut: links whose delay lets both sides run ahead of each other.
+//! Candidate cuts of a network: links whose delay is the lookahead between their two sides.
 
 use dragstrip_qdisc::{ComputedFifo, Streams};
 use dragstrip_scenario::{
@@ -14,15 +14,15 @@ const DELAY_MIN: Duration = Duration::from_micros(1000);
 /// The links at which a scenario may be cut. They follow from the scenario alone, and what waits on them keeps an order that
 /// does not depend on other links: so a run gives the same bytes in one part and in several.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seams {
-    /// Of each link; empty where nothing is cut.
+pub(crate) struct CutLinks {
+    /// Flag of each link; empty where nothing is cut.
     of_link: Vec<bool>,
 }
 
-impl Seams {
-    /// Those of a scenario with at least `flows_min` flows. What several parts would have to change at one instant leaves it in one: shared media,
-    /// tunnels, ARP, processors of several hosts, videos, whose server knows what the player has asked for, and programs, whose faults end a
-    /// run.
+impl CutLinks {
+    /// Selects the cuts of a scenario with at least `flows_min` flows. State that several parts would have to change
+    /// at one instant prevents cuts: shared media, tunnels, ARP, processors of several hosts, videos, whose server
+    /// knows the player's requests, and programs, whose faults end a run.
     pub fn of(scenario: &Scenario, flows_min: usize) -> Self {
         if scenario.flows.len() < flows_min
             || scenario.cold_arp
@@ -38,12 +38,12 @@ impl Seams {
         if of_link.contains(&true) { Self { of_link } } else { Self::default() }
     }
 
-    /// Whether there are any.
+    /// True when there is a cut.
     pub fn any(&self) -> bool {
         !self.of_link.is_empty()
     }
 
-    /// Whether this link is one.
+    /// True when this link is a cut.
     pub fn at(&self, link: usize) -> bool {
         self.of_link.get(link).copied().unwrap_or(false)
     }
@@ -57,7 +57,7 @@ fn is_video(flow: &FlowSpec) -> bool {
     matches!(flow.application, Application::Video { .. })
 }
 
-/// Whether a packet takes at least `DELAY_MIN` from the end of a link's queue to its far end, at all times.
+/// True when a packet takes at least `DELAY_MIN` from the end of a link's queue to its far end, at all times.
 fn may_be_cut(scenario: &Scenario, link: &LinkSpec) -> bool {
     link.delay_ns >= DELAY_MIN.as_nanos()
         && link.medium.is_none()
@@ -65,25 +65,25 @@ fn may_be_cut(scenario: &Scenario, link: &LinkSpec) -> bool {
         && scenario.changes_of(&link.name).is_empty()
 }
 
-/// Which part each node belongs to, and how far ahead of each other parts may run.
+/// Assignment of nodes to parts, and the lookahead between parts.
 #[derive(Clone, Debug)]
-pub(crate) struct Division {
-    /// Of each node.
+pub(crate) struct Partition {
+    /// Part of each node.
     pub part_of: Vec<u8>,
     /// The least delay of a link between parts.
     pub ahead: Duration,
 }
 
-impl Division {
+impl Partition {
     /// At most `parts` parts of about the same work. `None` where one of them would have nearly all of it.
     pub fn new(
         scenario: &Scenario,
         topology: &Topology<'_>,
-        seams: &Seams,
+        cut_links: &CutLinks,
         parts: usize,
     ) -> Option<Self> {
         let nodes = scenario.nodes.len();
-        let whole = uncut(scenario, topology, seams);
+        let whole = uncut(scenario, topology, cut_links);
         let mut work = vec![0_u64; nodes];
         for (node, cost) in costs(scenario, topology)?.into_iter().enumerate() {
             work[whole[node]] += cost;
@@ -114,7 +114,7 @@ impl Division {
 }
 
 /// For each node the lowest node that it is connected with by links that are not cut.
-fn uncut(scenario: &Scenario, topology: &Topology<'_>, seams: &Seams) -> Vec<usize> {
+fn uncut(scenario: &Scenario, topology: &Topology<'_>, cut_links: &CutLinks) -> Vec<usize> {
     let mut lowest: Vec<usize> = (0..scenario.nodes.len()).collect();
     fn root(lowest: &mut [usize], mut node: usize) -> usize {
         while lowest[node] != node {
@@ -123,7 +123,7 @@ fn uncut(scenario: &Scenario, topology: &Topology<'_>, seams: &Seams) -> Vec<usi
         }
         node
     }
-    for link in (0..scenario.links.len()).filter(|&link| !seams.at(link)) {
+    for link in (0..scenario.links.len()).filter(|&link| !cut_links.at(link)) {
         let (from, to) = topology.ends(link);
         let (from, to) = (root(&mut lowest, from), root(&mut lowest, to));
         lowest[from.max(to)] = from.min(to);
@@ -131,8 +131,9 @@ fn uncut(scenario: &Scenario, topology: &Topology<'_>, seams: &Seams) -> Vec<usi
     (0..lowest.len()).map(|node| root(&mut lowest, node)).collect()
 }
 
-/// A flow's share of the work at its sender and at its receiver, and of each link that it crosses: by a queue whose departures are
-/// computed, and by one that is asked packet by packet. Measured on an access network (`bench/cores.py`).
+/// A flow's share of the work at its sender and at its receiver, and of each link that it crosses: by a queue whose
+/// departures are computed, and by one that is polled packet by packet. Measured on an access network
+/// (`bench/cores.py`).
 const SENDER: u64 = 4;
 const RECEIVER: u64 = 6;
 const COMPUTED: u64 = 1;
@@ -142,15 +143,15 @@ const ASKED: u64 = 6;
 fn costs(scenario: &Scenario, topology: &Topology<'_>) -> Option<Vec<u64>> {
     let of_link: Vec<u64> = scenario.links.iter().map(|link| of_hop(scenario, link)).collect();
     let mut costs = vec![0; scenario.nodes.len()];
-    let mut known: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let mut paths: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for flow in &scenario.flows {
         let (from, to) = (topology.node(&flow.sender)?, topology.node(&flow.receiver)?);
         costs[from] += SENDER;
         costs[to] += RECEIVER;
-        if let Entry::Vacant(place) = known.entry((from, to)) {
+        if let Entry::Vacant(place) = paths.entry((from, to)) {
             place.insert(topology.path(from, to).ok()?);
         }
-        for &link in &known[&(from, to)] {
+        for &link in &paths[&(from, to)] {
             costs[topology.ends(link).0] += of_link[link];
         }
     }

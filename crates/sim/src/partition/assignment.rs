@@ -1,20 +1,20 @@
-//! What of a scenario is simulated in one world.
+//! The part of a scenario that is simulated in one world.
 
-use super::Division;
+use super::Partition;
 use crate::apps::{Flow, FlowKind};
 use dragstrip_scenario::{Scenario, Topology};
 
-/// Which hosts' sockets, flows, probes and links act in this world: all of them, or those of one part.
+/// Hosts' sockets, flows, probes and links that are active in this world: all of them, or those of one part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Share {
-    /// Of each; empty: all.
+pub(crate) struct Assignment {
+    /// Flag of each socket; empty: all.
     sockets: Vec<bool>,
     stages: Vec<bool>,
     probes: Vec<bool>,
     /// The hosts of each flow.
     senders: Vec<bool>,
     receivers: Vec<bool>,
-    /// Rows of one instant are put in order at the end: parts do not know who of them came first.
+    /// Rows of one instant are put in order at the end: parts do not know their order.
     pub in_order: bool,
 }
 
@@ -22,62 +22,62 @@ fn has(of: &[bool], index: usize) -> bool {
     of.get(index).copied().unwrap_or(true)
 }
 
-impl Share {
+impl Assignment {
     /// Everything.
     pub fn all(in_order: bool) -> Self {
         Self { in_order, ..Self::default() }
     }
 
-    /// What is of part `number`: a socket with its host, a stage of a link with the node that the link begins at.
+    /// The elements of part `number`: a socket with its host, a stage of a link with the node where the link begins.
     pub fn of(
         scenario: &Scenario,
         topology: &Topology<'_>,
         of_link: &[Vec<u32>],
         flows: &[Flow],
-        division: &Division,
+        partition: &Partition,
         number: u8,
     ) -> Self {
         let mine =
-            |node: &str| topology.node(node).is_some_and(|node| division.part_of[node] == number);
-        let mut share = Self { in_order: true, ..Self::default() };
+            |node: &str| topology.node(node).is_some_and(|node| partition.part_of[node] == number);
+        let mut assignment = Self { in_order: true, ..Self::default() };
         for (flow, spec) in flows.iter().zip(&scenario.flows) {
             let (sends, receives) = (mine(&spec.sender), mine(&spec.receiver));
             if let FlowKind::Tcp { .. } = flow.kind {
-                share.sockets.extend([sends, receives]); // as build_flows numbers them: client, server
+                assignment.sockets.extend([sends, receives]); // as build_flows numbers them: client, server
             }
             let back = matches!(flow.data_sender(), Some(sender) if flow.socket(true) == sender);
-            share.senders.push(sends);
-            share.receivers.push(if back { sends } else { receives });
+            assignment.senders.push(sends);
+            assignment.receivers.push(if back { sends } else { receives });
         }
         for (link, stages) in of_link.iter().enumerate() {
-            let mine = division.part_of[topology.ends(link).0] == number;
-            share.stages.extend(stages.iter().map(|_| mine));
+            let mine = partition.part_of[topology.ends(link).0] == number;
+            assignment.stages.extend(stages.iter().map(|_| mine));
         }
-        share.probes.extend(scenario.probes.iter().map(|probe| mine(&probe.from)));
-        share
+        assignment.probes.extend(scenario.probes.iter().map(|probe| mine(&probe.from)));
+        assignment
     }
 
-    /// Whether a socket is of this world.
+    /// True when a socket is in this world.
     pub fn has_socket(&self, socket: usize) -> bool {
         has(&self.sockets, socket)
     }
 
-    /// Whether a stage is.
+    /// True when a stage is in this world.
     pub fn has_stage(&self, stage: usize) -> bool {
         has(&self.stages, stage)
     }
 
-    /// Whether the host that opens a flow is.
+    /// True when the host that opens a flow is in this world.
     pub fn sends(&self, flow: usize) -> bool {
         has(&self.senders, flow)
     }
 
-    /// Whether the host that a flow's data arrive at is.
+    /// True when the host that receives a flow's data is in this world.
     pub fn receives(&self, flow: usize) -> bool {
         has(&self.receivers, flow)
     }
 
-    /// Whether the node that a probe begins at is.
+    /// True when a probe's sending node is in this world.
     pub fn asks(&self, probe: usize) -> bool {
         has(&self.probes, probe)
     }

@@ -5,11 +5,11 @@
 pub struct NamedMedium {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// Where its figures are from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// The entry of `[media]` that it stands for, as JSON.
+    /// The equivalent entry of `[media]`, as JSON.
     pub form: &'static str,
     /// That of the return direction, where it differs.
     pub up: Option<&'static str>,
@@ -26,7 +26,7 @@ const fn row(
     NamedMedium { name, about, source, form, up }
 }
 
-/// All of them, in the order in which they are listed: name, what it is, source, form; return direction.
+/// All named media, in the order in which they are listed: name, description, source, form; return direction.
 #[rustfmt::skip]
 pub const MEDIA: &[NamedMedium] = &[
     row(["adsl", "ADSL, synchronised at 8 and 1 Mbit/s",

@@ -1,4 +1,4 @@
-//! A run by the clock: whatever is ready or due goes to the side whose it is.
+//! Event loop of a run: each ready file and due event is handled by the side that owns it.
 
 use crate::fault::Fault;
 use crate::load::Lateness;
@@ -11,13 +11,13 @@ pub const TIMER: u64 = 0;
 /// The token of what comes from elsewhere; no side has one like it.
 pub const ELSEWHERE: u64 = u64::MAX;
 
-/// Sides that other processes play, and whoever watches the run.
+/// Sides in other processes, and the observer of the run.
 pub trait Elsewhere {
-    /// What a side here has seen.
+    /// Passes on a notice of a local side.
     fn tell(&mut self, notice: Notice) -> Result<(), Fault>;
-    /// What has come for the sides here, once [`ELSEWHERE`] is ready.
+    /// Returns the orders that have arrived for the local sides, once [`ELSEWHERE`] is ready.
     fn orders(&mut self) -> Result<Vec<Order>, Fault>;
-    /// So far the run has come, and so many bytes have arrived at the hosts here.
+    /// Reports the run's elapsed time and the bytes that have arrived at the local hosts.
     fn progress(&mut self, now_ns: u64, arrived_bytes: u64);
 }
 
@@ -92,7 +92,7 @@ pub fn drive(
     }
 }
 
-/// What one side has seen, passed on to those whom it concerns.
+/// Delivers one side's notices to the sides concerned.
 fn carry_over(
     notices: &mut Vec<Notice>,
     sides: &mut [Side<'_>],
