@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Node<T> {
     item: Item,
-    /// What the discipline notes beside the packet.
+    /// The discipline's note on the packet.
     note: T,
     prev: u32,
     next: u32,

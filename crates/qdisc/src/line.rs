@@ -2,7 +2,7 @@
 
 use dragstrip_units::{Duration, Instant, Rate};
 
-/// When a line is free again and when each frame ends, without losing fractions of a nanosecond:
+/// Computes when a line is free again and when each frame ends, without losing fractions of a nanosecond:
 /// the remainder of one frame's time is carried into the next while the line stays busy.
 ///
 /// The instants themselves are cut to whole nanoseconds; over any busy period the error is below 1 ns.

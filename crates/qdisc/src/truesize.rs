@@ -1,4 +1,4 @@
-//! What a frame takes of a kernel's memory.
+//! Kernel memory taken by a frame.
 
 /// `truesize` of a linear `sk_buff`: 256 bytes of descriptor, plus frame, 64 bytes of headroom and 320 of `skb_shared_info`
 /// rounded up to a power of two as `kmalloc` does. It depends on the driver; a full frame has 2304 bytes here.

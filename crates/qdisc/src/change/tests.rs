@@ -1,4 +1,4 @@
-//! What changes do to a queue that holds packets, each with what the kernel's function does.
+//! Changes to a queue that holds packets, each against what the kernel's function does.
 
 use super::purge;
 use crate::contract::{Change, Dequeue, DropReason, Item, PacketId, Qdisc};

@@ -155,12 +155,12 @@ pub(super) fn perform(command: &Command, interfaces: &mut Interfaces) -> Result<
     Ok(true)
 }
 
-/// What stands in front of a command without changing it.
+/// True when the text is a prompt: a prefix that does not change the command.
 fn is_prompt(text: &str) -> bool {
     ["sudo", "doas", "$", "-E"].contains(&text) || text.contains('@') && text.ends_with(['#', '$'])
 }
 
-/// What `ip netns exec NAME` runs, and where.
+/// Returns the namespace and the command of `ip netns exec NAME`.
 fn in_namespace(words: &[Word]) -> Option<(&Word, &[Word])> {
     let texts: Vec<&str> = words.iter().take(4).map(|word| word.text.as_str()).collect();
     match texts[..] {

@@ -6,7 +6,7 @@ use super::tree::{Filter, Id, Interfaces, Verb, full};
 use super::words::{Rest, device, id, no_device, refused};
 use crate::tc::wrong;
 
-/// What a filter does with packets.
+/// Actions of a filter.
 #[derive(Default)]
 struct Does {
     class: Option<Id>,
@@ -14,7 +14,8 @@ struct Does {
     police: Option<Vec<Word>>,
 }
 
-/// What the kernel gives to the first filter without a number (`tcf_auto_prio`); to each further one the least so far, less one.
+/// Priority that the kernel gives to the first filter without a number (`tcf_auto_prio`); each further one gets the
+/// least so far, less one.
 const PRIORITY: u32 = 0xc000;
 
 pub(super) fn perform(
@@ -114,7 +115,7 @@ pub(super) fn perform(
     Ok(())
 }
 
-/// What follows `u32` or `matchall`: the class, or the interface.
+/// Reads the options after `u32` or `matchall`: the class, or the interface.
 fn options(kind: &Word, rest: &mut Rest<'_>, major: u16) -> Result<Does, Wrong> {
     let mut does = Does::default();
     let mut matches = kind.text == "matchall";

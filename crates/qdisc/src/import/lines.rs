@@ -1,5 +1,5 @@
-//! What a shell makes of a script, as far as people paste it with tc's commands: words, comments, quotes, continued lines,
-//! variables that are set to plain values. What only a shell can know is refused.
+//! Shell syntax of a script, as far as people paste it with tc's commands: words, comments, quotes, continued lines,
+//! variables that are set to plain values. Syntax that only a shell can evaluate is refused.
 
 use super::Wrong;
 use crate::tc::wrong;
@@ -48,7 +48,7 @@ pub(super) fn commands(script: &str) -> Result<Vec<Command>, Wrong> {
 struct Reader {
     commands: Vec<Command>,
     command: Vec<Word>,
-    /// Of the command in hand.
+    /// Error of the command in hand.
     wrong: Option<Wrong>,
     /// Those whose value only a shell can compute have none, and the line that sets them.
     variables: BTreeMap<String, Result<String, usize>>,
@@ -113,7 +113,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Whether the word in hand ends in `>`: `2>&1`.
+    /// True when the word in hand ends in `>`: `2>&1`.
     fn redirects(&self) -> bool {
         self.word.as_ref().is_some_and(|word| word.text.ends_with('>'))
     }
@@ -122,7 +122,7 @@ impl Reader {
         self.word.get_or_insert(Word { text: String::new(), line }).text.push(letter);
     }
 
-    /// What stands there only a shell can compute.
+    /// Marks text that only a shell can compute.
     fn computed(&mut self, what: &str, line: usize) {
         self.push(COMPUTED, line);
         self.wrong.get_or_insert_with(|| computed(what, line));

@@ -1,4 +1,4 @@
-//! What stands on an interface, as one discipline.
+//! The disciplines on an interface, resolved to one.
 
 use super::lines::Word;
 use super::shapes::{sized, upper_limit};
@@ -175,7 +175,7 @@ pub(super) struct Tree<'a> {
     pub(super) notes: Vec<String>,
     /// Disciplines within disciplines.
     pub(super) depth: usize,
-    /// What netem does to packets in front of the queue, as fields of a path.
+    /// Effects of netem on packets before the queue, as fields of a path.
     pub(super) front: Vec<(&'static str, String)>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Tree<'a> {
         Ok(kept)
     }
 
-    /// What Linux gives to an interface by itself: of its three bands, the one of packets without a priority.
+    /// Returns Linux's default queue of an interface: of its three bands, the one of packets without a priority.
     fn pfifo_fast(&mut self, standing: &Standing) -> Result<QdiscSpec, Wrong> {
         if let Some(word) = standing.words.first() {
             return refuse(word, "nothing more: pfifo_fast has no options");
@@ -400,7 +400,7 @@ impl<'a> Tree<'a> {
         Ok(htb)
     }
 
-    /// What carries nothing must be right all the same.
+    /// Checks the classes that carry no traffic, which must be valid all the same.
     fn others(&mut self, htb: &Standing, target: Id) -> Result<(), Wrong> {
         let mut parent = target;
         let mut above = Vec::new();

@@ -110,7 +110,7 @@ fn commands_are_replayed_in_their_order() {
     same(&format!("{script}tc qdisc del dev eth0 parent 1:10"), "htb rate 2mbit");
 }
 
-/// What enters eth0 is led through ifb0, as people shape their downlink.
+/// Traffic that enters eth0 is led through ifb0, the usual way to shape a downlink.
 #[test]
 fn an_ifb_is_the_queue_of_what_comes_in() {
     let script = "ip link add name ifb0 type ifb\nip link set ifb0 up\n\

@@ -9,7 +9,7 @@ use std::slice::Iter;
 /// Words that are read one after the other.
 pub(super) struct Rest<'a> {
     words: std::iter::Peekable<Iter<'a, Word>>,
-    /// Where a word would be that is not there.
+    /// Position at which a missing word is reported.
     pub(super) end: usize,
 }
 

@@ -23,7 +23,7 @@ fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-/// What leaves from `now` to `until`, each with its time in microseconds.
+/// Returns the packets that leave from `now` to `until`, each with its time in microseconds.
 fn served(qdisc: &mut Cake, mut now: Instant, until: Instant, log: &mut Log) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     loop {

@@ -1,11 +1,11 @@
-//! Which tins there are, which packets are in them and what each is entitled to (`cake_config_*`, `cake_set_rate`).
+//! The tins, the packets in them and the bandwidth share of each (`cake_config_*`, `cake_set_rate`).
 
 use super::cobalt::Params;
 use super::config::{Config, Diffserv};
 use crate::contract::Dscp;
 use crate::disciplines::FRAME;
 
-/// What a tin is entitled to.
+/// Bandwidth share of a tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     /// Bytes per second, up to which it goes before those below it; zero without a shaper.
@@ -95,7 +95,7 @@ impl ByteTime {
     }
 }
 
-/// What follows from a tin's rate.
+/// Values derived from a tin's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub time: ByteTime,
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(quanta(Diffserv::Besteffort), [65_535]);
     }
 
-    /// How many of the 64 codepoints are in each tin, and where the well-known ones are.
+    /// The number of the 64 codepoints in each tin, and the tins of the well-known ones.
     #[test]
     fn tins_take_their_codepoints() {
         let tin = |diffserv, value| tin_of(diffserv, Dscp::new(value).unwrap());

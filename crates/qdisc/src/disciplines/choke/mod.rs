@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(first, 140);
     }
 
-    /// Of two flows the one that sends nine times as much is dropped far more often, per packet too.
+    /// With two flows, the one that sends nine times as much is dropped far more often, per packet too.
     #[test]
     fn who_has_most_in_the_queue_is_caught_most_often() {
         let mut choke = choke("limit 1000 bandwidth 10mbit min 20 max 60");

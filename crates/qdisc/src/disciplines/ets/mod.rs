@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 pub struct Ets {
     classes: Classes<Priomap, Vec<Fifo>>,
     strict: usize,
-    /// Of each band behind the strict ones.
+    /// Quantum of each band after the strict ones.
     quanta: Vec<u32>,
     deficits: Vec<u64>,
     /// Bands behind the strict ones that have packets.
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(left(&mut ets, 7), [10, 0, 11, 12, 1, 13, 2]);
     }
 
-    /// What an emptied band had left is gone.
+    /// The rest of an emptied band's quantum is discarded.
     #[test]
     fn an_emptied_band_begins_with_one_quantum() {
         let mut ets = ets("quanta 4542 1514 priomap 0 0 1");

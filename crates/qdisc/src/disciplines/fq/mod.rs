@@ -55,7 +55,7 @@ pub struct Config {
     pub ce_threshold: Option<Duration>,
 }
 
-/// Where a flow is.
+/// List that a flow is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Idle,
@@ -70,7 +70,7 @@ struct Flow {
     place: Place,
     /// Before this nothing leaves (`time_next_packet`).
     next: Instant,
-    /// When it became idle.
+    /// Time at which it became idle.
     idle_since: Instant,
 }
 
@@ -132,7 +132,7 @@ impl Fq {
         }
     }
 
-    /// When the flow's next packet may follow one of `len` that was due at `due` and leaves now.
+    /// Sets the time at which the flow's next packet may follow one of `len` that was due at `due` and leaves now.
     fn pace(&mut self, index: u32, len: u32, now: Instant) {
         let Some(rate) = self.config.maxrate else { return };
         let flow = &mut self.flows[index as usize];

@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(update_period(Duration::ZERO, 4096), Duration::ZERO);
     }
 
-    /// What became of the packets of two flows in a minute on 10 Mbit/s, of which the first comes three times for two that leave
-    /// and the second keeps to a tenth.
+    /// Returns the verdicts on the packets of two flows in a minute on 10 Mbit/s, of which the first sends three times
+    /// for two that leave and the second keeps to a tenth.
     fn minute(words: &str, ecn: Ecn) -> (Vec<Verdict>, Vec<Verdict>) {
         let (mut qdisc, mut log) = (fq_pie(words), Log::default());
         let (mut greedy, mut modest) = (Vec::new(), Vec::new());

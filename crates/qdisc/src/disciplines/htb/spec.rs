@@ -67,11 +67,12 @@ fn linklayer(words: &mut Words<'_>, word: &str) -> Result<bool, Problem> {
 
 /// The MTU that tc's htb assumes for a class.
 const MTU_BYTES: u64 = 1600;
-/// What tc reads as HZ from /proc/net/psched on a kernel with high-resolution timers.
+/// HZ as tc reads it from /proc/net/psched on a kernel with high-resolution timers.
 const HZ: u64 = 1_000_000_000;
 
 impl HtbSpec {
-    /// What tc and the kernel make of a rate alone: no ceiling above it, tc's buckets; `leaf` queues.
+    /// Returns the class that tc and the kernel derive from a rate alone: no ceiling above it, tc's buckets; `leaf`
+    /// queues.
     #[must_use]
     pub fn with_rate(rate_bps: u64, leaf: QdiscSpec) -> Self {
         let burst_bytes = Self::default_burst_bytes(rate_bps);

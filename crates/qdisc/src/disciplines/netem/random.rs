@@ -57,14 +57,14 @@ impl Chance {
         Self::new(1.0, 0.0, stream)
     }
 
-    /// Whether it happens now: with probability (p + 2^-32), never when p is zero.
+    /// True when the event happens now: with probability (p + 2^-32), never when p is zero.
     #[inline]
     pub(super) fn happens(&mut self, stream: &mut Stream) -> bool {
         self.probability != 0 && self.probability >= self.draws.draw(stream)
     }
 }
 
-/// Which packets are lost; probabilities from 0 to 1.
+/// Loss model; probabilities from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.
@@ -72,9 +72,9 @@ pub enum Loss {
     None,
     /// Each with this probability (tc: `loss P [CORRELATION]`).
     Random {
-        /// Of a loss.
+        /// Probability of a loss.
         probability: f64,
-        /// Of successive draws.
+        /// Correlation of successive draws.
         correlation: f64,
     },
     /// Gilbert–Elliott (tc: `loss gemodel P R 1-H 1-K`): starts in the good state; the loss is
@@ -155,7 +155,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// True when the next packet is lost.
     #[inline]
     pub(super) fn next(&mut self, stream: &mut Stream) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use dragstrip_units::{Duration, Instant, Stream};
 
-/// When the delay line opens, and for how much.
+/// Times at which the delay line opens, and for how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The least time to the next slot.

@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 pub struct Config {
     /// Packets that may wait (tc: 1000).
     pub limit: u32,
-    /// How the probability moves, and what it is for.
+    /// Parameters of the drop probability.
     pub params: Params,
     /// Time between updates as asked for; the timer wheel rounds it up. Zero: no updates.
     pub tupdate: Duration,
@@ -173,8 +173,8 @@ impl Controller {
         *self = Self { delay, delay_before, probability, ..Self::new() };
     }
 
-    /// Whether a packet of `len` bytes that finds `backlog` bytes is dropped early (`pie_drop_early`); `draw` gives 64
-    /// random bits.
+    /// True when a packet of `len` bytes that arrives at a queue of `backlog` bytes is dropped early
+    /// (`pie_drop_early`); `draw` gives 64 random bits.
     pub(crate) fn condemns(
         &mut self,
         params: &Params,
@@ -209,7 +209,7 @@ impl Controller {
         condemned
     }
 
-    /// Whether a condemned packet may be marked instead.
+    /// True when a packet chosen for a drop may be marked instead.
     pub(crate) const fn may_mark(&self, params: &Params) -> bool {
         params.ecn && self.probability <= CERTAIN / 10
     }

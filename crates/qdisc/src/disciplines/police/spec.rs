@@ -139,8 +139,8 @@ impl Configuration for PoliceSpec {
         Some(Self { leaf, ..self.clone() })
     }
 
-    /// Of the action: `TCA_ACT_OPTIONS` with struct tc_police. The tables are empty: a link layer is named, and the kernel
-    /// computes costs itself.
+    /// Returns the options of the action: `TCA_ACT_OPTIONS` with struct tc_police. The tables are empty: a link layer
+    /// is named, and the kernel computes costs itself.
     fn options(&self) -> Option<Vec<u8>> {
         let burst = ticks(self.rate_bps, self.burst_bytes);
         let mut parameters = words(&[0, SHOT, 0, burst, self.mtu_bytes]);

@@ -1,4 +1,4 @@
-//! What arrives, and what a kernel 6.1.192 was seen to do with it.
+//! Arrivals, and the recorded behaviour of a kernel 6.1.192 for each.
 
 use super::{Adaptive, MAX_P_MIN, Red};
 use crate::QdiscSpec;

@@ -21,7 +21,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// Whether each of `count` frames of a flow is admitted.
+/// Reports for each of `count` frames of a flow whether it is admitted.
 fn admitted(sfb: &mut Sfb, flow: u32, count: u32, now: Instant) -> Vec<bool> {
     let mut log = Log::default();
     let mut one = |id| matches!(sfb.enqueue(frame(id, flow), now, &mut log), Verdict::Queued);

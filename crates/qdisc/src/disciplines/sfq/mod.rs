@@ -61,7 +61,7 @@ struct Slot {
     queue: Queue,
     bucket: u32,
     allotment: i64,
-    /// Who is served next (a ring).
+    /// Next flow to be served (a ring).
     next: u32,
     /// Neighbours among the slots of equal length.
     peer_next: u32,

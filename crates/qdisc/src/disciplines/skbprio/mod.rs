@@ -25,7 +25,7 @@ const PRIORITIES: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Skbprio {
     limit: u32,
-    /// Of each priority, the oldest packet first.
+    /// Queue of each priority, the oldest packet first.
     queues: Vec<VecDeque<Item>>,
     /// One bit for each queue that is not empty.
     occupied: u64,
