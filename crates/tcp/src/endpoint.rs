@@ -14,7 +14,7 @@ use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
 use std::sync::Arc;
 
-/// Which side opens the connection.
+/// Side that opens the connection, or the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends the SYN.
@@ -23,7 +23,7 @@ pub enum Role {
     Server,
 }
 
-/// Where the connection is in its life.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing sent yet.
@@ -43,9 +43,9 @@ pub struct Endpoint {
     phase: Phase,
     role: Role,
     ecn: Agreed,
-    /// How the peer's SYN or SYN-ACK came.
+    /// Codepoint with which the peer's SYN or SYN-ACK came.
     peer_syn: Ecn,
-    /// How often the SYN or SYN-ACK was retransmitted, when it was first sent, and when it is next.
+    /// Retransmissions of the SYN or SYN-ACK, the time of its first transmission, and that of its next one.
     syn_retransmits: u32,
     sender: Sender,
     receiver: Receiver,
@@ -74,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    /// Where the connection is in its life.
+    /// State of the connection.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.phase
@@ -89,25 +89,25 @@ impl Endpoint {
         }
     }
 
-    /// What the host remembers of this connection's peer (`tcp_init_metrics`), before it is opened.
+    /// Loads the host's metrics of this connection's peer (`tcp_init_metrics`), before it is opened.
     pub fn recall(&mut self, metrics: Metrics) {
         self.sender.recall(metrics);
     }
 
-    /// What the host will remember of it (`tcp_update_metrics`): `metrics` is what it knew.
+    /// Stores the host's metrics of the peer (`tcp_update_metrics`): `metrics` is the previous entry.
     pub fn remember(&self, metrics: &mut Metrics) {
         if self.phase == Phase::Established {
             self.sender.remember(metrics);
         }
     }
 
-    /// What the host remembered of every peer before the run.
+    /// Returns the metrics that the host had of every peer before the run.
     #[must_use]
     pub fn history(&self) -> Metrics {
         self.sender.settings().history
     }
 
-    /// Whether this host remembers anything.
+    /// True when this host caches metrics.
     #[must_use]
     pub fn keeps_metrics(&self) -> bool {
         self.sender.settings().metrics_cache
@@ -181,7 +181,7 @@ impl Endpoint {
         self.receiver.rcv_nxt()
     }
 
-    /// When [`Self::on_deadline`] wants to be called next.
+    /// Returns the time of the next call of [`Self::on_deadline`].
     #[inline]
     #[must_use]
     pub fn deadline(&self) -> Instant {
@@ -536,13 +536,13 @@ impl Endpoint {
         self.sender.cc().variables(self.sender.view(), self.sender.window(), tell);
     }
 
-    /// What has stopped the algorithm, if it is a program.
+    /// Returns the fault that has stopped the algorithm, if it is a program.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         self.sender.cc().fault()
     }
 
-    /// What a recorder reads off the sending half.
+    /// Returns a recorder's snapshot of the sending half.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let sender = &self.sender;

@@ -22,7 +22,7 @@ impl Options {
         }
     }
 
-    /// What both ask for; a segment without SYN options asks for nothing.
+    /// Returns the options that both ask for; a segment without SYN options asks for nothing.
     pub fn common(self, segment: &Segment) -> Self {
         let asked = segment.syn_options();
         let has = |option: fn(&SynOptions) -> bool| asked.as_ref().is_some_and(option);

@@ -7,7 +7,8 @@
 use super::acknowledge::Acknowledger;
 use crate::segment::{Ecn, EcnBytes, Segment};
 
-/// What counters begin with on the wire (RFC 9768 §3.2.1), so that one zeroed on the way shows: CE packets; bytes of ECTs.
+/// Initial values of the counters on the wire (RFC 9768 §3.2.1), so that one zeroed on the way shows: CE packets;
+/// bytes of ECTs.
 pub(crate) const PACKETS_BEGIN: u8 = 5;
 const BYTES_BEGIN: u32 = 1;
 /// CE packets that no acknowledgement has told of yet, at most (`TCP_ACCECN_ACE_MAX_DELTA`): more could be taken for less.
@@ -18,7 +19,7 @@ const PENDING_MAX: u8 = 6;
 pub(super) struct Counters {
     /// CE packets, data or not.
     packets: u8,
-    /// Of those, not told yet.
+    /// CE packets not reported yet.
     pending: u8,
     /// Bytes of payload that came as ECT(0), CE, ECT(1).
     bytes: [u32; 3],
@@ -31,7 +32,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Of a connection; `seen`: how the peer's SYN or SYN-ACK came. That of a SYN is not counted: the SYN-ACK tells it.
+    /// Returns the counters of a new connection; `seen`: codepoint of the peer's SYN or SYN-ACK. That of a SYN is not
+    /// counted: the SYN-ACK reports it.
     pub fn new(seen: Ecn, client: bool, tells_bytes: bool) -> Self {
         let packets = u8::from(client && seen == Ecn::Ce);
         Self { packets, last: seen, tells_bytes, ..Self::default() }
@@ -69,15 +71,16 @@ impl Counters {
         }
     }
 
-    /// What the flags of a segment about to leave say.
+    /// Returns the ACE flags of a segment about to leave.
     #[inline]
     pub fn ace(&mut self) -> u8 {
         self.pending = 0;
         self.packets.wrapping_add(PACKETS_BEGIN) & 7
     }
 
-    /// How many counters fit beside `blocks` of SACK, of which at most `blocks` stay (`tcp_options_fit_accecn`): two blocks
-    /// have precedence, more where there is nothing new to tell or no room for it beside two. `None`: no option.
+    /// Returns the number of counters that fit with `blocks` of SACK, of which at most `blocks` stay
+    /// (`tcp_options_fit_accecn`): two blocks have precedence, more where there is nothing new to tell or no room for
+    /// it beside two. `None`: no option.
     pub fn fit(&self, stamped: bool, blocks: &mut usize) -> Option<u8> {
         if !self.tells_bytes {
             return None;

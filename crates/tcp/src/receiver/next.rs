@@ -8,7 +8,7 @@ use crate::segment::Segment;
 use dragstrip_units::Instant;
 
 impl Receiver {
-    /// Whether [`Self::take_next`] may take the segment. It is then accepted, and changes no echo.
+    /// True when [`Self::take_next`] may take the segment. It is then accepted, and changes no echo.
     #[inline]
     pub fn is_next(&self, segment: &Segment) -> bool {
         self.predicts
@@ -83,7 +83,7 @@ mod tests {
         segment
     }
 
-    /// How many segments of a run were taken as the next one.
+    /// Returns the number of segments of a run that were taken as the next one.
     fn taken(settings: &Settings, agreed: Agreed, seed: u64) -> u32 {
         let mut stream = Stream::named(seed, "next");
         let mut receiver = receiver(settings, agreed);

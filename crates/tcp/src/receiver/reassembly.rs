@@ -1,4 +1,4 @@
-//! What arrived out of order, and the SACK blocks that report it.
+//! Out-of-order data, and the SACK blocks that report it.
 //!
 //! Kernel: `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`, `tcp_sack_remove`,
 //! `tcp_dsack_set`. RFC 2018 §4: the first block is the most recent one.
@@ -25,7 +25,7 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Whether there is something that an acknowledgement reports.
+    /// True when there is something for an acknowledgement to report.
     #[inline]
     pub fn reports(&self) -> bool {
         self.recent_count > 0 || self.duplicate.is_some()
@@ -94,7 +94,8 @@ impl Reassembly {
         new
     }
 
-    /// How many blocks are more recent than the one that `[start, end)` would extend; all of them if it extends none.
+    /// Returns the number of blocks more recent than the one that `[start, end)` would extend; all of them if it
+    /// extends none.
     pub fn blocks_before(&self, start: u64, end: u64) -> usize {
         let blocks = &self.recent[..self.recent_count];
         blocks.iter().position(|other| other.0 <= end && start <= other.1).unwrap_or(blocks.len())

@@ -1,4 +1,4 @@
-//! What an algorithm learns of ECN marks, from one that records every call: a guest
+//! ECN feedback that an algorithm receives, from one that records every call: a guest
 //! ([`dragstrip_cc::Guest`]) with the reduction of RFC 8257.
 
 use crate::harness::{Host, at_ms, settings, stock};
@@ -172,7 +172,8 @@ fn an_ack_of_nothing_is_an_event_too() {
     );
 }
 
-/// What a sample counts as marked belongs to the interval since the sampled segment was sent, not to the connection.
+/// Packets that a sample counts as marked belong to the interval since the sampled segment was sent, not to the
+/// connection.
 #[test]
 fn a_rate_sample_counts_the_marks_of_its_own_interval() {
     let toy = Toy { samples: true, ..Toy::new(&CLASSIC) };

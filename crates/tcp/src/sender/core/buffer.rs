@@ -23,7 +23,7 @@ const SEGMENT_OVERHEAD: u64 = 160 + 184;
 /// Room that a writer waits for where payload alone counts, bytes (FreeBSD's `sb_lowat`).
 const LOW_WATER: u64 = 2_048;
 
-/// What the application will write.
+/// Amount that the application will write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Supply {
     /// As much as the socket takes, for ever.
@@ -45,7 +45,7 @@ pub(in crate::sender) struct Buffer {
     supply: Supply,
     /// Bytes written to the socket so far (`write_seq`).
     pub written: u64,
-    /// Where the application's current write began.
+    /// Start of the application's current write.
     write_start: u64,
     chunks: VecDeque<Chunk>,
     /// Send buffer limit in bytes of memory.
@@ -75,7 +75,7 @@ pub(in crate::sender) struct Buffer {
     notsent_lowat: u32,
 }
 
-/// What one step of writing did.
+/// Result of one step of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sender) enum Wrote {
     /// Nothing: the application has no more, or waits for room.
@@ -258,7 +258,7 @@ impl Buffer {
         self.chunk_bytes.min(half)
     }
 
-    /// Whether a writer that waits for room has enough of it (`sk_stream_is_writeable`; 2.2: `tcp_memory_free`).
+    /// True when a writer that waits for room has enough of it (`sk_stream_is_writeable`; 2.2: `tcp_memory_free`).
     #[inline]
     fn is_writeable(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
         let unsent = self.written - snd_nxt;
@@ -276,16 +276,16 @@ impl Buffer {
         }
     }
 
-    /// Whether a third of it is free, and little enough is unsent: `tcp_stream_memory_free` wakes a writer at half of what
-    /// stops it.
+    /// True when a third of it is free, and little enough is unsent: `tcp_stream_memory_free` wakes a writer at half
+    /// of the amount that stops it.
     #[inline]
     fn is_free(&self, memory: u64, unsent: u64) -> bool {
         self.sndbuf.saturating_sub(memory) >= memory / 2
             && 2 * unsent < u64::from(self.notsent_lowat)
     }
 
-    /// Whether a writer waits that is not to wait for memory alone. Sending frees none: what has left is still there until it
-    /// is acknowledged, and of no fewer buffers.
+    /// True when a writer waits, and not for memory alone. Sending frees none: data that has left stays there until it
+    /// is acknowledged, and in no fewer buffers.
     #[inline]
     pub fn waits_for_less_unsent(&self, snd_nxt: u64) -> bool {
         self.blocked && 2 * (self.written - snd_nxt) >= u64::from(self.notsent_lowat)
@@ -382,7 +382,7 @@ impl Buffer {
         Wrote::Write
     }
 
-    /// Whether the application calls `sendmsg` next, and is not in the middle of it.
+    /// True when the application calls `sendmsg` next, and is not in the middle of it.
     #[inline]
     pub fn begins_write(&self) -> bool {
         self.written == self.write_start && self.waiting() > 0
@@ -401,7 +401,7 @@ impl Buffer {
         self.written > self.pushed + self.max_window / 2
     }
 
-    /// Whether the last buffer is also the first one unsent.
+    /// True when the last buffer is also the first one unsent.
     pub fn tail_is_head(&mut self, snd_nxt: u64) -> bool {
         self.head(snd_nxt).is_some()
             && self.chunks.len() == 1

@@ -1,4 +1,4 @@
-//! What SACK blocks tell (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
+//! Processing of SACK blocks (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
 
 use super::{Ack, AckFlags, Core, Marks, Stack};
 use crate::segment::Segment;

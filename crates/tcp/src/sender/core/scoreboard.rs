@@ -7,7 +7,7 @@ use dragstrip_units::make_room;
 use std::collections::VecDeque;
 
 dragstrip_units::flags! {
-    /// What is known of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
+    /// State of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
     pub(in crate::sender) struct Marks: u8 {
         /// S: selectively acknowledged.
         SACKED = 1;
@@ -33,7 +33,7 @@ dragstrip_units::flags! {
 pub(in crate::sender) struct Sent {
     /// First byte.
     pub seq: u64,
-    /// When it was last sent, µs.
+    /// Time of the last transmission, µs.
     pub sent_us: u64,
     /// µs from the start of its delivery-rate window (`first_tx_mstamp`) to `sent_us`.
     pub since_first_tx_us: u32,
@@ -44,7 +44,7 @@ pub(in crate::sender) struct Sent {
     /// Payload bytes.
     pub len: u16,
     pub marks: Marks,
-    /// What was in flight and lost then; zeros unless the algorithm wants flights.
+    /// Packets in flight and lost at that time; zeros unless the algorithm wants flights.
     pub flight: Flight,
 }
 
@@ -93,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// What follows an entry where flights are kept.
+    /// Returns the entry that follows a segment's where flights are kept.
     #[inline]
     fn of_flight(flight: Flight) -> Self {
         Self {
@@ -138,14 +138,14 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Plain {
     pub segments: u32,
-    /// How many of them end a burst.
+    /// Number of them that end a burst.
     pub bursts: u32,
-    /// When the first was sent, µs.
+    /// Time of the first one's transmission, µs.
     pub first_us: u64,
     pub last: Sent,
 }
 
-/// What makes a segment other than plain.
+/// Marks that make a segment other than plain.
 const NOT_PLAIN: Marks =
     Marks::SACKED.with(Marks::RETRANS).with(Marks::LOST).with(Marks::EVER_RETRANS);
 
@@ -232,7 +232,7 @@ impl Scoreboard {
         }
     }
 
-    /// When the oldest segment was last sent, µs.
+    /// Time of the oldest segment's last transmission, µs.
     #[inline]
     pub fn front_sent_us(&self) -> Option<u64> {
         self.entries.front().map(Entry::sent_us)

@@ -1,4 +1,4 @@
-//! What leaves: new segments in bursts, old ones again, each stamped and counted; and the pacer's clock.
+//! Transmission: new segments in bursts, retransmissions, each stamped and counted; and the pacer's clock.
 //!
 //! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
 
@@ -11,7 +11,7 @@ use dragstrip_units::{Duration, Instant};
 /// IP's and TCP's headers with all their options.
 const MOST_HEADERS: u64 = 120;
 
-/// What leaves at once: one socket buffer.
+/// Segments that leave at once: one socket buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sender) struct Burst {
     pub segments: u32,
@@ -22,7 +22,7 @@ pub(in crate::sender) struct Burst {
 
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct Transmission {
-    /// When the pacer or the local queue lets the next segment go.
+    /// Time at which the pacer or the local queue lets the next segment go.
     pub wakeup: Instant,
     /// End of the last segment shorter than the MSS (`snd_sml`).
     small_end: u64,
@@ -30,7 +30,7 @@ pub(in crate::sender) struct Transmission {
     pub data_segments: u64,
     /// Bursts sent and not wholly acknowledged: each is a socket buffer with its overhead.
     pub bursts_out: u64,
-    /// When the pacer would have let the last burst go; it may have gone later.
+    /// Time at which the pacer would have let the last burst go; it may have gone later.
     prior_departure: Instant,
     /// The receiver's window stopped the last transmission.
     pub rwnd_limited: bool,
@@ -76,7 +76,7 @@ impl Core {
             && self.transmission.small_end > self.view.snd_una
     }
 
-    /// Whether the pacer holds the next segment back; if so it is looked at again when it may go.
+    /// True when the pacer holds the next segment back; if so it is looked at again when it may go.
     #[inline]
     pub fn is_pacing_blocked(&mut self) -> bool {
         if self.view.pacing_status != PacingStatus::Needed || self.view.departure <= self.view.now {
@@ -197,7 +197,7 @@ impl Core {
         true
     }
 
-    /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
+    /// Prepares an skb, once before it is sent (`__tcp_transmit_skb`).
     #[inline]
     fn before_data(&mut self) {
         if self.in_flight() == 0 {

@@ -8,10 +8,10 @@ use crate::sender::core::{Burst, Core, Push};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 use dragstrip_units::Instant;
 
-/// How much of the window was used lately.
+/// Recent use of the window.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
-    /// When the window was last known to be justified (`snd_cwnd_stamp`).
+    /// Time at which the window was last known to be justified (`snd_cwnd_stamp`).
     justified_at: Instant,
     /// Most packets out since then (`snd_cwnd_used`).
     most_out: u32,
@@ -36,7 +36,7 @@ pub(in crate::sender) struct Sendable {
     pub room: u64,
 }
 
-/// What congestion window and receiver let go; `None`: nothing now.
+/// Returns the data that congestion window and receiver release; `None`: nothing now.
 #[inline]
 pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendable> {
     let in_flight = core.in_flight();
@@ -58,7 +58,7 @@ pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendabl
     Some(Sendable { quota, bytes, end, pushed, room })
 }
 
-/// Whether Nagle lets data leave that is less than a segment: whatever is not merely pending leaves in any case
+/// True when Nagle lets data leave that is less than a segment: anything that is not merely pending leaves in any case
 /// (`TCP_NAGLE_OFF` of `tcp_send_loss_probe`, `TCP_NAGLE_PUSH` of `tcp_push_one`).
 #[inline]
 pub(in crate::sender) fn may_be_short(core: &Core, push: Push) -> bool {

@@ -1,4 +1,4 @@
-//! What leaves: retransmissions, new data; and the timeout (`tcp_snd_test`, tcp.h; `tcp_xmit_retransmit_queue`,
+//! Output: retransmissions, new data; and the timeout (`tcp_snd_test`, tcp.h; `tcp_xmit_retransmit_queue`,
 //! `tcp_fack_retransmit`, tcp_output.c of 2.2.10; `tcp_retransmit_timer`, tcp_timer.c).
 
 use super::Linux22;

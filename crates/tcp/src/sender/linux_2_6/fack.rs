@@ -1,4 +1,4 @@
-//! What is lost: forward acknowledgement, or as many duplicates as reordering may explain; and lost retransmissions.
+//! Loss detection: forward acknowledgement, or as many duplicates as reordering may explain; and lost retransmissions.
 //!
 //! Kernel: Linux 2.6.27's `tcp_time_to_recover`, `tcp_update_scoreboard`, `tcp_mark_lost_retrans` (tcp_input.c). Mathis and Mahdavi,
 //! "Forward Acknowledgement", SIGCOMM 1996.

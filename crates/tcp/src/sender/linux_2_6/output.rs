@@ -1,4 +1,4 @@
-//! What leaves: every segment alone, as far as the windows allow.
+//! Output: every segment alone, as far as the windows allow.
 //!
 //! Kernel: Linux 2.6.27's `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate` (tcp_output.c).
 

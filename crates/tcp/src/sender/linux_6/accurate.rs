@@ -10,7 +10,7 @@ use crate::receiver::PACKETS_BEGIN;
 use crate::segment::{EcnBytes, Segment};
 use crate::sender::core::{Ack, AckFlags, Core};
 
-/// What the last acknowledgement said.
+/// Feedback in the last acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// Its timestamp, ms.
@@ -19,8 +19,8 @@ pub(super) struct Told {
     ce_bytes: u32,
 }
 
-/// How many of `delivered` packets are marked, when the counter went on by `least` modulo 8 and, if known, that of bytes by so many
-/// full segments.
+/// Returns how many of `delivered` packets are marked, when the counter went on by `least` modulo 8 and, if known,
+/// that of bytes by so many full segments.
 fn marked(least: u32, delivered: u32, segments: Option<u32>) -> u32 {
     if delivered < 8 {
         return least;

@@ -1,4 +1,4 @@
-//! What leaves, and when: window, pacing, burst size, TCP Small Queues, retransmissions.
+//! Output and its timing: window, pacing, burst size, TCP Small Queues, retransmissions.
 //!
 //! Kernel: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`, `tcp_tso_should_defer`,
 //! `tcp_small_queue_check` (tcp_output.c).
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// The connection's share of the host's own queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Device {
-    /// When each piece leaves it, and its bytes of memory.
+    /// Departure time of each piece, and its bytes of memory.
     queue: VecDeque<(Instant, u64)>,
     bytes: u64,
 }
@@ -26,7 +26,7 @@ impl Device {
         self.bytes += bytes;
     }
 
-    /// What has left by `now` is gone.
+    /// Removes the pieces that have left by `now`.
     #[inline]
     fn drain(&mut self, now: Instant) {
         while let Some(&(leaves, bytes)) = self.queue.front() {
@@ -40,8 +40,8 @@ impl Device {
 }
 
 impl Linux6 {
-    /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
-    /// Whether anything was sent.
+    /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow. Returns true if
+    /// anything was sent.
     #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn write_xmit<O: Outbox>(
         &mut self,
@@ -204,7 +204,7 @@ impl Linux6 {
     }
 }
 
-/// What goes next of a buffer that holds more than a segment; `None`: nothing now.
+/// Returns the next part of a buffer that holds more than a segment; `None`: nothing now.
 #[inline(never)]
 fn several(
     core: &Core,

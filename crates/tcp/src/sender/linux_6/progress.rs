@@ -11,7 +11,7 @@ use crate::ticks::micros;
 use dragstrip_cc::{AckEvent, CongestionControl};
 
 impl Linux6 {
-    /// What [`Self::progress`] takes off the queue; `None`: the ACK is not so simple.
+    /// Returns the part that [`Self::progress`] takes off the queue; `None`: the ACK is not so simple.
     #[inline]
     pub(super) fn plain_part(&self, core: &Core, segment: &Segment) -> Option<Plain> {
         let view = &core.view;
@@ -84,7 +84,7 @@ mod tests {
     use dragstrip_units::{Duration, Instant, Stream};
     use std::sync::Arc;
 
-    /// What is under way, and when it arrives.
+    /// Segments under way, and their arrival times.
     #[derive(Default)]
     struct Wire(Vec<(Instant, Segment)>);
 
@@ -198,7 +198,7 @@ mod tests {
             self.send(|stack, core, io| stack.on_ack(core, segment, io));
         }
 
-        /// What comes next; how often an ACK was taken in a straight line in so much time.
+        /// Runs for `time`; returns the number of ACKs taken in a straight line.
         fn taken(mut self, time: Duration) -> u32 {
             let end = self.now + time;
             self.send(|stack, core, io| {

@@ -1,7 +1,7 @@
 //! Delivery-rate samples (kernel: `tcp_rate_gen`, tcp_rate.c; draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! What was delivered since the segment was sent, over the longer of the time it took to send and the time it took to be
-//! acknowledged.
+//! A sample is the data delivered since the segment was sent, over the longer of the time it took to send and the time
+//! it took to be acknowledged.
 
 use super::Linux6;
 use super::ack::Counts;
@@ -24,7 +24,7 @@ impl LastRate {
     }
 }
 
-/// What was delivered over an interval.
+/// Delivery over an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     /// Packets; `None`: nothing was delivered that tells.

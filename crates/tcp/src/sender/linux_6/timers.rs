@@ -10,7 +10,7 @@ use crate::sender::core::{AckFlags, Core, Io, Push, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 use dragstrip_units::Duration;
 
-/// What the timer is for (`icsk_pending`).
+/// Purpose of the timer (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
     /// Not set.
@@ -53,7 +53,7 @@ impl Linux6 {
         }
     }
 
-    /// Whether whatever is sent next will set the timer anyway: the usual case, in which setting it
+    /// True when the next transmission will set the timer anyway: the usual case, in which setting it
     /// for the ACK too would be wasted work.
     #[inline]
     pub(super) fn sets_timer_when_sending(&self, core: &Core) -> bool {

@@ -1,4 +1,4 @@
-//! When a segment that may leave does leave: pacing, bursts, the host's own queue.
+//! Departure of a segment that may leave: pacing, bursts, the host's own queue.
 
 use crate::harness::{Host, run, settings, stock};
 use dragstrip_tcp::{Flags, LimitedBy, Settings};
