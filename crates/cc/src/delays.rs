@@ -1,4 +1,4 @@
-//! What algorithms that watch the delay remember of it: the least of the last few, and of a longer time behind.
+//! Delay history of algorithms that watch the delay: the least of the last few, and of a longer time before.
 
 use dragstrip_units::Instant;
 

@@ -15,7 +15,7 @@ pub type Options = BTreeMap<String, f64>;
 pub enum UnknownAlgorithm {
     /// The name; `nearest` is the registered name most like it.
     Name {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
         /// The registered name most like it.
         nearest: &'static str,
@@ -26,7 +26,7 @@ pub enum UnknownAlgorithm {
         algorithm: &'static str,
         /// The parameter asked for.
         parameter: String,
-        /// What would be right.
+        /// Permitted value.
         expected: String,
     },
 }
@@ -97,7 +97,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// What would be right instead of `value`; `None`: it is.
+    /// Returns the permitted values if `value` is not one; `None`: it is.
     fn complaint(&self, parameter: &Parameter, value: f64) -> Option<String> {
         let range = match parameter.range {
             Range::UpTo(from, other) => Range::Whole(from, self.whole(other)),

@@ -5,7 +5,7 @@
 //! happen to it. Whatever the sequence, the invariants of [`Connection::check`] hold, nothing panics
 //! or overflows, and the same sequence leads to the same state.
 //!
-//! When a sequence fails, proptest prints the shortest one it finds and adds its seed to
+//! On failure, proptest prints the shortest sequence it finds and adds its seed to
 //! `tests/model.proptest-regressions`, which is replayed first by
 //! `cargo test --locked -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
@@ -232,7 +232,7 @@ impl Connection {
         connection
     }
 
-    /// What holds after every hook.
+    /// Checks the invariants that hold after every hook.
     fn check(&self, hook: &str) {
         let name = self.name;
         let Window { cwnd, ssthresh, clamp, pacing_rate, .. } = self.window;
@@ -762,7 +762,7 @@ const BBR3: Diagram = &[
 /// Modes that may end within the ACK that begins them. PROBE_RTT is checked last, so it may end any.
 const PASSED_THROUGH: [&str; 2] = ["drain", "probe_bw_down"];
 
-/// Whether one hook may lead from one mode to the other.
+/// True when one hook may lead from one mode to the other.
 fn leads(diagram: Diagram, from: &str, to: &str) -> bool {
     let (_, next) = diagram.iter().find(|(mode, _)| *mode == from).expect("a mode of the diagram");
     next.iter()

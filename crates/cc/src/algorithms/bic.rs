@@ -28,7 +28,8 @@ use dragstrip_units::Stream;
 
 /// Denominator of `beta` (`BICTCP_BETA_SCALE`).
 const BETA_SCALE: u32 = 1024;
-/// Of the distance to Wmax, the part that a round trip covers; also how near counts as there (`BICTCP_B`).
+/// Divisor of the distance to Wmax that gives the part covered by a round trip; also the distance that counts as there
+/// (`BICTCP_B`).
 const PART: u32 = 4;
 /// Packets per ACK are averaged over 2^4 ACKs and counted in 1/16 (`ACK_RATIO_SHIFT`).
 const RATIO_BITS: u32 = 4;

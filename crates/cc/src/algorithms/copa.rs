@@ -97,7 +97,7 @@ pub struct Copa {
     slow_start: bool,
     /// 1/δ.
     inverse: f64,
-    /// When the queue was nearly empty the last time.
+    /// Last time at which the queue was nearly empty.
     emptied: Instant,
     lost_in_round: bool,
 
@@ -108,7 +108,7 @@ pub struct Copa {
     same: u8,
     /// The round trip ends when this byte is acknowledged.
     round_end: u64,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     parts: i64,
 }
 
@@ -200,19 +200,19 @@ impl Copa {
         self.lost_in_round = false;
     }
 
-    /// What `acked` packets change the window by, in parts of one: at most 1 for 1.
+    /// Returns the change of the window for `acked` packets, in parts of one: at most 1 for 1.
     fn step(&self, cwnd: u32, acked: u32) -> i64 {
         let each = f64::from(self.velocity) * self.inverse / f64::from(cwnd);
         (each.min(1.0) * f64::from(acked) * PARTS as f64) as i64
     }
 
-    /// Whether the rate is at most the target: `cwnd / standing <= 1 / (δ dq)`.
+    /// True when the rate is at most the target: `cwnd / standing <= 1 / (δ dq)`.
     fn below_target(&self, cwnd: u32, standing_us: u32, queueing_us: u32) -> bool {
         f64::from(cwnd) * f64::from(queueing_us) <= f64::from(standing_us) * self.inverse
     }
 }
 
-/// Of [`TICK_NS`].
+/// Converts a time to ticks of [`TICK_NS`].
 fn ticks(now: Instant) -> u32 {
     (now.as_nanos() / TICK_NS).min(u64::from(u32::MAX)) as u32
 }

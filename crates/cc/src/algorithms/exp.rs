@@ -17,7 +17,7 @@
 //!   whose Reno counts ACKs, it is `factor` − 1 packets per ACK.
 //! - **Parameters**: `factor` (3, the exercise's), whole, 2 to 16; 2 is Reno's slow start.
 //!
-//! How to read this file if you want to write your own: the options are checked once, in `new`;
+//! Notes for a reader who wants to write an algorithm: the options are checked once, in `new`;
 //! the state is the struct; every hook takes the read-only [`View`] and the [`Window`] it may change;
 //! only what differs from Reno is written here. `ssthresh` and `cong_avoid` are the two hooks every
 //! algorithm must have. Then add a line to `registry.rs`: the generic model in `crates/cc/tests/model.rs` will

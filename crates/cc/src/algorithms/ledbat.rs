@@ -69,13 +69,13 @@ pub const ABOUT: About = About {
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     target_us: u32,
-    /// What a round trip adds on an empty queue, in parts of a packet.
+    /// Growth in a round trip on an empty queue, in parts of a packet.
     gain: i64,
     /// µs; of one-way delays each with the same unknown added.
     delays: Queueing,
     /// The distance of both clocks and the first delay.
     first_ms: Option<u32>,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     parts: i64,
 }
 
@@ -101,7 +101,7 @@ impl Ledbat {
         Some(ms as u32 * 1_000)
     }
 
-    /// What delivering a whole window changes it by, in parts of a packet.
+    /// Returns the change of the window for a whole window delivered, in parts of a packet.
     fn change(&self, queueing_us: u32) -> i64 {
         self.gain * (i64::from(self.target_us) - i64::from(queueing_us)) / i64::from(self.target_us)
     }

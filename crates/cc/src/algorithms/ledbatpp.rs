@@ -27,7 +27,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 
 /// Most that `1 / GAIN` is.
 const DIVISOR_MAX: u32 = 16;
-/// Of the window, in a slowdown.
+/// Window in a slowdown.
 const LEAST: u32 = 2;
 /// Round trips before the first slowdown, and at the least window.
 const ROUND_TRIPS: u64 = 2;
@@ -73,9 +73,9 @@ pub const ABOUT: About = About {
 pub struct Ledbatpp {
     target_us: u32,
     slowdowns: bool,
-    /// Of RTTs, µs.
+    /// Queueing delay from RTTs, µs.
     delays: Queueing,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     parts: i64,
     slowdown: Slowdown,
 }
@@ -116,7 +116,7 @@ impl Ledbatpp {
         ratio.clamp(1, u64::from(DIVISOR_MAX)) as u32
     }
 
-    /// What a round trip changes a window of so many parts by, with this queueing delay.
+    /// Returns the change per round trip of a window of so many parts, with this queueing delay.
     fn change(&self, parts: i64, queueing_us: u32) -> i64 {
         let gain = PARTS / i64::from(self.divisor());
         if queueing_us < self.target_us {

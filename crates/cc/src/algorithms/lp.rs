@@ -25,7 +25,7 @@ use crate::{
 };
 use dragstrip_units::Stream;
 
-/// Of a second: what delays are counted in (`LP_RESOL`), and what timestamps count (`TCP_TS_HZ`).
+/// Ticks of a second: unit of delays (`LP_RESOL`), and of timestamps (`TCP_TS_HZ`).
 const RESOLUTION: u32 = 1_000;
 
 /// Its row in the registry.
@@ -53,7 +53,7 @@ pub const ABOUT: About = About {
 /// Linux's TCP-LP. It has no parameters.
 #[derive(Clone, Debug)]
 pub struct Lp {
-    /// What the peer's timestamps begin at.
+    /// Initial value of the peer's timestamps.
     offset: u32,
     /// Smoothed one-way delay in 1/8 ms (`sowd`).
     delay_x8: u32,
@@ -65,7 +65,7 @@ pub struct Lp {
     /// The last ACK's timestamps.
     remote: u32,
     local: u32,
-    /// When the window was last cut, ms; 0: never.
+    /// Time of the last reduction of the window, ms; 0: never.
     last_drop: u32,
     /// ms.
     inference: u32,
@@ -73,7 +73,7 @@ pub struct Lp {
 }
 
 impl Lp {
-    /// What the peer's timestamps begin at is drawn.
+    /// Returns the algorithm with a random initial value of the peer's timestamps.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, mut stream: Stream) -> Self {
         Self::with_offset(stream.next_u32())
@@ -131,7 +131,7 @@ impl Lp {
         };
     }
 
-    /// Whether the delay is below the threshold (`LP_WITHIN_THR`).
+    /// True when the delay is below the threshold (`LP_WITHIN_THR`).
     fn is_within_threshold(&self) -> bool {
         let range = self.greatest.wrapping_sub(self.least);
         self.delay_x8 >> 3 < self.least.wrapping_add(range.wrapping_mul(15) / 100)
@@ -202,7 +202,7 @@ mod tests {
             .collect()
     }
 
-    /// Of one clock: the first delay is its own threshold, and 15 % of all of it the next one.
+    /// With one clock: the first delay is its own threshold, and 15 % of all of it the next one.
     #[test]
     fn the_first_delay_halves_the_window_and_the_same_again_does_not() {
         assert_eq!(windows(0, 0, 5), [40, 20, 20, 20, 20]);

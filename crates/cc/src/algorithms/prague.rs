@@ -46,7 +46,7 @@ const ALPHA_BITS: u32 = 24;
 const SHIFT_G: u32 = 4;
 /// `MIN_CWND_RTT`: with less, an ACK that is delayed would stop the flow.
 const CWND_MIN: u32 = 2;
-/// What the increase of a packet is meant for, bytes (`MTU_SYS`).
+/// Packet size that the increase of a packet is meant for, bytes (`MTU_SYS`).
 const MTU: u64 = 1_500;
 /// IPv4's and TCP's headers with timestamps, which the module's rate counts.
 const HEADERS: u32 = 52;
@@ -140,7 +140,7 @@ pub struct Prague {
     old_delivered: u64,
     old_delivered_ce: u64,
     alpha_at: Instant,
-    /// When marks last reduced the window; `None`: never.
+    /// Time of the last reduction by marks; `None`: never.
     cwr_at: Option<Instant>,
     /// Window before the last loss, in packets and with its fraction.
     loss_cwnd: u32,
@@ -191,12 +191,12 @@ impl Prague {
         self.upscaled_alpha >> SHIFT_G
     }
 
-    /// Whether growth is that of the longer RTT by now (`prague_is_rtt_indep`).
+    /// True when growth is that of the longer RTT by now (`prague_is_rtt_indep`).
     fn is_independent(&self, window: &Window) -> bool {
         !window.in_slow_start() && self.round >= self.rtt_transition
     }
 
-    /// Whether T has passed since then.
+    /// True when T has passed since then.
     fn target_has_passed(&self, view: &View, since: Instant) -> bool {
         view.now.since(since).as_nanos() >= u64::from(self.rtt_target_us) * 1_000
     }
@@ -530,7 +530,7 @@ mod tests {
         assert!(prague.frac_cwnd > 50 << UNIT);
     }
 
-    /// Of the marks of 25 ms only the first ones reduce, once the RTT does not count.
+    /// With marks over 25 ms only the first ones reduce, once the RTT does not count.
     #[test]
     fn marks_reduce_once_in_the_target_rtt() {
         let (mut prague, mut view, mut window) = with(5_000, 100);

@@ -33,7 +33,7 @@ const NAME_MAX: usize = 32;
 /// Letters that a message repeats.
 const SHOWN_MAX: usize = 24;
 
-/// What is left of a text.
+/// Rest of a text, read word by word.
 #[derive(Debug)]
 pub struct Lexer<'a> {
     rest: &'a str,

@@ -61,7 +61,7 @@ struct Parser<'a> {
     top: usize,
     lowest: usize,
     depth: usize,
-    /// Where a word that only `on control` has was first used.
+    /// First use of a word that only `on control` has.
     needs_control: Option<(Position, &'static str)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the language means, where it refuses, and what it never exceeds.
+//! Meaning of the language, its refusals, and its limits.
 
 use super::*;
 use crate::testing::{ack, options, view};

@@ -210,7 +210,7 @@ impl HyStart {
     }
 }
 
-/// How long four of the largest bursts take at the current pacing rate, µs (`hystart_ack_delay`):
+/// Returns the duration of four of the largest bursts at the current pacing rate, µs (`hystart_ack_delay`):
 /// two would do, but the rate is doubled in slow start.
 fn ack_delay_us(view: &View, window: &Window) -> u64 {
     if window.pacing_rate == 0 {

@@ -26,7 +26,7 @@ const USE_ROUNDS: u8 = 48;
 const INTERVAL_MS_MAX: u64 = u32::MAX as u64 / US_PER_MS;
 const US_PER_MS: u64 = US_PER_S / MS_PER_S;
 
-/// What an ACK has changed.
+/// Change made by an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     None,

@@ -156,7 +156,7 @@ pub struct Cubic {
     last_cwnd: u32,
     /// Minimum RTT, µs; 0 when unknown.
     delay_min_us: u32,
-    /// When the curve was last computed, jiffies.
+    /// Time of the last computation of the curve, jiffies.
     last_time: u64,
     epoch: Option<Epoch>,
     /// Packets per ACK × 16, an average over 16 (version 2.2 only; `delayed_ack`).
@@ -178,7 +178,7 @@ struct Epoch {
     start: u64,
     /// Height of the plateau, packets.
     origin: u32,
-    /// When the plateau is reached, 1/1024 s.
+    /// Time to the plateau, 1/1024 s.
     k: u32,
     /// Packets delivered and not yet turned into Reno growth.
     ack_cnt: u32,
@@ -310,7 +310,7 @@ impl Cubic {
         self.cnt = (self.cnt.saturating_mul(16) / self.delayed_ack_x16).max(1);
     }
 
-    /// What of an ACK's RTT is a delay; [`CubicCurve::PerWindow`] keeps the ratio of packets to ACKs by the way.
+    /// Returns the delay in an ACK's RTT; [`CubicCurve::PerWindow`] keeps the ratio of packets to ACKs by the way.
     #[inline]
     fn delay_us(&mut self, view: &View, ack: &Ack) -> Option<u32> {
         match self.rule {

@@ -30,7 +30,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
-/// Of the window to the last target in a round trip.
+/// Largest ratio of the target to the window, in a round trip.
 const TARGET_MAX: f64 = 1.5;
 /// α while Reno's window has not come back.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -79,7 +79,7 @@ pub struct CubicRfc9438 {
     cwnd_prior: f64,
     after_timeout: bool,
     epoch: Option<Epoch>,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     fraction: f64,
 }
 

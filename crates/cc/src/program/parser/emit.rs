@@ -5,7 +5,7 @@ use crate::program::code::{FUNCTIONS, HookCode, OPERATIONS_MAX, Op, Register};
 use crate::program::words::{WORDS, WordRow};
 use crate::program::{Misread, Position};
 
-/// Where the result of an expression is.
+/// Location of an expression's result.
 #[derive(Clone, Copy, Debug)]
 pub struct Value {
     pub register: Register,
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Ok(register)
     }
 
-    /// Whether the language itself uses a name.
+    /// True when the language itself uses a name.
     pub(super) fn is_taken(&self, name: &str) -> bool {
         KEYWORDS.contains(&name)
             || WORDS.iter().any(|row| row.name == name)

@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether the word can be set, here.
+    /// Checks that the word can be set, here.
     fn may_set(&self, row: &WordRow, at: Position) -> Result<(), Misread> {
         let wrong = |expected: String| Err(Misread { at, found: shown(row.name), expected });
         if !row.set {

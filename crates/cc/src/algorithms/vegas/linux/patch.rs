@@ -3,10 +3,10 @@
 use super::Vegas;
 use crate::{View, Window};
 
-/// What the patch of 1999 remembers of the last round besides.
+/// Additional state of the patch of 1999 from the last round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
-    /// Where it began (`beg_snd_una`).
+    /// Start of the round (`beg_snd_una`).
     pub(super) round_start: u64,
     /// The window then (`beg_snd_cwnd`).
     pub(super) cwnd: u32,
