@@ -109,7 +109,7 @@ impl Dcf {
         }
     }
 
-    /// How many frames of `ring`, from the first, make the next transmission, and their bytes on the air.
+    /// Returns the number of frames of `ring`, from the first, in the next transmission, and their bytes on the air.
     fn aggregate<A: Air>(&self, air: &mut A, station: usize) -> (usize, u64) {
         let timing = &self.timing;
         let mut count = 0;

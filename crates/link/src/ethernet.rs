@@ -26,7 +26,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 pub struct Config {
     /// Stations that talk among themselves.
     pub background_stations: usize,
-    /// What they offer together, gaps counted, as a share of the 100 Mbit/s.
+    /// Total background load, gaps counted, as a share of the 100 Mbit/s.
     pub background_load: f64,
     /// The station that believes it has a full-duplex link.
     pub full_duplex: Option<usize>,
@@ -59,7 +59,7 @@ struct Station {
     since: Instant,
     /// Its backoff, or its own gap, is over.
     ready: Instant,
-    /// How often this frame was sent.
+    /// Number of attempts to send this frame.
     attempts: u32,
     /// Background only: the frame's length.
     len: u32,
@@ -73,7 +73,7 @@ struct OnWire {
     end: Instant,
 }
 
-/// What the station that does not listen is sending.
+/// Transmission of the station that does not listen.
 #[derive(Clone, Copy, Debug)]
 struct Deaf {
     station: usize,
@@ -85,7 +85,7 @@ struct Deaf {
 #[derive(Clone, Debug)]
 pub struct Ethernet {
     stations: Vec<Station>,
-    /// How many have rings.
+    /// Number of stations with rings.
     own: usize,
     deaf: Option<Deaf>,
     on_wire: Option<OnWire>,
@@ -139,7 +139,7 @@ impl Ethernet {
         self.deaf.is_some_and(|deaf| deaf.station == station)
     }
 
-    /// When a station that listens begins, if the wire stays as it is.
+    /// Time at which a station that listens begins, if the wire stays as it is.
     fn start(&self, station: &Station) -> Instant {
         station.since.max(station.ready).max(self.silent + GAP)
     }
@@ -151,7 +151,7 @@ impl Ethernet {
         starts.min().unwrap_or(Instant::NEVER)
     }
 
-    /// When the station that does not listen begins or ends a frame.
+    /// Time at which the station that does not listen begins or ends a frame.
     fn deaf_due(&self) -> Instant {
         let Some(deaf) = self.deaf else { return Instant::NEVER };
         let Station { since, ready, .. } = self.stations[deaf.station];

@@ -19,7 +19,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 /// An adapter pair's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// What the adapters report as the raw rate.
+    /// Raw rate as the adapters report it.
     pub phy_bps: u64,
     /// Share of the code's information rate (16/21 of the raw rate) that gets through: tone maps, repeated blocks.
     pub efficiency: f64,
@@ -59,7 +59,7 @@ pub struct HomePlug {
     symbols_max: u64,
     beacon: Duration,
     beacon_period: Duration,
-    /// How far into a beacon period the run begins: the mains have a phase of their own.
+    /// Offset of the start of the run in a beacon period: the phase of the mains.
     phase_ns: u64,
 }
 

@@ -16,7 +16,7 @@ use crate::van_jacobson::{Compressor, Header};
 use dragstrip_qdisc::Line;
 use dragstrip_units::{Duration, Instant, Rate};
 
-/// What the modems do between them.
+/// Protocol between the modems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Nothing: characters with start and stop bits.
@@ -32,7 +32,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// What surrounds a block.
+    /// Returns the bytes that surround a block.
     const fn block_overhead(self) -> u32 {
         match self {
             Self::Async => 0,
@@ -60,21 +60,21 @@ impl Protocol {
 /// A direction's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Of the line.
+    /// Rate of the line.
     pub rate: Rate,
-    /// Of both serial ports.
+    /// Rate of both serial ports.
     pub dte: Rate,
     /// Error control and compression.
     pub protocol: Protocol,
     /// Bytes in an error-control block.
     pub block_bytes: u32,
-    /// How many times smaller the compressor makes the data; 1: not at all.
+    /// Compression ratio: uncompressed to compressed size; 1: no compression.
     pub compression_ratio: f64,
     /// RFC 1144.
     pub van_jacobson: bool,
     /// Bytes that the sending modem holds.
     pub buffer_bytes: u32,
-    /// What both modems take for themselves.
+    /// Processing time of both modems together.
     pub processing: Duration,
 }
 
@@ -141,7 +141,7 @@ impl Modem {
         self.clear_to_send
     }
 
-    /// What a packet's bytes become on the line, `idle`: with no block to share with the packet before.
+    /// Returns the bytes that a packet takes on the line; `idle`: with no block to share with the packet before.
     fn line_bytes(&mut self, bytes: u32, idle: bool) -> u32 {
         let coded = (u64::from(bytes) * self.bits_per_byte_256).div_ceil(8 * 256) as u32;
         if self.protocol == Protocol::Async {

@@ -19,7 +19,7 @@ const ETHERNET_BYTES: u32 = 14;
 pub struct Trace {
     /// Never decreasing.
     opportunities_ms: Box<[u64]>,
-    /// When the trace last began.
+    /// Last start of the trace.
     began: Instant,
     /// The opportunity that is used next, and its bytes that nobody has used.
     next: usize,
