@@ -99,19 +99,19 @@ pub struct Timestamps {
 pub struct EcnBytes {
     /// Kind 174, which begins with ECT(1); otherwise kind 172, which begins with ECT(0).
     pub ect1_first: bool,
-    /// How many of the counters it holds, from the first on: 0 to 3.
+    /// Number of counters it holds, from the first on: 0 to 3.
     pub fields: u8,
     /// The counters: of the codepoint that comes first, of CE, of the other codepoint.
     pub counters: [u32; 3],
 }
 
 impl EcnBytes {
-    /// What a counter counts up to, and starts again.
+    /// Largest value of a counter, after which it starts again.
     pub const MASK: u32 = 0x00ff_ffff;
-    /// Which counter is CE's.
+    /// Index of CE's counter.
     pub const CE: usize = 1;
 
-    /// What a handshake's option says: nothing has come yet, and counters of ECTs begin with 1 (RFC 9768 §3.2.1).
+    /// Returns the option of a handshake: nothing has come yet, and counters of ECTs begin with 1 (RFC 9768 §3.2.1).
     #[must_use]
     pub const fn of_handshake() -> Self {
         Self { ect1_first: true, fields: 3, counters: [1, 0, 1] }
@@ -139,7 +139,7 @@ impl EcnBytes {
     }
 }
 
-/// What only a SYN carries. That it offers timestamps is said by its own.
+/// Options that only a SYN carries. Its offer of timestamps is the timestamps option itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     /// Maximum segment size, bytes (RFC 9293 §3.7.1).
@@ -154,10 +154,10 @@ pub struct SynOptions {
 /// takes the two words before the timestamps or before the end, and with three counters the one before those.
 const OPTION_WORDS: usize = 8;
 
-/// Where the timestamps lie.
+/// Index of the timestamps.
 const STAMPS: usize = 6;
 
-/// Which options a segment carries beside a SYN's and SACK.
+/// Options of a segment other than a SYN's and SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Extras {
     #[default]
@@ -178,7 +178,7 @@ impl Extras {
         matches!(self, Self::Counters | Self::Both)
     }
 
-    /// Where the timestamps, or nothing, begin.
+    /// Index at which the timestamps, or nothing, begin.
     #[inline]
     const fn end(self) -> usize {
         if self.stamped() { STAMPS } else { OPTION_WORDS }
@@ -304,7 +304,7 @@ impl Segment {
         }
     }
 
-    /// Whether there is a SACK option.
+    /// True when there is a SACK option.
     #[inline]
     #[must_use]
     pub fn has_sack(&self) -> bool {
