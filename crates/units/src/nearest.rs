@@ -24,7 +24,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .or_else(|| candidates.iter().filter(longer).min_by_key(|known| known.len()).copied())
 }
 
-/// Whether both have the same name in front of a number of their own.
+/// True when both have the same name before different numbers.
 fn is_version(word: &str, known: &str) -> bool {
     let stem = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (own, other) = (stem(word), stem(known));

@@ -31,7 +31,7 @@ pub const RATE_MAX_BPS: u64 = 10_000_000_000_000;
 pub struct ParseError {
     /// The text.
     pub value: String,
-    /// What would be right.
+    /// Expected value.
     pub expected: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Whether a number may stand without a unit.
+/// Permission of a number without a unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bare {
     Allowed,
