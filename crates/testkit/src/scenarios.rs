@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
-/// How much a scenario may cost.
+/// Limit on the cost of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Longest run, ns.
