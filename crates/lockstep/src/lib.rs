@@ -20,7 +20,7 @@
 //! and waking it costs two changes of context. QEMU wakes it by a write to an eventfd(2), whenever the guest
 //! programs a timer; that write is kept until the main thread may have the lock.
 //!
-//! What lives here: this one rule. What must not: anything about what is emulated.
+//! Scope: this one rule. Out of scope: anything about the emulated machine.
 //! The CPU's thread is known by its name (`-name debug-threads=on`).
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code, reason = "it stands in for functions of the C library")]
@@ -55,7 +55,8 @@ static BIG_LOCK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static HALTED: AtomicU32 = AtomicU32::new(0);
 /// The eventfd that the CPU's thread has not written to yet; -1: none. Only that thread looks.
 static CALL: AtomicI32 = AtomicI32::new(-1);
-/// How often the CPU's thread has asked for the lock while the main thread waited or was to be called. Only that thread looks.
+/// Number of times the CPU's thread has asked for the lock while the main thread waited or was to be called. Only that
+/// thread looks.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 /// So often, and the main thread goes first. Low enough to cost little, and high enough that a guest which
 /// programs its timers does not call the main thread each time.
