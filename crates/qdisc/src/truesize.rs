@@ -14,9 +14,9 @@ mod tests {
 
     #[test]
     fn frames_take_blocks_of_powers_of_two() {
-        let wanted =
+        let cases =
             [(66, 768), (128, 768), (129, 1280), (1514, 2304), (1664, 2304), (9014, 16_640)];
-        for (len, bytes) in wanted {
+        for (len, bytes) in cases {
             assert_eq!(truesize(len), bytes);
         }
     }

@@ -93,12 +93,12 @@ pub(super) fn perform(
         }
         Verb::Add => {}
     }
-    let there = if major == 0xffff {
+    let parent_exists = if major == 0xffff {
         interface.ingress.is_some()
     } else {
         interface.of_handle(major).is_some()
     };
-    if !there {
+    if !parent_exists {
         return refused(parent, "a discipline that a line before adds");
     }
     let Some(kind) = kind else {

@@ -319,11 +319,11 @@ impl<'a> Tree<'a> {
         let classes = &self.interface.classes;
         let class = classes.iter().find(|class| Some(class.id) == target);
         let Some(class) = class.filter(|class| Some(class.id.major) == htb.handle) else {
-            let said =
+            let destination =
                 target.map_or_else(|| "no \"default\"".to_owned(), |id| format!("class {id}"));
             let expected = "a class that a line adds, as \"default\" or in a filter that takes every packet: \
                             htb sends what no class takes as fast as the line does";
-            return Err(Wrong { line: why.line, problem: wrong(said, expected) });
+            return Err(Wrong { line: why.line, problem: wrong(destination, expected) });
         };
         if let Some(inner) = classes.iter().find(|inner| inner.parent == class.id) {
             let expected = format!("a class without classes below it: {} is one of it", inner.id);
@@ -342,7 +342,7 @@ impl<'a> Tree<'a> {
         } else {
             self.shaper(class, leaf)?
         };
-        self.others(htb, class.id)?;
+        self.check_unused_classes(htb, class.id)?;
         Ok(sized(spec, htb.stab.as_ref())?.into())
     }
 
@@ -374,8 +374,8 @@ impl<'a> Tree<'a> {
             } else {
                 "it is of packets that no class takes"
             };
-            let said = format!("{} {} (line {})", word.text, value.text, word.line);
-            self.notes.push(format!("{said} changes nothing: {why}"));
+            let option = format!("{} {} (line {})", word.text, value.text, word.line);
+            self.notes.push(format!("{option} changes nothing: {why}"));
         }
         Ok(default)
     }
@@ -401,7 +401,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Checks the classes that carry no traffic, which must be valid all the same.
-    fn others(&mut self, htb: &Standing, target: Id) -> Result<(), Wrong> {
+    fn check_unused_classes(&mut self, htb: &Standing, target: Id) -> Result<(), Wrong> {
         let mut parent = target;
         let mut above = Vec::new();
         while let Some(class) = self.interface.classes.iter().find(|class| class.id == parent) {

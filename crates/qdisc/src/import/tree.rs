@@ -121,7 +121,7 @@ pub(super) fn full(name: &str, namespace: Option<&str>) -> String {
 }
 
 impl Interfaces {
-    pub(super) fn named(&mut self, name: &str) -> &mut Interface {
+    pub(super) fn interface_mut(&mut self, name: &str) -> &mut Interface {
         let name = full(name, self.namespace.as_deref());
         let at =
             self.all.iter().position(|interface| interface.name == name).unwrap_or_else(|| {

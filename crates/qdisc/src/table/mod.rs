@@ -375,7 +375,7 @@ pub fn options<S: Table>(spec: &S, layout: Layout) -> Vec<u8> {
 pub fn attributes<S: Table>(spec: &S, writer: &mut Writer) {
     /// The flag that attributes are inside is no part of the number.
     const NUMBER: u16 = 0x3fff;
-    let mut sent: Vec<(bool, u16, Vec<u8>)> = S::ROWS
+    let mut encoded_rows: Vec<(bool, u16, Vec<u8>)> = S::ROWS
         .iter()
         .filter_map(|row| {
             let Sent { place, bytes, last } = row.part.send(spec)?;
@@ -383,8 +383,8 @@ pub fn attributes<S: Table>(spec: &S, writer: &mut Writer) {
             Some((last, kind, bytes))
         })
         .collect();
-    sent.sort_by_key(|(last, kind, _)| (*last, kind & NUMBER));
-    for (_, kind, bytes) in sent {
+    encoded_rows.sort_by_key(|(last, kind, _)| (*last, kind & NUMBER));
+    for (_, kind, bytes) in encoded_rows {
         writer.bytes(kind, &bytes);
     }
 }

@@ -191,9 +191,9 @@ impl Cake {
 
     /// The next packet of a queue.
     fn pop(&mut self, (tin, queue): (usize, usize)) -> Option<(Item, Note)> {
-        let found = self.arena.pop_front(&mut self.flows[tin].all[queue].queue)?;
-        self.count_out(tin, &found.0);
-        Some(found)
+        let entry = self.arena.pop_front(&mut self.flows[tin].all[queue].queue)?;
+        self.count_out(tin, &entry.0);
+        Some(entry)
     }
 
     /// Drops the oldest packet of the queue with most bytes.

@@ -87,9 +87,9 @@ table! {
         "preset" => Word::new(&[], "", preset)
             .and(|| PRESETS.iter().map(|(word, _)| *word).collect())
             .about(|| {
-                let named = |(word, us): &(&str, u64)| format!("{word} is {}", tc::time(us * 1_000));
-                let named: Vec<String> = PRESETS.iter().map(named).collect();
-                format!("`rtt` by name: {}.", named.join(", "))
+                let describe = |(word, us): &(&str, u64)| format!("{word} is {}", tc::time(us * 1_000));
+                let presets: Vec<String> = PRESETS.iter().map(describe).collect();
+                format!("`rtt` by name: {}.", presets.join(", "))
             })
             .after("rtt_ns"),
         "framing" => Word::new(&["conservative"], "", framing)

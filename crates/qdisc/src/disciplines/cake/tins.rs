@@ -190,9 +190,9 @@ mod tests {
         assert_eq!(count(Diffserv::Diffserv4), [44, 2, 12, 6, 0, 0, 0, 0]);
         assert_eq!(count(Diffserv::Diffserv8), [1, 5, 40, 7, 4, 1, 4, 2]);
         // LE, CS1, CS0, AF41, CS4, EF, CS6.
-        let known = [1, 8, 0, 34, 32, 46, 48];
-        assert_eq!(known.map(|value| tin(Diffserv::Diffserv3, value)), [1, 1, 0, 0, 0, 2, 2]);
-        assert_eq!(known.map(|value| tin(Diffserv::Diffserv4, value)), [1, 1, 0, 2, 3, 3, 3]);
-        assert_eq!(known.map(|value| tin(Diffserv::Diffserv8, value)), [0, 1, 2, 3, 6, 6, 7]);
+        let dscps = [1, 8, 0, 34, 32, 46, 48];
+        assert_eq!(dscps.map(|value| tin(Diffserv::Diffserv3, value)), [1, 1, 0, 0, 0, 2, 2]);
+        assert_eq!(dscps.map(|value| tin(Diffserv::Diffserv4, value)), [1, 1, 0, 2, 3, 3, 3]);
+        assert_eq!(dscps.map(|value| tin(Diffserv::Diffserv8, value)), [0, 1, 2, 3, 6, 6, 7]);
     }
 }

@@ -212,11 +212,11 @@ impl DualPi2 {
     /// The packet whose turn it is, the queue it was in, and what that does to the credit.
     fn next(&mut self) -> Option<(Waiting, bool, i64)> {
         let (classic, scalable) = self.weights();
-        let both = !self.classic.packets.is_empty() && !self.scalable.packets.is_empty();
-        let in_l = !self.scalable.packets.is_empty() && (!both || self.credit <= 0);
+        let both_backlogged = !self.classic.packets.is_empty() && !self.scalable.packets.is_empty();
+        let in_l = !self.scalable.packets.is_empty() && (!both_backlogged || self.credit <= 0);
         let waiting = if in_l { self.scalable.pop() } else { self.classic.pop() }?;
         let weight = if in_l { classic } else { -scalable };
-        let change = if both { weight * i64::from(waiting.0.len) } else { 0 };
+        let change = if both_backlogged { weight * i64::from(waiting.0.len) } else { 0 };
         Some((waiting, in_l, change))
     }
 }

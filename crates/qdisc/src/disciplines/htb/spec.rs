@@ -221,8 +221,12 @@ impl Configuration for HtbSpec {
 
     fn confirm_class(&self, _index: usize, options: &[u8]) -> Vec<Confirmation> {
         // struct tc_htb_opt begins with two struct tc_ratespec, whose last word is the rate in bytes per second.
-        let found = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
-        vec![Confirmation::new("rate in bytes per second", found, saturated(self.rate_bps / 8))]
+        let reported_rate = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
+        vec![Confirmation::new(
+            "rate in bytes per second",
+            reported_rate,
+            saturated(self.rate_bps / 8),
+        )]
     }
 
     #[cfg(any(test, feature = "arbitrary"))]

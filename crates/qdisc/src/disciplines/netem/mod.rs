@@ -177,10 +177,10 @@ impl Netem {
         sink: &mut S,
     ) -> Verdict {
         let duplicate = !copy && self.duplicate.happens(&mut self.stream);
-        let mut lost = self.loss.next(&mut self.stream);
-        let marked = lost && self.ecn && item.mark(sink);
-        lost &= !marked;
-        if lost && !duplicate {
+        let mut is_lost = self.loss.next(&mut self.stream);
+        let marked = is_lost && self.ecn && item.mark(sink);
+        is_lost &= !marked;
+        if is_lost && !duplicate {
             sink.dropped(item, DropReason::Loss);
             return Verdict::Dropped(DropReason::Loss);
         }
@@ -189,7 +189,7 @@ impl Netem {
             sink.dropped(item, DropReason::Overlimit);
             return Verdict::Dropped(DropReason::Overlimit);
         }
-        if duplicate && !lost {
+        if duplicate && !is_lost {
             let copy = sink.duplicated(item);
             // A copy is nobody's packet in hand.
             let _ = self.admit(copy, now, true, sink);

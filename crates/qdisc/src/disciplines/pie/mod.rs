@@ -252,14 +252,14 @@ impl Controller {
             self.since = Some(now);
             self.left = Some(0);
         }
-        let left = self.left? + u64::from(len);
-        self.left = Some(left);
+        let departed_bytes = self.left? + u64::from(len);
+        self.left = Some(departed_bytes);
         let passed = now.minus(self.since?);
-        if left < RATE_CYCLE_BYTES || passed == Ticks(0) {
+        if departed_bytes < RATE_CYCLE_BYTES || passed == Ticks(0) {
             return None;
         }
         // The kernel keeps both in 32 bits.
-        let rate = ((left << RATE_SHIFT) / passed.0) as u32;
+        let rate = ((departed_bytes << RATE_SHIFT) / passed.0) as u32;
         self.rate = if self.rate == 0 { rate } else { self.rate - (self.rate >> 3) + (rate >> 3) };
         if backlog < RATE_CYCLE_BYTES {
             self.left = None;

@@ -43,7 +43,7 @@ fn shares(probabilities: &[u64]) -> Vec<f64> {
 /// Seen on the kernel with 30.2 ms; the gains change at 10⁻⁴.
 #[test]
 fn a_standing_delay_of_twice_the_target_raises_the_probability_as_in_the_kernel() {
-    let seen = updates(Controller::new(), &[30; 8]);
+    let probabilities = updates(Controller::new(), &[30; 8]);
     let expected = [
         1_385_384_062_500,
         2_440_915_078_125,
@@ -51,14 +51,14 @@ fn a_standing_delay_of_twice_the_target_raises_the_probability_as_in_the_kernel(
         4_551_977_109_375,
         5_607_508_125_000,
     ];
-    assert_eq!(seen[..5], expected);
-    assert_eq!(seen[7], 11_940_694_687_500);
+    assert_eq!(probabilities[..5], expected);
+    assert_eq!(probabilities[7], 11_940_694_687_500);
 }
 
 #[test]
 fn long_delays_add_two_percent_and_growth_is_bounded_from_ten_percent_on() {
-    let seen = updates(Controller::new(), &[300; 5]);
-    assert_eq!(shares(&seen), [0.020_201, 0.058_013, 0.095_826, 0.133_638, 0.173_638]);
+    let probabilities = updates(Controller::new(), &[300; 5]);
+    assert_eq!(shares(&probabilities), [0.020_201, 0.058_013, 0.095_826, 0.133_638, 0.173_638]);
     let from = Controller { delay_before: ticks(15), ..controller(CERTAIN / 100 * 12, ticks(15)) };
     assert_eq!(shares(&updates(from, &[45])), [0.14]);
 }

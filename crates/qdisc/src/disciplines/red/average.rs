@@ -129,12 +129,12 @@ impl Average {
             return false;
         }
         let above = (self.value - params.min) >> params.shape.wlog;
-        let chosen = above.wrapping_mul(self.count as u64) >= self.drawn;
-        if chosen {
+        let signalled = above.wrapping_mul(self.count as u64) >= self.drawn;
+        if signalled {
             self.count = 0;
             self.drawn = self.draw(stream);
         }
-        chosen
+        signalled
     }
 
     fn draw(&self, stream: &mut Stream) -> u64 {
@@ -181,15 +181,15 @@ mod tests {
     fn the_average_follows_the_queue() {
         let params = params();
         let mut average = Average::new(&params, Some(Instant::ZERO));
-        let seen: Vec<u64> = (0..60_u64)
+        let averages: Vec<u64> = (0..60_u64)
             .map(|queued| {
                 average.arrives(&params, queued * 1514, Instant::ZERO);
                 average.value >> 5
             })
             .collect();
-        let at = [1, 2, 3, 10, 20, 30, 40, 50, 60].map(|arrival: usize| seen[arrival - 1]);
+        let at = [1, 2, 3, 10, 20, 30, 40, 50, 60].map(|arrival: usize| averages[arrival - 1]);
         assert_eq!(at, [0, 47, 140, 1_961, 7_507, 15_663, 25_718, 37_157, 49_603]);
-        assert_eq!(seen.iter().position(|&bytes| bytes >= 33_333), Some(46));
+        assert_eq!(averages.iter().position(|&bytes| bytes >= 33_333), Some(46));
     }
 
     #[test]

@@ -235,8 +235,8 @@ impl Sfb {
                 return Err(DropReason::Aqm);
             }
         } else {
-            let drawn = self.stream.below(1 << 16) as u16;
-            marked = match fate(drawn, probability) {
+            let random = self.stream.below(1 << 16) as u16;
+            marked = match fate(random, probability) {
                 Fate::Pass => false,
                 Fate::Mark if item.mark(sink) => true,
                 Fate::Mark | Fate::Drop => return Err(DropReason::Aqm),

@@ -115,12 +115,13 @@ impl Configuration for SfbSpec {
 
     /// A zero limit is the device's queue length, a zero `max` or `target` follows from the other.
     fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
-        let said = |field: &str, packets: u32| if given.has(field) { packets } else { 0 };
+        let explicit_packets =
+            |field: &str, packets: u32| if given.has(field) { packets } else { 0 };
         if self.limit_packets == 0 {
             self.limit_packets = TXQUEUELEN;
         }
-        let target = said("target_packets", self.target_packets);
-        self.max_packets = match (said("max_packets", self.max_packets), target) {
+        let target = explicit_packets("target_packets", self.target_packets);
+        self.max_packets = match (explicit_packets("max_packets", self.max_packets), target) {
             (0, 0) => MAX,
             (0, target) => max_above(target),
             (max, _) => max,
