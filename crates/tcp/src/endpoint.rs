@@ -144,8 +144,8 @@ impl Endpoint {
 
     /// Stops writing: what the socket holds is still sent.
     pub fn stop_writing(&mut self) {
-        let written = self.sender.bytes_written();
-        self.sender.supply(Supply::Until(written));
+        let bytes_written = self.sender.bytes_written();
+        self.sender.supply(Supply::Until(bytes_written));
     }
 
     /// From now on the application writes so many bytes at a time.
@@ -271,16 +271,16 @@ impl Endpoint {
         }
         let code = segment.flags.ace();
         if segment.len == 0 {
-            let sent = ecn::handshake_codepoint(self.ecn_mode());
-            if !ecn::is_credible(sent, code) {
+            let sent_codepoint = ecn::handshake_codepoint(self.ecn_mode());
+            if !ecn::is_credible(sent_codepoint, code) {
                 self.sender.distrust_path();
             } else if code == ecn::handshake_code(Ecn::Ce) {
                 self.sender.note_handshake_mark();
             }
         }
-        let counted = self.sender.view().delivered_ce as u8;
+        let delivered_ce = self.sender.view().delivered_ce as u8;
         let mut counter = *segment;
-        counter.flags = counter.flags.with_ace(counted + PACKETS_BEGIN);
+        counter.flags = counter.flags.with_ace(delivered_ce + PACKETS_BEGIN);
         self.on_established(&counter, ecn, now, out)
     }
 
@@ -476,8 +476,8 @@ impl Endpoint {
         }
         // What the SYN-ACK says of the path counts from the next segment on.
         out.send(&segment, self.sender.codepoint(Carries::Ack), now);
-        let sent = ecn::handshake_codepoint(self.ecn_mode());
-        if self.ecn.by_counters() && !ecn::is_credible(sent, syn_ack.flags.ace()) {
+        let sent_codepoint = ecn::handshake_codepoint(self.ecn_mode());
+        if self.ecn.by_counters() && !ecn::is_credible(sent_codepoint, syn_ack.flags.ace()) {
             self.sender.distrust_path();
         }
     }
@@ -548,7 +548,7 @@ impl Endpoint {
         let sender = &self.sender;
         let (view, window) = (sender.view(), sender.window());
         let mss = u64::from(view.mss);
-        let known = |us: u32| (us != u32::MAX && us > 0).then(|| u64::from(us) * 1_000);
+        let measured_ns = |us: u32| (us != u32::MAX && us > 0).then(|| u64::from(us) * 1_000);
         Snapshot {
             cwnd_bytes: u64::from(window.cwnd) * mss,
             ssthresh_bytes: (window.ssthresh < dragstrip_cc::Window::INFINITE)
@@ -556,7 +556,7 @@ impl Endpoint {
             bytes_in_flight: u64::from(view.in_flight()) * mss,
             srtt_ns: (view.srtt_us_x8 > 0).then(|| u64::from(view.srtt_us_x8) * 125),
             rtt_ns: sender.last_rtt_us().map(|us| u64::from(us) * 1_000),
-            min_rtt_ns: known(view.min_rtt_us),
+            min_rtt_ns: measured_ns(view.min_rtt_us),
             pacing_bps: (window.pacing_rate != u64::MAX)
                 .then(|| window.pacing_rate.saturating_mul(8)),
             delivery_bps: sender.delivery_bps(),

@@ -118,14 +118,14 @@ mod tests {
     fn the_ace_counter_wraps_after_eight() {
         let mut acks = Acknowledger::new(&Settings::linux_6());
         let mut counters = Counters::new(Ecn::NotEct, false, true);
-        let seen: Vec<u8> = (0..10)
+        let ace_values: Vec<u8> = (0..10)
             .map(|_| {
                 let ace = counters.ace();
                 counters.on_packet(Ecn::Ce, 0, &mut acks);
                 ace
             })
             .collect();
-        assert_eq!(seen, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(ace_values, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(Counters::new(Ecn::Ce, true, true).ace(), 6, "the SYN-ACK counts");
         assert_eq!(Counters::new(Ecn::Ce, false, true).ace(), 5, "the SYN does not");
     }
@@ -176,15 +176,15 @@ mod tests {
     #[test]
     fn a_change_and_a_sixth_mark_are_told_at_once() {
         let mut counters = Counters::new(Ecn::NotEct, false, true);
-        let mut told = |ecns: &[Ecn]| {
+        let mut owes_ack = |ecns: &[Ecn]| {
             let mut acks = Acknowledger::new(&Settings::linux_6());
             ecns.iter().for_each(|ecn| counters.on_packet(*ecn, 100, &mut acks));
             acks.owes()
         };
-        assert!(told(&[Ecn::Ect0]), "the first of its kind");
-        assert!(!told(&[Ecn::Ect0, Ecn::Ect0]));
-        assert!(told(&[Ecn::Ce]));
-        assert!(!told(&[Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce]));
-        assert!(told(&[Ecn::Ce]), "the sixth");
+        assert!(owes_ack(&[Ecn::Ect0]), "the first of its kind");
+        assert!(!owes_ack(&[Ecn::Ect0, Ecn::Ect0]));
+        assert!(owes_ack(&[Ecn::Ce]));
+        assert!(!owes_ack(&[Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce]));
+        assert!(owes_ack(&[Ecn::Ce]), "the sixth");
     }
 }

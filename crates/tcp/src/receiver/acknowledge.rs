@@ -449,7 +449,7 @@ impl Acknowledger {
 
     /// `tcp_event_ack_sent`.
     #[inline]
-    pub fn sent(&mut self) {
+    pub fn on_ack_sent(&mut self) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 && self.style != DelayedAck::Spacing {

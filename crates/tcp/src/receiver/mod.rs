@@ -214,7 +214,7 @@ impl Receiver {
     pub fn accepts(&self, segment: &Segment) -> bool {
         self.outdated_by_ms(segment) == 0
             && segment.end_seq() >= self.last_acked
-            && segment.seq <= self.rcv_nxt + self.window.left(self.rcv_nxt)
+            && segment.seq <= self.rcv_nxt + self.window.remaining(self.rcv_nxt)
     }
 
     /// The same of a segment without data. A probe of a closed window lies one below what was acknowledged, which may be the
@@ -222,7 +222,7 @@ impl Receiver {
     #[inline]
     pub fn is_in_window(&self, segment: &Segment) -> bool {
         segment.seq.wrapping_add(1) > self.last_acked
-            && segment.seq <= self.rcv_nxt + self.window.left(self.rcv_nxt)
+            && segment.seq <= self.rcv_nxt + self.window.remaining(self.rcv_nxt)
     }
 
     /// True when an unacceptable segment without data is answered (`tcp_oow_rate_limited`).
@@ -249,7 +249,7 @@ impl Receiver {
             return true;
         }
         let memory = self.memory();
-        self.window.left(self.rcv_nxt) > 0 && self.window.takes(memory)
+        self.window.remaining(self.rcv_nxt) > 0 && self.window.takes(memory)
     }
 
     /// The application stops reading; what is there and not read stays. It may be called again.
@@ -264,11 +264,11 @@ impl Receiver {
         let Some(unread) = &mut self.unread else { return false };
         let mut read = false;
         while bytes > 0 {
-            let taken = unread.copy(bytes);
-            if taken == 0 {
+            let copied_bytes = unread.copy(bytes);
+            if copied_bytes == 0 {
                 break;
             }
-            bytes -= taken;
+            bytes -= copied_bytes;
             read = true;
             self.window.adjust_space(now, unread.copied());
         }
@@ -276,11 +276,11 @@ impl Receiver {
             return false;
         }
         let situation = self.situation(now, 0, true);
-        let told = self.acks.acknowledges_read(&situation);
+        let sends_update = self.acks.acknowledges_read(&situation);
         if situation.tight {
             self.acks.leave_quick();
         }
-        told
+        sends_update
     }
 
     /// From now on the application reads at once; it has read all there was.
@@ -515,7 +515,7 @@ impl Receiver {
             self.acks.leave_quick();
         }
         self.last_acked = self.rcv_nxt;
-        self.acks.sent();
+        self.acks.on_ack_sent();
         self.window.advertise(self.rcv_nxt, memory, rcv_mss)
     }
 }

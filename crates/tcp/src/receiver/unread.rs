@@ -46,12 +46,12 @@ impl Unread {
     /// Copies at most `bytes` out of the first buffer, which is freed once all of it is read; how many.
     pub fn copy(&mut self, bytes: u64) -> u64 {
         let Some(&(end, memory)) = self.queue.front() else { return 0 };
-        let taken = bytes.min(end - self.copied);
-        self.copied += taken;
+        let copied_bytes = bytes.min(end - self.copied);
+        self.copied += copied_bytes;
         if self.copied == end {
             self.queue.pop_front();
             self.memory -= memory;
         }
-        taken
+        copied_bytes
     }
 }

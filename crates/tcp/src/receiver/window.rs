@@ -270,7 +270,7 @@ impl WindowOffer {
 
     /// Returns the rest of the window that was offered last (`tcp_receive_window`).
     #[inline]
-    pub fn left(&self, rcv_nxt: u64) -> u64 {
+    pub fn remaining(&self, rcv_nxt: u64) -> u64 {
         (self.advertised_at + self.offered).saturating_sub(rcv_nxt)
     }
 
@@ -278,12 +278,12 @@ impl WindowOffer {
     /// (`tcp_cleanup_rbuf`): twice what is left at least.
     #[inline]
     pub fn has_opened(&self, rcv_nxt: u64, queued: u64, rcv_mss: u32) -> bool {
-        let left = self.left(rcv_nxt);
-        if 2 * left > self.clamp {
+        let remaining_window = self.remaining(rcv_nxt);
+        if 2 * remaining_window > self.clamp {
             return false;
         }
         let window = self.select(queued, rcv_mss);
-        window > 0 && window >= 2 * left
+        window > 0 && window >= 2 * remaining_window
     }
 
     /// True when there is memory for one segment more; the buffer grows as far as it may where the queued data exceeds
@@ -315,7 +315,7 @@ impl WindowOffer {
     /// `tcp_select_window`: never takes back what was offered.
     #[inline]
     pub fn advertise(&mut self, rcv_nxt: u64, queued: u64, rcv_mss: u32) -> u32 {
-        let current = self.left(rcv_nxt);
+        let current = self.remaining(rcv_nxt);
         let unit = (1_u64 << self.scale) - 1;
         let window = self.select(queued, rcv_mss).max((current + unit) & !unit);
         let window = window.min(65_535 << self.scale);

@@ -327,8 +327,8 @@ impl Host {
         let mut of_it = self.wire.log.iter().filter(|sent| {
             sent.segment.len > 0 && sent.segment.seq <= seq && sent.segment.end_seq() > seq
         });
-        let found = if last { of_it.next_back() } else { of_it.next() };
-        found.and_then(|sent| sent.segment.timestamps()).map_or(self.echo, |stamps| stamps.val)
+        let departure = if last { of_it.next_back() } else { of_it.next() };
+        departure.and_then(|sent| sent.segment.timestamps()).map_or(self.echo, |stamps| stamps.val)
     }
 
     // ---- the peer as a sender ----
@@ -378,9 +378,9 @@ impl Host {
 
     /// Every departure since the last look.
     pub fn departures(&mut self) -> Vec<Departure> {
-        let seen = self.wire.log[self.read..].to_vec();
+        let departures = self.wire.log[self.read..].to_vec();
         self.read = self.wire.log.len();
-        seen
+        departures
     }
 
     pub fn forget(&mut self) -> &mut Self {

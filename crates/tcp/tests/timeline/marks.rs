@@ -310,10 +310,10 @@ fn an_algorithm_for_l4s_takes_no_classic_ecn() {
     let cc = Algorithm::Guest(Box::new(Toy::new(&L4S)));
     let mut host = Host::connected_with(cc, 100, &stock());
     host.write_endless();
-    let sent = host.departures();
-    assert_eq!((sent[0].segment.flags.ace(), sent[0].ecn), (7, Ecn::Ect1), "it asks");
+    let departures = host.departures();
+    assert_eq!((departures[0].segment.flags.ace(), departures[0].ecn), (7, Ecn::Ect1), "it asks");
     assert!(!host.endpoint().ecn_negotiated(), "and is answered as RFC 3168 has it");
-    assert!(sent[1..].iter().all(|sent| sent.ecn == Ecn::NotEct));
+    assert!(departures[1..].iter().all(|departure| departure.ecn == Ecn::NotEct));
 }
 
 /// The classic echo lasts until CWR: more is counted than was marked, and arriving marks are no events.

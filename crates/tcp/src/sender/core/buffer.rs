@@ -173,11 +173,11 @@ impl Buffer {
     /// FreeBSD's `tcp_output`: a step more for a buffer that is nearly full while the peer's window is larger
     /// than it, and `window`, what may be out, than what is unsent.
     pub fn grow_by_step(&mut self, peer_window: u64, window: u64, snd_una: u64, snd_nxt: u64) {
-        let used = self.written - snd_una;
+        let buffered_bytes = self.written - snd_una;
         if peer_window / 4 * 5 >= self.sndbuf
-            && used >= self.sndbuf / 8 * 7
-            && used < self.limit
-            && window >= used - (snd_nxt - snd_una)
+            && buffered_bytes >= self.sndbuf / 8 * 7
+            && buffered_bytes < self.limit
+            && window >= buffered_bytes - (snd_nxt - snd_una)
         {
             self.sndbuf = self.sndbuf.max((self.sndbuf + self.step).min(self.limit));
         }
@@ -236,8 +236,8 @@ impl Buffer {
             return self.segments_in(self.written - snd_nxt);
         }
         // The last buffer sent from goes only when the next one is looked at.
-        let gone = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
-        self.chunks.len() as u64 - u64::from(gone)
+        let front_sent = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
+        self.chunks.len() as u64 - u64::from(front_sent)
     }
 
     /// The end of the first unsent buffer, and whether its last segment is pushed.
@@ -317,13 +317,14 @@ impl Buffer {
             room = self.size_goal();
             if !self.bursts && self.written > snd_nxt {
                 // Nothing is sent from buffers that are not the first: all that there is room for, at once.
-                let left = self.sndbuf.saturating_sub(memory).div_ceil(self.mss + self.overhead());
+                let free_segments =
+                    self.sndbuf.saturating_sub(memory).div_ceil(self.mss + self.overhead());
                 let until_push =
                     (self.max_window / 2 + self.pushed + 1).saturating_sub(self.written);
                 let unsent = self.written - snd_nxt;
                 let until_low =
                     u64::from(self.notsent_lowat).saturating_sub(unsent).div_ceil(self.mss);
-                let segments = left.min(until_push.div_ceil(self.mss)).min(until_low);
+                let segments = free_segments.min(until_push.div_ceil(self.mss)).min(until_low);
                 room = self.mss * segments.max(1);
             }
             let start = self.written;

@@ -93,11 +93,11 @@ impl Core {
         if !self.board.keeps_flights() {
             return;
         }
-        let sent = self.board.get(number);
+        let segment = self.board.get(number);
         let packet = LostPacket {
-            tx_in_flight: sent.flight.in_flight,
-            lost: (self.view.lost as u32).wrapping_sub(sent.flight.lost),
-            is_app_limited: sent.marks.has(Marks::APP_LIMITED),
+            tx_in_flight: segment.flight.in_flight,
+            lost: (self.view.lost as u32).wrapping_sub(segment.flight.lost),
+            is_app_limited: segment.marks.has(Marks::APP_LIMITED),
         };
         self.cc.marked_lost(&self.view, &mut self.window, &packet);
     }

@@ -120,7 +120,7 @@ impl Entry {
 
     /// The segment, whose first byte is not below `base`.
     #[inline]
-    fn sent(&self, base: u64) -> Sent {
+    fn to_sent(&self, base: u64) -> Sent {
         Sent {
             seq: base + u64::from(self.seq.wrapping_sub(base as u32)),
             sent_us: self.sent_us(),
@@ -204,11 +204,11 @@ impl Scoreboard {
     #[inline]
     pub fn get(&self, number: u64) -> Sent {
         let place = self.place(number);
-        let mut sent = self.entries[place].sent(self.base);
+        let mut segment = self.entries[place].to_sent(self.base);
         if self.keeps_flights() {
-            sent.flight = self.entries[place + 1].flight();
+            segment.flight = self.entries[place + 1].flight();
         }
-        sent
+        segment
     }
 
     #[inline]
@@ -296,7 +296,7 @@ impl Scoreboard {
             segments += 1;
             bursts += u32::from(entry.marks.has(Marks::BURST_END));
         }
-        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.sent(seq) })
+        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.to_sent(seq) })
     }
 
     /// Takes them off.
@@ -336,7 +336,7 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
-    fn sent(seq: u64, len: u16) -> Sent {
+    fn plain_segment(seq: u64, len: u16) -> Sent {
         Sent { seq, len, ..Sent::default() }
     }
 
@@ -345,7 +345,7 @@ mod tests {
         let mut board = Scoreboard::new(1000);
         let mut seq = 0;
         for len in [1000, 10, 1000, 500, 1000, 1000] {
-            board.push(&sent(seq, len));
+            board.push(&plain_segment(seq, len));
             seq += u64::from(len);
         }
         assert_eq!(board.number_at(0), 0);
@@ -390,7 +390,7 @@ mod tests {
         board.keep_flights();
         let flown = |n: u32| {
             let flight = Flight { in_flight: n + 1, lost: 2 * n };
-            Sent { flight, ..sent(u64::from(n) * 10, 10) }
+            Sent { flight, ..plain_segment(u64::from(n) * 10, 10) }
         };
         for n in 0..100 {
             board.push(&flown(n));
@@ -412,7 +412,7 @@ mod tests {
     fn growing_keeps_every_segment_in_its_place() {
         let mut board = Scoreboard::new(10);
         for i in 0..100 {
-            board.push(&sent(i * 10, 10));
+            board.push(&plain_segment(i * 10, 10));
             if i % 3 == 0 {
                 board.pop_front();
             }

@@ -126,14 +126,14 @@ pub(in crate::sender) trait Stack: Sized {
     #[inline(always)] // the end of every ACK
     fn push_pending<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         let waited = core.buffer.blocked;
-        let sent = self.output(core, Push::Pending, io);
-        if !sent || !self.checks_space_when_sending(core) {
+        let any_sent = self.output(core, Push::Pending, io);
+        if !any_sent || !self.checks_space_when_sending(core) {
             self.check_space(core);
         }
         if waited && !core.buffer.blocked {
             core.poll_writer();
         }
-        sent | self.refill(core, io)
+        any_sent | self.refill(core, io)
     }
 
     /// The application writes, if it has something and need not wait, and what it writes is sent from. Whether
@@ -145,21 +145,21 @@ pub(in crate::sender) trait Stack: Sized {
 
     /// The same where it has something and need not wait.
     fn write_on<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
-        let mut sent = false;
+        let mut any_sent = false;
         loop {
             if core.buffer.begins_write() {
                 self.on_write(core);
             }
             let snd_nxt = core.view.snd_nxt;
             match core.write() {
-                Wrote::Nothing => return sent | self.output(core, Push::Pending, io),
-                Wrote::Write => sent |= self.output(core, Push::Pending, io),
+                Wrote::Nothing => return any_sent | self.output(core, Push::Pending, io),
+                Wrote::Write => any_sent |= self.output(core, Push::Pending, io),
                 Wrote::Buffer if core.buffer.must_push() => {
                     core.buffer.push_tail();
-                    sent |= self.output(core, Push::Pending, io);
+                    any_sent |= self.output(core, Push::Pending, io);
                 }
                 Wrote::Buffer if core.buffer.tail_is_head(snd_nxt) => {
-                    sent |= self.output(core, Push::One, io);
+                    any_sent |= self.output(core, Push::One, io);
                 }
                 Wrote::Buffer => {}
             }

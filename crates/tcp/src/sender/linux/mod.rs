@@ -201,12 +201,12 @@ impl Linux {
             {
                 break;
             }
-            let sent = core.board.get(number);
-            if !waits_for_retransmission(sent.marks) {
+            let segment = core.board.get(number);
+            if !waits_for_retransmission(segment.marks) {
                 self.retransmit_hint += 1;
                 continue;
             }
-            if sent.end_seq() > core.window_end && number != head {
+            if segment.end_seq() > core.window_end && number != head {
                 break;
             }
             let most = (core.window.cwnd - core.in_flight()).min(max_segments);

@@ -94,8 +94,8 @@ fn burst_by_rate(core: &Core) -> u32 {
         return own.min(core.view.gso_max_bytes / core.view.mss).max(1);
     }
     // tcp_tso_segs: the algorithm's own, if it has one.
-    let own = core.cc.min_tso_segs(&core.view, &core.window);
-    let floor = own.unwrap_or(core.settings.min_tso_segs);
+    let cc_min_segments = core.cc.min_tso_segs(&core.view, &core.window);
+    let floor = cc_min_segments.unwrap_or(core.settings.min_tso_segs);
     (bytes / core.view.mss).max(floor)
 }
 
@@ -131,10 +131,10 @@ impl Linux {
     /// `tcp_cwnd_application_limited` (RFC 2861): a window not used for an RTO shrinks halfway to what was used.
     fn application_limited(&mut self, core: &mut Core) {
         if core.view.state == CaState::Open && !core.buffer.blocked {
-            let used = self.usage.most_out.max(core.settings.initial_cwnd);
-            if used < core.window.cwnd {
+            let used_cwnd = self.usage.most_out.max(core.settings.initial_cwnd);
+            if used_cwnd < core.window.cwnd {
                 core.window.ssthresh = core.window.current_ssthresh(core.view.state);
-                core.window.cwnd = (core.window.cwnd + used) >> 1;
+                core.window.cwnd = (core.window.cwnd + used_cwnd) >> 1;
             }
             self.usage.most_out = 0;
         }

@@ -16,11 +16,11 @@ impl Linux22 {
             let burst = core.one_segment();
             core.send_burst(self, burst, io);
         }
-        let sent = core.view.snd_nxt > before;
-        if sent && !core.timer.is_set() {
+        let any_sent = core.view.snd_nxt > before;
+        if any_sent && !core.timer.is_set() {
             core.set_timer_rto();
         }
-        sent
+        any_sent
     }
 
     /// `tcp_snd_test`: nothing new after a timeout; what is shorter than half a segment waits for all that is out.

@@ -47,23 +47,23 @@ impl Linux6 {
         }
         // An old one, overtaken on the way, would set the counters back.
         let stamp = segment.timestamps().map_or(0, |stamps| stamps.val);
-        let told = &mut self.marks.get_or_insert_default().told;
-        let newer = stamp > told.stamp;
+        let last_feedback = &mut self.marks.get_or_insert_default().told;
+        let newer = stamp > last_feedback.stamp;
         if !newer && !ack.flags.any(AckFlags::ADVANCED.with(AckFlags::DATA_SACKED)) {
             return;
         }
-        told.stamp = told.stamp.max(stamp);
+        last_feedback.stamp = last_feedback.stamp.max(stamp);
         let segments = segment.ecn_bytes().filter(|bytes| bytes.fields >= 2).map(|bytes| {
             let now = bytes.counters[EcnBytes::CE];
-            let more = now.wrapping_sub(told.ce_bytes) & EcnBytes::MASK;
+            let more = now.wrapping_sub(last_feedback.ce_bytes) & EcnBytes::MASK;
             if more > EcnBytes::MASK / 2 {
                 return 0;
             }
-            told.ce_bytes = now;
+            last_feedback.ce_bytes = now;
             more.div_ceil(core.view.mss)
         });
-        let counted = core.view.delivered_ce as u8;
-        let least = segment.flags.ace().wrapping_sub(PACKETS_BEGIN).wrapping_sub(counted) & 7;
+        let delivered_ce = core.view.delivered_ce as u8;
+        let least = segment.flags.ace().wrapping_sub(PACKETS_BEGIN).wrapping_sub(delivered_ce) & 7;
         let delivered = (core.view.delivered - delivered_before) as u32;
         ack.marked = marked(least.into(), delivered, segments);
         if ack.marked > 0 {

@@ -69,8 +69,8 @@ impl Linux6 {
         if rexmit != Rexmit::None {
             self.xmit_recovery(core, rexmit, io);
         }
-        let sent = self.push_pending(core, io);
-        if sets_timer && !sent {
+        let any_sent = self.push_pending(core, io);
+        if sets_timer && !any_sent {
             self.set_transmit_timer(core);
         }
     }

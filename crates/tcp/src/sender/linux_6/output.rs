@@ -88,13 +88,13 @@ impl Linux6 {
         debug_assert!(
             checks_space || !self.checks_space_when_sending(core) || !core.misses_space()
         );
-        let sent = core.view.packets_out - prior_packets;
+        let segments_sent = core.view.packets_out - prior_packets;
         cwnd_blocked |= core.in_flight() >= core.window.cwnd;
-        if sent > 0 || cwnd_blocked {
+        if segments_sent > 0 || cwnd_blocked {
             self.validate_cwnd(core, cwnd_blocked);
         }
-        if sent > 0 {
-            self.episode.note_sent(sent);
+        if segments_sent > 0 {
+            self.episode.note_sent(segments_sent);
             let scheduled = push != Push::Probe && self.schedule_probe(core, false);
             if !scheduled && (prior_packets == 0 || self.pending == Pending::LossProbe) {
                 self.rearm_rto(core);
@@ -102,7 +102,7 @@ impl Linux6 {
         } else if core.unsent() > 0 && core.view.packets_out == 0 && push == Push::Pending {
             self.wait_for_window(core);
         }
-        sent > 0
+        segments_sent > 0
     }
 
     /// `tcp_rate_check_app_limited`: the application calls `sendmsg`, and until now less than a segment waited to be sent,
@@ -129,8 +129,8 @@ impl Linux6 {
             core.view.max_packets_out = core.view.packets_out;
             self.usage_round_ends = core.view.snd_nxt;
         }
-        let used = core.view.cwnd_limited(&core.window);
-        self.linux.validate_cwnd(core, used);
+        let cwnd_limited = core.view.cwnd_limited(&core.window);
+        self.linux.validate_cwnd(core, cwnd_limited);
     }
 
     /// `tcp_small_queue_check`: no more than about a millisecond of data below TCP.

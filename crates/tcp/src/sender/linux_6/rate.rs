@@ -88,13 +88,17 @@ impl Linux6 {
         if rate.delivered.is_none() {
             return sample;
         }
-        let kept = core.board.keeps_flights();
+        let keeps_flights = core.board.keeps_flights();
         RateSample {
             delivered: rate.delivered,
             interval_us: rate.interval_us,
             delivered_ce: self.marked_since(core, draft.prior_delivered()),
-            tx_in_flight: if kept { draft.flight.in_flight } else { 0 },
-            lost: if kept { (core.view.lost as u32).wrapping_sub(draft.flight.lost) } else { 0 },
+            tx_in_flight: if keeps_flights { draft.flight.in_flight } else { 0 },
+            lost: if keeps_flights {
+                (core.view.lost as u32).wrapping_sub(draft.flight.lost)
+            } else {
+                0
+            },
             ..sample
         }
     }

@@ -164,7 +164,7 @@ impl Linux6 {
         if self.probe.is_none() {
             let unsent = core.unsent();
             let sends_new = unsent > 0 && core.room() >= u64::from(core.view.mss).min(unsent);
-            let sent = if sends_new {
+            let any_sent = if sends_new {
                 let before = core.view.packets_out;
                 self.output(core, Push::Probe, io);
                 core.view.packets_out > before
@@ -174,7 +174,7 @@ impl Linux6 {
             } else {
                 false
             };
-            if sent {
+            if any_sent {
                 self.probe = Some(Probe { end: core.view.snd_nxt, retransmitted: !sends_new });
                 // The timeout runs from now, not from the head's transmission.
                 self.pending = Pending::None;
