@@ -198,9 +198,9 @@ impl View {
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         // Asked several times for each ACK; the scoreboard keeps both within `packets_out`.
-        let gone = self.sacked_out.wrapping_add(self.lost_out);
-        debug_assert!(gone <= self.packets_out, "more has left the network than was sent");
-        self.packets_out.wrapping_sub(gone).wrapping_add(self.retrans_out)
+        let left_network = self.sacked_out.wrapping_add(self.lost_out);
+        debug_assert!(left_network <= self.packets_out, "more has left the network than was sent");
+        self.packets_out.wrapping_sub(left_network).wrapping_add(self.retrans_out)
     }
 
     /// Kernel ticks since the start of the run (`tcp_jiffies32`, without the wrap).

@@ -47,7 +47,7 @@ impl<'a> Parameters<'a> {
         let parameters = Self { about, options };
         for (name, value) in options {
             let wrong = match about.parameters.iter().find(|parameter| parameter.name == name) {
-                None => Some(parameters.known(name)),
+                None => Some(parameters.list_names(name)),
                 Some(parameter) => parameters.complaint(parameter, *value),
             };
             if let Some(expected) = wrong {
@@ -70,7 +70,7 @@ impl<'a> Parameters<'a> {
 
     /// The same if it was given: its default is somebody else's.
     #[must_use]
-    pub fn given(&self, name: &'static str) -> Option<u32> {
+    pub fn explicit(&self, name: &'static str) -> Option<u32> {
         self.options.contains_key(name).then(|| self.whole(name))
     }
 
@@ -88,7 +88,7 @@ impl<'a> Parameters<'a> {
         self.options.get(name).copied().unwrap_or(row.default)
     }
 
-    fn known(&self, name: &str) -> String {
+    fn list_names(&self, name: &str) -> String {
         let names: Vec<&str> = self.about.parameters.iter().map(|it| it.name).collect();
         if names.is_empty() {
             "no parameters".to_owned()

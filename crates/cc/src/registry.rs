@@ -220,8 +220,8 @@ mod tests {
             ]
         );
         for name in names() {
-            let made = Algorithm::new(name, &Options::new(), &RULES, stream()).unwrap();
-            assert_eq!(made.about().name, *name);
+            let controller = Algorithm::new(name, &Options::new(), &RULES, stream()).unwrap();
+            assert_eq!(controller.about().name, *name);
             let colour = options(&[("colour", 1.0)]);
             let error = Algorithm::new(name, &colour, &RULES, stream()).unwrap_err();
             let UnknownAlgorithm::Parameter { algorithm, parameter, .. } = error else {

@@ -74,9 +74,9 @@ impl Window {
         match self.growth {
             Growth::Packets => {
                 let cwnd = (self.cwnd + acked).min(self.ssthresh);
-                let left = acked - (cwnd - self.cwnd);
+                let avoidance_packets = acked - (cwnd - self.cwnd);
                 self.cwnd = cwnd.min(self.clamp);
-                left
+                avoidance_packets
             }
             Growth::Acks => {
                 self.cwnd = (self.cwnd + acked).min(self.clamp);

@@ -212,10 +212,10 @@ impl CongestionControl for Bic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = window.beyond_slow_start(acked);
-        if left > 0 {
+        let avoidance_packets = window.beyond_slow_start(acked);
+        if avoidance_packets > 0 {
             self.update(view, window.cwnd);
-            window.additive_increase(self.cnt, left);
+            window.additive_increase(self.cnt, avoidance_packets);
         }
         Response::None
     }

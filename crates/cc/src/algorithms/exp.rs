@@ -72,14 +72,14 @@ impl CongestionControl for Exp {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = if window.in_slow_start() {
+        let avoidance_packets = if window.in_slow_start() {
             // What does not fit below the threshold comes back as growth; count it as packets.
             window.slow_start(acked * self.gain) / self.gain
         } else {
             acked
         };
-        if left > 0 {
-            window.additive_increase(window.cwnd, left);
+        if avoidance_packets > 0 {
+            window.additive_increase(window.cwnd, avoidance_packets);
         }
         Response::None
     }

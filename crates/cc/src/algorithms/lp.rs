@@ -97,8 +97,8 @@ impl Lp {
 
     /// `tcp_lp_remote_hz_estimator`. The fraction of the average is lost each time, so that only errors of 64 and more raise it.
     fn estimate_hz(&mut self, val: u32, ecr: u32) {
-        let known = self.remote != 0 && self.local != 0;
-        if known && val != self.remote && ecr != self.local {
+        let has_previous = self.remote != 0 && self.local != 0;
+        if has_previous && val != self.remote && ecr != self.local {
             let stepped = RESOLUTION.wrapping_mul(val.wrapping_sub(self.remote));
             let measured = i64::from(stepped / ecr.wrapping_sub(self.local));
             let average = i64::from(self.remote_hz << 6);
@@ -192,9 +192,9 @@ mod tests {
         let ack = Ack { packets: 1, rtt_us: Some(40_000), in_flight: 40 };
         (0..count)
             .map(|number| {
-                let sent = 1_000 + 10 * number;
-                let arrived = sent + WAY_MS + growth * number.saturating_sub(4);
-                let stamps = Stamps { val: arrived as u32, ecr: sent as u32 };
+                let sent_ms = 1_000 + 10 * number;
+                let arrived = sent_ms + WAY_MS + growth * number.saturating_sub(4);
+                let stamps = Stamps { val: arrived as u32, ecr: sent_ms as u32 };
                 let view = View { now: at_ms(arrived + WAY_MS), stamps: Some(stamps), ..view() };
                 lp.acked(&view, &mut window, &ack);
                 window.cwnd
@@ -221,8 +221,8 @@ mod tests {
     /// A way that grows makes the peer's clock look faster than a millisecond, and the delay nonsense.
     #[test]
     fn a_queue_that_grows_leaves_one_packet() {
-        let found = windows(0, 1, 20);
-        assert_eq!((found[4], found[19]), (20, 1), "{found:?}");
+        let cwnds = windows(0, 1, 20);
+        assert_eq!((cwnds[4], cwnds[19]), (20, 1), "{cwnds:?}");
     }
 
     #[test]

@@ -269,10 +269,13 @@ impl CongestionControl for Nv {
         if !view.cwnd_limited(window) || !self.growing {
             return Response::None;
         }
-        let left = window.beyond_slow_start(acked);
-        if left > 0 {
+        let avoidance_packets = window.beyond_slow_start(acked);
+        if avoidance_packets > 0 {
             let step = u64::from(window.cwnd) << self.halved;
-            window.additive_increase((step.min(u64::from(u32::MAX)) as u32).max(SMALL.0), left);
+            window.additive_increase(
+                (step.min(u64::from(u32::MAX)) as u32).max(SMALL.0),
+                avoidance_packets,
+            );
         }
         Response::None
     }

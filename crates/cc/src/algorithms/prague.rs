@@ -280,20 +280,20 @@ impl Prague {
 
     /// Grows by packets that were not marked; whether slow start took them all.
     fn grow(&mut self, view: &View, window: &mut Window, unmarked: u32) -> bool {
-        let mut left = unmarked;
+        let mut avoidance_packets = unmarked;
         if window.in_slow_start() {
-            left = window.slow_start(left);
+            avoidance_packets = window.slow_start(avoidance_packets);
             self.frac_cwnd = u64::from(window.cwnd) << UNIT;
-            if left == 0 {
+            if avoidance_packets == 0 {
                 self.update_increase(view);
                 return true;
             }
         }
-        let step = (u128::from(left) * u128::from(self.increase)) << UNIT;
+        let step = (u128::from(avoidance_packets) * u128::from(self.increase)) << UNIT;
         let frac = u128::from(self.frac_cwnd.max(1));
         let step = ((step + frac / 2) / frac) as u64;
         let step = step.saturating_mul(MTU) / mtu(view);
-        self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(left.into()));
+        self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(avoidance_packets.into()));
         false
     }
 
@@ -310,7 +310,7 @@ impl Prague {
     }
 
     /// `prague_enter_loss`.
-    fn lost(&mut self, window: &Window) {
+    fn on_loss(&mut self, window: &Window) {
         (self.loss_cwnd, self.loss_frac_cwnd) = (window.cwnd, self.frac_cwnd);
         self.frac_cwnd -= self.frac_cwnd >> 1;
         self.in_loss = true;
@@ -374,7 +374,7 @@ impl CongestionControl for Prague {
             return;
         }
         match new {
-            CaState::Recovery => self.lost(window),
+            CaState::Recovery => self.on_loss(window),
             CaState::Cwr => self.marked(view, window),
             CaState::Open => self.in_loss = false,
             // A timeout is an event.
@@ -384,7 +384,7 @@ impl CongestionControl for Prague {
 
     fn cwnd_event(&mut self, _view: &View, window: &mut Window, event: Event) {
         match event {
-            Event::Loss => self.lost(window),
+            Event::Loss => self.on_loss(window),
             Event::TxStart
             | Event::CwndRestart
             | Event::CompleteCwr

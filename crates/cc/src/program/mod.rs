@@ -85,9 +85,13 @@ impl Program {
     /// The first place where it is no program.
     pub fn parse(text: &str) -> Result<Self, Misread> {
         if text.len() > TEXT_MAX {
-            let found = format!("a text of {} bytes", text.len());
+            let size_text = format!("a text of {} bytes", text.len());
             let expected = format!("at most {TEXT_MAX}");
-            return Err(Misread { at: Position { line: 1, column: 1 }, found, expected });
+            return Err(Misread {
+                at: Position { line: 1, column: 1 },
+                found: size_text,
+                expected,
+            });
         }
         parser::parse(text)
     }

@@ -86,11 +86,11 @@ impl Programmed {
         for (name, value) in options {
             let Some(setting) = program.settings.iter().find(|setting| setting.name == *name)
             else {
-                let known: Vec<&str> = program.settings.iter().map(|it| it.name.as_str()).collect();
-                let expected = if known.is_empty() {
+                let names: Vec<&str> = program.settings.iter().map(|it| it.name.as_str()).collect();
+                let expected = if names.is_empty() {
                     "no parameters: the program has no param".to_owned()
                 } else {
-                    suggest(name, known.iter().copied(), &format!("one of {}", known.join(", ")))
+                    suggest(name, names.iter().copied(), &format!("one of {}", names.join(", ")))
                 };
                 return Err((name.clone(), expected));
             };
@@ -287,12 +287,12 @@ impl CongestionControl for Programmed {
         if let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) {
             self.delivery_rate = f64::from(delivered) * SECOND_US / sample.interval_us as f64;
         }
-        let told = Told {
+        let inputs = Told {
             acked: sample.acked_sacked,
             lost: sample.losses,
             app_limited: sample.is_app_limited,
         };
-        self.ack(Hook::Control, view, window, told);
+        self.ack(Hook::Control, view, window, inputs);
         Response::None
     }
 

@@ -381,15 +381,15 @@ mod tests {
         let mut view = view();
         let mut hystart = start_with(HyStartClock::Jiffies, &[("hystart_detect", 1.0)], &view);
         let mut window = Window::new(20);
-        let mut found = 0;
+        let mut exit_ms = 0;
         for ms in 1..60 {
             at_us(&mut view, ms * 1_000);
             hystart.acked(&view, &mut window, 40_000, 40_000);
-            if found == 0 && !window.in_slow_start() {
-                found = ms;
+            if exit_ms == 0 && !window.in_slow_start() {
+                exit_ms = ms;
             }
         }
-        assert_eq!(found, 20);
+        assert_eq!(exit_ms, 20);
     }
 
     #[test]

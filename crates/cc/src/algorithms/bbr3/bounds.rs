@@ -1,6 +1,6 @@
 //! The long-term bound, `inflight_hi`: lowered where a probe loses too much, raised where it does not.
 
-use super::signals::kept;
+use super::signals::reduced;
 use super::{Bbr3, CWND_MIN, GAIN_SCALE, INFINITE, Mode, Phase, UNIT};
 use crate::{LostPacket, RateSample, View, Window};
 
@@ -155,7 +155,7 @@ impl Bbr3 {
         self.upper.samples = false; // once per probe
         if !sample.is_app_limited {
             let target = self.target_in_flight(view, window);
-            self.upper.inflight_hi = sample.tx_in_flight.max(kept(target));
+            self.upper.inflight_hi = sample.tx_in_flight.max(reduced(target));
         }
         if self.mode == Mode::ProbeBw(Phase::Up) {
             self.start_down(view);

@@ -20,7 +20,7 @@ pub(super) fn lowered(bound: u32, latest: u32) -> u32 {
 }
 
 /// 0.7 of a target.
-pub(super) fn kept(target: u32) -> u32 {
+pub(super) fn reduced(target: u32) -> u32 {
     lowered(target, 0)
 }
 

@@ -109,8 +109,8 @@ impl Vegas {
         };
         Self {
             rule: rules.vegas,
-            alpha: parameters.given("alpha").unwrap_or(alpha),
-            beta: parameters.given("beta").unwrap_or(beta),
+            alpha: parameters.explicit("alpha").unwrap_or(alpha),
+            beta: parameters.explicit("beta").unwrap_or(beta),
             gamma: parameters.whole("gamma"),
             steering: false,
             rounds: Rounds::default(),
