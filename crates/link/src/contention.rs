@@ -122,8 +122,9 @@ impl Contention {
     fn ready(&self, contender: &Contender) -> Instant {
         let Some(since) = contender.since else { return Instant::NEVER };
         let slots = u64::from(contender.slots.unwrap_or(0));
-        let counted = self.first_slot() + Duration::from_nanos(slots * self.rules.slot.as_nanos());
-        counted.max(since)
+        let countdown_end =
+            self.first_slot() + Duration::from_nanos(slots * self.rules.slot.as_nanos());
+        countdown_end.max(since)
     }
 
     /// Time at which the next transmission begins.

@@ -138,10 +138,10 @@ impl Dcf {
         let end = now + self.timing.protection + self.timing.air_time(bytes);
         let mut arrived = 0;
         for position in 0..count {
-            let lost = !air.ring(station).frames[position].received && self.damaged();
+            let damaged = !air.ring(station).frames[position].received && self.damaged();
             let frame = &mut air.ring(station).frames[position];
-            frame.received |= !lost;
-            if lost {
+            frame.received |= !damaged;
+            if damaged {
                 frame.retries += 1;
             } else {
                 arrived += 1;
@@ -167,7 +167,7 @@ impl Dcf {
             if head.received {
                 air.delivered(station, item, at);
             } else {
-                air.lost(station, item);
+                air.on_lost(station, item);
             }
         }
     }

@@ -88,7 +88,7 @@ pub trait Air {
     /// `item` has reached the other end at `at`; never decreasing for one station.
     fn delivered(&mut self, station: usize, item: Item, at: Instant);
     /// `station` has given `item` up.
-    fn lost(&mut self, station: usize, item: Item);
+    fn on_lost(&mut self, station: usize, item: Item);
 }
 
 /// A medium with several stations.

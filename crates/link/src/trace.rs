@@ -69,9 +69,9 @@ impl Trace {
         let mut bytes = len.saturating_sub(ETHERNET_BYTES) + TUN_BYTES;
         loop {
             let at = self.free(now);
-            let taken = bytes.min(self.left);
-            self.left -= taken;
-            bytes -= taken;
+            let used_bytes = bytes.min(self.left);
+            self.left -= used_bytes;
+            bytes -= used_bytes;
             if bytes == 0 {
                 return at;
             }
