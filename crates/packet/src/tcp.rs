@@ -40,8 +40,8 @@ impl Flags {
     #[inline]
     #[must_use]
     pub const fn with_ace(self, ace: u8) -> Self {
-        let others = self.0 & !(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
-        Self(others | (ace & 4) << 3 | (ace & 3) << 6)
+        let other_flags = self.0 & !(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
+        Self(other_flags | (ace & 4) << 3 | (ace & 3) << 6)
     }
 
     /// AE and the header's fourteenth octet, as they lie on the wire: bits 8 and 7 to 0.
@@ -174,7 +174,7 @@ impl Extras {
     }
 
     #[inline]
-    const fn counted(self) -> bool {
+    const fn has_counters(self) -> bool {
         matches!(self, Self::Counters | Self::Both)
     }
 
@@ -233,7 +233,7 @@ impl Segment {
     #[inline]
     pub fn set_timestamps(&mut self, timestamps: Timestamps) {
         debug_assert!(self.extras.stamped() || self.sack().count() < 4);
-        debug_assert!(self.extras.stamped() || !self.extras.counted());
+        debug_assert!(self.extras.stamped() || !self.extras.has_counters());
         self.options[STAMPS] = timestamps.val;
         self.options[STAMPS + 1] = timestamps.ecr;
         if !self.extras.stamped() {
@@ -245,7 +245,7 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn ecn_bytes(&self) -> Option<EcnBytes> {
-        if !self.extras.counted() {
+        if !self.extras.has_counters() {
             return None;
         }
         let at = self.extras.end() - 2;
@@ -297,7 +297,7 @@ impl Segment {
     #[inline]
     fn sack_words(&self) -> usize {
         let end = self.extras.end();
-        if self.extras.counted() {
+        if self.extras.has_counters() {
             end - 2 - usize::from(self.options[end - 2] >> 25 & 3 == 3)
         } else {
             end
@@ -454,12 +454,12 @@ mod tests {
                 segment.set_ecn_bytes(EcnBytes { ect1_first: stamped, fields, counters });
                 let read = segment.ecn_bytes().unwrap();
                 assert_eq!((read.ect1_first, read.fields), (stamped, fields));
-                let held = usize::from(fields);
-                assert_eq!(read.counters[..held], [0xff_ffff, 7, 9][..held]);
-                assert_eq!(read.counters[held..], [0, 0, 0][held..]);
+                let counter_count = usize::from(fields);
+                assert_eq!(read.counters[..counter_count], [0xff_ffff, 7, 9][..counter_count]);
+                assert_eq!(read.counters[counter_count..], [0, 0, 0][counter_count..]);
                 assert!(segment.sack().eq(blocks), "{stamped} {fields}");
                 assert_eq!(segment.timestamps(), stamped.then_some(Timestamps { val: 3, ecr: 4 }));
-                let wide = [4, 8, 8, 12][held];
+                let wide = [4, 8, 8, 12][counter_count];
                 assert_eq!(segment.header_len(), bare + wide);
                 assert!(segment.header_len() <= 20 + 60);
             }
