@@ -17,10 +17,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             *distance <= (word.chars().count().max(known.chars().count()) / 3).max(1)
         })
         .map(|(_, known)| known);
-    let within = |known: &&&str| known.len() >= WHOLE_MIN && lower.contains(&known.to_lowercase());
+    let is_inside =
+        |known: &&&str| known.len() >= WHOLE_MIN && lower.contains(&known.to_lowercase());
     let longer = |known: &&&str| lower.len() >= WHOLE_MIN && known.to_lowercase().contains(&lower);
     alike
-        .or_else(|| candidates.iter().filter(within).max_by_key(|known| known.len()).copied())
+        .or_else(|| candidates.iter().filter(is_inside).max_by_key(|known| known.len()).copied())
         .or_else(|| candidates.iter().filter(longer).min_by_key(|known| known.len()).copied())
 }
 

@@ -407,8 +407,11 @@ mod tests {
 
     #[test]
     fn what_reads_as_bits_and_is_bytes_is_asked() {
-        let asked = parse_rate("10Mbps").unwrap_err().expected;
-        assert_eq!(asked, "10Mbit (bits per second) or 10mbps (bytes per second, as tc reads it)");
+        let expected = parse_rate("10Mbps").unwrap_err().expected;
+        assert_eq!(
+            expected,
+            "10Mbit (bits per second) or 10mbps (bytes per second, as tc reads it)"
+        );
         for bytes in ["10mbps", "10MBps", "10MBPS"] {
             assert_eq!(parse_rate(bytes).map(Rate::bits_per_second), Ok(80_000_000), "{bytes}");
         }
