@@ -104,7 +104,7 @@ NodeSpec: TypeAlias = Annotated[
 
 
 Diffserv: TypeAlias = Literal["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"]
-"""How packets are sorted into tins by DSCP."""
+"""Mapping of DSCPs to tins."""
 
 
 Isolation: TypeAlias = Literal["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"]
@@ -112,11 +112,11 @@ Isolation: TypeAlias = Literal["flowblind", "srchost", "dsthost", "hosts", "flow
 
 
 AckFilter: TypeAlias = Literal["no-ack-filter", "ack-filter", "ack-filter-aggressive"]
-"""Which acknowledgements in the queue a newer one makes superfluous."""
+"""Acknowledgements in the queue that a newer one removes."""
 
 
 LinkLayer: TypeAlias = Literal["noatm", "atm", "ptm"]
-"""How the line behind carries packets."""
+"""Framing of packets on the line after the queue."""
 
 
 DelayDistribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
@@ -297,7 +297,7 @@ class FqQdisc(Model):
     maxrate_bps: UInt64 | None = None
     """Highest rate of each flow; none: unlimited."""
     pacing: StrictBool
-    """Whether the highest rate is enforced."""
+    """Enforcement of the highest rate."""
     orphan_mask: UInt32
     """Flows are told apart by so many values of a hash, less one; a power of two less one in the kernel's
     default.
@@ -414,7 +414,7 @@ held to a rate."""
     penalty_rate: UInt32
     """Packets per second of all flows together whose probability is one."""
     penalty_burst_packets: UInt32
-    """How many of those may come at once."""
+    """Number of those packets that may arrive at once."""
     rehash_ns: UInt64
     """Time between changes of the hash; 0: never."""
     warmup_ns: UInt64
@@ -490,7 +490,7 @@ class CakeQdisc(Model):
     4 MiB to 15 MB.
     """
     ack_filter: AckFilter
-    """Which acknowledgements a newer one removes from the queue."""
+    """Acknowledgements in the queue that a newer one removes."""
     raw: StrictBool
     """Count frames with Ethernet's header; false: IP packets, as tc does wherever it is told an overhead."""
     overhead_bytes: Int32
@@ -498,9 +498,9 @@ class CakeQdisc(Model):
     mpu_bytes: UInt32
     """Least charge per packet."""
     link_layer: LinkLayer
-    """What the line makes of a packet."""
+    """Framing of a packet on the line."""
     ingress: StrictBool
-    """What it drops has used the line already, and is charged for."""
+    """Dropped packets have used the line already, and are charged for."""
     wash: StrictBool
     """Clear the DSCP of what leaves."""
 
@@ -520,7 +520,7 @@ class Dualpi2Qdisc(Model):
     beta_hz: Number
     """Weight of the change of the delay, Hz."""
     coupling_factor: UInt32
-    """How much more often the low-latency queue is marked than the square root of the classic one's
+    """Coupling of the low-latency queue's marking probability to the square root of the classic one's
     probability.
     """
     step_thresh_ns: UInt64
