@@ -520,9 +520,7 @@ class Dualpi2Qdisc(Model):
     beta_hz: Number
     """Weight of the change of the delay, Hz."""
     coupling_factor: UInt32
-    """Coupling of the low-latency queue's marking probability to the square root of the classic one's
-    probability.
-    """
+    """Ratio of the low-latency queue's marking probability to the square root of the classic one's."""
     step_thresh_ns: UInt64
     """Longer waits in the low-latency queue are marked."""
     step_thresh_packets: UInt32 | None = None

@@ -31,8 +31,7 @@ table! {
         alpha_hz: f64 = 0.16 => hertz("alpha").attribute(5).confirmed(),
         /// Weight of the change of the delay, Hz.
         beta_hz: f64 = 3.2 => hertz("beta").attribute(6).confirmed(),
-        /// Coupling of the low-latency queue's marking probability to the square root of the classic one's
-        /// probability.
+        /// Ratio of the low-latency queue's marking probability to the square root of the classic one's.
         coupling_factor: u32 = 2 => whole("coupling_factor").at_least(1).at_most(255).octet(10),
         /// Longer waits in the low-latency queue are marked.
         step_thresh_ns: u64 = STEP_THRESH_NS => STEP_THRESH,
