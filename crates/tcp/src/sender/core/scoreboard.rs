@@ -120,7 +120,7 @@ impl Entry {
 
     /// The segment, whose first byte is not below `base`.
     #[inline]
-    fn to_sent(&self, base: u64) -> Sent {
+    fn unpack(&self, base: u64) -> Sent {
         Sent {
             seq: base + u64::from(self.seq.wrapping_sub(base as u32)),
             sent_us: self.sent_us(),
@@ -204,7 +204,7 @@ impl Scoreboard {
     #[inline]
     pub fn get(&self, number: u64) -> Sent {
         let place = self.place(number);
-        let mut segment = self.entries[place].to_sent(self.base);
+        let mut segment = self.entries[place].unpack(self.base);
         if self.keeps_flights() {
             segment.flight = self.entries[place + 1].flight();
         }
@@ -296,7 +296,7 @@ impl Scoreboard {
             segments += 1;
             bursts += u32::from(entry.marks.has(Marks::BURST_END));
         }
-        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.to_sent(seq) })
+        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.unpack(seq) })
     }
 
     /// Takes them off.
