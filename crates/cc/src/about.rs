@@ -1,4 +1,4 @@
-//! What is said of an algorithm where its code does not run: one row each.
+//! Descriptions of the algorithms, for code that does not run them: one row each.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ pub struct About {
     pub file: &'static str,
     /// The kernels or stacks whose implementation it is, and their file.
     pub models: &'static str,
-    /// What it takes for congestion.
+    /// Congestion signal.
     pub signal: Signal,
-    /// What can be set, in the order of its reference page.
+    /// Parameters, in the order of its reference page.
     pub parameters: &'static [Parameter],
-    /// What it shows of its state to a recording, in the order of
+    /// State variables that it shows to a recording, in the order of
     /// [`CongestionControl::variables`](crate::CongestionControl::variables).
     pub variables: &'static [Variable],
-    /// What the endpoint must do for it.
+    /// Services that it needs of the endpoint.
     pub needs: Needs,
 }
 
-/// What an algorithm takes for congestion, first of all.
+/// Primary congestion signal of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// A lost packet, or a mark that stands for one.
@@ -42,15 +42,15 @@ pub enum Signal {
 pub struct Parameter {
     /// As the original calls it.
     pub name: &'static str,
-    /// What holds if it is not given.
+    /// Default value.
     pub default: f64,
-    /// What can be given.
+    /// Permitted values.
     pub range: Range,
-    /// What it is counted in; empty: a number without a unit.
+    /// Unit; empty: a number without a unit.
     pub unit: &'static str,
-    /// What it does: no sentence, no full stop.
+    /// Meaning: no sentence, no full stop.
     pub meaning: &'static str,
-    /// Where name and default are from.
+    /// Source of name and default.
     pub source: &'static str,
 }
 
@@ -70,7 +70,7 @@ pub enum Range {
 }
 
 impl Range {
-    /// Whether `value` is one of them; of [`UpTo`](Self::UpTo) only the lower end is known here.
+    /// True when `value` is in the range; of [`UpTo`](Self::UpTo) only the lower end is known here.
     pub(crate) fn contains(self, value: f64) -> bool {
         let whole =
             |from, to| value.fract() == 0.0 && (f64::from(from)..=f64::from(to)).contains(&value);
@@ -99,14 +99,14 @@ impl fmt::Display for Range {
     }
 }
 
-/// What the endpoint must do for an algorithm.
+/// Services that an algorithm needs of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Packets must be paced even without an `fq` queue discipline.
     pub pacing: bool,
     /// RTTs are in µs where others are given jiffies (`TCP_CONG_RTT_STAMP`, before 3.15).
     pub rtt_stamps: bool,
-    /// How marks are asked for and fed back.
+    /// ECN negotiation and feedback.
     pub ecn: EcnMode,
     /// It draws random numbers: seeds give different runs.
     pub dice: bool,
@@ -139,13 +139,13 @@ impl Needs {
 pub struct Variable {
     /// As in the paper or the kernel, in small letters.
     pub name: &'static str,
-    /// What it is counted in.
+    /// Unit of the value.
     pub unit: Unit,
-    /// What it is: no sentence, no full stop.
+    /// Meaning: no sentence, no full stop.
     pub meaning: &'static str,
 }
 
-/// What a [`Variable`] is counted in: a recording's base units.
+/// Unit of a [`Variable`]: a recording's base units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.

@@ -3,7 +3,7 @@
 use crate::{CaState, CwndLimited, Window};
 use dragstrip_units::{Duration, Instant};
 
-/// What happened besides an ACK (`tcp_ca_event`).
+/// Event other than an ACK (`tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// First transmission with nothing in flight (`CA_EVENT_TX_START`).
@@ -24,7 +24,7 @@ pub enum Event {
     EcnIsCe,
 }
 
-/// Who spaces the packets out (`sk_pacing_status`).
+/// Layer that spaces the packets out (`sk_pacing_status`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacingStatus {
     /// Nobody: packets leave as the window allows. The pacing rate is still computed.
@@ -36,7 +36,7 @@ pub enum PacingStatus {
     Fq,
 }
 
-/// What one ACK says about round-trip times (`struct ack_sample`).
+/// RTT information in one ACK (`struct ack_sample`).
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Packets newly acknowledged, cumulatively or selectively.
@@ -47,7 +47,7 @@ pub struct Ack {
     pub in_flight: u32,
 }
 
-/// What kind of ACK it is (`CA_ACK_*`), and what it says of marks.
+/// Kind of an ACK (`CA_ACK_*`), and its marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckEvent {
     /// It missed header prediction: SACK blocks, ECE or CWR, another window than before, or out of order
@@ -59,7 +59,7 @@ pub struct AckEvent {
     pub ece: bool,
     /// Packets that it (S)ACKs.
     pub newly_delivered: u32,
-    /// Of those, reported as marked. By a classic or a DCTCP echo: all or none.
+    /// Newly delivered packets reported as marked. By a classic or a DCTCP echo: all or none.
     pub newly_marked: u32,
 }
 
@@ -78,9 +78,9 @@ pub struct RateSample {
     pub losses: u32,
     /// Packets newly acknowledged or SACKed by this ACK.
     pub acked_sacked: u32,
-    /// Of `delivered`, those reported as marked (`delivered_ce`).
+    /// Packets of `delivered` reported as marked (`delivered_ce`).
     pub delivered_ce: u32,
-    /// Of `acked_sacked`, those reported as marked: what `delivered_ce` of the connection gained.
+    /// Packets of `acked_sacked` reported as marked: the increase of the connection's `delivered_ce`.
     pub newly_marked: u32,
     /// The ACK carries an ECN echo (`is_ece`).
     pub is_ece: bool,
@@ -110,7 +110,7 @@ pub struct LostPacket {
     pub is_app_limited: bool,
 }
 
-/// What the endpoint shows an algorithm: the read-only part of `tcp_sock`.
+/// The endpoint's state as an algorithm sees it: the read-only part of `tcp_sock`.
 ///
 /// Sequence positions are bytes since the start of the connection and do not wrap.
 #[derive(Clone, Debug)]
@@ -127,25 +127,25 @@ pub struct View {
     pub mss: u32,
     /// Packets sent and not cumulatively acknowledged.
     pub packets_out: u32,
-    /// Of those, SACKed.
+    /// Packets of `packets_out` that are SACKed.
     pub sacked_out: u32,
-    /// Of those, marked lost.
+    /// Packets of `packets_out` that are marked lost.
     pub lost_out: u32,
-    /// Of those, retransmitted and not yet (S)ACKed.
+    /// Packets of `packets_out` that are retransmitted and not yet (S)ACKed.
     pub retrans_out: u32,
     /// Largest `packets_out` in the current window's round (`max_packets_out`).
     pub max_packets_out: u32,
-    /// Whether the last transmissions were held back by `cwnd` (`is_cwnd_limited`).
+    /// True when the last transmissions were held back by `cwnd` (`is_cwnd_limited`).
     pub is_cwnd_limited: bool,
     /// Packets delivered so far (`delivered`).
     pub delivered: u64,
-    /// Of those, reported as marked (`delivered_ce`).
+    /// Delivered packets reported as marked (`delivered_ce`).
     pub delivered_ce: u64,
     /// Both ends agreed on ECN (`TCP_ECN_OK`).
     pub ecn: bool,
     /// Packets marked lost so far (`lost`).
     pub lost: u64,
-    /// When `delivered` last changed.
+    /// Time of the last change of `delivered`.
     pub delivered_at: Instant,
     /// `delivered` + in flight at the moment the application ran dry; 0 when it has not.
     pub app_limited: u64,
@@ -158,11 +158,11 @@ pub struct View {
     /// `cwnd` when the current reduction began; in [`undo_cwnd`](CongestionControl::undo_cwnd) what the kernel goes
     /// back to (2.6 does not remember the window, and doubles the threshold).
     pub prior_cwnd: u32,
-    /// When the last data segment was sent (`lsndtime`).
+    /// Time of the last data segment's transmission (`lsndtime`).
     pub last_data_sent: Instant,
     /// Departure time of the last paced packet (`tcp_wstamp_ns`); at most `now` when unpaced.
     pub departure: Instant,
-    /// Who paces.
+    /// Layer that paces.
     pub pacing_status: PacingStatus,
     /// log2 of the fraction of a second that one burst may hold (`sk_pacing_shift`, 10 ≈ 1 ms).
     pub pacing_shift: u8,
@@ -170,7 +170,7 @@ pub struct View {
     pub gso_max_bytes: u32,
     /// Initial window of the stack profile, packets.
     pub initial_cwnd: u32,
-    /// How it is judged whether the window is used.
+    /// Criterion for a used window.
     pub limited: CwndLimited,
     /// Packets in flight before this ACK ([`CwndLimited::WithinBurst`] judges by it).
     pub prior_in_flight: u32,
@@ -198,9 +198,9 @@ impl View {
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         // Asked several times for each ACK; the scoreboard keeps both within `packets_out`.
-        let gone = self.sacked_out.wrapping_add(self.lost_out);
-        debug_assert!(gone <= self.packets_out, "more has left the network than was sent");
-        self.packets_out.wrapping_sub(gone).wrapping_add(self.retrans_out)
+        let left_network = self.sacked_out.wrapping_add(self.lost_out);
+        debug_assert!(left_network <= self.packets_out, "more has left the network than was sent");
+        self.packets_out.wrapping_sub(left_network).wrapping_add(self.retrans_out)
     }
 
     /// Kernel ticks since the start of the run (`tcp_jiffies32`, without the wrap).
@@ -246,7 +246,7 @@ impl View {
         span.as_nanos() / (1_000_000_000 / u64::from(self.hz))
     }
 
-    /// Whether growth is justified: the window, not the application, was the limit (`tcp_is_cwnd_limited`).
+    /// True when growth is justified: the window, not the application, was the limit (`tcp_is_cwnd_limited`).
     #[inline]
     #[must_use]
     pub fn cwnd_limited(&self, window: &Window) -> bool {
@@ -267,7 +267,7 @@ impl View {
     }
 }
 
-/// What an algorithm asks of the endpoint in return.
+/// Request of an algorithm to the endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub enum Response {
@@ -331,7 +331,7 @@ pub trait CongestionControl {
         window.cwnd.max(view.prior_cwnd)
     }
 
-    /// Whether [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default
+    /// True when [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default
     /// pacing rate. Asked after [`init`](Self::init): it may depend on what the handshake has granted.
     #[inline]
     fn has_cong_control(&self) -> bool {
@@ -344,7 +344,7 @@ pub trait CongestionControl {
         Response::None
     }
 
-    /// Whether the endpoint notes for each packet what was in flight and lost when it was sent: for
+    /// True when the endpoint notes for each packet the data in flight and lost when it was sent: for
     /// [`marked_lost`](Self::marked_lost), [`RateSample::tx_in_flight`] and [`RateSample::lost`]. Asked once.
     fn wants_flights(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! What algorithms that watch the delay remember of it: the least of the last few, and of a longer time behind.
+//! Delay history of algorithms that watch the delay: the least of the last few, and of a longer time before.
 
 use dragstrip_units::Instant;
 
@@ -89,23 +89,23 @@ mod tests {
 
     #[test]
     fn a_base_of_ten_minutes_ago_is_forgotten() {
-        let mut it = Queueing::new();
-        assert_eq!((it.base(), it.get()), (UNKNOWN, None));
-        it.record(at_ms(0), 20_000);
-        it.record(at_ms(9 * 60_000), 50_000);
-        assert_eq!(it.base(), 20_000);
-        it.record(at_ms(10 * 60_000), 60_000);
-        assert_eq!(it.base(), 50_000);
-        it.record(at_ms(60 * 60_000), 70_000);
-        assert_eq!(it.base(), 70_000);
+        let mut queueing = Queueing::new();
+        assert_eq!((queueing.base(), queueing.get()), (UNKNOWN, None));
+        queueing.record(at_ms(0), 20_000);
+        queueing.record(at_ms(9 * 60_000), 50_000);
+        assert_eq!(queueing.base(), 20_000);
+        queueing.record(at_ms(10 * 60_000), 60_000);
+        assert_eq!(queueing.base(), 50_000);
+        queueing.record(at_ms(60 * 60_000), 70_000);
+        assert_eq!(queueing.base(), 70_000);
     }
 
     #[test]
     fn the_least_of_four_delays_counts() {
-        let mut it = Queueing::new();
+        let mut delays = Queueing::new();
         for (delay, queueing) in [(100, 0), (130, 0), (140, 0), (150, 0), (160, 30), (170, 40)] {
-            it.record(at_ms(1), delay);
-            assert_eq!(it.get(), Some(queueing), "{delay}");
+            delays.record(at_ms(1), delay);
+            assert_eq!(delays.get(), Some(queueing), "{delay}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Congestion controls: what each does with the window, and nothing else.
 //!
-//! What lives here: the contract ([`CongestionControl`]), one file or folder per algorithm under
-//! `algorithms/`, the slow-start parts that several algorithms share under `slow_start/`, what FreeBSD's share under
-//! `bsd/`, the language in which a scenario brings an algorithm of its own under `program/`, the rules in which kernels differ
-//! ([`Rules`]), and the registry that turns a name into an algorithm. What must not: loss detection, retransmission, RTT
-//! estimation, timers, packets: those are the endpoint's (`dragstrip-tcp`).
+//! Scope: the contract ([`CongestionControl`]), one file or folder per algorithm under `algorithms/`, the slow-start
+//! parts that several algorithms share under `slow_start/`, the parts that FreeBSD's share under `bsd/`, the language
+//! in which a scenario defines its own algorithm under `program/`, the rules in which kernels differ ([`Rules`]), and
+//! the registry that turns a name into an algorithm. Out of scope: loss detection, retransmission, RTT estimation,
+//! timers, packets: those are the endpoint's (`dragstrip-tcp`).
 //!
 //! A congestion control is a guest. At every hook it is shown a read-only [`View`] of the
 //! connection and may change the [`Window`]. Time is `view.now`, randomness is the [`Stream`] it

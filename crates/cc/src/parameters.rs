@@ -15,7 +15,7 @@ pub type Options = BTreeMap<String, f64>;
 pub enum UnknownAlgorithm {
     /// The name; `nearest` is the registered name most like it.
     Name {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
         /// The registered name most like it.
         nearest: &'static str,
@@ -26,7 +26,7 @@ pub enum UnknownAlgorithm {
         algorithm: &'static str,
         /// The parameter asked for.
         parameter: String,
-        /// What would be right.
+        /// Permitted value.
         expected: String,
     },
 }
@@ -47,7 +47,7 @@ impl<'a> Parameters<'a> {
         let parameters = Self { about, options };
         for (name, value) in options {
             let wrong = match about.parameters.iter().find(|parameter| parameter.name == name) {
-                None => Some(parameters.known(name)),
+                None => Some(parameters.list_names(name)),
                 Some(parameter) => parameters.complaint(parameter, *value),
             };
             if let Some(expected) = wrong {
@@ -70,7 +70,7 @@ impl<'a> Parameters<'a> {
 
     /// The same if it was given: its default is somebody else's.
     #[must_use]
-    pub fn given(&self, name: &'static str) -> Option<u32> {
+    pub fn explicit(&self, name: &'static str) -> Option<u32> {
         self.options.contains_key(name).then(|| self.whole(name))
     }
 
@@ -88,7 +88,7 @@ impl<'a> Parameters<'a> {
         self.options.get(name).copied().unwrap_or(row.default)
     }
 
-    fn known(&self, name: &str) -> String {
+    fn list_names(&self, name: &str) -> String {
         let names: Vec<&str> = self.about.parameters.iter().map(|it| it.name).collect();
         if names.is_empty() {
             "no parameters".to_owned()
@@ -97,7 +97,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// What would be right instead of `value`; `None`: it is.
+    /// Returns the permitted values if `value` is not one; `None`: it is.
     fn complaint(&self, parameter: &Parameter, value: f64) -> Option<String> {
         let range = match parameter.range {
             Range::UpTo(from, other) => Range::Whole(from, self.whole(other)),

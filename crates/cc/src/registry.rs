@@ -166,14 +166,14 @@ impl Algorithm {
         Programmed::new(program, options).map(|made| Self::Program(Box::new(made)))
     }
 
-    /// What has stopped a program: a result that is no number to go on with.
+    /// Returns the fault that has stopped a program: a result that is not a usable number.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         if let Self::Program(program) = self { program.fault() } else { None }
     }
 }
 
-/// Whether there is an algorithm called `name` with these parameters.
+/// Checks that there is an algorithm called `name` with these parameters.
 ///
 /// # Errors
 /// An unknown name (with the nearest known one), an unknown parameter or a value out of its range.
@@ -184,7 +184,7 @@ pub fn check(name: &str, options: &Options) -> Result<(), UnknownAlgorithm> {
     }
 }
 
-/// Whether an algorithm draws random numbers. One that is not registered counts as drawing.
+/// True when an algorithm draws random numbers. One that is not registered counts as drawing.
 #[must_use]
 pub fn draws(name: &str) -> bool {
     about().iter().find(|row| row.name == name).is_none_or(|row| row.needs.dice)
@@ -220,8 +220,8 @@ mod tests {
             ]
         );
         for name in names() {
-            let made = Algorithm::new(name, &Options::new(), &RULES, stream()).unwrap();
-            assert_eq!(made.about().name, *name);
+            let controller = Algorithm::new(name, &Options::new(), &RULES, stream()).unwrap();
+            assert_eq!(controller.about().name, *name);
             let colour = options(&[("colour", 1.0)]);
             let error = Algorithm::new(name, &colour, &RULES, stream()).unwrap_err();
             let UnknownAlgorithm::Parameter { algorithm, parameter, .. } = error else {

@@ -7,11 +7,11 @@
 /// One value of each rule: a kernel's congestion controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// What growth counts.
+    /// Unit of growth.
     pub growth: Growth,
     /// Slow start holds while `cwnd <= ssthresh`, not `<`.
     pub slow_start_at_threshold: bool,
-    /// When a window counts as used.
+    /// Criterion for a used window.
     pub limited: CwndLimited,
     /// HyStart's clock.
     pub hystart: HyStartClock,
@@ -23,7 +23,7 @@ pub struct Rules {
     pub bsd: BsdHost,
 }
 
-/// What slow start and additive increase count.
+/// Unit that slow start and additive increase count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
     /// Packets delivered (Linux since 3.18). FreeBSD's algorithms count bytes of their own.
@@ -34,22 +34,22 @@ pub enum Growth {
     Acks,
 }
 
-/// When a window counts as used, so that it may grow (`tcp_is_cwnd_limited`).
+/// Criterion for a used window, which may then grow (`tcp_is_cwnd_limited`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CwndLimited {
-    /// When the last transmissions were held back by it; in slow start also when it is less than twice what was used
-    /// (since 3.16).
+    /// Used if the last transmissions were held back by it; in slow start also if it is less than twice the packets in
+    /// use (since 3.16).
     #[default]
     Recently,
-    /// When but for one burst it was full before this ACK (2.6).
+    /// Used if but for one burst it was full before this ACK (2.6).
     WithinBurst,
-    /// When the endpoint says so for this ACK (FreeBSD: unless the receiver's window is less).
+    /// Used if the endpoint says so for this ACK (FreeBSD: unless the receiver's window is less).
     AsTold,
     /// Always (2.2).
     Always,
 }
 
-/// How CUBIC's slow start ends before a loss.
+/// End of CUBIC's slow start before a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HyStartClock {
     /// It does not (before 2.6.29).
@@ -60,7 +60,7 @@ pub enum HyStartClock {
     Microseconds,
 }
 
-/// How CUBIC follows its curve.
+/// Computation of CUBIC's curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CubicCurve {
     /// Computed once per jiffy; growth has bounds; idle times do not advance it; delays are in µs (Linux 6.1).
@@ -70,7 +70,7 @@ pub enum CubicCurve {
     PerWindow,
 }
 
-/// How Vegas decides once per round.
+/// Vegas's decision once per round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VegasRule {
     /// The module `tcp_vegas` (since 2.6.13).
@@ -79,7 +79,7 @@ pub enum VegasRule {
     Patch,
 }
 
-/// What FreeBSD's algorithms find around them.
+/// Host in which FreeBSD's algorithms run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BsdHost {
     /// A FreeBSD: RTTs are in the host's ticks, and at a timeout the endpoint itself sets NewReno's threshold.

@@ -1,4 +1,4 @@
-//! What the unit tests of the algorithms share: a connection at rest to be bent into shape.
+//! Shared parts of the algorithms' unit tests: a connection at rest to be bent into shape.
 
 use crate::{
     Ack, BsdHost, CaState, CubicCurve, CwndLimited, Growth, HyStartClock, Options, PacingStatus,

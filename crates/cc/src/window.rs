@@ -2,7 +2,7 @@
 
 use crate::{Growth, Rules};
 
-/// What an algorithm may change, in packets as the kernel counts them.
+/// The state that an algorithm may change, in packets as the kernel counts them.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Congestion window (`snd_cwnd`).
@@ -15,7 +15,7 @@ pub struct Window {
     pub clamp: u32,
     /// Pacing rate, bytes per second (`sk_pacing_rate`); `u64::MAX` until first computed.
     pub pacing_rate: u64,
-    /// What growth counts.
+    /// Unit of growth.
     pub(crate) growth: Growth,
     /// Slow start still holds when the window has just reached the threshold: 2.2 and 2.6 compare by `<=`,
     /// kernels since 4.0 by `<`.
@@ -74,9 +74,9 @@ impl Window {
         match self.growth {
             Growth::Packets => {
                 let cwnd = (self.cwnd + acked).min(self.ssthresh);
-                let left = acked - (cwnd - self.cwnd);
+                let avoidance_packets = acked - (cwnd - self.cwnd);
                 self.cwnd = cwnd.min(self.clamp);
-                left
+                avoidance_packets
             }
             Growth::Acks => {
                 self.cwnd = (self.cwnd + acked).min(self.clamp);

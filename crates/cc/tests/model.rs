@@ -5,7 +5,7 @@
 //! happen to it. Whatever the sequence, the invariants of [`Connection::check`] hold, nothing panics
 //! or overflows, and the same sequence leads to the same state.
 //!
-//! When a sequence fails, proptest prints the shortest one it finds and adds its seed to
+//! On failure, proptest prints the shortest sequence it finds and adds its seed to
 //! `tests/model.proptest-regressions`, which is replayed first by
 //! `cargo test --locked -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
@@ -35,14 +35,14 @@ fn all() -> impl Iterator<Item = &'static str> {
     names().iter().copied().chain(SWITCHED).chain(PROGRAMS.iter().map(|(name, _)| *name))
 }
 
-fn made(name: &str, rules: &Rules, seed: u64) -> Algorithm {
+fn new_algorithm(name: &str, rules: &Rules, seed: u64) -> Algorithm {
     match PROGRAMS.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => {
             let program = std::sync::Arc::new(Program::parse(text).unwrap());
             Algorithm::of(&program, &Options::new()).unwrap()
         }
         // Its text comes later.
-        None if name == "any" => made("my-reno", rules, seed),
+        None if name == "any" => new_algorithm("my-reno", rules, seed),
         None => {
             let (name, switch) = name.split_once(':').map_or((name, None), |(a, b)| (a, Some(b)));
             let options = switch.into_iter().map(|switch| (switch.to_owned(), 1.0)).collect();
@@ -180,7 +180,7 @@ struct Connection {
 
 impl Connection {
     fn new(name: &'static str, host: &Host, seed: u64) -> Self {
-        let cc = made(name, &host.rules, seed);
+        let cc = new_algorithm(name, &host.rules, seed);
         let view = View {
             now: Instant::from_nanos(1),
             hz: host.hz,
@@ -232,7 +232,7 @@ impl Connection {
         connection
     }
 
-    /// What holds after every hook.
+    /// Checks the invariants that hold after every hook.
     fn check(&self, hook: &str) {
         let name = self.name;
         let Window { cwnd, ssthresh, clamp, pacing_rate, .. } = self.window;
@@ -396,20 +396,20 @@ impl Connection {
             self.view.sacked_out += delivered;
         } else {
             // The first packets are acknowledged, whatever had become of them.
-            let mut gone = packets.min(self.view.packets_out);
-            let mut was_sacked = self.view.sacked_out.min(gone.saturating_sub(1));
-            if self.view.sacked_out - was_sacked >= self.view.packets_out - gone {
+            let mut acked_packets = packets.min(self.view.packets_out);
+            let mut was_sacked = self.view.sacked_out.min(acked_packets.saturating_sub(1));
+            if self.view.sacked_out - was_sacked >= self.view.packets_out - acked_packets {
                 // All the rest has been SACKed: the cumulative ACK covers it too.
-                gone = self.view.packets_out;
+                acked_packets = self.view.packets_out;
                 was_sacked = self.view.sacked_out;
             }
-            self.view.packets_out -= gone;
+            self.view.packets_out -= acked_packets;
             self.view.sacked_out -= was_sacked;
-            self.view.lost_out = self.view.lost_out.saturating_sub(gone - was_sacked);
-            let left = self.view.packets_out - self.view.sacked_out;
-            self.view.lost_out = self.view.lost_out.min(left);
-            delivered = gone - was_sacked;
-            self.view.snd_una += u64::from(gone) * u64::from(self.view.mss);
+            self.view.lost_out = self.view.lost_out.saturating_sub(acked_packets - was_sacked);
+            let unsacked = self.view.packets_out - self.view.sacked_out;
+            self.view.lost_out = self.view.lost_out.min(unsacked);
+            delivered = acked_packets - was_sacked;
+            self.view.snd_una += u64::from(acked_packets) * u64::from(self.view.mss);
         }
         if delivered > 0 {
             self.view.delivered += u64::from(delivered);
@@ -436,11 +436,11 @@ impl Connection {
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);
         } else {
             let before = self.window.cwnd;
-            let counted = match self.growth {
+            let growth_units = match self.growth {
                 Growth::Packets => sample.acked_sacked,
                 Growth::Acks => 1,
             };
-            let answer = self.cc.cong_avoid(&self.view, &mut self.window, counted);
+            let answer = self.cc.cong_avoid(&self.view, &mut self.window, growth_units);
             self.check("cong_avoid");
             // FreeBSD's CUBIC jumps to its curve, which idle time does not stop; Illinois multiplies what it has counted by
             // a slope that has just changed; Hybla's step is exponential in the RTT.
@@ -522,9 +522,9 @@ impl Connection {
         }
         self.high_seq = self.view.snd_nxt;
         self.undoable = true;
-        let lost = self.view.packets_out - self.view.sacked_out;
-        self.view.lost += u64::from(lost - self.view.lost_out);
-        self.view.lost_out = lost;
+        let unsacked = self.view.packets_out - self.view.sacked_out;
+        self.view.lost += u64::from(unsacked - self.view.lost_out);
+        self.view.lost_out = unsacked;
         self.window.cwnd = 1;
         self.window.cwnd_cnt = 0;
         self.become_state(CaState::Loss);
@@ -580,15 +580,15 @@ proptest! {
         steps in prop::collection::vec(step(), 1..400),
     ) {
         for name in all() {
-            let mut one = Connection::new(name, &host, seed);
+            let mut first = Connection::new(name, &host, seed);
             let random = names().contains(&name) && draws(name);
             let mut two = Connection::new(name, &host, if random { seed } else { !seed });
             for step in &steps {
-                one.apply(step);
+                first.apply(step);
                 two.apply(step);
             }
             let state = |connection: &Connection| format!("{:?} {:?}", connection.cc, connection.window);
-            prop_assert_eq!(state(&one), state(&two), "{} is not deterministic", name);
+            prop_assert_eq!(state(&first), state(&two), "{} is not deterministic", name);
         }
     }
 }
@@ -717,8 +717,8 @@ fn the_model_reaches_every_state() {
     for phase in ["slow_start", "default", "competitive"] {
         assert!(phases.contains(&("copa", phase)), "copa never reaches {phase}");
     }
-    let others = ["bbr", "bbr3", "copa", "fixed", "ledbat", "my-bbr"];
-    for name in all().filter(|name| !others.contains(name)) {
+    let own_phases = ["bbr", "bbr3", "copa", "fixed", "ledbat", "my-bbr"];
+    for name in all().filter(|name| !own_phases.contains(name)) {
         for phase in ["slow_start", "congestion_avoidance"] {
             assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
         }
@@ -762,7 +762,7 @@ const BBR3: Diagram = &[
 /// Modes that may end within the ACK that begins them. PROBE_RTT is checked last, so it may end any.
 const PASSED_THROUGH: [&str; 2] = ["drain", "probe_bw_down"];
 
-/// Whether one hook may lead from one mode to the other.
+/// True when one hook may lead from one mode to the other.
 fn leads(diagram: Diagram, from: &str, to: &str) -> bool {
     let (_, next) = diagram.iter().find(|(mode, _)| *mode == from).expect("a mode of the diagram");
     next.iter()
@@ -778,7 +778,7 @@ fn modes_change_as_the_state_diagrams_say() {
 
     let mut runner = TestRunner::deterministic();
     let strategy = (host(), prop::collection::vec(step(), 1..400));
-    let mut taken = std::collections::BTreeSet::new();
+    let mut transitions = std::collections::BTreeSet::new();
     for seed in 0..1_000 {
         let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
         for (name, diagram) in [("bbr", BBR), ("bbr3", BBR3)] {
@@ -792,7 +792,7 @@ fn modes_change_as_the_state_diagrams_say() {
                     let undone = name == "bbr3" && to == "startup" && matches!(step, Step::Undo);
                     let expected = leads(diagram, from, to) || (undone && from != "probe_rtt");
                     assert!(expected, "{name}: {from} -> {to} after {step:?}");
-                    taken.insert((name, from, to));
+                    transitions.insert((name, from, to));
                 }
                 from = to;
             }
@@ -802,12 +802,15 @@ fn modes_change_as_the_state_diagrams_say() {
         for (from, next) in diagram {
             for to in *next {
                 // BBRv3 leaves PROBE_RTT through DOWN for CRUISE at once.
-                let seen = if (name, *from, *to) == ("bbr3", "probe_rtt", "probe_bw_down") {
+                let shown_mode = if (name, *from, *to) == ("bbr3", "probe_rtt", "probe_bw_down") {
                     "probe_bw_cruise"
                 } else {
                     to
                 };
-                assert!(taken.contains(&(name, from, seen)), "{name} never goes {from} -> {to}");
+                assert!(
+                    transitions.contains(&(name, from, shown_mode)),
+                    "{name} never goes {from} -> {to}"
+                );
             }
         }
     }

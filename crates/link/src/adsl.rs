@@ -6,7 +6,7 @@
 use dragstrip_qdisc::Line;
 use dragstrip_units::{Duration, Instant, Rate};
 
-/// What wraps an IP packet, in bytes, AAL5's trailer included.
+/// Encapsulation of an IP packet, in bytes, AAL5's trailer included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encapsulation {
     /// PPP 2, PPPoE 6, Ethernet 14, LLC/SNAP and padding 10, AAL5 8.
@@ -34,7 +34,7 @@ pub struct Config {
     pub rate: Rate,
     /// Around the IP packet.
     pub encapsulation: Encapsulation,
-    /// What interleaving (or, without it, the fast path) takes from end to end.
+    /// End-to-end delay of interleaving (or, without it, the fast path).
     pub interleaving: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Adsl {
         }
     }
 
-    /// What a frame occupies on the line.
+    /// Returns the bytes that a frame occupies on the line.
     fn wire_bytes(&self, len: u32) -> u32 {
         let packet = len.saturating_sub(ETHERNET_BYTES) + self.encapsulation_bytes;
         packet.div_ceil(CELL_PAYLOAD_BYTES) * CELL_BYTES

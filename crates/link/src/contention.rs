@@ -1,8 +1,9 @@
 //! Carrier sense with collision avoidance: who transmits next, and when.
 //!
-//! What 802.11's DCF (IEEE 802.11-2007 clause 9.2) and HomePlug AV's CSMA/CA (IEEE 1901-2010) have in common: after the channel
-//! has become free everyone waits an inter-frame space, then counts down a random number of slots; whoever arrives at zero
-//! transmits; the others keep what is left. Two that reach zero in the same slot collide.
+//! Common parts of 802.11's DCF (IEEE 802.11-2007 clause 9.2) and HomePlug AV's CSMA/CA (IEEE 1901-2010): after the
+//! channel has become free every station waits an inter-frame space, then counts down a random number of slots; a
+//! station that reaches zero transmits; the others keep the rest of their count. Two that reach zero in the same slot
+//! collide.
 //!
 //! ```text
 //! ──busy──┤ inter-frame space ├─┬─┬─┬─┬── transmission ──
@@ -23,7 +24,7 @@ pub(crate) struct Window {
     pub deferrals: Option<u32>,
 }
 
-/// What distinguishes one medium's contention from another's.
+/// Contention parameters of a medium.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// From the channel's becoming free to the first slot.
@@ -121,11 +122,12 @@ impl Contention {
     fn ready(&self, contender: &Contender) -> Instant {
         let Some(since) = contender.since else { return Instant::NEVER };
         let slots = u64::from(contender.slots.unwrap_or(0));
-        let counted = self.first_slot() + Duration::from_nanos(slots * self.rules.slot.as_nanos());
-        counted.max(since)
+        let countdown_end =
+            self.first_slot() + Duration::from_nanos(slots * self.rules.slot.as_nanos());
+        countdown_end.max(since)
     }
 
-    /// When the next transmission begins.
+    /// Time at which the next transmission begins.
     pub fn due(&self) -> Instant {
         self.contenders
             .iter()

@@ -109,7 +109,7 @@ impl Dcf {
         }
     }
 
-    /// How many frames of `ring`, from the first, make the next transmission, and their bytes on the air.
+    /// Returns the number of frames of `ring`, from the first, in the next transmission, and their bytes on the air.
     fn aggregate<A: Air>(&self, air: &mut A, station: usize) -> (usize, u64) {
         let timing = &self.timing;
         let mut count = 0;
@@ -138,10 +138,10 @@ impl Dcf {
         let end = now + self.timing.protection + self.timing.air_time(bytes);
         let mut arrived = 0;
         for position in 0..count {
-            let lost = !air.ring(station).frames[position].received && self.damaged();
+            let damaged = !air.ring(station).frames[position].received && self.damaged();
             let frame = &mut air.ring(station).frames[position];
-            frame.received |= !lost;
-            if lost {
+            frame.received |= !damaged;
+            if damaged {
                 frame.retries += 1;
             } else {
                 arrived += 1;
@@ -167,7 +167,7 @@ impl Dcf {
             if head.received {
                 air.delivered(station, item, at);
             } else {
-                air.lost(station, item);
+                air.on_lost(station, item);
             }
         }
     }

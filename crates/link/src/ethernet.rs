@@ -26,7 +26,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 pub struct Config {
     /// Stations that talk among themselves.
     pub background_stations: usize,
-    /// What they offer together, gaps counted, as a share of the 100 Mbit/s.
+    /// Total background load, gaps counted, as a share of the 100 Mbit/s.
     pub background_load: f64,
     /// The station that believes it has a full-duplex link.
     pub full_duplex: Option<usize>,
@@ -59,7 +59,7 @@ struct Station {
     since: Instant,
     /// Its backoff, or its own gap, is over.
     ready: Instant,
-    /// How often this frame was sent.
+    /// Number of attempts to send this frame.
     attempts: u32,
     /// Background only: the frame's length.
     len: u32,
@@ -73,7 +73,7 @@ struct OnWire {
     end: Instant,
 }
 
-/// What the station that does not listen is sending.
+/// Transmission of the station that does not listen.
 #[derive(Clone, Copy, Debug)]
 struct Deaf {
     station: usize,
@@ -85,7 +85,7 @@ struct Deaf {
 #[derive(Clone, Debug)]
 pub struct Ethernet {
     stations: Vec<Station>,
-    /// How many have rings.
+    /// Number of stations with rings.
     own: usize,
     deaf: Option<Deaf>,
     on_wire: Option<OnWire>,
@@ -139,7 +139,7 @@ impl Ethernet {
         self.deaf.is_some_and(|deaf| deaf.station == station)
     }
 
-    /// When a station that listens begins, if the wire stays as it is.
+    /// Time at which a station that listens begins, if the wire stays as it is.
     fn start(&self, station: &Station) -> Instant {
         station.since.max(station.ready).max(self.silent + GAP)
     }
@@ -151,7 +151,7 @@ impl Ethernet {
         starts.min().unwrap_or(Instant::NEVER)
     }
 
-    /// When the station that does not listen begins or ends a frame.
+    /// Time at which the station that does not listen begins or ends a frame.
     fn deaf_due(&self) -> Instant {
         let Some(deaf) = self.deaf else { return Instant::NEVER };
         let Station { since, ready, .. } = self.stations[deaf.station];
@@ -166,7 +166,7 @@ impl Ethernet {
     }
 
     /// `station` is done with its frame, which has arrived or is lost.
-    fn done<A: Air>(&mut self, station: usize, arrived: Option<Instant>, air: &mut A) {
+    fn finish_frame<A: Air>(&mut self, station: usize, arrived: Option<Instant>, air: &mut A) {
         self.stations[station].attempts = 0;
         if station >= self.own {
             self.next_of_background(station);
@@ -176,7 +176,7 @@ impl Ethernet {
         if let Some(item) = air.ring(station).pop() {
             match arrived {
                 Some(at) => air.delivered(station, item, at),
-                None => air.lost(station, item),
+                None => air.on_lost(station, item),
             }
         }
     }
@@ -221,7 +221,7 @@ impl Ethernet {
     fn collided<A: Air>(&mut self, station: usize, from: Instant, air: &mut A) {
         let attempts = self.stations[station].attempts;
         if attempts >= ATTEMPTS {
-            self.done(station, None, air);
+            self.finish_frame(station, None, air);
             return;
         }
         let slots = self.backoff.below(1 << attempts.min(BACKOFF_DOUBLINGS_MAX));
@@ -237,7 +237,7 @@ impl Ethernet {
             if now.since(start) < SLOT {
                 self.collided(station, now + JAM, air);
             } else {
-                self.done(station, None, air);
+                self.finish_frame(station, None, air);
             }
         }
         self.silent = self.silent.max(end);
@@ -246,7 +246,7 @@ impl Ethernet {
 
     fn end_deaf<A: Air>(&mut self, station: usize, damaged: bool, now: Instant, air: &mut A) {
         self.deaf = Some(Deaf { station, sending: None });
-        self.done(station, (!damaged).then_some(now), air);
+        self.finish_frame(station, (!damaged).then_some(now), air);
         self.stations[station].ready = now + GAP;
     }
 }
@@ -268,7 +268,7 @@ impl SharedMedium for Ethernet {
             Some(OnWire { station, end, .. }) if end <= now => {
                 self.on_wire = None;
                 self.silent = end;
-                self.done(station, Some(end), air);
+                self.finish_frame(station, Some(end), air);
             }
             // Two that begin in the same instant do not hear each other: the one that listens goes first.
             None if self.first_start() <= now => self.begin(now, air),
@@ -377,8 +377,8 @@ mod tests {
             let mut hub = Ethernet::new(&busy, 1, 1, "lan");
             let mut rings = Rings::saturated(1, FULL, 4);
             run(&mut hub, &mut rings, &[0], 5_000);
-            let found = mbps(rings.delivered[0], 5_000);
-            assert!((found / expected - 1.0).abs() < 0.03, "{load}: {found}");
+            let throughput_mbps = mbps(rings.delivered[0], 5_000);
+            assert!((throughput_mbps / expected - 1.0).abs() < 0.03, "{load}: {throughput_mbps}");
         }
     }
 

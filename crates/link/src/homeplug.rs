@@ -19,7 +19,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 /// An adapter pair's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// What the adapters report as the raw rate.
+    /// Raw rate as the adapters report it.
     pub phy_bps: u64,
     /// Share of the code's information rate (16/21 of the raw rate) that gets through: tone maps, repeated blocks.
     pub efficiency: f64,
@@ -59,7 +59,7 @@ pub struct HomePlug {
     symbols_max: u64,
     beacon: Duration,
     beacon_period: Duration,
-    /// How far into a beacon period the run begins: the mains have a phase of their own.
+    /// Offset of the start of the run in a beacon period: the phase of the mains.
     phase_ns: u64,
 }
 
@@ -120,14 +120,14 @@ impl HomePlug {
     fn burst<A: Air>(&mut self, station: usize, now: Instant, air: &mut A) -> Instant {
         let bytes = self.waiting_bytes(station, air);
         let end = now + Duration::from_nanos(DELIMITER_NS) + self.payload_time(bytes);
-        let mut left = bytes;
+        let mut remaining_bytes = bytes;
         while let Some(head) = air.ring(station).frames.front_mut() {
             let rest = u64::from(head.item.len) - u64::from(head.sent_bytes);
-            if rest > left {
-                head.sent_bytes += left as u32;
+            if rest > remaining_bytes {
+                head.sent_bytes += remaining_bytes as u32;
                 break;
             }
-            left -= rest;
+            remaining_bytes -= rest;
             if let Some(item) = air.ring(station).pop() {
                 air.delivered(station, item, end);
             }
@@ -211,16 +211,16 @@ mod tests {
             let mut line = line(&config(phy), 1);
             let mut rings = Rings::saturated(1, 1514, 32);
             let cycle = mean_cycle_ns(&mut line, &mut rings, 5_000);
-            let found = rings.delivered[0] as f64 / 5_000.0 * 1500.0 * 8.0 / cycle * 1e3;
-            assert!((found / expected - 1.0).abs() < 0.02, "{found}");
+            let throughput_mbps = rings.delivered[0] as f64 / 5_000.0 * 1500.0 * 8.0 / cycle * 1e3;
+            assert!((throughput_mbps / expected - 1.0).abs() < 0.02, "{throughput_mbps}");
         }
         // 13.6 packets per data exchange and one of seven ACKs: 45.5 Mbit/s of payload.
         let line = line(&config(107), 2);
         let packets = line.burst_bytes_max() as f64 / 1514.0;
         let data = 658.08e3 + line.payload_time(line.burst_bytes_max()).as_nanos() as f64;
         let acks = 658.08e3 + line.payload_time(7 * 66).as_nanos() as f64;
-        let found = packets * 1448.0 * 8.0 / (data + acks) * 1e3;
-        assert!((found / 45.5 - 1.0).abs() < 0.02, "{found}");
+        let payload_mbps = packets * 1448.0 * 8.0 / (data + acks) * 1e3;
+        assert!((payload_mbps / 45.5 - 1.0).abs() < 0.02, "{payload_mbps}");
     }
 
     #[test]

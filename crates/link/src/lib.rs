@@ -1,8 +1,9 @@
 //! Media: what happens to a packet between leaving a queue and arriving at the next node.
 //!
-//! What lives here: one file per medium, with its sources, and the two contracts. A [`Transmitter`] is a direction of a
-//! link of its own: frames follow each other, and each arrives at an instant known when it is sent. A [`Medium`] is shared by several
-//! stations that contend ([`SharedMedium`]). What must not: queueing (`dragstrip-qdisc`), topology (`dragstrip-sim`).
+//! Scope: one file per medium, with its sources, and the two contracts. A [`Transmitter`] is a direction of a
+//! dedicated link: frames follow each other, and each arrives at an instant known when it is sent. A [`Medium`] is
+//! shared by several stations that contend ([`SharedMedium`]). Out of scope: queueing (`dragstrip-qdisc`), topology
+//! (`dragstrip-sim`).
 
 pub mod adsl;
 mod contention;

@@ -16,7 +16,7 @@ use crate::van_jacobson::{Compressor, Header};
 use dragstrip_qdisc::Line;
 use dragstrip_units::{Duration, Instant, Rate};
 
-/// What the modems do between them.
+/// Protocol between the modems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Nothing: characters with start and stop bits.
@@ -32,7 +32,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// What surrounds a block.
+    /// Returns the bytes that surround a block.
     const fn block_overhead(self) -> u32 {
         match self {
             Self::Async => 0,
@@ -60,21 +60,21 @@ impl Protocol {
 /// A direction's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Of the line.
+    /// Rate of the line.
     pub rate: Rate,
-    /// Of both serial ports.
+    /// Rate of both serial ports.
     pub dte: Rate,
     /// Error control and compression.
     pub protocol: Protocol,
     /// Bytes in an error-control block.
     pub block_bytes: u32,
-    /// How many times smaller the compressor makes the data; 1: not at all.
+    /// Compression ratio: uncompressed to compressed size; 1: no compression.
     pub compression_ratio: f64,
     /// RFC 1144.
     pub van_jacobson: bool,
     /// Bytes that the sending modem holds.
     pub buffer_bytes: u32,
-    /// What both modems take for themselves.
+    /// Processing time of both modems together.
     pub processing: Duration,
 }
 
@@ -141,7 +141,7 @@ impl Modem {
         self.clear_to_send
     }
 
-    /// What a packet's bytes become on the line, `idle`: with no block to share with the packet before.
+    /// Returns the bytes that a packet takes on the line; `idle`: with no block to share with the packet before.
     fn line_bytes(&mut self, bytes: u32, idle: bool) -> u32 {
         let coded = (u64::from(bytes) * self.bits_per_byte_256).div_ceil(8 * 256) as u32;
         if self.protocol == Protocol::Async {
@@ -177,11 +177,11 @@ impl Modem {
         let line_time = time(self.line_rate, line_bytes);
         let last = in_modem + line_time * u64::from(block) / u64::from(bytes);
         let begin = first.max(earlier(last, line_time));
-        let sent = self.line.send(line_bytes, begin);
+        let line_end = self.line.send(line_bytes, begin);
         let buffered = line_time * u64::from(self.buffer_bytes) / u64::from(bytes);
-        self.clear_to_send = in_modem.max(earlier(sent, buffered));
+        self.clear_to_send = in_modem.max(earlier(line_end, buffered));
         // The far port hands on block by block what the line brings.
-        let last = sent + time(self.port_rate, block);
+        let last = line_end + time(self.port_rate, block);
         let begin = earlier(last, time(self.port_rate, bytes));
         self.far_port.send(bytes, begin) + self.processing
     }
@@ -233,8 +233,8 @@ mod tests {
             for (protocol, expected) in
                 [(Protocol::Async, plain), (Protocol::V42, lapm), (Protocol::Mnp4, mnp4)]
             {
-                let found = bytes_per_second(&config(bps, protocol));
-                assert!((found - expected).abs() < 1.0, "{bps} {protocol:?}: {found}");
+                let throughput = bytes_per_second(&config(bps, protocol));
+                assert!((throughput - expected).abs() < 1.0, "{bps} {protocol:?}: {throughput}");
             }
         }
     }
@@ -267,8 +267,8 @@ mod tests {
         let line_ms = modem.line.free().as_nanos() as f64 / 1e6 - 128.0 / 11.52;
         assert!((line_ms - 436.7).abs() < 0.5, "{line_ms}");
         let mut idle = Modem::new(&config(28_800, Protocol::V42));
-        let there = idle.send(64 + 20 + ETHERNET_BYTES, Instant::ZERO, None);
-        let both_ms = 2.0 * there.as_nanos() as f64 / 1e6;
+        let one_way = idle.send(64 + 20 + ETHERNET_BYTES, Instant::ZERO, None);
+        let both_ms = 2.0 * one_way.as_nanos() as f64 / 1e6;
         assert!((110.0..160.0).contains(&both_ms), "{both_ms}");
     }
 

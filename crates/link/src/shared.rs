@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 pub struct Frame {
     /// The packet.
     pub item: Item,
-    /// How often it has been sent in vain; where a transmission is judged at its end, the one in progress counts.
+    /// Number of failed attempts; where a transmission is judged at its end, the one in progress counts.
     pub(crate) retries: u8,
     /// It has arrived, but waits in the receiver's reorder buffer for one before it.
     pub(crate) received: bool,
@@ -43,13 +43,13 @@ impl Ring {
         Self { frames: VecDeque::new(), limit, bytes: 0 }
     }
 
-    /// Whether another frame fits.
+    /// True when another frame fits.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.frames.len() < self.limit
     }
 
-    /// Whether nothing waits.
+    /// True when nothing waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
@@ -61,13 +61,13 @@ impl Ring {
         self.frames.push_back(Frame { item, retries: 0, received: false, sent_bytes: 0 });
     }
 
-    /// Whether the first frame has been begun, in vain or not yet to its end.
+    /// True when the first frame has been begun, in vain or not yet to its end.
     #[must_use]
     pub fn repeats(&self) -> bool {
         self.frames.front().is_some_and(|frame| frame.retries > 0)
     }
 
-    /// What waits.
+    /// Returns the backlog.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog { bytes: self.bytes, packets: self.frames.len() as u32 }
@@ -83,12 +83,12 @@ impl Ring {
 
 /// The stations' side of a transmission.
 pub trait Air {
-    /// What `station` has to send: the ring it would send from now.
+    /// Returns the ring from which `station` would send now.
     fn ring(&mut self, station: usize) -> &mut Ring;
     /// `item` has reached the other end at `at`; never decreasing for one station.
     fn delivered(&mut self, station: usize, item: Item, at: Instant);
     /// `station` has given `item` up.
-    fn lost(&mut self, station: usize, item: Item);
+    fn on_lost(&mut self, station: usize, item: Item);
 }
 
 /// A medium with several stations.
@@ -96,7 +96,7 @@ pub trait SharedMedium {
     /// `station`'s ring has something to send at `now`. A second call changes nothing.
     fn offered(&mut self, station: usize, now: Instant);
 
-    /// When the next transmission begins if nothing else is offered; never, if nobody has anything.
+    /// Time at which the next transmission begins if nothing else is offered; never, if no station has a frame.
     fn due(&self) -> Instant;
 
     /// It is `due`: a station has its turn, or several collide. Those that transmitted are to be offered again if their

@@ -53,7 +53,7 @@ impl Air for Rings {
         self.order[station].push(item.packet.0);
     }
 
-    fn lost(&mut self, station: usize, _item: Item) {
+    fn on_lost(&mut self, station: usize, _item: Item) {
         self.lost[station] += 1;
     }
 }

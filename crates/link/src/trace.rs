@@ -19,7 +19,7 @@ const ETHERNET_BYTES: u32 = 14;
 pub struct Trace {
     /// Never decreasing.
     opportunities_ms: Box<[u64]>,
-    /// When the trace last began.
+    /// Last start of the trace.
     began: Instant,
     /// The opportunity that is used next, and its bytes that nobody has used.
     next: usize,
@@ -69,9 +69,9 @@ impl Trace {
         let mut bytes = len.saturating_sub(ETHERNET_BYTES) + TUN_BYTES;
         loop {
             let at = self.free(now);
-            let taken = bytes.min(self.left);
-            self.left -= taken;
-            bytes -= taken;
+            let used_bytes = bytes.min(self.left);
+            self.left -= used_bytes;
+            bytes -= used_bytes;
             if bytes == 0 {
                 return at;
             }

@@ -36,17 +36,17 @@ impl Compressor {
 
     /// The bytes that `header` takes on the link.
     pub fn compress(&mut self, header: &Header) -> u32 {
-        let known = self.slots.iter().position(|slot| slot.connection == header.connection);
-        let Some(position) = known else {
+        let slot_index = self.slots.iter().position(|slot| slot.connection == header.connection);
+        let Some(position) = slot_index else {
             self.slots.truncate(SLOTS - 1);
             self.slots.insert(0, *header);
             return header.segment.header_len();
         };
         let before = std::mem::replace(&mut self.slots[position], *header);
         self.slots[..=position].rotate_right(1);
-        let named = u32::from(position > 0);
+        let number_byte = u32::from(position > 0);
         changes(&before.segment, &header.segment)
-            .map_or(header.segment.header_len(), |bytes| LEAST_BYTES + named + bytes)
+            .map_or(header.segment.header_len(), |bytes| LEAST_BYTES + number_byte + bytes)
     }
 }
 
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn a_change_of_connection_costs_a_byte_and_the_seventeenth_forgets_the_first() {
-        let other = |n: u32| Header { connection: n, ..data(1, 344) };
+        let first = |n: u32| Header { connection: n, ..data(1, 344) };
         let next = |n: u32| Header { connection: n, ..data(345, 344) };
-        assert_eq!(sizes(&[other(1), other(2), next(1), next(2)]), [40, 40, 4, 4]);
-        let mut headers: Vec<Header> = (1..=17).map(other).collect();
+        assert_eq!(sizes(&[first(1), first(2), next(1), next(2)]), [40, 40, 4, 4]);
+        let mut headers: Vec<Header> = (1..=17).map(first).collect();
         headers.extend([next(17), next(1)]);
         assert_eq!(sizes(&headers)[17..], [3, 40]);
     }

@@ -141,17 +141,17 @@ mod tests {
             (48, Slot::Long, [22.2, 17.2, 14.2, 13.7, 11.7]),
             (24, Slot::Short, [17.3, 14.8, 13.2, 12.1, 10.5]),
         ] {
-            let found = [
+            let goodputs = [
                 goodput_mbps(&config(rate, slot, Off), 0.0),
                 goodput_mbps(&config(rate, slot, Off), 0.5),
                 goodput_mbps(&config(rate, slot, Off), 1.0),
                 goodput_mbps(&config(rate, slot, ShortPreamble), 0.5),
                 goodput_mbps(&config(rate, slot, LongPreamble), 0.5),
             ];
-            for (found, expected) in found.into_iter().zip(expected) {
+            for (goodput, expected) in goodputs.into_iter().zip(expected) {
                 assert!(
-                    (found / expected - 1.0).abs() < 0.02,
-                    "{rate} {slot:?}: {found} {expected}"
+                    (goodput / expected - 1.0).abs() < 0.02,
+                    "{rate} {slot:?}: {goodput} {expected}"
                 );
             }
         }

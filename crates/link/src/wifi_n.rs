@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn the_more_waits_the_faster_it_goes() {
         for (waiting, expected) in [(1, 39.5), (4, 80.1), (16, 107.8), (32, 114.4)] {
-            let found = goodput_mbps(waiting);
-            assert!((found / expected - 1.0).abs() < 0.01, "{waiting}: {found}");
+            let goodput = goodput_mbps(waiting);
+            assert!((goodput / expected - 1.0).abs() < 0.01, "{waiting}: {goodput}");
         }
     }
 

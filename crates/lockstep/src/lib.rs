@@ -20,7 +20,7 @@
 //! and waking it costs two changes of context. QEMU wakes it by a write to an eventfd(2), whenever the guest
 //! programs a timer; that write is kept until the main thread may have the lock.
 //!
-//! What lives here: this one rule. What must not: anything about what is emulated.
+//! Scope: this one rule. Out of scope: anything about the emulated machine.
 //! The CPU's thread is known by its name (`-name debug-threads=on`).
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code, reason = "it stands in for functions of the C library")]
@@ -55,7 +55,8 @@ static BIG_LOCK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static HALTED: AtomicU32 = AtomicU32::new(0);
 /// The eventfd that the CPU's thread has not written to yet; -1: none. Only that thread looks.
 static CALL: AtomicI32 = AtomicI32::new(-1);
-/// How often the CPU's thread has asked for the lock while the main thread waited or was to be called. Only that thread looks.
+/// Number of times the CPU's thread has asked for the lock while the main thread waited or was to be called. Only that
+/// thread looks.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 /// So often, and the main thread goes first. Low enough to cost little, and high enough that a guest which
 /// programs its timers does not call the main thread each time.
@@ -69,9 +70,9 @@ static CPU: OnceLock<usize> = OnceLock::new();
 
 fn real(name: &CStr) -> *mut c_void {
     // SAFETY: two C strings and a handle that dlsym knows.
-    let found = unsafe { dlsym(NEXT, name.as_ptr()) };
-    assert!(!found.is_null());
-    found
+    let symbol = unsafe { dlsym(NEXT, name.as_ptr()) };
+    assert!(!symbol.is_null());
+    symbol
 }
 
 fn real_lock() -> Lock {
@@ -94,9 +95,9 @@ fn real_wait() -> Wait {
         let name = c"pthread_cond_wait".as_ptr();
         // SAFETY: three valid arguments. Without a version, the C library gives its oldest condition
         // variables, which are laid out otherwise.
-        let found = unsafe { dlvsym(NEXT, name, c"GLIBC_2.3.2".as_ptr()) };
-        assert!(!found.is_null());
-        found as usize
+        let symbol = unsafe { dlvsym(NEXT, name, c"GLIBC_2.3.2".as_ptr()) };
+        assert!(!symbol.is_null());
+        symbol as usize
     });
     // SAFETY: as above.
     unsafe { std::mem::transmute::<usize, Wait>(address) }
@@ -124,16 +125,16 @@ fn is_cpu() -> bool {
 fn is_main() -> bool {
     static MAIN: OnceLock<usize> = OnceLock::new();
     // SAFETY: no arguments.
-    let this = unsafe { pthread_self() };
+    let thread = unsafe { pthread_self() };
     if let Some(&main) = MAIN.get() {
-        return this == main;
+        return thread == main;
     }
     // SAFETY: no arguments.
-    let found = unsafe { syscall(SYS_GETTID) == c_long::from(getpid()) };
-    if found {
-        let _ = MAIN.set(this);
+    let is_main = unsafe { syscall(SYS_GETTID) == c_long::from(getpid()) };
+    if is_main {
+        let _ = MAIN.set(thread);
     }
-    found
+    is_main
 }
 
 /// Stands in for write(2).
@@ -162,9 +163,9 @@ pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, count: usize) 
 /// Writes to an eventfd, if it is one.
 fn call(file: c_int) {
     if file >= 0 {
-        let one = 1_u64;
+        let increment = 1_u64;
         // SAFETY: eight bytes that live for the length of the call.
-        unsafe { syscall(SYS_WRITE, file, (&raw const one).cast::<c_void>(), 8_usize) };
+        unsafe { syscall(SYS_WRITE, file, (&raw const increment).cast::<c_void>(), 8_usize) };
     }
 }
 

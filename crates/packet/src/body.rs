@@ -1,4 +1,4 @@
-//! What IP carries: TCP, UDP or ICMP.
+//! Payload of IP: TCP, UDP or ICMP.
 
 use crate::{ETHERNET_BYTES, IP_BYTES, Segment};
 use dragstrip_units::Instant;
@@ -9,7 +9,7 @@ const UDP_BYTES: u32 = 8;
 /// A UDP datagram of a sender that numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Which of the flow's it is, from 1.
+    /// Number within the flow, from 1.
     pub number: u64,
     /// Payload bytes.
     pub len: u16,
@@ -27,9 +27,9 @@ pub enum EchoKind {
 /// An ICMP echo. Like ping(8) it carries the time at which it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// When the request was sent.
+    /// Time at which the request was sent.
     pub sent: Instant,
-    /// Which of the probe's it is, from 0.
+    /// Sequence number within the probe, from 0.
     pub sequence: u32,
     /// ICMP's header and payload, bytes.
     pub bytes: u16,
@@ -37,7 +37,7 @@ pub struct Echo {
     pub kind: EchoKind,
 }
 
-/// What IP carries.
+/// Payload of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// A TCP segment.

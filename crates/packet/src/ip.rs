@@ -16,7 +16,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Whether the transport understands marks: ECT(0), ECT(1) or CE.
+    /// True when the transport understands marks: ECT(0), ECT(1) or CE.
     #[inline]
     #[must_use]
     pub fn is_capable(self) -> bool {

@@ -1,7 +1,7 @@
-//! What a packet is: IP's traffic class, and a TCP segment, a UDP datagram or an ICMP echo behind it.
+//! A packet: IP's traffic class, followed by a TCP segment, a UDP datagram or an ICMP echo.
 //!
-//! What lives here: headers as every crate sees them, and their length on the wire. What must not: what anybody does
-//! with them (`dragstrip-tcp`, `dragstrip-qdisc`), where a packet is under way (`dragstrip-sim`), bytes of captures.
+//! Scope: headers as every crate sees them, and their length on the wire. Out of scope: their processing
+//! (`dragstrip-tcp`, `dragstrip-qdisc`), a packet's location on its path (`dragstrip-sim`), bytes of captures.
 
 mod body;
 mod ip;

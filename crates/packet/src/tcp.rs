@@ -40,8 +40,8 @@ impl Flags {
     #[inline]
     #[must_use]
     pub const fn with_ace(self, ace: u8) -> Self {
-        let others = self.0 & !(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
-        Self(others | (ace & 4) << 3 | (ace & 3) << 6)
+        let other_flags = self.0 & !(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
+        Self(other_flags | (ace & 4) << 3 | (ace & 3) << 6)
     }
 
     /// AE and the header's fourteenth octet, as they lie on the wire: bits 8 and 7 to 0.
@@ -99,19 +99,19 @@ pub struct Timestamps {
 pub struct EcnBytes {
     /// Kind 174, which begins with ECT(1); otherwise kind 172, which begins with ECT(0).
     pub ect1_first: bool,
-    /// How many of the counters it holds, from the first on: 0 to 3.
+    /// Number of counters it holds, from the first on: 0 to 3.
     pub fields: u8,
     /// The counters: of the codepoint that comes first, of CE, of the other codepoint.
     pub counters: [u32; 3],
 }
 
 impl EcnBytes {
-    /// What a counter counts up to, and starts again.
+    /// Largest value of a counter, after which it starts again.
     pub const MASK: u32 = 0x00ff_ffff;
-    /// Which counter is CE's.
+    /// Index of CE's counter.
     pub const CE: usize = 1;
 
-    /// What a handshake's option says: nothing has come yet, and counters of ECTs begin with 1 (RFC 9768 §3.2.1).
+    /// Returns the option of a handshake: nothing has come yet, and counters of ECTs begin with 1 (RFC 9768 §3.2.1).
     #[must_use]
     pub const fn of_handshake() -> Self {
         Self { ect1_first: true, fields: 3, counters: [1, 0, 1] }
@@ -139,7 +139,7 @@ impl EcnBytes {
     }
 }
 
-/// What only a SYN carries. That it offers timestamps is said by its own.
+/// Options that only a SYN carries. Its offer of timestamps is the timestamps option itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     /// Maximum segment size, bytes (RFC 9293 §3.7.1).
@@ -154,10 +154,10 @@ pub struct SynOptions {
 /// takes the two words before the timestamps or before the end, and with three counters the one before those.
 const OPTION_WORDS: usize = 8;
 
-/// Where the timestamps lie.
+/// Index of the timestamps.
 const STAMPS: usize = 6;
 
-/// Which options a segment carries beside a SYN's and SACK.
+/// Options of a segment other than a SYN's and SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Extras {
     #[default]
@@ -174,11 +174,11 @@ impl Extras {
     }
 
     #[inline]
-    const fn counted(self) -> bool {
+    const fn has_counters(self) -> bool {
         matches!(self, Self::Counters | Self::Both)
     }
 
-    /// Where the timestamps, or nothing, begin.
+    /// Index at which the timestamps, or nothing, begin.
     #[inline]
     const fn end(self) -> usize {
         if self.stamped() { STAMPS } else { OPTION_WORDS }
@@ -233,7 +233,7 @@ impl Segment {
     #[inline]
     pub fn set_timestamps(&mut self, timestamps: Timestamps) {
         debug_assert!(self.extras.stamped() || self.sack().count() < 4);
-        debug_assert!(self.extras.stamped() || !self.extras.counted());
+        debug_assert!(self.extras.stamped() || !self.extras.has_counters());
         self.options[STAMPS] = timestamps.val;
         self.options[STAMPS + 1] = timestamps.ecr;
         if !self.extras.stamped() {
@@ -245,7 +245,7 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn ecn_bytes(&self) -> Option<EcnBytes> {
-        if !self.extras.counted() {
+        if !self.extras.has_counters() {
             return None;
         }
         let at = self.extras.end() - 2;
@@ -297,14 +297,14 @@ impl Segment {
     #[inline]
     fn sack_words(&self) -> usize {
         let end = self.extras.end();
-        if self.extras.counted() {
+        if self.extras.has_counters() {
             end - 2 - usize::from(self.options[end - 2] >> 25 & 3 == 3)
         } else {
             end
         }
     }
 
-    /// Whether there is a SACK option.
+    /// True when there is a SACK option.
     #[inline]
     #[must_use]
     pub fn has_sack(&self) -> bool {
@@ -454,12 +454,12 @@ mod tests {
                 segment.set_ecn_bytes(EcnBytes { ect1_first: stamped, fields, counters });
                 let read = segment.ecn_bytes().unwrap();
                 assert_eq!((read.ect1_first, read.fields), (stamped, fields));
-                let held = usize::from(fields);
-                assert_eq!(read.counters[..held], [0xff_ffff, 7, 9][..held]);
-                assert_eq!(read.counters[held..], [0, 0, 0][held..]);
+                let counter_count = usize::from(fields);
+                assert_eq!(read.counters[..counter_count], [0xff_ffff, 7, 9][..counter_count]);
+                assert_eq!(read.counters[counter_count..], [0, 0, 0][counter_count..]);
                 assert!(segment.sack().eq(blocks), "{stamped} {fields}");
                 assert_eq!(segment.timestamps(), stamped.then_some(Timestamps { val: 3, ecr: 4 }));
-                let wide = [4, 8, 8, 12][held];
+                let wide = [4, 8, 8, 12][counter_count];
                 assert_eq!(segment.header_len(), bare + wide);
                 assert!(segment.header_len() <= 20 + 60);
             }

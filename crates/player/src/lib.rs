@@ -1,8 +1,8 @@
 //! An adaptive video player over HTTP: it fetches a video segment by segment over one connection, and decides before
 //! each which bit rate of a ladder it asks for.
 //!
-//! What lives here: when the player asks, for how many bytes, and what it plays meanwhile. What must not: a clock, a
-//! socket or a network; whoever has them says when a segment has come. So every engine has the same player.
+//! Scope: when the player asks, for how many bytes, and its playback meanwhile. Out of scope: a clock, a socket or a
+//! network; their owner reports the arrival of a segment. So every engine has the same player.
 //!
 //! ```text
 //!            ask: a rung of the ladder           all its bytes have come

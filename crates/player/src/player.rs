@@ -17,10 +17,10 @@ pub struct Player {
     throughput: Throughput,
     rung: usize,
     asked_at: u64,
-    /// Of the segment asked for last, and of all.
+    /// Bytes of the segment asked for last, and of all.
     bytes: u64,
     total_bytes: u64,
-    /// What is buffered, unplayed, at `now`.
+    /// Unplayed content in the buffer at `now`.
     level_ns: u64,
     now: Option<u64>,
     playing: bool,

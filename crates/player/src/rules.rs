@@ -1,4 +1,4 @@
-//! Which rung of the ladder comes next.
+//! Choice of the next rung of the ladder.
 
 /// Segments of whose throughput the mean is taken.
 const RECENT: usize = 5;

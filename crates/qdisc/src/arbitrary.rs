@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-/// How far random configurations go.
+/// Range of random configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Whatever a model has to bear, limits of nothing and contradictions included.
     Anything,
-    /// What a scenario may contain in which no frame is longer than this.
+    /// Configurations a scenario may contain when no frame is longer than this.
     Valid {
         /// The longest frame, in bytes.
         frame_bytes: u64,

@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Node<T> {
     item: Item,
-    /// What the discipline notes beside the packet.
+    /// The discipline's note on the packet.
     note: T,
     prev: u32,
     next: u32,
@@ -175,9 +175,10 @@ mod tests {
             let (place, taken) = arena.iter(&queue).nth(out_of).unwrap();
             assert_eq!(arena.take(&mut queue, place), (taken, ()));
             arena.push_back(&mut queue, item(3), ());
-            let left: Vec<u32> = arena.iter(&queue).map(|(_, item)| item.packet.0).collect();
-            let wanted: Vec<u32> = (0..4).filter(|id| *id as usize != out_of).collect();
-            assert_eq!(left, wanted);
+            let remaining_ids: Vec<u32> =
+                arena.iter(&queue).map(|(_, item)| item.packet.0).collect();
+            let expected_ids: Vec<u32> = (0..4).filter(|id| *id as usize != out_of).collect();
+            assert_eq!(remaining_ids, expected_ids);
             assert_eq!(arena.pop_back(&mut queue), Some((item(3), ())));
             assert_eq!((queue.packets, arena.nodes.len()), (2, 3));
         }

@@ -1,4 +1,4 @@
-//! What changes while packets wait: tc's `change` on a live device.
+//! Changes while packets wait: tc's `change` on a live device.
 
 use crate::contract::{Dequeue, DropReason, Qdisc, Sink};
 use dragstrip_units::Instant;

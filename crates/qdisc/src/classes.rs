@@ -9,7 +9,7 @@ use crate::contract::{Backlog, DropReason, Dscp, Ecn, Item, Qdisc, Sink, Verdict
 use dragstrip_packet::TrafficClass;
 use dragstrip_units::Instant;
 
-/// Who decides about a packet's class.
+/// Classifier: chooses a packet's class.
 pub trait Classify {
     /// The class of `item`; none: nobody wants it.
     fn class_of(&self, item: &Item) -> Option<usize>;
@@ -26,7 +26,7 @@ impl Classify for OneClass {
     }
 }
 
-/// What a packet must be for a filter to take it; what is not given matches every packet.
+/// Conditions a packet must meet for a filter to take it; an unset condition matches every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     /// This flow.
@@ -50,7 +50,7 @@ impl Match {
         Self { flow: None, dsfield: Some((ecn as u8, 0x03)), priority: None }
     }
 
-    /// Whether `item` is such a packet.
+    /// True when the filter matches `item`.
     #[must_use]
     pub fn takes(&self, item: &Item) -> bool {
         let Self { flow, dsfield, priority } = *self;
@@ -64,9 +64,9 @@ impl Match {
 /// Sends packets to a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// Which packets.
+    /// Packets that the filter takes.
     pub matches: Match,
-    /// Which class.
+    /// Class they go to.
     pub class: usize,
 }
 
@@ -128,7 +128,7 @@ impl<K: Classify, C> Classes<K, C> {
     /// The discipline of a class.
     ///
     /// # Panics
-    /// When there is no such class.
+    /// If there is no such class.
     #[inline]
     #[must_use]
     pub fn child<Q>(&self, class: usize) -> &Q
@@ -141,7 +141,7 @@ impl<K: Classify, C> Classes<K, C> {
     /// The discipline of a class.
     ///
     /// # Panics
-    /// When there is no such class.
+    /// If there is no such class.
     #[inline]
     pub fn child_mut<Q>(&mut self, class: usize) -> &mut Q
     where
@@ -159,7 +159,7 @@ impl<K: Classify, C> Classes<K, C> {
         self.children.as_mut()
     }
 
-    /// What all children hold.
+    /// Backlog of all children together.
     #[inline]
     pub fn backlog<Q>(&self) -> Backlog
     where

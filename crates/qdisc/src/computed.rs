@@ -15,7 +15,7 @@ use crate::line::Line;
 use dragstrip_units::{Instant, Rate, make_room};
 use std::collections::VecDeque;
 
-/// What takes packets out of the queue.
+/// Server that takes packets out of the queue.
 #[derive(Clone, Debug)]
 pub enum Server {
     /// Nothing holds a packet back: it leaves when it arrives.
@@ -46,12 +46,12 @@ enum Gate {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 struct Waiting {
-    /// When it leaves the queue.
+    /// Time at which it leaves the queue.
     leaves: Instant,
     len: u32,
 }
 
-/// When a packet departs.
+/// Departure times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// It leaves the queue; with a line, the start of its transmission.
@@ -66,7 +66,7 @@ pub struct ComputedFifo {
     limit: Limit,
     gate: Gate,
     line: Option<Line>,
-    /// Whether somebody needs to know what waits: the limit or the caller.
+    /// True when the waiting packets must be known, for the limit or for the caller.
     tracked: bool,
     waiting: VecDeque<Waiting>,
     bytes: u64,
@@ -167,7 +167,7 @@ impl ComputedFifo {
         Some(Departure { out_of_queue, leaves })
     }
 
-    /// What still waits at `now`. `now` never decreases, across calls of [`Self::offer`] too.
+    /// Returns the backlog still waiting at `now`. `now` never decreases, across calls of [`Self::offer`] too.
     ///
     /// # Panics
     /// In debug builds, when the queue has no limit and was made unobserved.

@@ -1,4 +1,4 @@
-//! What a discipline is given, what it answers and whom it tells.
+//! The contract of a discipline: its input, its answers and the sink it reports to.
 
 use dragstrip_packet::Segment;
 pub use dragstrip_packet::{Dscp, Ecn};
@@ -8,7 +8,7 @@ use dragstrip_units::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketId(pub u32);
 
-/// What a discipline needs to know of a packet.
+/// The properties of a packet that a discipline needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     /// The packet.
@@ -74,9 +74,9 @@ pub enum DropReason {
 pub enum Change {
     /// Bit/s of a shaper.
     RateBps(u64),
-    /// What may wait, where the limit counts bytes.
+    /// Amount that may wait, where the limit counts bytes.
     LimitBytes(u64),
-    /// What may wait, where the limit counts packets.
+    /// Amount that may wait, where the limit counts packets.
     LimitPackets(u32),
     /// By which netem holds every packet.
     DelayNs(u64),
@@ -87,13 +87,13 @@ pub enum Change {
 /// The hosts that a packet's addresses name: two packets with the same number have the same address there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
-    /// Who sent it.
+    /// Sending host.
     pub source: u32,
     /// Whom it is for.
     pub destination: u32,
 }
 
-/// What `enqueue` did with the packet in hand; more than the kernel's `NET_XMIT` codes tell.
+/// Result of `enqueue` for the packet in hand; more detailed than the kernel's `NET_XMIT` codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -127,7 +127,7 @@ pub trait Sink {
     }
 }
 
-/// What a dequeue gives.
+/// Result of a dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
     /// This packet leaves now.
@@ -138,7 +138,7 @@ pub enum Dequeue {
     Empty,
 }
 
-/// What a discipline holds.
+/// Backlog of a discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Sum of `len`.
@@ -159,7 +159,7 @@ pub trait Qdisc {
     /// The next packet that may leave at `now`, or when to ask again.
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue;
 
-    /// What is queued, children included.
+    /// Returns the backlog, children included.
     fn backlog(&self) -> Backlog;
 
     /// The packet that leaves next, of a discipline in which looking decides nothing. Others are looked at with

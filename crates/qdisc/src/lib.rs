@@ -1,9 +1,10 @@
 //! Queue disciplines and netem: which packet leaves a link's queue, when, and which never does.
 //!
-//! What lives here: the contract ([`Qdisc`], [`Sink`]), one folder per discipline in [`disciplines`] with all there is to say of it
-//! (model, facts, and a [`table`] of its fields, from which tc's words, checks and netlink's bytes follow), the registry that
-//! gathers them, and the closed form of a tail-drop FIFO ([`ComputedFifo`]) that needs no event. What must not: the
-//! wire behind the queue, topology, packets' contents: a discipline sees an [`Item`]; sockets: netlink is bytes here.
+//! Scope: the contract ([`Qdisc`], [`Sink`]), one folder per discipline in [`disciplines`] with everything about it
+//! (model, facts, and a [`table`] of its fields, from which tc's words, checks and netlink's bytes follow), the
+//! registry that gathers them, and the closed form of a tail-drop FIFO ([`ComputedFifo`]) that needs no event. Out of
+//! scope: the wire after the queue, topology, packets' contents: a discipline sees an [`Item`]; sockets: netlink is
+//! bytes here.
 //!
 //! `now` is an argument of enqueue and of dequeue; every drop, mark and copy is reported to the
 //! sink, because a discipline may drop another packet than the one in hand (FQ-CoDel) and at another

@@ -2,7 +2,7 @@
 
 use dragstrip_units::{Duration, Instant, Rate};
 
-/// When a line is free again and when each frame ends, without losing fractions of a nanosecond:
+/// Computes when a line is free again and when each frame ends, without losing fractions of a nanosecond:
 /// the remainder of one frame's time is carried into the next while the line stays busy.
 ///
 /// The instants themselves are cut to whole nanoseconds; over any busy period the error is below 1 ns.
@@ -75,12 +75,12 @@ mod tests {
     fn a_busy_line_loses_no_fraction_of_a_nanosecond() {
         let rate = Rate::from_bits_per_second(7_000_003).unwrap();
         let mut line = Line::new(rate, 24);
-        let mut sent: u128 = 0;
+        let mut bytes_sent: u128 = 0;
         for i in 0..10_000_u32 {
             let len = if i % 3 == 0 { 66 } else { 1514 };
-            sent += u128::from(len + 24);
+            bytes_sent += u128::from(len + 24);
             let end = line.send(len, Instant::ZERO);
-            assert_eq!(u128::from(end.as_nanos()), sent * 8_000_000_000 / 7_000_003);
+            assert_eq!(u128::from(end.as_nanos()), bytes_sent * 8_000_000_000 / 7_000_003);
         }
     }
 

@@ -1,6 +1,7 @@
 //! netlink attributes as plain bytes: how a discipline is set up in the kernel, and what it reports back.
 //!
-//! What lives here knows no socket: `crates/agent` sends what is composed here and hands over what it receives.
+//! This module knows no socket: `crates/agent` sends the messages composed here and hands over the replies it
+//! receives.
 
 /// Nanoseconds per tick of the packet scheduler (`PSCHED_SHIFT` in net/pkt_sched.h).
 pub const TICK_NS: u64 = 64;
@@ -63,7 +64,7 @@ impl Writer {
         self
     }
 
-    /// What was written.
+    /// Returns the bytes written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0

@@ -30,7 +30,7 @@ impl<Q> Peekable<Q> {
 }
 
 impl<Q: Qdisc> Peekable<Q> {
-    /// What the next `dequeue` at `now` gives.
+    /// Returns the result that the next `dequeue` at `now` will have.
     #[inline]
     pub fn peek<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
         if let Some(item) = self.parked.or_else(|| self.inner.head()) {

@@ -34,7 +34,7 @@ impl Periodic {
         Self { next, period }
     }
 
-    /// How many times it has fired since it was last asked. `now` never decreases.
+    /// Returns the number of times it has fired since the last call. `now` never decreases.
     #[inline]
     pub fn due(&mut self, now: Instant) -> u64 {
         if now < self.next { 0 } else { self.fire(now) }

@@ -16,7 +16,7 @@ pub(crate) struct Log {
     pub(crate) drops: Vec<(PacketId, DropReason)>,
     pub(crate) marks: Vec<PacketId>,
     pub(crate) copies: Vec<PacketId>,
-    /// What packets carry and between whom they go, by number; none or the same for those beyond.
+    /// Segments and flows of packets, by number; none or the same for those beyond.
     pub(crate) segments: Vec<Segment>,
     pub(crate) hosts: Vec<Hosts>,
 }

@@ -1,8 +1,8 @@
-//! What a packet costs at a rate, as the kernel's shapers count it (`psched_ratecfg`).
+//! Cost of a packet at a rate, as the kernel's shapers count it (`psched_ratecfg`).
 
 use dragstrip_units::{Duration, Rate};
 
-/// How a shaper turns a packet's length into the bytes it charges.
+/// Conversion of a packet's length to the bytes that a shaper charges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
     /// Bytes added to every packet (tc's `overhead`); may be negative.

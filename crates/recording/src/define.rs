@@ -1,4 +1,4 @@
-//! What is said about a table and a column, and the macro that makes types of it.
+//! Description of a table and a column, and the macro that makes types of it.
 
 use crate::stores::Kind;
 
@@ -7,9 +7,9 @@ use crate::stores::Kind;
 pub struct TableDef {
     /// Its name, which is its file's too.
     pub name: &'static str,
-    /// What a row stands for.
+    /// Meaning of a row.
     pub rows: &'static str,
-    /// What holds of the whole table.
+    /// Note on the whole table.
     pub note: &'static str,
     /// Its columns, in order.
     pub columns: &'static [ColumnDef],
@@ -22,13 +22,13 @@ pub struct ColumnDef {
     pub table: &'static str,
     /// Its name; the unit is the suffix.
     pub name: &'static str,
-    /// What it holds.
+    /// Kind of value in the column.
     pub kind: Kind,
-    /// Whether a row may have no value.
+    /// True when a row may have no value.
     pub nullable: bool,
     /// The unit of its values; `1` for counts, empty for what has none.
     pub unit: &'static str,
-    /// What a value means.
+    /// Meaning of a value.
     pub meaning: &'static str,
 }
 

@@ -49,7 +49,7 @@ mod tests {
         Recording { tables: vec![Table { name: "table", columns }] }
     }
 
-    /// What `printf | sha256sum` says of the parts and their lengths.
+    /// The output of `printf | sha256sum` for the parts and their lengths.
     #[test]
     fn the_hash_is_that_of_lengths_and_parts() {
         assert_eq!(

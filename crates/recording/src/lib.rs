@@ -1,7 +1,8 @@
 //! The recording: the one definition of the tables that every engine writes.
 //!
-//! What lives here: tables and columns with kind, unit and meaning ([`TABLES`]), the typed rows through which engines write them ([`Writer`]), the finished columns
-//! ([`Recording`]) and their hash. What must not: files, and anything that fills or interprets a table.
+//! Scope: tables and columns with kind, unit and meaning ([`TABLES`]), the typed rows through which engines write them
+//! ([`Writer`]), the finished columns ([`Recording`]) and their hash. Out of scope: files, and anything that fills or
+//! interprets a table.
 //!
 //! Schema, Python module and reference page are generated from here (`cargo xtask generate`).
 
@@ -22,5 +23,5 @@ pub use tables::*;
 /// (`docs/decisions/0013-a-recording-only-grows.md`).
 pub const FORMAT: u32 = 1;
 
-/// What a row of `tcpstat` counts over. tcpstat's default of 5 s are five of them.
+/// Period that a row of `tcpstat` counts over. tcpstat's default of 5 s are five of them.
 pub const TCPSTAT_NS: u64 = 1_000_000_000;

@@ -31,12 +31,12 @@ impl Names {
     }
 
     fn find(&mut self, name: &str) -> usize {
-        let known = if self.names.len() <= FEW {
-            self.names.iter().position(|known| known == name)
+        let index = if self.names.len() <= FEW {
+            self.names.iter().position(|entry| entry == name)
         } else {
             self.numbers.get(name).copied()
         };
-        known.unwrap_or_else(|| self.add(name))
+        index.unwrap_or_else(|| self.add(name))
     }
 
     fn add(&mut self, name: &str) -> usize {

@@ -29,7 +29,7 @@ pub struct Column {
 }
 
 impl Table {
-    /// Whether it is one of [`LATER`](crate::LATER) and has no rows.
+    /// True when it is one of [`LATER`](crate::LATER) and has no rows.
     #[must_use]
     pub fn is_left_out(&self) -> bool {
         let empty = self.columns.iter().all(|column| column.data.is_empty());

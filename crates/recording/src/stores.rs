@@ -2,7 +2,7 @@
 
 use crate::names::{Names, Word};
 
-/// What a column holds.
+/// Kind of value in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Integers of 64 bits.
@@ -50,7 +50,7 @@ impl Data {
     /// No value.
     pub const NULL: i64 = i64::MIN;
 
-    /// What it holds.
+    /// Kind of value in the column.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -61,7 +61,7 @@ impl Data {
         }
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self {
@@ -72,7 +72,7 @@ impl Data {
         }
     }
 
-    /// Whether there are no rows.
+    /// True when there are no rows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -86,7 +86,7 @@ impl Data {
         bytes
     }
 
-    /// How many bytes [`to_bytes`](Self::to_bytes) gives.
+    /// Number of bytes that [`to_bytes`](Self::to_bytes) returns.
     #[must_use]
     pub const fn byte_count(&self) -> usize {
         self.len()
@@ -123,11 +123,11 @@ fn in_blocks<T: Copy, const SIZE: usize>(
 
 /// A column that grows.
 pub trait Store: Default {
-    /// What a row gives.
+    /// Type of a row's value.
     type Value;
-    /// What the finished column holds.
+    /// Kind of value in the finished column.
     const KIND: Kind;
-    /// Whether a row may have no value.
+    /// True when a row may have no value.
     const NULLABLE: bool;
 
     /// Adds a value.

@@ -1,7 +1,7 @@
 //! ECN: who asks for it and who grants it, and the codepoint of every segment.
 //!
-//! How marks are echoed is in `receiver/feedback.rs` and `receiver/accurate.rs`, how echoes are counted in
-//! `sender/linux_6/marks.rs` and `accurate.rs`. What an algorithm asks for is its row's [`EcnMode`].
+//! Marks are echoed in `receiver/feedback.rs` and `receiver/accurate.rs`; echoes are counted in
+//! `sender/linux_6/marks.rs` and `accurate.rs`. An algorithm's request is its row's [`EcnMode`].
 //!
 //! The three flags AE, CWR and ECE as a number, in the handshake (RFC 9768 §3.1.1, table 2):
 //!
@@ -20,7 +20,7 @@ use crate::profile::{Settings, StackKind};
 use crate::segment::{Ecn, Flags};
 use dragstrip_cc::EcnMode;
 
-/// What a segment is, as far as its codepoint depends on it.
+/// Kind of a segment, as far as its codepoint depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carries {
     /// Data sent for the first time.
@@ -31,7 +31,7 @@ pub(crate) enum Carries {
     Ack,
 }
 
-/// What both ends have agreed on.
+/// Result of the ECN negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Agreed {
     /// No ECN.
@@ -53,13 +53,13 @@ impl Agreed {
         })
     }
 
-    /// Whether the flag ECE is an echo, and CWR its answer.
+    /// True when the flag ECE is an echo, and CWR its answer.
     #[inline]
     pub fn by_flags(self) -> bool {
         matches!(self, Self::Classic | Self::Dctcp)
     }
 
-    /// Whether it is counters that tell.
+    /// True when counters carry the feedback.
     #[inline]
     pub fn by_counters(self) -> bool {
         matches!(self, Self::Accurate(_))
@@ -79,7 +79,7 @@ impl Agreed {
     }
 }
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     None,
@@ -87,12 +87,13 @@ pub(crate) enum Request {
     Accurate,
 }
 
-/// Whether the host's stack has accurate ECN: that of Linux 6 can be given it, though Linux has had it only since 6.18.
+/// True when the host's stack has accurate ECN: that of Linux 6 can be given it, though Linux has had it only since
+/// 6.18.
 fn can_count(settings: &Settings) -> bool {
     matches!(settings.profile.stack, StackKind::Linux6)
 }
 
-/// What a client asks for (`tcp_ecn_send_syn`).
+/// Returns a client's request (`tcp_ecn_send_syn`).
 pub(crate) fn asks(mode: EcnMode, settings: &Settings) -> Request {
     match mode {
         EcnMode::L4s if can_count(settings) => Request::Accurate,
@@ -116,8 +117,8 @@ pub(crate) fn syn_flags(request: Request, retransmits: u32, settings: &Settings)
     Flags::SYN.with_ace(if gives_up { 0 } else { ace })
 }
 
-/// What a server grants to a SYN with these flags that came with the codepoint `syn` (`tcp_ecn_create_request`): without accurate
-/// ECN, a SYN that is itself ECN-capable wants more than RFC 3168.
+/// Returns the grant of a server to a SYN with these flags that came with the codepoint `syn`
+/// (`tcp_ecn_create_request`): without accurate ECN, a SYN that is itself ECN-capable wants more than RFC 3168.
 pub(crate) fn grants(mode: EcnMode, settings: &Settings, flags: Flags, syn: Ecn) -> Agreed {
     let classic = flags.has(Flags::ECE.with(Flags::CWR));
     let accurate = can_count(settings) && !matches!(flags.ace(), 0b000 | 0b011);
@@ -141,7 +142,8 @@ pub(crate) fn syn_ack_flags(agreed: Agreed, syn: Ecn) -> Flags {
     })
 }
 
-/// What a SYN-ACK with these flags leaves agreed on (`tcp_ecn_rcv_synack`). An algorithm for L4S takes accurate ECN or none.
+/// Returns the agreement after a SYN-ACK with these flags (`tcp_ecn_rcv_synack`). An algorithm for L4S takes accurate
+/// ECN or none.
 pub(crate) fn agrees(mode: EcnMode, request: Request, flags: Flags) -> Agreed {
     match (request, flags.ace()) {
         (Request::None, _) | (Request::Accurate, 0b000 | 0b111) => Agreed::None,
@@ -159,7 +161,7 @@ pub(crate) fn agrees(mode: EcnMode, request: Request, flags: Flags) -> Agreed {
     }
 }
 
-/// How a segment of the handshake says with which codepoint the other's came (RFC 9768 §3.1.1).
+/// Encodes the codepoint of the peer's handshake segment in a segment of the handshake (RFC 9768 §3.1.1).
 pub(crate) fn handshake_code(seen: Ecn) -> u8 {
     match seen {
         Ecn::NotEct => 0b010,
@@ -169,7 +171,7 @@ pub(crate) fn handshake_code(seen: Ecn) -> u8 {
     }
 }
 
-/// Whether a code of the handshake says that the path has done nothing to the codepoint `sent` that it may not: only CE may take
+/// True when a code of the handshake reports an allowed change to the codepoint `sent`, or none: only CE may take
 /// the place of an ECT, and nothing that of Not-ECT (RFC 9768 §3.2.2.3). Codes without a meaning yet say nothing.
 pub(crate) fn is_credible(sent: Ecn, code: u8) -> bool {
     match code {

@@ -14,7 +14,7 @@ use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
 use std::sync::Arc;
 
-/// Which side opens the connection.
+/// Side that opens the connection, or the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends the SYN.
@@ -23,7 +23,7 @@ pub enum Role {
     Server,
 }
 
-/// Where the connection is in its life.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing sent yet.
@@ -43,9 +43,9 @@ pub struct Endpoint {
     phase: Phase,
     role: Role,
     ecn: Agreed,
-    /// How the peer's SYN or SYN-ACK came.
+    /// Codepoint with which the peer's SYN or SYN-ACK came.
     peer_syn: Ecn,
-    /// How often the SYN or SYN-ACK was retransmitted, when it was first sent, and when it is next.
+    /// Retransmissions of the SYN or SYN-ACK, the time of its first transmission, and that of its next one.
     syn_retransmits: u32,
     sender: Sender,
     receiver: Receiver,
@@ -74,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    /// Where the connection is in its life.
+    /// State of the connection.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.phase
@@ -89,25 +89,25 @@ impl Endpoint {
         }
     }
 
-    /// What the host remembers of this connection's peer (`tcp_init_metrics`), before it is opened.
+    /// Loads the host's metrics of this connection's peer (`tcp_init_metrics`), before it is opened.
     pub fn recall(&mut self, metrics: Metrics) {
         self.sender.recall(metrics);
     }
 
-    /// What the host will remember of it (`tcp_update_metrics`): `metrics` is what it knew.
+    /// Stores the host's metrics of the peer (`tcp_update_metrics`): `metrics` is the previous entry.
     pub fn remember(&self, metrics: &mut Metrics) {
         if self.phase == Phase::Established {
             self.sender.remember(metrics);
         }
     }
 
-    /// What the host remembered of every peer before the run.
+    /// Returns the metrics that the host had of every peer before the run.
     #[must_use]
     pub fn history(&self) -> Metrics {
         self.sender.settings().history
     }
 
-    /// Whether this host remembers anything.
+    /// True when this host caches metrics.
     #[must_use]
     pub fn keeps_metrics(&self) -> bool {
         self.sender.settings().metrics_cache
@@ -144,8 +144,8 @@ impl Endpoint {
 
     /// Stops writing: what the socket holds is still sent.
     pub fn stop_writing(&mut self) {
-        let written = self.sender.bytes_written();
-        self.sender.supply(Supply::Until(written));
+        let bytes_written = self.sender.bytes_written();
+        self.sender.supply(Supply::Until(bytes_written));
     }
 
     /// From now on the application writes so many bytes at a time.
@@ -181,7 +181,7 @@ impl Endpoint {
         self.receiver.rcv_nxt()
     }
 
-    /// When [`Self::on_deadline`] wants to be called next.
+    /// Returns the time of the next call of [`Self::on_deadline`].
     #[inline]
     #[must_use]
     pub fn deadline(&self) -> Instant {
@@ -271,16 +271,16 @@ impl Endpoint {
         }
         let code = segment.flags.ace();
         if segment.len == 0 {
-            let sent = ecn::handshake_codepoint(self.ecn_mode());
-            if !ecn::is_credible(sent, code) {
+            let sent_codepoint = ecn::handshake_codepoint(self.ecn_mode());
+            if !ecn::is_credible(sent_codepoint, code) {
                 self.sender.distrust_path();
             } else if code == ecn::handshake_code(Ecn::Ce) {
                 self.sender.note_handshake_mark();
             }
         }
-        let counted = self.sender.view().delivered_ce as u8;
+        let delivered_ce = self.sender.view().delivered_ce as u8;
         let mut counter = *segment;
-        counter.flags = counter.flags.with_ace(counted + PACKETS_BEGIN);
+        counter.flags = counter.flags.with_ace(delivered_ce + PACKETS_BEGIN);
         self.on_established(&counter, ecn, now, out)
     }
 
@@ -476,8 +476,8 @@ impl Endpoint {
         }
         // What the SYN-ACK says of the path counts from the next segment on.
         out.send(&segment, self.sender.codepoint(Carries::Ack), now);
-        let sent = ecn::handshake_codepoint(self.ecn_mode());
-        if self.ecn.by_counters() && !ecn::is_credible(sent, syn_ack.flags.ace()) {
+        let sent_codepoint = ecn::handshake_codepoint(self.ecn_mode());
+        if self.ecn.by_counters() && !ecn::is_credible(sent_codepoint, syn_ack.flags.ace()) {
             self.sender.distrust_path();
         }
     }
@@ -536,19 +536,19 @@ impl Endpoint {
         self.sender.cc().variables(self.sender.view(), self.sender.window(), tell);
     }
 
-    /// What has stopped the algorithm, if it is a program.
+    /// Returns the fault that has stopped the algorithm, if it is a program.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         self.sender.cc().fault()
     }
 
-    /// What a recorder reads off the sending half.
+    /// Returns a recorder's snapshot of the sending half.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let sender = &self.sender;
         let (view, window) = (sender.view(), sender.window());
         let mss = u64::from(view.mss);
-        let known = |us: u32| (us != u32::MAX && us > 0).then(|| u64::from(us) * 1_000);
+        let measured_ns = |us: u32| (us != u32::MAX && us > 0).then(|| u64::from(us) * 1_000);
         Snapshot {
             cwnd_bytes: u64::from(window.cwnd) * mss,
             ssthresh_bytes: (window.ssthresh < dragstrip_cc::Window::INFINITE)
@@ -556,7 +556,7 @@ impl Endpoint {
             bytes_in_flight: u64::from(view.in_flight()) * mss,
             srtt_ns: (view.srtt_us_x8 > 0).then(|| u64::from(view.srtt_us_x8) * 125),
             rtt_ns: sender.last_rtt_us().map(|us| u64::from(us) * 1_000),
-            min_rtt_ns: known(view.min_rtt_us),
+            min_rtt_ns: measured_ns(view.min_rtt_us),
             pacing_bps: (window.pacing_rate != u64::MAX)
                 .then(|| window.pacing_rate.saturating_mul(8)),
             delivery_bps: sender.delivery_bps(),

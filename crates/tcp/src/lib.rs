@@ -1,7 +1,7 @@
 //! The TCP endpoint: sender, receiver, loss recovery, pacing, stack profiles.
 //!
-//! What lives here: everything a kernel does around the congestion control. What must not: the
-//! window rules themselves (`dragstrip-cc`), queues, links, the event loop.
+//! Scope: everything a kernel does around the congestion control. Out of scope: the window rules themselves
+//! (`dragstrip-cc`), queues, links, the event loop.
 //!
 //! Sans-IO. An [`Endpoint`] changes only inside [`Endpoint::open`], [`Endpoint::on_segment`],
 //! [`Endpoint::on_deadline`] and [`Endpoint::write`]; each is given the time and an [`Outbox`], and

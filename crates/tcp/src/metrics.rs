@@ -1,4 +1,4 @@
-//! What a host remembers of a connection for the next one to the same host.
+//! Metrics that a host caches from a connection for the next one to the same host.
 //!
 //! Kernel: Linux 2.6's `tcp_update_metrics` at the end, `tcp_init_metrics` at the beginning (tcp_input.c), in the
 //! route to the destination. Windows are in packets.

@@ -22,15 +22,16 @@ impl Options {
         }
     }
 
-    /// What both ask for; a segment without SYN options asks for nothing.
+    /// Returns the options that both ask for; a segment without SYN options asks for nothing.
     pub fn common(self, segment: &Segment) -> Self {
-        let asked = segment.syn_options();
-        let has = |option: fn(&SynOptions) -> bool| asked.as_ref().is_some_and(option);
+        let peer_options = segment.syn_options();
+        let has = |option: fn(&SynOptions) -> bool| peer_options.as_ref().is_some_and(option);
         Self {
-            sack: self.sack && has(|asked| asked.sack_permitted),
+            sack: self.sack && has(|peer_options| peer_options.sack_permitted),
             timestamps: self.timestamps && segment.timestamps().is_some(),
-            scaling: self.scaling && has(|asked| asked.window_scale.is_some()),
-            advmss: asked.map_or(self.advmss, |asked| self.advmss.min(asked.mss.into())),
+            scaling: self.scaling && has(|peer_options| peer_options.window_scale.is_some()),
+            advmss: peer_options
+                .map_or(self.advmss, |peer_options| self.advmss.min(peer_options.mss.into())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can differ between hosts: a kernel's rules and its settings. What each kernel has is in `profiles/`.
+//! Differences between hosts: a kernel's rules and its settings. Each kernel's values are in `profiles/`.
 //!
 //! Settings are named as the sysctls without `net.ipv4.tcp_`.
 
@@ -13,18 +13,18 @@ use dragstrip_units::Duration;
 pub struct Profile {
     /// Its congestion controls' rules.
     pub congestion: Rules,
-    /// Whose loss detection, recovery and transmission.
+    /// Implementation of loss detection, recovery and transmission.
     pub stack: StackKind,
-    /// How exact timers are.
+    /// Timer resolution.
     pub timer_wheel: TimerWheel,
-    /// How the receive buffer grows.
+    /// Growth of the receive buffer.
     pub receive_tuning: ReceiveTuning,
     /// Segments offered at first at most.
     pub initial_offer: u32,
     /// Segments that the receive buffer has room for at first at least, four times as many where it is tuned
     /// (`tcp_fixup_rcvbuf` until 4.20).
     pub initial_room: u64,
-    /// When data in order is acknowledged.
+    /// Delay of acknowledgements of data in order.
     pub delayed_ack: DelayedAck,
     /// A full segment with PSH is the end of a write, and acknowledged when it has been read (6.7, 6.1 since October 2023).
     pub full_push_acknowledged: bool,
@@ -33,7 +33,7 @@ pub struct Profile {
     /// A recovery that has retransmitted nothing yet is taken back when the data that it waits for arrive
     /// (`tcp_packet_delayed` since 6.12, 6.1 since October 2024).
     pub undoes_before_retransmitting: bool,
-    /// What the send buffer is charged with.
+    /// Accounting of the send buffer.
     pub send_buffer: SendBuffer,
     /// Timestamps stand still between ticks; otherwise they count milliseconds.
     pub ticked_timestamps: bool,
@@ -45,7 +45,7 @@ pub struct Profile {
     pub reordering_bits: u32,
 }
 
-/// Whose loss detection, recovery, RTT samples and transmission: one folder each under `sender/`.
+/// Implementation of loss detection, recovery, RTT samples and transmission: one folder each under `sender/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackKind {
     /// Linux since 4.15: RACK, tail loss probes, proportional rate reduction, as their settings say; pacing, small queues.
@@ -61,7 +61,7 @@ pub enum StackKind {
     Freebsd9,
 }
 
-/// How the receive buffer grows once per round trip, when more was read than in any before.
+/// Growth of the receive buffer once per round trip, when more was read than in any before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveTuning {
     /// To twice what was read and room for slow start.
@@ -74,7 +74,7 @@ pub enum ReceiveTuning {
     Fixed,
 }
 
-/// When data in order is acknowledged.
+/// Delay of acknowledgements of data in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayedAck {
     /// After a time estimated from the data's spacing, two segments at the latest, at once for a start (Linux).
@@ -85,7 +85,7 @@ pub enum DelayedAck {
     Spacing,
 }
 
-/// What the send buffer is charged with, and how it grows.
+/// Accounting of the send buffer, and its growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
     /// Memory of socket buffers of up to 64 KiB; to a multiple of the window (`tcp_sndbuf_expand`).
@@ -220,9 +220,9 @@ pub struct Settings {
     pub nodelay: bool,
     /// `tcp_no_metrics_save` = 0: the next connection to a host begins with what the last one has learnt.
     pub metrics_cache: bool,
-    /// What it has learnt before the run.
+    /// Metrics cached before the run.
     pub history: Metrics,
-    /// What only FreeBSD has.
+    /// Settings that only FreeBSD has.
     pub bsd: BsdSettings,
 }
 

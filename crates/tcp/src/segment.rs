@@ -1,9 +1,9 @@
-//! How segments leave an endpoint.
+//! Output of segments from an endpoint.
 
 pub use dragstrip_packet::{Ecn, EcnBytes, Flags, SackBlock, Segment, SynOptions, Timestamps};
 use dragstrip_units::Instant;
 
-/// Where an endpoint's segments go.
+/// Destination of an endpoint's segments.
 pub trait Outbox {
     /// `segment` leaves the host now, with this codepoint in its IP header. The answer is when it will have left the host's own
     /// interface, for TCP Small Queues; `now` when nothing holds it up; `None`: the host's own queue was full.

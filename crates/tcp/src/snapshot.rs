@@ -1,6 +1,6 @@
-//! What a recorder reads off a sender.
+//! A recorder's snapshot of a sender.
 
-/// What holds the sender back (`tcp_info`: busy, rwnd-limited, sndbuf-limited).
+/// Limit of the sender (`tcp_info`: busy, rwnd-limited, sndbuf-limited).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitedBy {
     /// No connection exists yet.
@@ -35,7 +35,7 @@ impl LimitedBy {
     }
 }
 
-/// What a recorder reads off a sender (`tcp_info`).
+/// Snapshot of a sender for a recorder (`tcp_info`).
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Congestion window, bytes.
@@ -68,6 +68,6 @@ pub struct Snapshot {
     pub bytes_unsent: u64,
     /// Recovery state, or the algorithm's phase while nothing is wrong.
     pub state: &'static str,
-    /// What holds the sender back.
+    /// Limit of the sender.
     pub limit: LimitedBy,
 }

@@ -8,7 +8,7 @@ pub(crate) fn micros(us: u64) -> u32 {
     u32::try_from(us).unwrap_or(u32::MAX)
 }
 
-/// How exact timers are.
+/// Timer resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerWheel {
     /// Rounded up to buckets (since 4.8).
@@ -43,7 +43,7 @@ impl Ticks {
         (us / 1_000) as u32
     }
 
-    /// How far apart two timestamps are at least that are not the same, ms.
+    /// Returns the smallest difference between two different timestamps, ms.
     pub fn stamp_step_ms(self) -> u32 {
         if self.ticked_stamps { (self.tick_ns / 1_000_000) as u32 } else { 1 }
     }
@@ -89,7 +89,7 @@ impl Ticks {
         Instant::from_nanos(tick * self.tick_ns)
     }
 
-    /// When a kernel timer set at `now` for `delay` ticks goes off.
+    /// Returns the time at which a kernel timer set at `now` for `delay` ticks goes off.
     ///
     /// The wheel never fires early: the expiry is rounded up to the next bucket of its level
     /// (`calc_index`, kernel/time/timer.c since 4.8): one tick late below 63 ticks, up to 8 below

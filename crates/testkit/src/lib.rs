@@ -1,7 +1,7 @@
 //! Models, random scenarios and fixtures that the other crates test with.
 //!
-//! What lives here: what more than one crate's tests need. What must not: anything that shipped code
-//! depends on; this crate is only ever a development dependency.
+//! Scope: code that more than one crate's tests need. Out of scope: anything that shipped code depends on; this crate
+//! is only ever a development dependency.
 //!
 //! | file | gives |
 //! |---|---|

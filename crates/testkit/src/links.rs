@@ -11,7 +11,7 @@ pub(crate) const FRAME_BYTES_MAX: u64 = 1514;
 
 const MS: u64 = 1_000_000;
 
-/// What the queue disciplines on these links may be.
+/// Range of queue disciplines on these links.
 const QUEUES: Scope = Scope::Valid { frame_bytes: FRAME_BYTES_MAX };
 
 /// Log-uniform from 100 kbit/s to 30 Mbit/s.

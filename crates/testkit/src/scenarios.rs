@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
-/// How much a scenario may cost.
+/// Limit on the cost of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Longest run, ns.
@@ -64,8 +64,8 @@ fn graph() -> impl Strategy<Value = Shape> {
         }
         for _ in 0..chords {
             let (from, to) = (hosts + pick(routers), hosts + pick(routers));
-            let known = edges.iter().any(|&(a, b)| (a, b) == (from, to) || (b, a) == (from, to));
-            if from != to && !known {
+            let exists = edges.iter().any(|&(a, b)| (a, b) == (from, to) || (b, a) == (from, to));
+            if from != to && !exists {
                 edges.push((from, to));
             }
         }
@@ -228,12 +228,12 @@ fn name_links(
     links: Vec<(LinkSpec, LinkSpec)>,
 ) -> Vec<LinkSpec> {
     let directed = shape.edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
-    let named = directed.zip(links).map(|((from, to), (limited, free))| {
+    let link_specs = directed.zip(links).map(|((from, to), (limited, free))| {
         let link = if from < shape.hosts { limited } else { free };
         let (from, to) = (nodes[from].name(), nodes[to].name());
         LinkSpec { name: format!("{from}-{to}"), from: from.to_owned(), to: to.to_owned(), ..link }
     });
-    named.collect()
+    link_specs.collect()
 }
 
 /// Both links of an edge that has a medium name it instead of having a rate.
@@ -303,7 +303,7 @@ fn name_flows(
     flows: Vec<(usize, usize, FlowSpec)>,
     duration_ns: u64,
 ) -> Vec<FlowSpec> {
-    let named = flows.into_iter().enumerate().map(|(index, (from, to, flow))| {
+    let flow_specs = flows.into_iter().enumerate().map(|(index, (from, to, flow))| {
         let (from, to) = pair(shape, from, to);
         let start_ns = flow.start_ns % duration_ns;
         FlowSpec {
@@ -315,7 +315,7 @@ fn name_flows(
             ..flow
         }
     });
-    named.collect()
+    flow_specs.collect()
 }
 
 /// Pings from a host to any other node.
@@ -324,7 +324,7 @@ fn name_probes(
     nodes: &[NodeSpec],
     probes: Vec<(usize, usize, u64)>,
 ) -> Vec<ProbeSpec> {
-    let named = probes.into_iter().enumerate().map(|(index, (from, to, interval_ns))| {
+    let probe_specs = probes.into_iter().enumerate().map(|(index, (from, to, interval_ns))| {
         let from = from % shape.hosts;
         let target = (from + 1 + to % (nodes.len() - 1)) % nodes.len();
         ProbeSpec {
@@ -337,5 +337,5 @@ fn name_probes(
             start_ns: 0,
         }
     });
-    named.collect()
+    probe_specs.collect()
 }

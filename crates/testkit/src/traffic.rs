@@ -31,7 +31,7 @@ fn sysctls() -> impl Strategy<Value = BTreeMap<String, String>> {
         ("net.ipv4.tcp_wmem", &["4096 4608 8192", "4096 16384 40000"]),
         ("net.ipv4.tcp_limit_output_bytes", &["1000"]),
     ];
-    let each: Vec<_> = choices
+    let strategies: Vec<_> = choices
         .iter()
         .map(|(name, values)| {
             let value = select(values.to_vec());
@@ -39,7 +39,7 @@ fn sysctls() -> impl Strategy<Value = BTreeMap<String, String>> {
                 .prop_map(move |value| value.map(|value| ((*name).to_owned(), value.to_owned())))
         })
         .collect();
-    each.prop_map(|set| set.into_iter().flatten().collect())
+    strategies.prop_map(|set| set.into_iter().flatten().collect())
 }
 
 /// A processor, sometimes one of two that hosts share, now and then one without time for anything.

@@ -60,14 +60,14 @@ macro_rules! flags {
                 Self(self.0 & other.0)
             }
 
-            /// Whether all of `other` are set.
+            /// True when all of `other` are set.
             #[inline]
             #[must_use]
             pub const fn has(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// Whether one of `other` is set.
+            /// True when one of `other` is set.
             #[inline]
             #[must_use]
             pub const fn any(self, other: Self) -> bool {

@@ -1,9 +1,9 @@
 //! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar; how queues grow;
 //! sets of flags ([`flags!`]); what is wrong with an input.
 //!
-//! What lives here: integer newtypes with only the operators that make dimensional sense, the
-//! parser of quantities as people write them, the seeded generator every random element
-//! draws from, and the one form of complaint about an input ([`Problem`], [`Report`]). What must not: anything that knows about packets, queues or TCP.
+//! Scope: integer newtypes with only the operators that make dimensional sense, the parser of quantities as people
+//! write them, the seeded generator every random element draws from, and the single error format for an input
+//! ([`Problem`], [`Report`]). Out of scope: anything that knows about packets, queues or TCP.
 //!
 //! Rounding is in the method's name (`_floor`, `_ceil`). Inside the simulator an [`Instant`]
 //! counts nanoseconds since the start of the run.

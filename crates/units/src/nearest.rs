@@ -17,14 +17,15 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             *distance <= (word.chars().count().max(known.chars().count()) / 3).max(1)
         })
         .map(|(_, known)| known);
-    let within = |known: &&&str| known.len() >= WHOLE_MIN && lower.contains(&known.to_lowercase());
+    let is_inside =
+        |known: &&&str| known.len() >= WHOLE_MIN && lower.contains(&known.to_lowercase());
     let longer = |known: &&&str| lower.len() >= WHOLE_MIN && known.to_lowercase().contains(&lower);
     alike
-        .or_else(|| candidates.iter().filter(within).max_by_key(|known| known.len()).copied())
+        .or_else(|| candidates.iter().filter(is_inside).max_by_key(|known| known.len()).copied())
         .or_else(|| candidates.iter().filter(longer).min_by_key(|known| known.len()).copied())
 }
 
-/// Whether both have the same name in front of a number of their own.
+/// True when both have the same name before different numbers.
 fn is_version(word: &str, known: &str) -> bool {
     let stem = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (own, other) = (stem(word), stem(known));

@@ -1,4 +1,4 @@
-//! What is wrong with an input: where, what was said, what would be right; and a report that collects it.
+//! Error in an input: its field, the value given and the value expected; and a report that collects errors.
 
 use crate::tc::{RATE_MAX_BPS, format_time};
 use crate::time::Duration;
@@ -9,9 +9,9 @@ use std::fmt::{self, Display};
 pub struct Problem {
     /// Path of the field, e.g. `flows[2].transport.cc`; empty for the document as a whole.
     pub field: String,
-    /// What was given, as people would read it.
+    /// Value given, as people would read it.
     pub value: String,
-    /// What would be right.
+    /// Expected value.
     pub expected: String,
 }
 
@@ -46,7 +46,7 @@ pub const DURATION_MAX_NS: u64 = 17_000_000_000_000;
 /// Collects problems, each with the path of its field.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What has been found, in the order of the checks.
+    /// Problems, in the order of the checks.
     pub problems: Vec<Problem>,
 }
 

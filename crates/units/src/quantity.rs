@@ -74,8 +74,8 @@ impl Rate {
         self.0
     }
 
-    /// How long `bytes` take at this rate, cut to whole nanoseconds (at most [`Duration::MAX`]), and the remainder in
-    /// units of 1/rate nanoseconds (to be handed back as `carry` for the next packet).
+    /// Transmission time of `bytes` at this rate, cut to whole nanoseconds (at most [`Duration::MAX`]), and the
+    /// remainder in units of 1/rate nanoseconds (to be handed back as `carry` for the next packet).
     #[inline]
     #[must_use]
     pub const fn time_for_floor(self, bytes: u64, carry: u64) -> (Duration, u64) {
@@ -89,7 +89,7 @@ impl Rate {
         }
     }
 
-    /// How many whole bytes pass in `span` at this rate.
+    /// Number of whole bytes that pass in `span` at this rate.
     #[inline]
     #[must_use]
     pub const fn bytes_in_floor(self, span: Duration) -> u64 {

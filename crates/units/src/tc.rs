@@ -31,7 +31,7 @@ pub const RATE_MAX_BPS: u64 = 10_000_000_000_000;
 pub struct ParseError {
     /// The text.
     pub value: String,
-    /// What would be right.
+    /// Expected value.
     pub expected: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Whether a number may stand without a unit.
+/// Permission of a number without a unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bare {
     Allowed,
@@ -407,8 +407,11 @@ mod tests {
 
     #[test]
     fn what_reads_as_bits_and_is_bytes_is_asked() {
-        let asked = parse_rate("10Mbps").unwrap_err().expected;
-        assert_eq!(asked, "10Mbit (bits per second) or 10mbps (bytes per second, as tc reads it)");
+        let expected = parse_rate("10Mbps").unwrap_err().expected;
+        assert_eq!(
+            expected,
+            "10Mbit (bits per second) or 10mbps (bytes per second, as tc reads it)"
+        );
         for bytes in ["10mbps", "10MBps", "10MBPS"] {
             assert_eq!(parse_rate(bytes).map(Rate::bits_per_second), Ok(80_000_000), "{bytes}");
         }

@@ -28,7 +28,8 @@ use dragstrip_units::Stream;
 
 /// Denominator of `beta` (`BICTCP_BETA_SCALE`).
 const BETA_SCALE: u32 = 1024;
-/// Of the distance to Wmax, the part that a round trip covers; also how near counts as there (`BICTCP_B`).
+/// Divisor of the distance to Wmax that gives the part covered by a round trip; also the distance that counts as there
+/// (`BICTCP_B`).
 const PART: u32 = 4;
 /// Packets per ACK are averaged over 2^4 ACKs and counted in 1/16 (`ACK_RATIO_SHIFT`).
 const RATIO_BITS: u32 = 4;
@@ -211,10 +212,10 @@ impl CongestionControl for Bic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = window.beyond_slow_start(acked);
-        if left > 0 {
+        let avoidance_packets = window.beyond_slow_start(acked);
+        if avoidance_packets > 0 {
             self.update(view, window.cwnd);
-            window.additive_increase(self.cnt, left);
+            window.additive_increase(self.cnt, avoidance_packets);
         }
         Response::None
     }

@@ -97,7 +97,7 @@ pub struct Copa {
     slow_start: bool,
     /// 1/δ.
     inverse: f64,
-    /// When the queue was nearly empty the last time.
+    /// Last time at which the queue was nearly empty.
     emptied: Instant,
     lost_in_round: bool,
 
@@ -108,7 +108,7 @@ pub struct Copa {
     same: u8,
     /// The round trip ends when this byte is acknowledged.
     round_end: u64,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     parts: i64,
 }
 
@@ -200,19 +200,19 @@ impl Copa {
         self.lost_in_round = false;
     }
 
-    /// What `acked` packets change the window by, in parts of one: at most 1 for 1.
+    /// Returns the change of the window for `acked` packets, in parts of one: at most 1 for 1.
     fn step(&self, cwnd: u32, acked: u32) -> i64 {
-        let each = f64::from(self.velocity) * self.inverse / f64::from(cwnd);
-        (each.min(1.0) * f64::from(acked) * PARTS as f64) as i64
+        let change_per_packet = f64::from(self.velocity) * self.inverse / f64::from(cwnd);
+        (change_per_packet.min(1.0) * f64::from(acked) * PARTS as f64) as i64
     }
 
-    /// Whether the rate is at most the target: `cwnd / standing <= 1 / (δ dq)`.
+    /// True when the rate is at most the target: `cwnd / standing <= 1 / (δ dq)`.
     fn below_target(&self, cwnd: u32, standing_us: u32, queueing_us: u32) -> bool {
         f64::from(cwnd) * f64::from(queueing_us) <= f64::from(standing_us) * self.inverse
     }
 }
 
-/// Of [`TICK_NS`].
+/// Converts a time to ticks of [`TICK_NS`].
 fn ticks(now: Instant) -> u32 {
     (now.as_nanos() / TICK_NS).min(u64::from(u32::MAX)) as u32
 }
@@ -310,12 +310,12 @@ mod tests {
 
     /// Past slow start, with a least RTT of 40 ms and a smoothed one of so many.
     fn running(pairs: &[(&str, f64)], srtt_ms: u32) -> (Copa, View, Window) {
-        let mut it = made!(Copa, pairs);
+        let mut copa = made!(Copa, pairs);
         let (mut view, window) = (view(), Window::new(100));
         view.srtt_us_x8 = srtt_ms * 8_000;
-        it.record(&view, 40_000);
-        it.slow_start = false;
-        (it, view, window)
+        copa.record(&view, 40_000);
+        copa.slow_start = false;
+        (copa, view, window)
     }
 
     fn sample(acked: u32, rtt_ms: u32) -> RateSample {
@@ -370,13 +370,13 @@ mod tests {
     #[test]
     fn the_velocity_doubles_from_the_third_round_trip_in_one_direction() {
         let (mut it, view, _) = running(&[], 40);
-        let mut seen = Vec::new();
+        let mut velocities = Vec::new();
         for cwnd in [101, 102, 103, 104, 105, 105, 104, 103, 102, 103] {
             it.end_round(&view, cwnd);
-            seen.push(it.velocity);
+            velocities.push(it.velocity);
         }
         // The window begins at 0 here; 105 again, and 103 after 102, are no way on.
-        assert_eq!(seen, [1, 1, 2, 4, 8, 1, 1, 1, 2, 1]);
+        assert_eq!(velocities, [1, 1, 2, 4, 8, 1, 1, 1, 2, 1]);
     }
 
     #[test]

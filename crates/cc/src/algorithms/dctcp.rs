@@ -103,7 +103,7 @@ impl Dctcp {
     }
 
     /// `dctcp_react_to_loss`.
-    fn lost(&mut self, window: &mut Window) {
+    fn on_loss(&mut self, window: &mut Window) {
         self.loss_cwnd = window.cwnd;
         window.ssthresh = reno::half(window);
     }
@@ -132,13 +132,13 @@ impl CongestionControl for Dctcp {
 
     fn set_state(&mut self, view: &View, window: &mut Window, new: CaState) {
         if self.marked && new == CaState::Recovery && view.state != CaState::Recovery {
-            self.lost(window);
+            self.on_loss(window);
         }
     }
 
     fn cwnd_event(&mut self, _view: &View, window: &mut Window, event: Event) {
         match event {
-            Event::Loss if self.marked => self.lost(window),
+            Event::Loss if self.marked => self.on_loss(window),
             // What the receiver echoes is the endpoint's.
             Event::Loss
             | Event::TxStart

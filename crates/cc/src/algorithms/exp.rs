@@ -17,7 +17,7 @@
 //!   whose Reno counts ACKs, it is `factor` − 1 packets per ACK.
 //! - **Parameters**: `factor` (3, the exercise's), whole, 2 to 16; 2 is Reno's slow start.
 //!
-//! How to read this file if you want to write your own: the options are checked once, in `new`;
+//! Notes for a reader who wants to write an algorithm: the options are checked once, in `new`;
 //! the state is the struct; every hook takes the read-only [`View`] and the [`Window`] it may change;
 //! only what differs from Reno is written here. `ssthresh` and `cong_avoid` are the two hooks every
 //! algorithm must have. Then add a line to `registry.rs`: the generic model in `crates/cc/tests/model.rs` will
@@ -72,14 +72,14 @@ impl CongestionControl for Exp {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = if window.in_slow_start() {
+        let avoidance_packets = if window.in_slow_start() {
             // What does not fit below the threshold comes back as growth; count it as packets.
             window.slow_start(acked * self.gain) / self.gain
         } else {
             acked
         };
-        if left > 0 {
-            window.additive_increase(window.cwnd, left);
+        if avoidance_packets > 0 {
+            window.additive_increase(window.cwnd, avoidance_packets);
         }
         Response::None
     }

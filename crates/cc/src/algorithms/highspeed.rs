@@ -255,8 +255,8 @@ mod tests {
                 acks += 1.0;
             }
             let (mean, loss): (f64, f64) = (sum / acks, 1.0 / delivered);
-            let wanted = 0.12 / libm::pow(loss, 0.835);
-            assert!((mean / wanted - 1.0).abs() < 0.2, "{peak}: {mean} packets, not {wanted}");
+            let expected = 0.12 / libm::pow(loss, 0.835);
+            assert!((mean / expected - 1.0).abs() < 0.2, "{peak}: {mean} packets, not {expected}");
         }
     }
 }

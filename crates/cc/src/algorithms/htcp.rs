@@ -73,7 +73,7 @@ struct Throughput {
     before: u32,
 }
 
-/// What an undone reduction goes back to.
+/// State restored when a reduction is undone.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     last_congestion: u64,
@@ -97,7 +97,7 @@ pub struct Htcp {
     /// Jiffies; 0 when unknown.
     min_rtt: u32,
     max_rtt: u32,
-    /// When the last reduction was, jiffies.
+    /// Time of the last reduction, jiffies.
     last_congestion: u64,
     throughput: Throughput,
     undo: Option<Undo>,

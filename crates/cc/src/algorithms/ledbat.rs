@@ -69,13 +69,13 @@ pub const ABOUT: About = About {
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     target_us: u32,
-    /// What a round trip adds on an empty queue, in parts of a packet.
+    /// Growth in a round trip on an empty queue, in parts of a packet.
     gain: i64,
     /// µs; of one-way delays each with the same unknown added.
     delays: Queueing,
     /// The distance of both clocks and the first delay.
     first_ms: Option<u32>,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     parts: i64,
 }
 
@@ -101,7 +101,7 @@ impl Ledbat {
         Some(ms as u32 * 1_000)
     }
 
-    /// What delivering a whole window changes it by, in parts of a packet.
+    /// Returns the change of the window for a whole window delivered, in parts of a packet.
     fn change(&self, queueing_us: u32) -> i64 {
         self.gain * (i64::from(self.target_us) - i64::from(queueing_us)) / i64::from(self.target_us)
     }
@@ -170,14 +170,14 @@ mod tests {
 
     /// The window that a window's worth of ACKs makes of 10 packets, when four delays were so long and one before was 0.
     fn after(pairs: &[(&str, f64)], queueing_ms: u32) -> f64 {
-        let mut it = made!(Ledbat, pairs);
+        let mut ledbat = made!(Ledbat, pairs);
         let (mut view, mut window) = (view(), Window::new(10));
         view.max_packets_out = 10;
         for ms in [0, queueing_ms, queueing_ms, queueing_ms, queueing_ms] {
-            waited(&mut it, &mut view, &mut window, ms);
+            waited(&mut ledbat, &mut view, &mut window, ms);
         }
-        let _ = it.cong_avoid(&view, &mut window, 10);
-        f64::from(window.cwnd) + packets(it.parts)
+        let _ = ledbat.cong_avoid(&view, &mut window, 10);
+        f64::from(window.cwnd) + packets(ledbat.parts)
     }
 
     #[test]
@@ -191,48 +191,48 @@ mod tests {
 
     #[test]
     fn it_begins_with_two_packets_and_never_has_fewer() {
-        let mut it = made!(Ledbat);
+        let mut ledbat = made!(Ledbat);
         let (mut view, mut window) = (view(), Window::new(10));
-        it.init(&view, &mut window);
+        ledbat.init(&view, &mut window);
         assert_eq!((window.cwnd, window.in_slow_start()), (2, false));
         for ms in [0, 900, 900, 900, 900] {
-            waited(&mut it, &mut view, &mut window, ms);
+            waited(&mut ledbat, &mut view, &mut window, ms);
         }
-        let _ = it.cong_avoid(&view, &mut window, 2);
+        let _ = ledbat.cong_avoid(&view, &mut window, 2);
         assert_eq!(window.cwnd, 2);
     }
 
     #[test]
     fn an_unused_window_does_not_grow() {
-        let mut it = made!(Ledbat);
+        let mut ledbat = made!(Ledbat);
         let (mut view, mut window) = (view(), Window::new(10));
-        waited(&mut it, &mut view, &mut window, 0);
+        waited(&mut ledbat, &mut view, &mut window, 0);
         view.max_packets_out = 4;
         for _ in 0..100 {
-            let _ = it.cong_avoid(&view, &mut window, 10);
+            let _ = ledbat.cong_avoid(&view, &mut window, 10);
         }
         assert_eq!(window.cwnd, 5, "one more than were in flight");
     }
 
     #[test]
     fn without_timestamps_round_trips_count() {
-        let mut it = made!(Ledbat);
+        let mut ledbat = made!(Ledbat);
         let mut window = Window::new(10);
         for rtt_ms in [40, 70, 70, 70, 70] {
-            it.acked(&view(), &mut window, &ack(1, rtt_ms * 1_000));
+            ledbat.acked(&view(), &mut window, &ack(1, rtt_ms * 1_000));
         }
-        assert_eq!(it.delays.get(), Some(30_000));
+        assert_eq!(ledbat.delays.get(), Some(30_000));
     }
 
     #[test]
     fn a_clock_that_runs_ahead_makes_delays_shorter_than_the_first() {
-        let mut it = made!(Ledbat);
+        let mut ledbat = made!(Ledbat);
         let (mut view, mut window) = (view(), Window::new(10));
         for ms in [50, 40, 40, 40, 40] {
-            waited(&mut it, &mut view, &mut window, ms);
+            waited(&mut ledbat, &mut view, &mut window, ms);
         }
-        assert_eq!(it.delays.get(), Some(0));
-        assert_eq!(it.delays.base(), (FIRST_MS as u32 - 10) * 1_000);
+        assert_eq!(ledbat.delays.get(), Some(0));
+        assert_eq!(ledbat.delays.base(), (FIRST_MS as u32 - 10) * 1_000);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 
 /// Most that `1 / GAIN` is.
 const DIVISOR_MAX: u32 = 16;
-/// Of the window, in a slowdown.
+/// Window in a slowdown.
 const LEAST: u32 = 2;
 /// Round trips before the first slowdown, and at the least window.
 const ROUND_TRIPS: u64 = 2;
@@ -73,9 +73,9 @@ pub const ABOUT: About = About {
 pub struct Ledbatpp {
     target_us: u32,
     slowdowns: bool,
-    /// Of RTTs, µs.
+    /// Queueing delay from RTTs, µs.
     delays: Queueing,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     parts: i64,
     slowdown: Slowdown,
 }
@@ -116,7 +116,7 @@ impl Ledbatpp {
         ratio.clamp(1, u64::from(DIVISOR_MAX)) as u32
     }
 
-    /// What a round trip changes a window of so many parts by, with this queueing delay.
+    /// Returns the change per round trip of a window of so many parts, with this queueing delay.
     fn change(&self, parts: i64, queueing_us: u32) -> i64 {
         let gain = PARTS / i64::from(self.divisor());
         if queueing_us < self.target_us {
@@ -227,9 +227,9 @@ mod tests {
     use crate::testing::{ack, at_ms, made, view};
 
     fn with_base(pairs: &[(&str, f64)], base_ms: u32) -> Ledbatpp {
-        let mut it = made!(Ledbatpp, pairs);
-        it.acked(&view(), &mut Window::new(10), &ack(1, base_ms * 1000));
-        it
+        let mut ledbatpp = made!(Ledbatpp, pairs);
+        ledbatpp.acked(&view(), &mut Window::new(10), &ack(1, base_ms * 1000));
+        ledbatpp
     }
 
     fn packets(parts: i64) -> f64 {
@@ -245,13 +245,13 @@ mod tests {
 
     #[test]
     fn beyond_the_target_a_round_trip_takes_the_excess_away_but_half_at_most() {
-        let it = with_base(&[], 20);
+        let ledbatpp = with_base(&[], 20);
         for (queueing_ms, wanted) in [(0, 1.0 / 6.0), (59, 1.0 / 6.0), (66, 1.0 / 6.0 - 5.0)] {
-            let change = packets(it.change(50 * PARTS, queueing_ms * 1000));
+            let change = packets(ledbatpp.change(50 * PARTS, queueing_ms * 1000));
             assert!((change - wanted).abs() < 1e-3, "{queueing_ms} ms: {change}");
         }
-        assert!((packets(it.change(50 * PARTS, 90_000)) - (1.0 / 6.0 - 25.0)).abs() < 1e-3);
-        assert!((packets(it.change(50 * PARTS, 120_000)) + 25.0).abs() < 1e-3);
+        assert!((packets(ledbatpp.change(50 * PARTS, 90_000)) - (1.0 / 6.0 - 25.0)).abs() < 1e-3);
+        assert!((packets(ledbatpp.change(50 * PARTS, 120_000)) + 25.0).abs() < 1e-3);
     }
 
     /// All packets of a window are acknowledged with this RTT, one at a time.
@@ -266,13 +266,13 @@ mod tests {
 
     #[test]
     fn a_round_trip_below_the_target_adds_the_gain() {
-        let mut it = with_base(&[("slowdowns", 0.0)], 60);
+        let mut ledbatpp = with_base(&[("slowdowns", 0.0)], 60);
         let mut window = Window { ssthresh: 20, ..Window::new(20) };
         let mut view = view();
         for _ in 0..10 {
-            round(&mut it, &mut view, &mut window, 100);
+            round(&mut ledbatpp, &mut view, &mut window, 100);
         }
-        let all = f64::from(window.cwnd) + packets(it.parts);
+        let all = f64::from(window.cwnd) + packets(ledbatpp.parts);
         // The part of a packet that the window has is not acknowledged in its round.
         assert!((24.8..=25.0).contains(&all), "{all}");
     }
@@ -280,25 +280,25 @@ mod tests {
     #[test]
     fn the_first_slow_start_ends_at_three_quarters_of_the_target() {
         for (rtt_ms, ended) in [(60 + 45, false), (60 + 46, true)] {
-            let mut it = with_base(&[], 60);
+            let mut ledbatpp = with_base(&[], 60);
             let (mut window, mut view) = (Window::new(10), view());
-            round(&mut it, &mut view, &mut window, 60);
+            round(&mut ledbatpp, &mut view, &mut window, 60);
             assert_eq!(window.cwnd, 15, "half of Reno's, for the gain is a half");
-            round(&mut it, &mut view, &mut window, rtt_ms);
-            round(&mut it, &mut view, &mut window, rtt_ms);
+            round(&mut ledbatpp, &mut view, &mut window, rtt_ms);
+            round(&mut ledbatpp, &mut view, &mut window, rtt_ms);
             assert_eq!(window.ssthresh < Window::INFINITE, ended);
         }
     }
 
     #[test]
     fn slowdowns_come_two_round_trips_after_slow_start_and_then_after_nine_times_their_length() {
-        let mut it = with_base(&[], 120);
+        let mut ledbatpp = with_base(&[], 120);
         let (mut window, mut view) = (Window::new(40), view());
         window.ssthresh = 40;
         let mut low = Vec::new();
         let began = at_ms(0);
         for _ in 0..200 {
-            round(&mut it, &mut view, &mut window, 120);
+            round(&mut ledbatpp, &mut view, &mut window, 120);
             if window.cwnd == LEAST {
                 low.push(view.now.since(began).as_nanos() / 120_000_000);
             }
@@ -310,9 +310,9 @@ mod tests {
 
     #[test]
     fn a_loss_halves_the_window_and_in_a_slowdown_the_one_to_go_back_to() {
-        let mut it = with_base(&[], 20);
-        assert_eq!(it.ssthresh(&view(), &mut Window::new(40)), 20);
-        it.slowdown = Slowdown::Grows { since: at_ms(0) };
-        assert_eq!(it.ssthresh(&view(), &mut Window { ssthresh: 40, ..Window::new(4) }), 20);
+        let mut ledbatpp = with_base(&[], 20);
+        assert_eq!(ledbatpp.ssthresh(&view(), &mut Window::new(40)), 20);
+        ledbatpp.slowdown = Slowdown::Grows { since: at_ms(0) };
+        assert_eq!(ledbatpp.ssthresh(&view(), &mut Window { ssthresh: 40, ..Window::new(4) }), 20);
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 };
 use dragstrip_units::Stream;
 
-/// Of a second: what delays are counted in (`LP_RESOL`), and what timestamps count (`TCP_TS_HZ`).
+/// Ticks of a second: unit of delays (`LP_RESOL`), and of timestamps (`TCP_TS_HZ`).
 const RESOLUTION: u32 = 1_000;
 
 /// Its row in the registry.
@@ -53,7 +53,7 @@ pub const ABOUT: About = About {
 /// Linux's TCP-LP. It has no parameters.
 #[derive(Clone, Debug)]
 pub struct Lp {
-    /// What the peer's timestamps begin at.
+    /// Initial value of the peer's timestamps.
     offset: u32,
     /// Smoothed one-way delay in 1/8 ms (`sowd`).
     delay_x8: u32,
@@ -65,7 +65,7 @@ pub struct Lp {
     /// The last ACK's timestamps.
     remote: u32,
     local: u32,
-    /// When the window was last cut, ms; 0: never.
+    /// Time of the last reduction of the window, ms; 0: never.
     last_drop: u32,
     /// ms.
     inference: u32,
@@ -73,7 +73,7 @@ pub struct Lp {
 }
 
 impl Lp {
-    /// What the peer's timestamps begin at is drawn.
+    /// Returns the algorithm with a random initial value of the peer's timestamps.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, mut stream: Stream) -> Self {
         Self::with_offset(stream.next_u32())
@@ -97,8 +97,8 @@ impl Lp {
 
     /// `tcp_lp_remote_hz_estimator`. The fraction of the average is lost each time, so that only errors of 64 and more raise it.
     fn estimate_hz(&mut self, val: u32, ecr: u32) {
-        let known = self.remote != 0 && self.local != 0;
-        if known && val != self.remote && ecr != self.local {
+        let has_previous = self.remote != 0 && self.local != 0;
+        if has_previous && val != self.remote && ecr != self.local {
             let stepped = RESOLUTION.wrapping_mul(val.wrapping_sub(self.remote));
             let measured = i64::from(stepped / ecr.wrapping_sub(self.local));
             let average = i64::from(self.remote_hz << 6);
@@ -131,7 +131,7 @@ impl Lp {
         };
     }
 
-    /// Whether the delay is below the threshold (`LP_WITHIN_THR`).
+    /// True when the delay is below the threshold (`LP_WITHIN_THR`).
     fn is_within_threshold(&self) -> bool {
         let range = self.greatest.wrapping_sub(self.least);
         self.delay_x8 >> 3 < self.least.wrapping_add(range.wrapping_mul(15) / 100)
@@ -192,9 +192,9 @@ mod tests {
         let ack = Ack { packets: 1, rtt_us: Some(40_000), in_flight: 40 };
         (0..count)
             .map(|number| {
-                let sent = 1_000 + 10 * number;
-                let arrived = sent + WAY_MS + growth * number.saturating_sub(4);
-                let stamps = Stamps { val: arrived as u32, ecr: sent as u32 };
+                let sent_ms = 1_000 + 10 * number;
+                let arrived = sent_ms + WAY_MS + growth * number.saturating_sub(4);
+                let stamps = Stamps { val: arrived as u32, ecr: sent_ms as u32 };
                 let view = View { now: at_ms(arrived + WAY_MS), stamps: Some(stamps), ..view() };
                 lp.acked(&view, &mut window, &ack);
                 window.cwnd
@@ -202,7 +202,7 @@ mod tests {
             .collect()
     }
 
-    /// Of one clock: the first delay is its own threshold, and 15 % of all of it the next one.
+    /// With one clock: the first delay is its own threshold, and 15 % of all of it the next one.
     #[test]
     fn the_first_delay_halves_the_window_and_the_same_again_does_not() {
         assert_eq!(windows(0, 0, 5), [40, 20, 20, 20, 20]);
@@ -221,8 +221,8 @@ mod tests {
     /// A way that grows makes the peer's clock look faster than a millisecond, and the delay nonsense.
     #[test]
     fn a_queue_that_grows_leaves_one_packet() {
-        let found = windows(0, 1, 20);
-        assert_eq!((found[4], found[19]), (20, 1), "{found:?}");
+        let cwnds = windows(0, 1, 20);
+        assert_eq!((cwnds[4], cwnds[19]), (20, 1), "{cwnds:?}");
     }
 
     #[test]

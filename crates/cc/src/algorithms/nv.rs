@@ -114,14 +114,14 @@ pub struct Nv {
     /// Its least in the last period and in this one, µs.
     min_rtt_us: u32,
     next_min_rtt_us: u32,
-    /// When the period ends, jiffies.
+    /// End of the period, jiffies.
     period_end: u64,
     /// The highest rate since the last decision, 100 bit/s.
     rate: u32,
 }
 
 impl Nv {
-    /// Of `stream`: a byte per period.
+    /// Returns the algorithm; it draws a byte of `stream` per period.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, stream: Stream) -> Self {
         Self {
@@ -269,10 +269,13 @@ impl CongestionControl for Nv {
         if !view.cwnd_limited(window) || !self.growing {
             return Response::None;
         }
-        let left = window.beyond_slow_start(acked);
-        if left > 0 {
+        let avoidance_packets = window.beyond_slow_start(acked);
+        if avoidance_packets > 0 {
             let step = u64::from(window.cwnd) << self.halved;
-            window.additive_increase((step.min(u64::from(u32::MAX)) as u32).max(SMALL.0), left);
+            window.additive_increase(
+                (step.min(u64::from(u32::MAX)) as u32).max(SMALL.0),
+                avoidance_packets,
+            );
         }
         Response::None
     }

@@ -46,7 +46,7 @@ const ALPHA_BITS: u32 = 24;
 const SHIFT_G: u32 = 4;
 /// `MIN_CWND_RTT`: with less, an ACK that is delayed would stop the flow.
 const CWND_MIN: u32 = 2;
-/// What the increase of a packet is meant for, bytes (`MTU_SYS`).
+/// Packet size that the increase of a packet is meant for, bytes (`MTU_SYS`).
 const MTU: u64 = 1_500;
 /// IPv4's and TCP's headers with timestamps, which the module's rate counts.
 const HEADERS: u32 = 52;
@@ -140,7 +140,7 @@ pub struct Prague {
     old_delivered: u64,
     old_delivered_ce: u64,
     alpha_at: Instant,
-    /// When marks last reduced the window; `None`: never.
+    /// Time of the last reduction by marks; `None`: never.
     cwr_at: Option<Instant>,
     /// Window before the last loss, in packets and with its fraction.
     loss_cwnd: u32,
@@ -191,12 +191,12 @@ impl Prague {
         self.upscaled_alpha >> SHIFT_G
     }
 
-    /// Whether growth is that of the longer RTT by now (`prague_is_rtt_indep`).
+    /// True when growth is that of the longer RTT by now (`prague_is_rtt_indep`).
     fn is_independent(&self, window: &Window) -> bool {
         !window.in_slow_start() && self.round >= self.rtt_transition
     }
 
-    /// Whether T has passed since then.
+    /// True when T has passed since then.
     fn target_has_passed(&self, view: &View, since: Instant) -> bool {
         view.now.since(since).as_nanos() >= u64::from(self.rtt_target_us) * 1_000
     }
@@ -280,20 +280,20 @@ impl Prague {
 
     /// Grows by packets that were not marked; whether slow start took them all.
     fn grow(&mut self, view: &View, window: &mut Window, unmarked: u32) -> bool {
-        let mut left = unmarked;
+        let mut avoidance_packets = unmarked;
         if window.in_slow_start() {
-            left = window.slow_start(left);
+            avoidance_packets = window.slow_start(avoidance_packets);
             self.frac_cwnd = u64::from(window.cwnd) << UNIT;
-            if left == 0 {
+            if avoidance_packets == 0 {
                 self.update_increase(view);
                 return true;
             }
         }
-        let step = (u128::from(left) * u128::from(self.increase)) << UNIT;
+        let step = (u128::from(avoidance_packets) * u128::from(self.increase)) << UNIT;
         let frac = u128::from(self.frac_cwnd.max(1));
         let step = ((step + frac / 2) / frac) as u64;
         let step = step.saturating_mul(MTU) / mtu(view);
-        self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(left.into()));
+        self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(avoidance_packets.into()));
         false
     }
 
@@ -310,7 +310,7 @@ impl Prague {
     }
 
     /// `prague_enter_loss`.
-    fn lost(&mut self, window: &Window) {
+    fn on_loss(&mut self, window: &Window) {
         (self.loss_cwnd, self.loss_frac_cwnd) = (window.cwnd, self.frac_cwnd);
         self.frac_cwnd -= self.frac_cwnd >> 1;
         self.in_loss = true;
@@ -374,7 +374,7 @@ impl CongestionControl for Prague {
             return;
         }
         match new {
-            CaState::Recovery => self.lost(window),
+            CaState::Recovery => self.on_loss(window),
             CaState::Cwr => self.marked(view, window),
             CaState::Open => self.in_loss = false,
             // A timeout is an event.
@@ -384,7 +384,7 @@ impl CongestionControl for Prague {
 
     fn cwnd_event(&mut self, _view: &View, window: &mut Window, event: Event) {
         match event {
-            Event::Loss => self.lost(window),
+            Event::Loss => self.on_loss(window),
             Event::TxStart
             | Event::CwndRestart
             | Event::CompleteCwr
@@ -530,7 +530,7 @@ mod tests {
         assert!(prague.frac_cwnd > 50 << UNIT);
     }
 
-    /// Of the marks of 25 ms only the first ones reduce, once the RTT does not count.
+    /// With marks over 25 ms only the first ones reduce, once the RTT does not count.
     #[test]
     fn marks_reduce_once_in_the_target_rtt() {
         let (mut prague, mut view, mut window) = with(5_000, 100);

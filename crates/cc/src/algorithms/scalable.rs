@@ -53,9 +53,9 @@ impl CongestionControl for Scalable {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = window.beyond_slow_start(acked);
-        if left > 0 {
-            window.additive_increase(window.cwnd.min(STEP), left);
+        let avoidance_packets = window.beyond_slow_start(acked);
+        if avoidance_packets > 0 {
+            window.additive_increase(window.cwnd.min(STEP), avoidance_packets);
         }
         Response::None
     }

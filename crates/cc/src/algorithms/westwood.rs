@@ -171,8 +171,8 @@ impl CongestionControl for Westwood {
         let before = *self.snd_una.get_or_insert(view.snd_una);
         self.end_round(view);
         let gained = (view.snd_una - before) as u32;
-        let counted = if event.slow_path { self.count(gained, view.mss) } else { gained };
-        self.acknowledged = self.acknowledged.saturating_add(counted);
+        let acked_bytes = if event.slow_path { self.count(gained, view.mss) } else { gained };
+        self.acknowledged = self.acknowledged.saturating_add(acked_bytes);
         self.snd_una = Some(view.snd_una);
         self.rtt_min = if std::mem::take(&mut self.forget_rtt_min) {
             self.rtt

@@ -134,10 +134,10 @@ impl CongestionControl for Yeah {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = window.beyond_slow_start(acked);
-        if left > 0 {
+        let avoidance_packets = window.beyond_slow_start(acked);
+        if avoidance_packets > 0 {
             let step = if self.slow_rounds > 0 { u32::MAX } else { scalable::STEP };
-            window.additive_increase(window.cwnd.min(step), left);
+            window.additive_increase(window.cwnd.min(step), avoidance_packets);
         }
         if self.rounds.ended(view) {
             if self.rounds.samples > 2 {

@@ -20,7 +20,7 @@ const DELACK_MAX: u8 = 5;
 pub struct Ertt {
     /// A tick, ms; `None`: the host's.
     tick_ms: Option<NonZeroU32>,
-    /// When ticks fall: how far, in 2^-32 of one, the host's clock was when the run began.
+    /// Phase of the ticks: the host's clock at the start of the run, in 2^-32 of a tick.
     phase: u32,
     /// Guess of the receiver's delayed ACKs (`dlyack_rx`).
     delack: u8,

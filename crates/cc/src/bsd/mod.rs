@@ -1,4 +1,4 @@
-//! What FreeBSD's algorithms share: windows in bytes, byte counting, RTT measurement in ticks.
+//! Parts shared by FreeBSD's algorithms: windows in bytes, byte counting, RTT measurement in ticks.
 
 mod ertt;
 mod growth;

@@ -11,7 +11,7 @@ pub const OPERATIONS_MAX: usize = 256;
 /// A number's place.
 pub type Register = u8;
 
-/// What an operation on numbers does.
+/// Operation on numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     Add,
@@ -45,7 +45,7 @@ pub const FUNCTIONS: &[(&str, Function, usize)] = &[
     ("ceil", Function::Ceil, 1),
 ];
 
-/// How two numbers are compared.
+/// Comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     Less,
@@ -95,11 +95,11 @@ pub enum Op {
     },
 }
 
-/// What one hook does.
+/// Code of one hook.
 #[derive(Clone, Debug, Default)]
 pub struct HookCode {
     pub ops: Vec<Op>,
-    /// Where each operation stands in the text.
+    /// Position of each operation in the text.
     pub at: Vec<Position>,
     /// Words that must be there before, and those that count afterwards.
     pub loads: Vec<(Word, Register)>,
@@ -133,9 +133,9 @@ impl Code {
 /// An operation whose result is no number to go on with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stuck {
-    /// Which operation of the hook.
+    /// Index of the hook's operation.
     pub op: usize,
-    /// What it gave: NaN, an infinity, or a negative number for a word.
+    /// Its result: NaN, an infinity, or a negative number for a word.
     pub gave: f64,
 }
 
@@ -184,7 +184,7 @@ impl HookCode {
     }
 }
 
-/// Of numbers, not NaN: `f64::min` leaves open which zero it answers with.
+/// Computes a function of numbers, not NaN: `f64::min` leaves open which zero it answers with.
 #[inline]
 fn compute(function: Function, a: f64, b: f64) -> f64 {
     match function {

@@ -33,7 +33,7 @@ const NAME_MAX: usize = 32;
 /// Letters that a message repeats.
 const SHOWN_MAX: usize = 24;
 
-/// What is left of a text.
+/// Rest of a text, read word by word.
 #[derive(Debug)]
 pub struct Lexer<'a> {
     rest: &'a str,
@@ -56,7 +56,7 @@ impl<'a> Lexer<'a> {
             let name = self.take(length(self.rest, |it| it.is_ascii_alphanumeric() || it == '_'));
             if name.len() > NAME_MAX {
                 let expected = format!("at most {NAME_MAX} letters");
-                return Err(Misread { at, found: shown(name), expected });
+                return Err(Misread { at, found: quoted(name), expected });
             }
             return Ok(Found { token: Token::Name(name), at, text: name });
         }
@@ -73,8 +73,8 @@ impl<'a> Lexer<'a> {
             '^' => "pow(a, b)",
             _ => "a letter of the language; notes begin with #",
         };
-        let found = shown(&self.rest[..first.len_utf8()]);
-        Err(Misread { at, found, expected: expected.to_owned() })
+        let character = quoted(&self.rest[..first.len_utf8()]);
+        Err(Misread { at, found: character, expected: expected.to_owned() })
     }
 
     fn number(&mut self, at: Position) -> Result<Found<'a>, Misread> {
@@ -103,7 +103,7 @@ impl<'a> Lexer<'a> {
             }
             (None, _) | (_, None) => {
                 let expected = "a number such as 0.75, 1e-3 or 200ms (s, ms, us)".to_owned();
-                Err(Misread { at, found: shown(text), expected })
+                Err(Misread { at, found: quoted(text), expected })
             }
         }
     }
@@ -139,7 +139,7 @@ fn length(text: &str, such: impl Fn(char) -> bool) -> usize {
 }
 
 /// A piece of the text for a message.
-pub fn shown(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let head: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if head.len() < text.len() { "..." } else { "" };
     format!("{:?}", format!("{head}{dots}"))

@@ -25,7 +25,7 @@ pub const TEXT_MAX: usize = 16 * 1024;
 /// Letters of a program's name at most.
 pub const NAME_MAX: usize = 32;
 
-/// Where something stands in a text, counted from 1; a column is a character.
+/// Position in a text, counted from 1; a column is a character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line.
@@ -43,11 +43,11 @@ impl fmt::Display for Position {
 /// Why a text is no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misread {
-    /// Where.
+    /// Position of the error.
     pub at: Position,
-    /// What stands there.
+    /// Text at the position.
     pub found: String,
-    /// What would be right.
+    /// Expected text.
     pub expected: String,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Misread {
 pub struct Setting {
     /// As the program calls it.
     pub name: String,
-    /// What holds if it is not given.
+    /// Default value.
     pub default: f64,
     pub(crate) register: u8,
 }
@@ -85,14 +85,18 @@ impl Program {
     /// The first place where it is no program.
     pub fn parse(text: &str) -> Result<Self, Misread> {
         if text.len() > TEXT_MAX {
-            let found = format!("a text of {} bytes", text.len());
+            let size_text = format!("a text of {} bytes", text.len());
             let expected = format!("at most {TEXT_MAX}");
-            return Err(Misread { at: Position { line: 1, column: 1 }, found, expected });
+            return Err(Misread {
+                at: Position { line: 1, column: 1 },
+                found: size_text,
+                expected,
+            });
         }
         parser::parse(text)
     }
 
-    /// What can be chosen, in the order of the text.
+    /// Returns the settings, in the order of the text.
     #[must_use]
     pub fn settings(&self) -> &[Setting] {
         &self.settings
@@ -110,7 +114,7 @@ impl Program {
     }
 }
 
-/// Whether a program may have this name: a letter, then letters, digits, `-` and `_`; no algorithm's.
+/// True when a program may have this name: a letter, then letters, digits, `-` and `_`; not an algorithm's.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');

@@ -21,7 +21,7 @@ mod expression;
 mod statement;
 
 use super::code::{Code, REGISTERS, Register};
-use super::lexer::{Found, Lexer, Token, shown};
+use super::lexer::{Found, Lexer, Token, quoted};
 use super::words::{HOOKS, Hook, Word};
 use super::{Misread, Position, Program, Setting};
 use dragstrip_units::suggest;
@@ -61,7 +61,7 @@ struct Parser<'a> {
     top: usize,
     lowest: usize,
     depth: usize,
-    /// Where a word that only `on control` has was first used.
+    /// First use of a word that only `on control` has.
     needs_control: Option<(Position, &'static str)>,
 }
 
@@ -86,8 +86,8 @@ pub fn parse(text: &str) -> Result<Program, Misread> {
         needs_control: None,
     };
     parser.program()?;
-    let named = |kept: &Variable<'_>| kept.set.then(|| kept.name.to_owned());
-    let states = parser.kept.iter().filter_map(named).collect();
+    let state_name = |kept: &Variable<'_>| kept.set.then(|| kept.name.to_owned());
+    let states = parser.kept.iter().filter_map(state_name).collect();
     let controls = parser.hooks.contains(&Hook::Control);
     Ok(Program { code: parser.code, settings: parser.settings, states, controls })
 }
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         if let Some((at, word)) = self.needs_control.filter(|_| !has(Hook::Control)) {
             let expected =
                 format!("a program with `on control` instead of `on ack`: only that has {word}");
-            return Err(Misread { at, found: shown(word), expected });
+            return Err(Misread { at, found: quoted(word), expected });
         }
         Ok(())
     }
@@ -153,12 +153,12 @@ impl<'a> Parser<'a> {
         if self.hooks.contains(&row.hook) {
             return Err(self.wrong("every hook once"));
         }
-        let other = match row.hook {
+        let exclusive_hook = match row.hook {
             Hook::Ack => Some(Hook::Control),
             Hook::Control => Some(Hook::Ack),
             Hook::Start | Hook::Round | Hook::Loss | Hook::Timeout | Hook::Idle => None,
         };
-        if other.is_some_and(|other| self.hooks.contains(&other)) {
+        if exclusive_hook.is_some_and(|exclusive_hook| self.hooks.contains(&exclusive_hook)) {
             return Err(self.wrong("either `on ack` or `on control`: with control the window is the program's at every ACK"));
         }
         let at = self.next.at;
@@ -179,8 +179,8 @@ impl<'a> Parser<'a> {
         let Token::Name(name) = self.next.token else {
             return Err(self.wrong("a name"));
         };
-        let own = self.kept.iter().chain(&self.lets).any(|known| known.name == name);
-        if own || self.is_taken(name) {
+        let declared = self.kept.iter().chain(&self.lets).any(|known| known.name == name);
+        if declared || self.is_taken(name) {
             return Err(self.wrong("a name that nothing has yet"));
         }
         self.step()?;
@@ -207,15 +207,15 @@ impl<'a> Parser<'a> {
 
     /// Something else than the next token would be right.
     fn wrong(&self, expected: &str) -> Misread {
-        let found = match self.next.token {
+        let token_text = match self.next.token {
             Token::End => "the end of the text".to_owned(),
-            Token::Name(_) | Token::Number(_) | Token::Sign(_) => shown(self.next.text),
+            Token::Name(_) | Token::Number(_) | Token::Sign(_) => quoted(self.next.text),
         };
-        Misread { at: self.next.at, found, expected: expected.to_owned() }
+        Misread { at: self.next.at, found: token_text, expected: expected.to_owned() }
     }
 
     /// One level deeper.
-    fn within<T>(
+    fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Misread>,
     ) -> Result<T, Misread> {

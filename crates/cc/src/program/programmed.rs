@@ -30,13 +30,13 @@ const SECOND_US: f64 = 1e6;
 /// A program has come to something that is no number to go on with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Where in its text.
+    /// Position in its text.
     pub at: Position,
-    /// What came out: NaN, an infinity, or a negative number for a word.
+    /// Result: NaN, an infinity, or a negative number for a word.
     pub gave: f64,
-    /// When.
+    /// Time of the fault.
     pub now: Instant,
-    /// How many times `on ack` or `on control` had begun.
+    /// Number of times `on ack` or `on control` had begun.
     pub acks: u64,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Fault {
 pub struct Programmed {
     program: Arc<Program>,
     registers: Box<[f64; REGISTERS]>,
-    /// What the window has beyond whole packets, and the window then: if the endpoint has changed it, nothing.
+    /// Part of the window beyond whole packets, and the window then: if the endpoint has changed it, nothing.
     fraction: f64,
     whole: u32,
     rtt_us: u32,
@@ -68,7 +68,7 @@ pub struct Programmed {
     fault: Option<Fault>,
 }
 
-/// What a hook is told beyond view and window.
+/// Inputs of a hook beyond view and window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     acked: u32,
@@ -86,11 +86,11 @@ impl Programmed {
         for (name, value) in options {
             let Some(setting) = program.settings.iter().find(|setting| setting.name == *name)
             else {
-                let known: Vec<&str> = program.settings.iter().map(|it| it.name.as_str()).collect();
-                let expected = if known.is_empty() {
+                let names: Vec<&str> = program.settings.iter().map(|it| it.name.as_str()).collect();
+                let expected = if names.is_empty() {
                     "no parameters: the program has no param".to_owned()
                 } else {
-                    suggest(name, known.iter().copied(), &format!("one of {}", known.join(", ")))
+                    suggest(name, names.iter().copied(), &format!("one of {}", names.join(", ")))
                 };
                 return Err((name.clone(), expected));
             };
@@ -113,7 +113,7 @@ impl Programmed {
         })
     }
 
-    /// What has stopped it. It then leaves everything as it is.
+    /// Returns the fault that has stopped it. It then leaves everything as it is.
     #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
@@ -180,7 +180,7 @@ impl Programmed {
         }
     }
 
-    /// Whether this ACK ends the round; the next one begins.
+    /// True when this ACK ends the round; the next one begins.
     #[inline]
     fn round_ended(&mut self, view: &View) -> bool {
         let ended = view.snd_una > self.round_end;
@@ -190,7 +190,7 @@ impl Programmed {
         ended
     }
 
-    /// What an ACK asks.
+    /// Runs the hook of an ACK.
     #[inline]
     fn ack(&mut self, hook: Hook, view: &View, window: &mut Window, told: Told) {
         self.acks += 1;
@@ -287,12 +287,12 @@ impl CongestionControl for Programmed {
         if let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) {
             self.delivery_rate = f64::from(delivered) * SECOND_US / sample.interval_us as f64;
         }
-        let told = Told {
+        let inputs = Told {
             acked: sample.acked_sacked,
             lost: sample.losses,
             app_limited: sample.is_app_limited,
         };
-        self.ack(Hook::Control, view, window, told);
+        self.ack(Hook::Control, view, window, inputs);
         Response::None
     }
 

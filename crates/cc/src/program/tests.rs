@@ -1,4 +1,4 @@
-//! What the language means, where it refuses, and what it never exceeds.
+//! Meaning of the language, its refusals, and its limits.
 
 use super::*;
 use crate::testing::{ack, options, view};
@@ -12,7 +12,7 @@ fn on_ack(statements: &str) -> String {
     )
 }
 
-fn made(text: &str) -> Algorithm {
+fn algorithm_of(text: &str) -> Algorithm {
     made_with(text, &[])
 }
 
@@ -23,7 +23,7 @@ fn made_with(text: &str, given: &[(&str, f64)]) -> Algorithm {
 
 /// The window that `on ack` sets it to, from 10 and for 2 packets.
 fn window_after(statements: &str) -> Result<u32, Fault> {
-    let mut algorithm = made(&on_ack(statements));
+    let mut algorithm = algorithm_of(&on_ack(statements));
     let mut window = Window::new(10);
     let _ = algorithm.cong_avoid(&view(), &mut window, 2);
     algorithm.fault().cloned().map_or(Ok(window.cwnd), Err)
@@ -107,14 +107,14 @@ fn state_lasts_and_every_connection_has_its_own() {
     let program = Arc::new(Program::parse(&text).unwrap());
     assert_eq!(program.states(), ["kept"]);
     assert_eq!(program.settings()[0].name, "chosen");
-    let mut one = Algorithm::of(&program, &options(&[])).unwrap();
-    let mut other = one.clone();
+    let mut first = Algorithm::of(&program, &options(&[])).unwrap();
+    let mut second = first.clone();
     let mut window = Window::new(10);
     for expected in [3, 5, 7] {
-        let _ = one.cong_avoid(&view(), &mut window, 2);
+        let _ = first.cong_avoid(&view(), &mut window, 2);
         assert_eq!(window.cwnd, expected);
     }
-    let _ = other.cong_avoid(&view(), &mut window, 2);
+    let _ = second.cong_avoid(&view(), &mut window, 2);
     assert_eq!(window.cwnd, 3);
     let mut steep = made_with(&on_ack("cwnd = chosen"), &[("chosen", 9.0)]);
     let _ = steep.cong_avoid(&view(), &mut window, 2);
@@ -123,7 +123,7 @@ fn state_lasts_and_every_connection_has_its_own() {
 
 #[test]
 fn the_window_keeps_its_fraction_until_the_endpoint_changes_it() {
-    let mut algorithm = made(&on_ack("cwnd = cwnd + 0.25"));
+    let mut algorithm = algorithm_of(&on_ack("cwnd = cwnd + 0.25"));
     let mut window = Window::new(10);
     let mut grow = |window: &mut Window| {
         let _ = algorithm.cong_avoid(&view(), window, 1);
@@ -141,11 +141,11 @@ fn the_window_keeps_its_fraction_until_the_endpoint_changes_it() {
 fn words_are_kept_in_their_bounds() {
     assert_eq!(window_after("cwnd = 0.3"), Ok(1));
     assert_eq!(window_after("cwnd = 1e300"), Ok(u32::MAX));
-    let mut algorithm = made(&on_ack("ssthresh = 1 count = 1e12"));
+    let mut algorithm = algorithm_of(&on_ack("ssthresh = 1 count = 1e12"));
     let mut window = Window::new(10);
     let _ = algorithm.cong_avoid(&view(), &mut window, 1);
     assert_eq!((window.ssthresh, window.cwnd_cnt), (2, Window::INFINITE));
-    let mut algorithm = made(&on_ack("ssthresh = 1e12 cwnd = 99"));
+    let mut algorithm = algorithm_of(&on_ack("ssthresh = 1e12 cwnd = 99"));
     window.clamp = 40;
     let _ = algorithm.cong_avoid(&view(), &mut window, 1);
     assert_eq!((window.ssthresh, window.cwnd), (Window::INFINITE, 40));
@@ -164,7 +164,7 @@ fn arithmetic_that_fails_is_named_and_changes_nothing() {
         ("cwnd = acked - 3", 1, -1.0),
         ("ssthresh = -2", 1, -2.0),
     ] {
-        let mut algorithm = made(&on_ack(&format!("kept = 7\n{statement} cwnd = 33")));
+        let mut algorithm = algorithm_of(&on_ack(&format!("kept = 7\n{statement} cwnd = 33")));
         let mut window = Window::new(10);
         let _ = algorithm.cong_avoid(&view(), &mut window, 2);
         let fault = algorithm.fault().unwrap_or_else(|| panic!("{statement}: no fault"));
@@ -188,7 +188,7 @@ const HOOKED: &str = "
 
 #[test]
 fn hooks_are_called_when_docs_program_md_says() {
-    let mut algorithm = made(HOOKED);
+    let mut algorithm = algorithm_of(HOOKED);
     let mut window = Window::new(10);
     let mut view = View { snd_una: 1, snd_nxt: 1, ..view() };
     algorithm.init(&view, &mut window);
@@ -231,7 +231,7 @@ fn words_tell_what_the_endpoint_shows() {
             cwnd = seen
             pacing = 100
         }";
-    let mut algorithm = made(text);
+    let mut algorithm = algorithm_of(text);
     let view = View {
         now: dragstrip_units::Instant::from_nanos(5_000_000_000),
         srtt_us_x8: 8 * 40_000,

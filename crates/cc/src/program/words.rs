@@ -25,7 +25,7 @@ pub struct HookRow {
     pub(crate) hook: Hook,
     /// As a text has it behind `on`.
     pub name: &'static str,
-    /// When it is called.
+    /// Condition under which it is called.
     pub meaning: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub const HOOKS: &[HookRow] = &[
     hook(Hook::Idle, "idle", "something is sent again after nothing was in flight"),
 ];
 
-/// What a word stands for.
+/// Meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Cwnd,
@@ -84,9 +84,9 @@ pub struct WordRow {
     pub set: bool,
     /// Only a program with `on control` has it.
     pub control: bool,
-    /// What it is counted in.
+    /// Unit of the value.
     pub unit: &'static str,
-    /// What it is: no sentence, no full stop.
+    /// Meaning: no sentence, no full stop.
     pub meaning: &'static str,
 }
 

@@ -210,7 +210,7 @@ impl HyStart {
     }
 }
 
-/// How long four of the largest bursts take at the current pacing rate, µs (`hystart_ack_delay`):
+/// Returns the duration of four of the largest bursts at the current pacing rate, µs (`hystart_ack_delay`):
 /// two would do, but the rate is doubled in slow start.
 fn ack_delay_us(view: &View, window: &Window) -> u64 {
     if window.pacing_rate == 0 {
@@ -381,15 +381,15 @@ mod tests {
         let mut view = view();
         let mut hystart = start_with(HyStartClock::Jiffies, &[("hystart_detect", 1.0)], &view);
         let mut window = Window::new(20);
-        let mut found = 0;
+        let mut exit_ms = 0;
         for ms in 1..60 {
             at_us(&mut view, ms * 1_000);
             hystart.acked(&view, &mut window, 40_000, 40_000);
-            if found == 0 && !window.in_slow_start() {
-                found = ms;
+            if exit_ms == 0 && !window.in_slow_start() {
+                exit_ms = ms;
             }
         }
-        assert_eq!(found, 20);
+        assert_eq!(exit_ms, 20);
     }
 
     #[test]

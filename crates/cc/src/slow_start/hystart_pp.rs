@@ -108,11 +108,11 @@ impl HyStartPp {
             return window.slow_start(acked);
         }
         let paced = view.pacing_status != PacingStatus::None;
-        let counted = if paced { acked } else { acked.min(PER_ACK) };
+        let acked_packets = if paced { acked } else { acked.min(PER_ACK) };
         let grown = match &mut self.css {
-            None => counted,
+            None => acked_packets,
             Some(css) => {
-                let all = counted.saturating_add(u32::from(css.carried));
+                let all = acked_packets.saturating_add(u32::from(css.carried));
                 css.carried = (all % CSS_GROWTH_DIVISOR) as u8;
                 all / CSS_GROWTH_DIVISOR
             }

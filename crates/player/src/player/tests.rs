@@ -103,14 +103,14 @@ proptest! {
             bytes += player.ask(now);
             let level = player.level_ns;
             prop_assert!(level + 4 * S <= 30 * S, "it asks for what fits");
-            let asked = now;
+            let request_time = now;
             now += ms * 1_000_000;
             let (row, next) = player.arrived(now, 3);
             waited += row.waited_ns as u64;
             let buffered = row.buffer_ns as u64;
             prop_assert!((4 * S..=30 * S).contains(&buffered));
             prop_assert_eq!(fetched * 4 * S - buffered + waited, now - 7 * S);
-            prop_assert_eq!((row.asked_ns as u64, row.time_ns as u64), (asked, now));
+            prop_assert_eq!((row.asked_ns as u64, row.time_ns as u64), (request_time, now));
             prop_assert_eq!(player.total_bytes(), bytes);
             prop_assert!(next >= now && (next == now || row.playing));
             now = next;

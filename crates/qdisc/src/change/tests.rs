@@ -1,4 +1,4 @@
-//! What changes do to a queue that holds packets, each with what the kernel's function does.
+//! Changes to a queue that holds packets, each against what the kernel's function does.
 
 use super::purge;
 use crate::contract::{Change, Dequeue, DropReason, Item, PacketId, Qdisc};
@@ -85,8 +85,8 @@ fn what_has_left_an_htb_class_is_paid_for_at_the_old_rate() {
         assert!(matches!(queue.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(_)));
     }
     queue.change(Change::RateBps(2_000_000), Instant::from_nanos(5_000_000), &mut log);
-    let left = times(&mut queue, Instant::from_nanos(5_000_000));
-    assert_eq!(left[..3], [11_424, 17_480, 23_536]);
+    let departure_times = times(&mut queue, Instant::from_nanos(5_000_000));
+    assert_eq!(departure_times[..3], [11_424, 17_480, 23_536]);
 }
 
 /// `tbf_change` fills the bucket.
@@ -95,9 +95,9 @@ fn a_tbf_begins_a_new_rate_with_a_full_bucket() {
     let (mut queue, mut log) = filled("tbf rate 1mbit burst 1600 limit 1mb");
     assert!(matches!(queue.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(_)));
     queue.change(Change::RateBps(2_000_000), Instant::from_nanos(1_000_000), &mut log);
-    let left = times(&mut queue, Instant::from_nanos(1_000_000));
+    let departure_times = times(&mut queue, Instant::from_nanos(1_000_000));
     // 86 bytes are left in the bucket of 1600.
-    assert_eq!(left[..3], [1_000, 6_712, 12_768]);
+    assert_eq!(departure_times[..3], [1_000, 6_712, 12_768]);
 }
 
 /// At 8 Mbit/s a frame takes 1514 us. The clock that the second set stands; from the third on they take twice as long.

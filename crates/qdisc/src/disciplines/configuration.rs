@@ -1,4 +1,4 @@
-//! What a discipline's configuration answers: one implementation per discipline, in its folder.
+//! The interface of a discipline's configuration: one implementation per discipline, in its folder.
 
 use super::QdiscSpec;
 use crate::contract::Change;
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 /// A discipline as a scenario, tc(8) and the kernel describe it. Quantities are in base units, named by the suffix
 /// of the field (`_ns`, `_bps`, `_bytes`, `_packets`).
 pub trait Configuration: Table + Clone + Debug + PartialEq {
-    /// What it builds.
+    /// Model that it builds.
     type Model: Qdisc + Clone + Debug;
 
     /// The kernel's name, which is tc's first word and the scenario's `kind`.
@@ -22,23 +22,24 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
     const UNMODELLED: &'static [&'static str] = &[];
     /// The least text that tc accepts.
     const LEAST: &'static str = Self::KIND;
-    /// What the reference page says besides the table: items of a Markdown list.
+    /// Text of the reference page in addition to the table: items of a Markdown list.
     const NOTES: &'static str = "";
     /// Valid texts that between them say what the discipline can do: the tests of every crate go through them.
     const EXAMPLES: &'static [&'static str];
     /// Valid texts at the ends of the ranges, in which `{}` is a rate in bit/s: random scenarios draw from them.
     const EXTREMES: &'static [&'static str] = &[];
-    /// Whether it has classes with disciplines of their own.
+    /// True when the discipline has classes with disciplines of their own.
     const CLASSFUL: bool = false;
-    /// Whether the kernel reads `TCA_OPTIONS` strictly (`nla_parse_nested`) and wants the attribute flagged as nested.
+    /// True when the kernel reads `TCA_OPTIONS` strictly (`nla_parse_nested`) and wants the attribute flagged as
+    /// nested.
     const NESTED: bool = false;
-    /// How netlink has the table's rows.
+    /// Layout of the table's rows in netlink.
     const LAYOUT: Layout = Layout::Attributes;
     /// The attribute of the options that a change may not carry.
     const FIXED: Option<u16> = None;
-    /// Whether `tc qdisc change` leaves alone what it does not name.
+    /// True when `tc qdisc change` leaves parameters unchanged that it does not name.
     const KEEPS: bool = matches!(Self::LAYOUT, Layout::Attributes);
-    /// Whether it takes single frames only: a burst that is one packet is cut in front of it.
+    /// True when the discipline takes single frames only: a burst that is one packet is split before it.
     const CUTS_BURSTS: bool = false;
     /// Serves packets in order of arrival and drops the arriving packet when it is full.
     const FIFO: bool = false;
@@ -49,7 +50,7 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
     /// The kernel's modules that it may be in.
     const MODULES: &'static [&'static str];
 
-    /// What follows the kind in tc's text, with the defaults that tc and the kernel fill in.
+    /// Parses tc's text after the kind, with the defaults that tc and the kernel fill in.
     ///
     /// # Errors
     /// An unknown word, a missing or unreadable value, a contradiction that tc refuses; the problem's `value` is the
@@ -59,7 +60,7 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
         spec.complete(&given)
     }
 
-    /// What tc makes of the words once all are read.
+    /// Applies tc's derivations once all words are read.
     ///
     /// # Errors
     /// A contradiction that tc refuses.
@@ -100,7 +101,7 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
         table::check(self, at, report);
     }
 
-    /// What others must know without knowing the discipline.
+    /// Returns the facts that other code needs without knowing the discipline.
     fn facts(&self) -> Facts;
 
     /// The discipline, empty.
@@ -121,7 +122,7 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
         Vec::new()
     }
 
-    /// What the kernel must report in `TCA_OPTIONS` of a discipline that stands.
+    /// Returns the values that the kernel must report in `TCA_OPTIONS` of an installed discipline.
     fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
         table::expected(self, Self::LAYOUT, options)
             .into_iter()
@@ -144,14 +145,14 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
     fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self>;
 }
 
-/// What others must know of a discipline without knowing which one it is; children included.
+/// Facts about a discipline that other code needs without knowing its kind; children included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Bit/s above which it lets nothing go for long; none: as fast as the line takes it.
     pub rate_bps: Option<u64>,
     /// By which it holds every packet on average, rate and queueing apart.
     pub delay_ns: u64,
-    /// What may wait in it.
+    /// Capacity of the queue.
     pub buffer: Buffer,
     /// Keeps packets back although the line is free: a shaper, or netem.
     pub shapes: bool,
@@ -175,7 +176,7 @@ pub struct Payment {
     pub rate_bps: u64,
     /// Most debt, seconds.
     pub seconds: u64,
-    /// What a packet is charged for.
+    /// Length that a packet is charged for.
     pub framing: Framing,
 }
 
@@ -203,7 +204,7 @@ impl Facts {
     }
 }
 
-/// What may wait in a queue; without either limit: everything.
+/// Capacity of a queue; unlimited without either limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Buffer {
     /// Limit in bytes of frames.
@@ -238,7 +239,7 @@ pub struct Class<'a> {
 /// A number that the kernel reports, beside the one that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confirmation {
-    /// Which number.
+    /// Name of the number.
     pub what: &'static str,
     /// In the kernel's answer, if it is there.
     pub found: Option<u32>,

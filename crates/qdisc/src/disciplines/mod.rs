@@ -42,7 +42,7 @@ pub(crate) const FRAME: u32 = 1514;
 /// The kernel's most for a quantum (`FQ_CODEL_QUANTUM_MAX` and sfq's).
 pub(crate) const QUANTUM_MAX: u32 = 1 << 20;
 
-/// What a page, a message or a test says of a kind of discipline.
+/// Description of a kind of discipline for a page, a message or a test.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The kernel's name.
@@ -57,15 +57,15 @@ pub struct Kind {
     pub lines: fn() -> Vec<Line>,
     /// The least text that tc accepts.
     pub least: &'static str,
-    /// What the page says besides the table.
+    /// Text of the page in addition to the table.
     pub notes: &'static str,
     /// Texts that between them say what it can do ([`Configuration::EXAMPLES`]).
     pub examples: &'static [&'static str],
     /// Texts at the ends of the ranges ([`Configuration::EXTREMES`]).
     pub extremes: &'static [&'static str],
-    /// Whether it has classes with disciplines of their own.
+    /// True when the discipline has classes with disciplines of their own.
     pub classful: bool,
-    /// Whether `tc qdisc change` leaves alone what it does not name.
+    /// True when `tc qdisc change` leaves parameters unchanged that it does not name.
     pub keeps: bool,
     /// Serves packets in order of arrival and drops the arriving packet when it is full.
     pub fifo: bool,
@@ -153,7 +153,7 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(spec) => spec.check(at, report),)+ }
             }
 
-            /// What others must know without knowing the discipline.
+            /// Returns the facts that other code needs without knowing the discipline.
             #[must_use]
             pub fn facts(&self) -> Facts {
                 match self { $(Self::$variant(spec) => spec.facts(),)+ }
@@ -182,13 +182,13 @@ macro_rules! disciplines {
                 })
             }
 
-            /// Whether the kernel wants those options flagged as nested (`NLA_F_NESTED`).
+            /// True when the kernel wants those options flagged as nested (`NLA_F_NESTED`).
             #[must_use]
             pub const fn nested(&self) -> bool {
                 match self { $(Self::$variant(_) => <$spec>::NESTED,)+ }
             }
 
-            /// Whether it takes single frames only: a burst that is one packet is cut in front of it.
+            /// True when the discipline takes single frames only: a burst that is one packet is split before it.
             #[must_use]
             pub const fn cuts_bursts(&self) -> bool {
                 match self { $(Self::$variant(_) => <$spec>::CUTS_BURSTS,)+ }
@@ -200,7 +200,7 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(spec) => spec.classes(),)+ }
             }
 
-            /// What the kernel must report in `TCA_OPTIONS`.
+            /// Returns the values that the kernel must report in `TCA_OPTIONS`.
             #[must_use]
             pub fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
                 match self { $(Self::$variant(spec) => spec.confirm(options),)+ }
@@ -373,7 +373,7 @@ impl QdiscSpec {
     }
 }
 
-/// What others call a queue that drops what comes when it is full.
+/// Other common names of a tail-drop queue.
 const FIFOS: [&str; 3] = ["droptail", "taildrop", "fifo"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What tc accepts, what it fills in, and what is refused.
+//! Texts that tc accepts, defaults that it fills in, and texts that are refused.
 
 use super::*;
 use crate::arbitrary::Scope;
@@ -347,7 +347,8 @@ fn a_kind_has_one_name_everywhere() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..Default::default() })]
 
-    /// What a strategy calls valid passes the checks and survives JSON; its facts have no room for less than a frame.
+    /// Configurations that a strategy calls valid pass the checks and survive JSON; their facts have no room for less
+    /// than a frame.
     #[test]
     fn valid_configurations_are_valid(spec in QdiscSpec::arbitrary(Scope::Valid { frame_bytes: 1514 })) {
         let mut report = Report::default();
@@ -369,7 +370,7 @@ proptest! {
     }
 }
 
-/// What tc(8) sends (recorded from the agent before the disciplines had folders of their own; hexadecimal).
+/// Messages that tc(8) sends (recorded from the agent before the disciplines had folders of their own; hexadecimal).
 #[test]
 fn netlink_has_the_bytes_that_the_kernel_was_given() {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -467,7 +468,7 @@ fn what_is_sent_is_confirmed() {
     assert_eq!(ok("codel").confirm(&[])[0].found, None);
 }
 
-/// What others know of a discipline.
+/// Facts about a discipline, read through a class.
 #[test]
 fn facts_see_through_a_class() {
     let facts = ok("htb rate 3mbit ceil 9mbit leaf tbf rate 2mbit burst 1600 limit 9000b").facts();

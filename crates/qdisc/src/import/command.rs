@@ -155,12 +155,12 @@ pub(super) fn perform(command: &Command, interfaces: &mut Interfaces) -> Result<
     Ok(true)
 }
 
-/// What stands in front of a command without changing it.
+/// True when the text is a prompt: a prefix that does not change the command.
 fn is_prompt(text: &str) -> bool {
     ["sudo", "doas", "$", "-E"].contains(&text) || text.contains('@') && text.ends_with(['#', '$'])
 }
 
-/// What `ip netns exec NAME` runs, and where.
+/// Returns the namespace and the command of `ip netns exec NAME`.
 fn in_namespace(words: &[Word]) -> Option<(&Word, &[Word])> {
     let texts: Vec<&str> = words.iter().take(4).map(|word| word.text.as_str()).collect();
     match texts[..] {
@@ -173,17 +173,18 @@ fn in_namespace(words: &[Word]) -> Option<(&Word, &[Word])> {
 
 /// `ip link set dev X txqueuelen N`, `ifconfig X txqueuelen N`.
 fn queue_length(words: &[Word], interfaces: &mut Interfaces) -> Result<(), Wrong> {
-    let named = |word: &Word| ["txqueuelen", "txqlen", "qlen"].contains(&word.text.as_str());
-    let Some(at) = words.iter().position(named) else { return Ok(()) };
+    let is_queue_length =
+        |word: &Word| ["txqueuelen", "txqlen", "qlen"].contains(&word.text.as_str());
+    let Some(at) = words.iter().position(is_queue_length) else { return Ok(()) };
     let Some(packets) = words.get(at + 1).and_then(|word| word.text.parse::<u32>().ok()) else {
         return refused(&words[at], "a number of packets after it");
     };
     let of = words.iter().position(|word| word.text == "dev").map(|dev| dev + 1);
     let plain = || {
-        let known = ["link", "l", "set", "s", "add", "name", "ifconfig", "ip"];
+        let keywords = ["link", "l", "set", "s", "add", "name", "ifconfig", "ip"];
         words
             .iter()
-            .position(|word| !known.contains(&word.text.as_str()) && !word.text.contains('/'))
+            .position(|word| !keywords.contains(&word.text.as_str()) && !word.text.contains('/'))
     };
     if let Some(word) = of.or_else(plain).and_then(|at| words.get(at)) {
         device(word, interfaces)?.txqueuelen = Some(packets);
@@ -328,17 +329,17 @@ fn class(
     let words = rest.all();
     let Some(dev) = dev else { return no_device(verb) };
     let Some(named) = named else { return refused(verb, "a class, such as \"classid 1:10\"") };
-    let own = id(named)?;
-    if own.minor == 0 {
+    let class_id = id(named)?;
+    if class_id.minor == 0 {
         return refused(named, "a class such as 1:10; a handle alone is a discipline's");
     }
     let interface = device(dev, interfaces)?;
     if does == Verb::Delete {
-        return interface.delete_class(own, named);
+        return interface.delete_class(class_id, named);
     }
     let Some(kind) = kind else {
         return refused(verb, "the name of a discipline with classes, such as htb");
     };
-    let parent = parent.unwrap_or(Id { minor: 0, ..own });
-    interface.put_class(does, ClassOf { id: own, parent, kind: kind.clone(), words }, named)
+    let parent = parent.unwrap_or(Id { minor: 0, ..class_id });
+    interface.put_class(does, ClassOf { id: class_id, parent, kind: kind.clone(), words }, named)
 }

@@ -6,7 +6,7 @@ use super::tree::{Filter, Id, Interfaces, Verb, full};
 use super::words::{Rest, device, id, no_device, refused};
 use crate::tc::wrong;
 
-/// What a filter does with packets.
+/// Actions of a filter.
 #[derive(Default)]
 struct Does {
     class: Option<Id>,
@@ -14,7 +14,8 @@ struct Does {
     police: Option<Vec<Word>>,
 }
 
-/// What the kernel gives to the first filter without a number (`tcf_auto_prio`); to each further one the least so far, less one.
+/// Priority that the kernel gives to the first filter without a number (`tcf_auto_prio`); each further one gets the
+/// least so far, less one.
 const PRIORITY: u32 = 0xc000;
 
 pub(super) fn perform(
@@ -92,12 +93,12 @@ pub(super) fn perform(
         }
         Verb::Add => {}
     }
-    let there = if major == 0xffff {
+    let parent_exists = if major == 0xffff {
         interface.ingress.is_some()
     } else {
         interface.of_handle(major).is_some()
     };
-    if !there {
+    if !parent_exists {
         return refused(parent, "a discipline that a line before adds");
     }
     let Some(kind) = kind else {
@@ -114,7 +115,7 @@ pub(super) fn perform(
     Ok(())
 }
 
-/// What follows `u32` or `matchall`: the class, or the interface.
+/// Reads the options after `u32` or `matchall`: the class, or the interface.
 fn options(kind: &Word, rest: &mut Rest<'_>, major: u16) -> Result<Does, Wrong> {
     let mut does = Does::default();
     let mut matches = kind.text == "matchall";

@@ -1,5 +1,5 @@
-//! What a shell makes of a script, as far as people paste it with tc's commands: words, comments, quotes, continued lines,
-//! variables that are set to plain values. What only a shell can know is refused.
+//! Shell syntax of a script, as far as people paste it with tc's commands: words, comments, quotes, continued lines,
+//! variables that are set to plain values. Syntax that only a shell can evaluate is refused.
 
 use super::Wrong;
 use crate::tc::wrong;
@@ -48,7 +48,7 @@ pub(super) fn commands(script: &str) -> Result<Vec<Command>, Wrong> {
 struct Reader {
     commands: Vec<Command>,
     command: Vec<Word>,
-    /// Of the command in hand.
+    /// Error of the command in hand.
     wrong: Option<Wrong>,
     /// Those whose value only a shell can compute have none, and the line that sets them.
     variables: BTreeMap<String, Result<String, usize>>,
@@ -113,7 +113,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Whether the word in hand ends in `>`: `2>&1`.
+    /// True when the word in hand ends in `>`: `2>&1`.
     fn redirects(&self) -> bool {
         self.word.as_ref().is_some_and(|word| word.text.ends_with('>'))
     }
@@ -122,7 +122,7 @@ impl Reader {
         self.word.get_or_insert(Word { text: String::new(), line }).text.push(letter);
     }
 
-    /// What stands there only a shell can compute.
+    /// Marks text that only a shell can compute.
     fn computed(&mut self, what: &str, line: usize) {
         self.push(COMPUTED, line);
         self.wrong.get_or_insert_with(|| computed(what, line));
@@ -130,23 +130,23 @@ impl Reader {
 
     /// Puts a variable's value in place of its name, which `rest` begins with; what is behind it.
     fn variable<'a>(&mut self, rest: &'a str, line: usize) -> Result<&'a str, Wrong> {
-        let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let said = || format!("${}", rest.split_whitespace().next().unwrap_or_default());
+        let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let quoted_text = || format!("${}", rest.split_whitespace().next().unwrap_or_default());
         if rest.starts_with('(') {
-            let Some(end) = closing(rest) else { return Err(computed(&said(), line)) };
+            let Some(end) = closing(rest) else { return Err(computed(&quoted_text(), line)) };
             self.computed(&format!("${}", &rest[..end]), line);
             return Ok(&rest[end..]);
         }
         let (inside, behind) = match rest.strip_prefix('{') {
             Some(inside) => inside.split_once('}').unwrap_or((inside, "")),
             None => {
-                let end = rest.find(|c| !named(c)).unwrap_or(rest.len());
+                let end = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());
                 // `$?`, `$@` and the like have one letter.
                 rest.split_at(end.max(rest.chars().next().map_or(0, char::len_utf8)))
             }
         };
         // `${NAME:-DEFAULT}`
-        let end = inside.find(|c| !named(c)).unwrap_or(inside.len());
+        let end = inside.find(|c| !is_name_char(c)).unwrap_or(inside.len());
         let (name, more) = inside.split_at(end);
         let default = [":-", ":=", "-", "="].into_iter().find_map(|sign| more.strip_prefix(sign));
         let argument = name.starts_with(|c: char| c.is_ascii_digit());
@@ -168,7 +168,7 @@ impl Reader {
                 return Ok(behind);
             }
             _ => {
-                self.computed(&said(), line);
+                self.computed(&quoted_text(), line);
                 return Ok(behind);
             }
         };
@@ -180,11 +180,11 @@ impl Reader {
             }
         }
         self.words += 1;
-        self.within(line)?;
+        self.check_word_limit(line)?;
         Ok(behind)
     }
 
-    fn within(&self, line: usize) -> Result<(), Wrong> {
+    fn check_word_limit(&self, line: usize) -> Result<(), Wrong> {
         if self.words > WORDS_MAX {
             let expected = format!("a script of at most {WORDS_MAX} words");
             return Err(Wrong { line, problem: wrong("more", expected) });
@@ -213,7 +213,7 @@ impl Reader {
             command.remove(0);
         }
         if let Some(first) = command.first() {
-            self.within(first.line)?;
+            self.check_word_limit(first.line)?;
         }
         while let Some((name, value)) = command.first().and_then(assignment) {
             if value.len() > VALUE_MAX {
@@ -269,7 +269,7 @@ fn assignment(word: &Word) -> Option<(String, String)> {
 
 /// Without `2>/dev/null` and the like.
 fn unredirected(words: Vec<Word>) -> Vec<Word> {
-    let mut kept = Vec::new();
+    let mut command_words = Vec::new();
     let mut target_follows = false;
     for word in words {
         let text = word.text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
@@ -278,8 +278,8 @@ fn unredirected(words: Vec<Word>) -> Vec<Word> {
         } else if let Some(target) = text.strip_prefix('>') {
             target_follows = target.trim_start_matches(['>', '&']).is_empty();
         } else {
-            kept.push(word);
+            command_words.push(word);
         }
     }
-    kept
+    command_words
 }

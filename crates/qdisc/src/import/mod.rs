@@ -35,13 +35,13 @@ pub struct Imported {
     pub lines: Vec<usize>,
     /// The discipline.
     pub queue: QdiscSpec,
-    /// What stands in front of the queue, as fields of a path: `rtt`, `loss`.
+    /// Properties of the path before the queue, as fields of a path: `rtt`, `loss`.
     pub front: Vec<(&'static str, String)>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// What a script makes.
+/// Result of a script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     /// In the order in which its interfaces appear.
@@ -59,7 +59,7 @@ pub struct Skipped {
     pub command: String,
 }
 
-/// What a script says that cannot be right, or has no counterpart here.
+/// A part of a script that cannot be right, or has no counterpart here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// Counted from 1.

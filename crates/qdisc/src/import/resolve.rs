@@ -1,4 +1,4 @@
-//! What stands on an interface, as one discipline.
+//! The disciplines on an interface, resolved to one.
 
 use super::lines::Word;
 use super::shapes::{sized, upper_limit};
@@ -175,7 +175,7 @@ pub(super) struct Tree<'a> {
     pub(super) notes: Vec<String>,
     /// Disciplines within disciplines.
     pub(super) depth: usize,
-    /// What netem does to packets in front of the queue, as fields of a path.
+    /// Effects of netem on packets before the queue, as fields of a path.
     pub(super) front: Vec<(&'static str, String)>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Tree<'a> {
         Ok(kept)
     }
 
-    /// What Linux gives to an interface by itself: of its three bands, the one of packets without a priority.
+    /// Returns Linux's default queue of an interface: of its three bands, the one of packets without a priority.
     fn pfifo_fast(&mut self, standing: &Standing) -> Result<QdiscSpec, Wrong> {
         if let Some(word) = standing.words.first() {
             return refuse(word, "nothing more: pfifo_fast has no options");
@@ -319,11 +319,11 @@ impl<'a> Tree<'a> {
         let classes = &self.interface.classes;
         let class = classes.iter().find(|class| Some(class.id) == target);
         let Some(class) = class.filter(|class| Some(class.id.major) == htb.handle) else {
-            let said =
+            let destination =
                 target.map_or_else(|| "no \"default\"".to_owned(), |id| format!("class {id}"));
             let expected = "a class that a line adds, as \"default\" or in a filter that takes every packet: \
                             htb sends what no class takes as fast as the line does";
-            return Err(Wrong { line: why.line, problem: wrong(said, expected) });
+            return Err(Wrong { line: why.line, problem: wrong(destination, expected) });
         };
         if let Some(inner) = classes.iter().find(|inner| inner.parent == class.id) {
             let expected = format!("a class without classes below it: {} is one of it", inner.id);
@@ -342,7 +342,7 @@ impl<'a> Tree<'a> {
         } else {
             self.shaper(class, leaf)?
         };
-        self.others(htb, class.id)?;
+        self.check_unused_classes(htb, class.id)?;
         Ok(sized(spec, htb.stab.as_ref())?.into())
     }
 
@@ -374,8 +374,8 @@ impl<'a> Tree<'a> {
             } else {
                 "it is of packets that no class takes"
             };
-            let said = format!("{} {} (line {})", word.text, value.text, word.line);
-            self.notes.push(format!("{said} changes nothing: {why}"));
+            let option = format!("{} {} (line {})", word.text, value.text, word.line);
+            self.notes.push(format!("{option} changes nothing: {why}"));
         }
         Ok(default)
     }
@@ -400,8 +400,8 @@ impl<'a> Tree<'a> {
         Ok(htb)
     }
 
-    /// What carries nothing must be right all the same.
-    fn others(&mut self, htb: &Standing, target: Id) -> Result<(), Wrong> {
+    /// Checks the classes that carry no traffic, which must be valid all the same.
+    fn check_unused_classes(&mut self, htb: &Standing, target: Id) -> Result<(), Wrong> {
         let mut parent = target;
         let mut above = Vec::new();
         while let Some(class) = self.interface.classes.iter().find(|class| class.id == parent) {

@@ -1,4 +1,4 @@
-//! What an htb class takes over from other words: a size table's bytes, the upper limit of an hfsc class.
+//! Settings of an htb class that come from other words: a size table's bytes, the upper limit of an hfsc class.
 
 use super::Wrong;
 use super::lines::Word;

@@ -9,12 +9,12 @@ fn queues(script: &str) -> Vec<Imported> {
 }
 
 /// The only queue of a script is that of these words.
-fn same(script: &str, words: &str) -> Imported {
-    let mut found = queues(script);
-    assert_eq!(found.len(), 1, "{script}");
-    let one = found.remove(0);
-    assert_eq!(one.queue, QdiscSpec::parse(words).unwrap(), "{script}");
-    one
+fn import_as(script: &str, words: &str) -> Imported {
+    let mut imports = queues(script);
+    assert_eq!(imports.len(), 1, "{script}");
+    let imported = imports.remove(0);
+    assert_eq!(imported.queue, QdiscSpec::parse(words).unwrap(), "{script}");
+    imported
 }
 
 /// The line and the text of a refusal.
@@ -31,13 +31,13 @@ fn a_class_and_its_discipline_are_a_shaper_and_its_queue() {
         "{HTB}sudo tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n\
          /sbin/tc qdisc add dev eth0 parent 1:10 fq_codel limit 600\n"
     );
-    let one = same(&script, "htb rate 10mbit leaf fq_codel limit 600");
+    let imported = import_as(&script, "htb rate 10mbit leaf fq_codel limit 600");
     assert_eq!(
-        (one.device.as_str(), one.ingress, one.lines.as_slice()),
+        (imported.device.as_str(), imported.ingress, imported.lines.as_slice()),
         ("eth0", false, &[1, 2, 3][..])
     );
     let leaf = QdiscSpec::parse("fq_codel limit 600").unwrap().print();
-    assert_eq!(one.path(), [("rate", "10mbit".to_owned()), ("queue", leaf)]);
+    assert_eq!(imported.path(), [("rate", "10mbit".to_owned()), ("queue", leaf)]);
 }
 
 /// More than a rate stays in the queue.
@@ -50,13 +50,13 @@ fn buckets_and_ceilings_stay_where_they_are() {
         "rate 10mbit mpu 64",
     ] {
         let script = format!("{HTB}tc class add dev eth0 parent 1: classid 1:10 htb {words}");
-        let one = same(&script, &format!("htb {words}"));
-        assert_eq!(one.path(), [("queue", one.queue.print())]);
+        let imported = import_as(&script, &format!("htb {words}"));
+        assert_eq!(imported.path(), [("queue", imported.queue.print())]);
     }
     let script = format!(
         "{HTB}tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit ceil 10mbit overhead 18 linklayer atm"
     );
-    let fields = same(&script, "htb rate 10mbit ceil 10mbit overhead 18 linklayer atm").path();
+    let fields = import_as(&script, "htb rate 10mbit ceil 10mbit overhead 18 linklayer atm").path();
     let queue = QdiscSpec::parse("pfifo limit 1000").unwrap().print();
     let wanted = [("rate", "10mbit"), ("queue", &queue), ("overhead", "18b"), ("atm", "true")];
     assert_eq!(fields, wanted.map(|(field, text)| (field, text.to_owned())));
@@ -71,46 +71,50 @@ fn a_script_is_read_as_a_shell_reads_it() {
         tc qdisc add dev \"${DEV}\" root \\\n  handle 1: tbf rate ${RATE}mbit \\\n burst 10kb latency 50ms > /dev/null 2>&1\n";
     // The blank of an unquoted value ends a word.
     assert_eq!(refusal(script).0, 8);
-    let one = same(&script.replace("'8 '", "8"), "tbf rate 8mbit burst 10kb latency 50ms");
-    assert_eq!(one.lines, [8, 9]);
-    same(&format!("X=eth0; {HTB}tc qdisc replace dev $X root pfifo limit 7"), "pfifo limit 7");
-    same("LIMIT='limit 100'\ntc qdisc add dev eth0 root pfifo $LIMIT", "pfifo limit 100");
-    same(
+    let imported =
+        import_as(&script.replace("'8 '", "8"), "tbf rate 8mbit burst 10kb latency 50ms");
+    assert_eq!(imported.lines, [8, 9]);
+    import_as(&format!("X=eth0; {HTB}tc qdisc replace dev $X root pfifo limit 7"), "pfifo limit 7");
+    import_as("LIMIT='limit 100'\ntc qdisc add dev eth0 root pfifo $LIMIT", "pfifo limit 100");
+    import_as(
         "root@OpenWrt:~# tc qdisc add dev eth0 root cake bandwidth 20mbit",
         "cake bandwidth 20mbit",
     );
-    same("$ tc q a dev eth0 root sfq && tc -s qdisc show dev eth0", "sfq");
-    same("qdisc add dev eth0 root handle 8001: fq_codel ecn\r\n", "fq_codel ecn");
+    import_as("$ tc q a dev eth0 root sfq && tc -s qdisc show dev eth0", "sfq");
+    import_as("qdisc add dev eth0 root handle 8001: fq_codel ecn\r\n", "fq_codel ecn");
 }
 
 #[test]
 fn commands_are_replayed_in_their_order() {
     let first = "tc qdisc add dev eth0 root fq_codel target 9ms limit 500\n";
     let all = |rest: &str| format!("{first}{rest}");
-    same(&all("tc qdisc change dev eth0 root fq_codel limit 600"), "fq_codel target 9ms limit 600");
-    same(
+    import_as(
+        &all("tc qdisc change dev eth0 root fq_codel limit 600"),
+        "fq_codel target 9ms limit 600",
+    );
+    import_as(
         &all("tc qdisc replace dev eth0 root fq_codel limit 600"),
         "fq_codel target 9ms limit 600",
     );
-    same(&all("tc qdisc replace dev eth0 root pfifo limit 9"), "pfifo limit 9");
-    same(&all("tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root sfq"), "sfq");
+    import_as(&all("tc qdisc replace dev eth0 root pfifo limit 9"), "pfifo limit 9");
+    import_as(&all("tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root sfq"), "sfq");
     assert_eq!(queues(&all("tc qdisc del dev eth0 root")), []);
     // The kernel takes the options of a tbf whole.
     let script = "tc qdisc add dev x root netem delay 10ms loss 1%\ntc qdisc change dev x root netem delay 20ms\n";
-    same(script, "netem delay 20ms");
+    import_as(script, "netem delay 20ms");
     // A class with what is in it, and the tree with its root.
     let script = format!(
         "{HTB}tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
          tc qdisc add dev eth0 parent 1:10 handle 10: sfq\n\
          tc class change dev eth0 parent 1: classid 1:10 htb rate 2mbit\n"
     );
-    same(&script, "htb rate 2mbit leaf sfq");
+    import_as(&script, "htb rate 2mbit leaf sfq");
     let lost = format!("{script}tc qdisc del dev eth0 root\n{HTB}");
     assert!(refusal(&lost).1.contains("class 1:10"), "{:?}", refusal(&lost));
-    same(&format!("{script}tc qdisc del dev eth0 parent 1:10"), "htb rate 2mbit");
+    import_as(&format!("{script}tc qdisc del dev eth0 parent 1:10"), "htb rate 2mbit");
 }
 
-/// What enters eth0 is led through ifb0, as people shape their downlink.
+/// Traffic that enters eth0 is led through ifb0, the usual way to shape a downlink.
 #[test]
 fn an_ifb_is_the_queue_of_what_comes_in() {
     let script = "ip link add name ifb0 type ifb\nip link set ifb0 up\n\
@@ -135,12 +139,15 @@ fn an_ifb_is_the_queue_of_what_comes_in() {
 fn a_policer_of_what_comes_in_is_a_queue() {
     let script = "tc qdisc add dev ppp0 handle ffff: ingress\n\
         tc filter add dev ppp0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate 3mbit \\\n burst 10k drop flowid :1\n";
-    let one = same(script, "police rate 3mbit burst 10k");
-    assert_eq!((one.ingress, one.lines.as_slice(), one.notes.len()), (true, &[1, 2, 3][..], 1));
+    let imported = import_as(script, "police rate 3mbit burst 10k");
+    assert_eq!(
+        (imported.ingress, imported.lines.as_slice(), imported.notes.len()),
+        (true, &[1, 2, 3][..], 1)
+    );
     let words = "action police rate 3mbit burst 10k mtu 1514 peakrate 4mbit conform-exceed drop";
     let matchall =
         format!("tc qdisc add dev x clsact\ntc filter add dev x ingress matchall {words}");
-    same(&matchall, "police rate 3mbit burst 10k mtu 1514 peakrate 4mbit");
+    import_as(&matchall, "police rate 3mbit burst 10k mtu 1514 peakrate 4mbit");
     for (from, to, said) in [
         (" conform-exceed drop", "", "\"drop\" behind it"),
         ("exceed drop", "exceed pipe", "\"pipe\""),
@@ -160,17 +167,17 @@ fn the_class_that_all_packets_go_to_is_found() {
         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 10mbit prio 1 quantum 1514\n\
         tc class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit ceil 20mbit\n\
         tc qdisc add dev eth0 parent 1:20 sfq\n";
-    let one = same(&format!("{HTB}{classes}"), "htb rate 10mbit");
+    let imported = import_as(&format!("{HTB}{classes}"), "htb rate 10mbit");
     let begins =
         ["prio 1 (line 3)", "quantum 1514 (line 3)", "class 1:1 (line 2)", "class 1:20 (line 4)"];
-    assert_eq!(one.notes.len(), begins.len(), "{:?}", one.notes);
-    assert!(one.notes.iter().zip(begins).all(|(note, begin)| note.starts_with(begin)));
+    assert_eq!(imported.notes.len(), begins.len(), "{:?}", imported.notes);
+    assert!(imported.notes.iter().zip(begins).all(|(note, begin)| note.starts_with(begin)));
     let led = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 0.0.0.0/0 flowid 1:20";
     let (line, said) = refusal(&format!("{HTB}{classes}{led}"));
     assert_eq!(line, 4);
     assert!(said.contains("borrow"), "{said}");
     let later = "tc filter add dev eth0 parent 1: protocol ip prio 9 matchall classid 1:10\n";
-    same(&format!("{HTB}{classes}{}", later), "htb rate 10mbit");
+    import_as(&format!("{HTB}{classes}{}", later), "htb rate 10mbit");
 }
 
 #[test]
@@ -271,22 +278,26 @@ fn what_cannot_be_is_refused_with_its_line() {
 #[test]
 fn words_that_change_nothing_are_noted() {
     let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 8mbit overhead 18 mtu 2047";
-    let one = same(&format!("{HTB}{class}"), "htb rate 8mbit overhead 18");
-    assert!(one.notes[0].starts_with("mtu 2047 (line 2) changes nothing:"), "{:?}", one.notes);
+    let imported = import_as(&format!("{HTB}{class}"), "htb rate 8mbit overhead 18");
+    assert!(
+        imported.notes[0].starts_with("mtu 2047 (line 2) changes nothing:"),
+        "{:?}",
+        imported.notes
+    );
     let cake = "tc qdisc add dev eth0 root cake bandwidth 8mbit nat fwmark 0xff ack-filter";
-    assert_eq!(same(cake, "cake bandwidth 8mbit ack-filter").notes.len(), 2);
+    assert_eq!(import_as(cake, "cake bandwidth 8mbit ack-filter").notes.len(), 2);
     assert_eq!(
-        same("tc qdisc add dev eth0 root fq buckets 1024 horizon_drop", "fq").notes.len(),
+        import_as("tc qdisc add dev eth0 root fq buckets 1024 horizon_drop", "fq").notes.len(),
         2
     );
-    let fast = same("tc qdisc replace dev eth0 root pfifo_fast", "pfifo limit 1000");
+    let fast = import_as("tc qdisc replace dev eth0 root pfifo_fast", "pfifo limit 1000");
     assert!(fast.notes[0].starts_with("pfifo_fast (line 1)"), "{:?}", fast.notes);
     for length in [
         "ip link set dev eth0 txqueuelen 50",
         "sudo ip link set eth0 txqueuelen 50",
         "ifconfig eth0 txqueuelen 50",
     ] {
-        same(&format!("{length}\ntc qdisc add dev eth0 root pfifo_fast"), "pfifo limit 50");
+        import_as(&format!("{length}\ntc qdisc add dev eth0 root pfifo_fast"), "pfifo limit 50");
     }
 }
 
@@ -300,12 +311,12 @@ fn namespaces_are_told_apart() {
         format!("tc -n r1 {words}"),
         format!("tc -s -netns r1 {words}"),
     ] {
-        let one = same(&script, "tbf rate 10mbit burst 32kbit latency 400ms");
-        assert_eq!(one.device, "eth0", "{script}");
+        let imported = import_as(&script, "tbf rate 10mbit burst 32kbit latency 400ms");
+        assert_eq!(imported.device, "eth0", "{script}");
     }
     let two = queues(&format!("tc -n a {words}\ntc -n b {words}"));
     assert_eq!(
-        two.iter().map(|one| one.device.as_str()).collect::<Vec<_>>(),
+        two.iter().map(|imported| imported.device.as_str()).collect::<Vec<_>>(),
         ["eth0 in a", "eth0 in b"]
     );
     let led = "tc -n a qdisc add dev eth0 ingress\ntc -n b qdisc add dev ifb0 root sfq\n\
@@ -321,7 +332,7 @@ fn other_programs_are_skipped_and_listed() {
         sleep 1 && tc qdisc add dev $IF root sfq\ntc -s qdisc ls dev $IF\nip addr flush dev $IF\n";
     let found = import(script).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(found.queues[0].device, "eth0");
-    let lines: Vec<usize> = found.skipped.iter().map(|one| one.line).collect();
+    let lines: Vec<usize> = found.skipped.iter().map(|imported| imported.line).collect();
     assert_eq!(lines, [2, 4, 4, 5, 6, 8]);
     assert_eq!(found.skipped[2].command, "ethtool -K eth0 tso off");
 }
@@ -337,22 +348,26 @@ fn a_netem_that_its_delay_fills_keeps_its_limit() {
     };
     for (limit, packets) in [("", 1000), ("limit 3000", 3000), ("limit 20", 20)] {
         let words = "tbf rate 144mbit burst 128kb limit 10mb";
-        let one = same(&script(limit, "144mbit"), words);
+        let imported = import_as(&script(limit, "144mbit"), words);
         let netem = format!("limit {packets} delay 300ms");
-        let kept = one.front.iter().find(|(field, _)| *field == "netem").map(|(_, text)| text);
+        let kept = imported.front.iter().find(|(field, _)| *field == "netem").map(|(_, text)| text);
         let kept = QdiscSpec::parse(&format!("netem {}", kept.expect("a netem"))).unwrap();
         assert_eq!(kept, QdiscSpec::parse(&format!("netem {netem}")).unwrap());
-        assert_eq!(one.front[0], ("rtt", "0ms".to_owned()));
-        assert!(one.notes[0].contains(&format!("at most {packets} packets")), "{:?}", one.notes);
+        assert_eq!(imported.front[0], ("rtt", "0ms".to_owned()));
+        assert!(
+            imported.notes[0].contains(&format!("at most {packets} packets")),
+            "{:?}",
+            imported.notes
+        );
     }
     // 3,600 packets fit into 4,000; at 30 Mbit/s 744 into the default of 1,000.
     for (limit, rate) in [("limit 4000", "144mbit"), ("", "30mbit")] {
         let words = format!("tbf rate {rate} burst 128kb limit 10mb");
-        assert_eq!(same(&script(limit, rate), &words).front, [("rtt", "300ms".to_owned())]);
+        assert_eq!(import_as(&script(limit, rate), &words).front, [("rtt", "300ms".to_owned())]);
     }
     // The rate of the line is unknown.
     let sfq = "tc qdisc add dev x root handle 1: netem delay 9ms\ntc qdisc add dev x parent 1: sfq";
-    assert_eq!(same(sfq, "sfq").front[1].0, "netem");
+    assert_eq!(import_as(sfq, "sfq").front[1].0, "netem");
 }
 
 /// One discipline within another, as tutorials have it.
@@ -361,22 +376,22 @@ fn a_discipline_within_another_is_one_queue() {
     let tbf = "tc qdisc add dev x root handle 1: tbf rate 1mbit burst 4kb latency 400ms\n";
     let netem = "tc qdisc add dev x parent 1:1 handle 10: netem delay 100ms";
     let bucket = "htb rate 1mbit burst 4kb cburst 4kb";
-    same(&format!("{tbf}{netem}"), &format!("{bucket} leaf netem delay 100ms"));
+    import_as(&format!("{tbf}{netem}"), &format!("{bucket} leaf netem delay 100ms"));
     let netem = "tc qdisc add dev x root handle 1:0 netem delay 100ms loss 0.5%\n";
     let inner = tbf.replace("root handle 1:", "parent 1:1 handle 10:");
-    let one = same(&format!("{netem}{inner}"), "tbf rate 1mbit burst 4kb latency 400ms");
+    let imported = import_as(&format!("{netem}{inner}"), "tbf rate 1mbit burst 4kb latency 400ms");
     let front = [("rtt", "100ms".to_owned()), ("loss", "0.5%".to_owned())];
-    assert_eq!(one.front, front);
-    assert_eq!(one.path()[1..], front);
+    assert_eq!(imported.front, front);
+    assert_eq!(imported.path()[1..], front);
     let prio = "tc qdisc add dev x root handle 1: prio\ntc qdisc add dev x parent 1:3 handle 30: netem delay 9ms\n";
-    same(prio, "pfifo limit 1000");
+    import_as(prio, "pfifo limit 1000");
     let led = "tc filter add dev x parent 1: protocol ip u32 match ip dst 0/0 flowid 1:3";
-    same(&format!("{prio}{led}"), "netem delay 9ms");
+    import_as(&format!("{prio}{led}"), "netem delay 9ms");
     let hfsc = "tc qdisc add dev x root handle 1: hfsc default 12\n\
         tc class add dev x parent 1: classid 1:1 hfsc sc rate 1mbit ul rate 1mbit\n\
         tc class add dev x parent 1:1 classid 1:12 hfsc sc umax 1500b dmax 53ms rate 400kbit ul rate 2mbit\n\
         tc qdisc add dev x parent 1:12 sfq";
-    same(hfsc, "htb rate 1mbit leaf sfq");
+    import_as(hfsc, "htb rate 1mbit leaf sfq");
 }
 
 /// A size table is what a link adds to each packet.
@@ -385,14 +400,14 @@ fn a_size_table_is_an_overhead() {
     let table = "stab linklayer adsl overhead 40 mpu 64 mtu 2047 tsize 512";
     let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 8mbit";
     let script = format!("{}{class}", HTB.replace("htb", &format!("{table} htb")));
-    same(&script, "htb rate 8mbit overhead 40 mpu 64 linklayer atm");
+    import_as(&script, "htb rate 8mbit overhead 40 mpu 64 linklayer atm");
     assert!(refusal(&format!("{script} overhead 4")).1.contains("both count"));
     let tbf = format!("tc qdisc add dev x root {table} tbf rate 1mbit burst 4kb limit 9kb");
-    same(
+    import_as(
         &tbf,
         "htb rate 1mbit burst 4kb cburst 4kb overhead 40 mpu 64 linklayer atm leaf bfifo limit 9kb",
     );
-    assert_eq!(same(&format!("tc qdisc add dev x root {table} sfq"), "sfq").notes.len(), 1);
+    assert_eq!(import_as(&format!("tc qdisc add dev x root {table} sfq"), "sfq").notes.len(), 1);
 }
 
 /// Values that grow out of one another come to an end.

@@ -1,4 +1,4 @@
-//! What stands on the interfaces while commands are replayed.
+//! The disciplines on the interfaces during the replay of commands.
 
 use super::Wrong;
 use super::lines::Word;
@@ -22,7 +22,7 @@ impl Display for Id {
     }
 }
 
-/// Where a discipline stands.
+/// Attachment point of a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Root,
@@ -36,9 +36,9 @@ pub(super) struct Standing {
     /// Its major number; none: the kernel's choice, which nobody can refer to.
     pub(super) handle: Option<u16>,
     pub(super) kind: Word,
-    /// What is behind the kind.
+    /// Words after the kind.
     pub(super) words: Vec<Word>,
-    /// What `stab` adds to each packet's length.
+    /// Bytes that `stab` adds to each packet's length.
     pub(super) stab: Option<Stab>,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct Interfaces {
     pub(super) namespace: Option<String>,
 }
 
-/// What a command does to what may be there already.
+/// Effect of a command on a discipline that may exist already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Add,
@@ -121,7 +121,7 @@ pub(super) fn full(name: &str, namespace: Option<&str>) -> String {
 }
 
 impl Interfaces {
-    pub(super) fn named(&mut self, name: &str) -> &mut Interface {
+    pub(super) fn interface_mut(&mut self, name: &str) -> &mut Interface {
         let name = full(name, self.namespace.as_deref());
         let at =
             self.all.iter().position(|interface| interface.name == name).unwrap_or_else(|| {
@@ -314,7 +314,7 @@ impl Standing {
     }
 }
 
-/// Whether a netem has settings that a change leaves where it does not name them.
+/// True when a netem has settings that a change keeps unless it names them.
 fn keeps(words: &[Word]) -> bool {
     let named = |word: &Word| {
         ["reorder", "corrupt", "rate", "slot", "distribution"].contains(&word.text.as_str())

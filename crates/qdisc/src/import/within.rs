@@ -78,7 +78,7 @@ impl Tree<'_> {
         Ok(sized(htb, tbf.stab.as_ref())?.into())
     }
 
-    /// What is in a netem queues behind it: its delay and loss are the path's.
+    /// Resolves a netem's child, which queues after it: its delay and loss are the path's.
     pub(super) fn behind(
         &mut self,
         netem: &Standing,
@@ -161,8 +161,8 @@ impl Tree<'_> {
 /// Bytes of a full frame of Ethernet, as queues count them.
 const FRAME: u64 = 1514;
 
-/// Whether a netem's limit is never reached: the delay and the queue behind it hold fewer full frames at the shaper's rate.
-/// netem drops what arrives while it holds `limit` packets (`netem_enqueue`, net/sched/sch_netem.c).
+/// True when a netem's limit is never reached: the delay and the queue after it hold fewer full frames at the shaper's
+/// rate. netem drops what arrives while it holds `limit` packets (`netem_enqueue`, net/sched/sch_netem.c).
 fn holds(limit_packets: u32, delay_ns: u64, inner: &QdiscSpec) -> bool {
     let Some(rate_bps) = inner.facts().rate_bps else { return false };
     let bits = u128::from(rate_bps) * u128::from(delay_ns) / 1_000_000_000;

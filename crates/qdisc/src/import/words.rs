@@ -9,7 +9,7 @@ use std::slice::Iter;
 /// Words that are read one after the other.
 pub(super) struct Rest<'a> {
     words: std::iter::Peekable<Iter<'a, Word>>,
-    /// Where a word would be that is not there.
+    /// Position at which a missing word is reported.
     pub(super) end: usize,
 }
 
@@ -29,11 +29,11 @@ impl<'a> Rest<'a> {
 
     /// The next word if it is this one.
     pub(super) fn takes(&mut self, text: &str) -> bool {
-        let there = self.peek() == Some(text);
-        if there {
+        let is_next = self.peek() == Some(text);
+        if is_next {
             self.words.next();
         }
-        there
+        is_next
     }
 
     pub(super) fn value(&mut self, of: &Word) -> Result<&'a Word, Wrong> {
@@ -61,7 +61,7 @@ pub(super) fn device<'a>(
     if !fits || name.text.contains(char::is_control) {
         return refused(name, "an interface's name of at most 15 letters, such as eth0");
     }
-    Ok(interfaces.named(&name.text))
+    Ok(interfaces.interface_mut(&name.text))
 }
 
 pub(super) fn no_device<T>(verb: &Word) -> Result<T, Wrong> {

@@ -1,4 +1,4 @@
-//! What the property tests share: random traffic, and a book of every packet.
+//! Shared parts of the property tests: random traffic, and a record of every packet.
 
 use crate::change::purge;
 use crate::contract::Change;
@@ -46,7 +46,7 @@ pub(crate) fn arrivals(packets_max: usize) -> impl Strategy<Value = Vec<Arrival>
     })
 }
 
-/// Where a packet is.
+/// State of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Inside,
@@ -54,7 +54,7 @@ enum Place {
     Left,
 }
 
-/// What was reported of a packet.
+/// Report about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reported {
     Dropped(DropReason),
@@ -65,7 +65,7 @@ enum Reported {
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     entries: Vec<(Item, Instant, Place)>,
-    /// What each carries: the short ones are acknowledgements, each of more than the one before.
+    /// Segment of each packet: the short ones are acknowledgements, each of more than the one before.
     segments: Vec<Segment>,
     /// For each packet itself, or the packet it is a copy of: a copy leaves beside its original.
     originals: Vec<u32>,

@@ -169,8 +169,8 @@ fn the_oldest_makes_room_and_the_answer_says_so() {
     let (mut log, mut queue) = (Log::default(), HeadDrop { limit: 2, ..HeadDrop::default() });
     let verdicts: Vec<Verdict> =
         (0..3).map(|id| queue.enqueue(frame(id, Dscp::DEFAULT), Instant::ZERO, &mut log)).collect();
-    let other = Verdict::DroppedOther(DropReason::Overlimit);
-    assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, other]);
+    let verdict = Verdict::DroppedOther(DropReason::Overlimit);
+    assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, verdict]);
     assert_eq!(log.drops, [(PacketId(0), DropReason::Overlimit)]);
     assert_eq!(served(&mut queue, &mut log), [1, 2]);
 }

@@ -1,4 +1,4 @@
-//! What the reference page says of a table.
+//! The reference page's description of a table.
 
 use super::{Row, Table, ordered};
 
@@ -7,11 +7,11 @@ use super::{Row, Table, ordered};
 pub struct Described {
     /// tc's words.
     pub words: Vec<&'static str>,
-    /// What stands for the value behind the word; empty: nothing follows.
+    /// Placeholder for the value after the word; empty: nothing follows.
     pub value: &'static str,
     /// tc wants to be told.
     pub mandatory: bool,
-    /// What tc and the kernel fill in, in tc's words.
+    /// Default of tc and the kernel, in tc's words.
     pub default: String,
     /// The least value.
     pub least: Option<String>,
@@ -21,7 +21,7 @@ pub struct Described {
     pub range: &'static str,
     /// The value stands behind another row's.
     pub behind: bool,
-    /// What the words are.
+    /// Meaning of the words.
     pub about: String,
 }
 
@@ -34,7 +34,7 @@ pub struct Line {
     pub range: String,
     /// In tc's words; `mandatory`.
     pub default: String,
-    /// What it is.
+    /// Meaning of the value.
     pub about: String,
 }
 

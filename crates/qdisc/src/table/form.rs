@@ -1,4 +1,5 @@
-//! How one word says one field: what follows it, its range, its place in netlink. A [`Form`] is what a row says of it.
+//! Form of a word that sets one field: its value, its range, its place in netlink. A [`Form`] is a row's description
+//! of it.
 
 use super::value::Plain;
 use super::{Behind, Place};
@@ -13,7 +14,7 @@ use std::str::FromStr;
 pub(super) enum Bound<S, T> {
     /// This value.
     At(T),
-    /// What another field holds, and what the page calls it.
+    /// Value of another field, and its name on the page.
     Field(&'static str, fn(&S) -> T),
 }
 
@@ -36,7 +37,7 @@ impl<S, T: Copy> Bound<S, T> {
 /// A bound, and what complains about a value beyond it.
 type Limit<S, T> = (Bound<S, T>, fn(&mut Report, String, T, T));
 
-/// How a value becomes the kernel's number.
+/// Conversion of a value to the kernel's number.
 #[derive(Clone, Copy)]
 pub(super) enum Encoding<T> {
     /// By a function.
@@ -45,7 +46,7 @@ pub(super) enum Encoding<T> {
     Position,
 }
 
-/// How long the kernel's number is.
+/// Length of the kernel's number.
 #[derive(Clone, Copy)]
 pub(super) enum Width {
     /// 8 bits.
@@ -56,14 +57,14 @@ pub(super) enum Width {
     Long,
 }
 
-/// When tc's text has it.
+/// Condition under which tc's text includes it.
 #[derive(Clone, Copy)]
 pub(super) enum Shown<S> {
     /// Always.
     Always,
-    /// Where it is not the default.
+    /// Unless it is the default.
     UnlessUsual,
-    /// Where this says so.
+    /// If this returns true.
     If(fn(&S) -> bool),
 }
 
@@ -226,7 +227,7 @@ impl<S, T: Plain> Form<S, T> {
         self.choices.iter().position(|(_, one)| Some(*one) == value)
     }
 
-    /// What stands for the value on the reference page.
+    /// Sets the placeholder for the value on the reference page.
     pub const fn called(mut self, what: &'static str) -> Self {
         self.what = what;
         self
@@ -256,7 +257,7 @@ impl<S, T: Plain> Form<S, T> {
         self
     }
 
-    /// What the word does besides.
+    /// Sets a side effect of the word.
     pub const fn then(mut self, then: fn(&mut S)) -> Self {
         self.then = Some(then);
         self
@@ -268,7 +269,7 @@ impl<S, T: Plain> Form<S, T> {
         self
     }
 
-    /// What the default is, where it follows from other words.
+    /// Describes the default, where it follows from other words.
     pub const fn usually(mut self, default: &'static str) -> Self {
         self.usually = default;
         self
@@ -343,7 +344,7 @@ impl<S, T: Plain> Form<S, T> {
         self
     }
 
-    /// How the kernel is told the value.
+    /// Sets the encoding of the value for the kernel.
     pub const fn encoded(mut self, encode: fn(T) -> u64) -> Self {
         self.encoding = Encoding::By(encode);
         self

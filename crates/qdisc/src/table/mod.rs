@@ -64,7 +64,7 @@ macro_rules! table {
         }
 
         impl Default for $name {
-            /// What tc and the kernel fill in; nothing where they want to be told.
+            /// Defaults of tc and the kernel; nothing where they require a value.
             fn default() -> Self {
                 Self { $($field: $default,)* }
             }
@@ -97,13 +97,13 @@ pub trait Table: Default + Sized + 'static {
 pub struct Row<S: 'static> {
     /// The field's name in the scenario's JSON; where a word sets no field of its own, that word.
     pub name: &'static str,
-    /// What it is.
+    /// Meaning of the field.
     pub help: &'static str,
     /// Everything else.
     pub part: &'static dyn Part<S>,
 }
 
-/// Where a row stands in the kernel's form.
+/// Position of a row in the kernel's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An attribute of this kind.
@@ -115,7 +115,7 @@ pub enum Place {
 /// A row's value in the kernel's form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Where it stands.
+    /// Position in the kernel's form.
     pub place: Place,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -123,21 +123,21 @@ pub struct Sent {
     pub last: bool,
 }
 
-/// What the kernel must report of a row.
+/// Value that the kernel must report for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// What a message calls it.
+    /// Name in messages.
     pub what: &'static str,
     /// The number.
     pub number: u32,
 }
 
-/// What a row answers.
+/// Interface of a row.
 pub trait Part<S> {
     /// tc's words for it, as documentation and messages list them.
     fn listed(&self) -> Vec<&'static str>;
 
-    /// Whether `word` belongs to it; words that are not listed may.
+    /// True when `word` belongs to the row; words that are not listed may.
     fn takes(&self, word: &str) -> bool {
         self.listed().contains(&word)
     }
@@ -166,7 +166,7 @@ pub trait Part<S> {
         None
     }
 
-    /// What may stand behind the value of the row above, without a word.
+    /// Value that may stand without a word after the value of the row above.
     fn behind(&self) -> Behind {
         Behind::No
     }
@@ -192,7 +192,7 @@ pub trait Part<S> {
         None
     }
 
-    /// What the kernel must report of it.
+    /// Returns the value that the kernel must report for it.
     fn expect(&self, _spec: &S) -> Option<(Place, Expected)> {
         None
     }
@@ -201,7 +201,7 @@ pub trait Part<S> {
     fn describe(&self) -> Described;
 }
 
-/// Whether a row is read behind the value of another.
+/// Reading of a row after the value of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
     /// It has a word of its own.
@@ -217,7 +217,7 @@ pub enum Behind {
 pub struct Draft<'a, S> {
     /// So far.
     pub spec: S,
-    /// Which words there were.
+    /// Words that were given.
     pub given: Given<'a>,
 }
 
@@ -229,7 +229,7 @@ pub struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// Whether there was a word of this row.
+    /// True when a word of this row was given.
     #[must_use]
     pub fn has(&self, row: &str) -> bool {
         self.words.iter().any(|(name, _)| *name == row)
@@ -252,7 +252,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// How netlink has a discipline's rows in `TCA_OPTIONS`.
+/// Layout of a discipline's rows in `TCA_OPTIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Attributes.
@@ -375,7 +375,7 @@ pub fn options<S: Table>(spec: &S, layout: Layout) -> Vec<u8> {
 pub fn attributes<S: Table>(spec: &S, writer: &mut Writer) {
     /// The flag that attributes are inside is no part of the number.
     const NUMBER: u16 = 0x3fff;
-    let mut sent: Vec<(bool, u16, Vec<u8>)> = S::ROWS
+    let mut encoded_rows: Vec<(bool, u16, Vec<u8>)> = S::ROWS
         .iter()
         .filter_map(|row| {
             let Sent { place, bytes, last } = row.part.send(spec)?;
@@ -383,8 +383,8 @@ pub fn attributes<S: Table>(spec: &S, writer: &mut Writer) {
             Some((last, kind, bytes))
         })
         .collect();
-    sent.sort_by_key(|(last, kind, _)| (*last, kind & NUMBER));
-    for (_, kind, bytes) in sent {
+    encoded_rows.sort_by_key(|(last, kind, _)| (*last, kind & NUMBER));
+    for (_, kind, bytes) in encoded_rows {
         writer.bytes(kind, &bytes);
     }
 }
@@ -400,7 +400,7 @@ pub fn structure<S: Table>(spec: &S, bytes: usize) -> Vec<u8> {
     structure
 }
 
-/// What the kernel must report: each row's number, and the one found in `options`.
+/// Returns the values that the kernel must report: each row's number, and the one found in `options`.
 pub fn expected<S: Table>(
     spec: &S,
     layout: Layout,

@@ -1,4 +1,4 @@
-//! What a field may hold.
+//! Types of a field's value.
 
 use std::fmt::Debug;
 
@@ -40,7 +40,7 @@ impl Plain for bool {
     }
 }
 
-/// What a field may be: a value, or one that may be absent.
+/// Type of a field: a value, or one that may be absent.
 pub trait Held: 'static {
     /// The value.
     type Value: Plain;

@@ -69,13 +69,13 @@ impl<S> Word<S> {
         self
     }
 
-    /// What the words are, for the reference page.
+    /// Describes the words, for the reference page.
     pub const fn about(mut self, about: fn() -> String) -> Self {
         self.about = about;
         self
     }
 
-    /// How tc's text has it.
+    /// Sets the formatting in tc's text.
     pub const fn printed(mut self, print: fn(&S) -> Option<String>) -> Self {
         self.print = print;
         self
@@ -87,7 +87,7 @@ impl<S> Word<S> {
         self
     }
 
-    /// What its value must be; the function is given the JSON path of the field.
+    /// Sets the check of its value; the function is given the JSON path of the field.
     pub const fn checked(mut self, check: fn(&S, &str, &mut Report)) -> Self {
         self.check = Some(check);
         self

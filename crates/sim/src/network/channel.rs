@@ -88,7 +88,7 @@ impl Air for OnAir<'_> {
         self.outcomes.push(Outcome { stage, packet: item.packet, arrives: Some(at) });
     }
 
-    fn lost(&mut self, station: usize, item: Item) {
+    fn on_lost(&mut self, station: usize, item: Item) {
         let stage = self.stage(station);
         self.outcomes.push(Outcome { stage, packet: item.packet, arrives: None });
     }

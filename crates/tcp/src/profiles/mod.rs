@@ -12,10 +12,10 @@ pub use linux_6::{LINUX_4_15, LINUX_6};
 
 use crate::profile::Settings;
 
-/// What is known of a kernel's TCP.
+/// Description of a kernel's TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct StackRow {
-    /// What messages call it.
+    /// Name in messages.
     pub kernel: &'static str,
     /// Its stack, the variants of its rules, its ticks per second and the defaults of its settings.
     pub settings: fn() -> Settings,
@@ -23,7 +23,7 @@ pub struct StackRow {
     pub initial_window: fn(u32) -> u32,
     /// The congestion controls that it has in its version of them; `None`: all.
     pub algorithms: Option<&'static [&'static str]>,
-    /// Whose names its settings have.
+    /// System whose names its settings have.
     pub sysctls: Sysctls,
     /// Why it sends no bursts for an interface to cut; `None`: it does.
     pub no_bursts: Option<&'static str>,
@@ -32,7 +32,7 @@ pub struct StackRow {
     pub tolerates_threshold: bool,
 }
 
-/// Whose names a kernel's settings have.
+/// System whose names a kernel's settings have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sysctls {
     /// Linux 6.1's, but for those that came later than this kernel: without `net.ipv4.`.

@@ -7,7 +7,8 @@
 use super::acknowledge::Acknowledger;
 use crate::segment::{Ecn, EcnBytes, Segment};
 
-/// What counters begin with on the wire (RFC 9768 §3.2.1), so that one zeroed on the way shows: CE packets; bytes of ECTs.
+/// Initial values of the counters on the wire (RFC 9768 §3.2.1), so that one zeroed on the way shows: CE packets;
+/// bytes of ECTs.
 pub(crate) const PACKETS_BEGIN: u8 = 5;
 const BYTES_BEGIN: u32 = 1;
 /// CE packets that no acknowledgement has told of yet, at most (`TCP_ACCECN_ACE_MAX_DELTA`): more could be taken for less.
@@ -18,7 +19,7 @@ const PENDING_MAX: u8 = 6;
 pub(super) struct Counters {
     /// CE packets, data or not.
     packets: u8,
-    /// Of those, not told yet.
+    /// CE packets not reported yet.
     pending: u8,
     /// Bytes of payload that came as ECT(0), CE, ECT(1).
     bytes: [u32; 3],
@@ -31,7 +32,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Of a connection; `seen`: how the peer's SYN or SYN-ACK came. That of a SYN is not counted: the SYN-ACK tells it.
+    /// Returns the counters of a new connection; `seen`: codepoint of the peer's SYN or SYN-ACK. That of a SYN is not
+    /// counted: the SYN-ACK reports it.
     pub fn new(seen: Ecn, client: bool, tells_bytes: bool) -> Self {
         let packets = u8::from(client && seen == Ecn::Ce);
         Self { packets, last: seen, tells_bytes, ..Self::default() }
@@ -69,15 +71,16 @@ impl Counters {
         }
     }
 
-    /// What the flags of a segment about to leave say.
+    /// Returns the ACE flags of a segment about to leave.
     #[inline]
     pub fn ace(&mut self) -> u8 {
         self.pending = 0;
         self.packets.wrapping_add(PACKETS_BEGIN) & 7
     }
 
-    /// How many counters fit beside `blocks` of SACK, of which at most `blocks` stay (`tcp_options_fit_accecn`): two blocks
-    /// have precedence, more where there is nothing new to tell or no room for it beside two. `None`: no option.
+    /// Returns the number of counters that fit with `blocks` of SACK, of which at most `blocks` stay
+    /// (`tcp_options_fit_accecn`): two blocks have precedence, more where there is nothing new to tell or no room for
+    /// it beside two. `None`: no option.
     pub fn fit(&self, stamped: bool, blocks: &mut usize) -> Option<u8> {
         if !self.tells_bytes {
             return None;
@@ -115,14 +118,14 @@ mod tests {
     fn the_ace_counter_wraps_after_eight() {
         let mut acks = Acknowledger::new(&Settings::linux_6());
         let mut counters = Counters::new(Ecn::NotEct, false, true);
-        let seen: Vec<u8> = (0..10)
+        let ace_values: Vec<u8> = (0..10)
             .map(|_| {
                 let ace = counters.ace();
                 counters.on_packet(Ecn::Ce, 0, &mut acks);
                 ace
             })
             .collect();
-        assert_eq!(seen, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(ace_values, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(Counters::new(Ecn::Ce, true, true).ace(), 6, "the SYN-ACK counts");
         assert_eq!(Counters::new(Ecn::Ce, false, true).ace(), 5, "the SYN does not");
     }
@@ -173,15 +176,15 @@ mod tests {
     #[test]
     fn a_change_and_a_sixth_mark_are_told_at_once() {
         let mut counters = Counters::new(Ecn::NotEct, false, true);
-        let mut told = |ecns: &[Ecn]| {
+        let mut owes_ack = |ecns: &[Ecn]| {
             let mut acks = Acknowledger::new(&Settings::linux_6());
             ecns.iter().for_each(|ecn| counters.on_packet(*ecn, 100, &mut acks));
             acks.owes()
         };
-        assert!(told(&[Ecn::Ect0]), "the first of its kind");
-        assert!(!told(&[Ecn::Ect0, Ecn::Ect0]));
-        assert!(told(&[Ecn::Ce]));
-        assert!(!told(&[Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce]));
-        assert!(told(&[Ecn::Ce]), "the sixth");
+        assert!(owes_ack(&[Ecn::Ect0]), "the first of its kind");
+        assert!(!owes_ack(&[Ecn::Ect0, Ecn::Ect0]));
+        assert!(owes_ack(&[Ecn::Ce]));
+        assert!(!owes_ack(&[Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce]));
+        assert!(owes_ack(&[Ecn::Ce]), "the sixth");
     }
 }

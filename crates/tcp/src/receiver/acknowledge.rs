@@ -1,4 +1,4 @@
-//! When an acknowledgement goes out: at once, with the next segment, after 40 ms, or compressed.
+//! Timing of acknowledgements: at once, with the next segment, after 40 ms, or compressed.
 //!
 //! Kernel: `__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`,
 //! `tcp_compressed_ack_kick` (tcp_input.c, tcp_output.c, tcp_timer.c).
@@ -51,11 +51,11 @@ pub(super) struct Acknowledger {
     sack_slack: Duration,
     /// `TCP_DELACK_MAX`: 200 ms.
     max_ticks: u32,
-    /// Where every second segment is acknowledged: how long the first waits; 0: not at all.
+    /// Delay of the first of two segments where every second one is acknowledged; 0: none.
     pair_ticks: u32,
 }
 
-/// What the decision depends on.
+/// Inputs of the decision.
 pub(super) struct Situation {
     pub now: Instant,
     /// Bytes received since the last acknowledgement.
@@ -66,7 +66,7 @@ pub(super) struct Situation {
     pub tight: bool,
     /// The application reads at once.
     pub read: bool,
-    /// What it reads opens the window so far that the sender is told.
+    /// The read opens the window so far that the sender is told.
     pub opened: bool,
     /// Something is queued out of order.
     pub hole: bool,
@@ -122,13 +122,13 @@ impl Acknowledger {
         }
     }
 
-    /// How long the peer's segments are (`rcv_mss`), bytes.
+    /// Estimated size of the peer's segments (`rcv_mss`), bytes.
     #[inline]
     pub fn segment_size(&self) -> u32 {
         self.rcv_mss
     }
 
-    /// Whether ACKs are delayed by what the spacing of data is estimated at.
+    /// True when ACKs are delayed by the estimated spacing of data.
     #[inline]
     pub fn is_estimated(&self) -> bool {
         self.style == DelayedAck::Estimated
@@ -235,8 +235,8 @@ impl Acknowledger {
         self.last_data_tick = tick;
     }
 
-    /// Whether a segment shorter than those before may be a full one all the same (`tcp_measure_rcv_mss`): options count, and a
-    /// push marks the end of a write.
+    /// True when a segment shorter than those before may still be a full one (`tcp_measure_rcv_mss`): options count,
+    /// and a push marks the end of a write.
     fn may_be_full(&self, segment: &Segment, pushed: bool) -> bool {
         let least = if pushed { TCP_MSS_DEFAULT } else { TCP_MIN_MSS };
         let options = if segment.timestamps().is_some() { 12 } else { 0 };
@@ -324,8 +324,8 @@ impl Acknowledger {
             || self.delay(now, tick, srtt_us_x8)
     }
 
-    /// What an application that reads lets go (`tcp_cleanup_rbuf`): more than one segment, or a pushed one if all is read, or a
-    /// window that opens.
+    /// True when a read releases an acknowledgement (`tcp_cleanup_rbuf`): more than one segment, or a pushed one if
+    /// all is read, or a window that opens.
     pub fn acknowledges_read(&self, situation: &Situation) -> bool {
         let more_than_one = situation.unacked > u64::from(self.rcv_mss);
         let all_read = self.pushed && !situation.hole;
@@ -449,7 +449,7 @@ impl Acknowledger {
 
     /// `tcp_event_ack_sent`.
     #[inline]
-    pub fn sent(&mut self) {
+    pub fn on_ack_sent(&mut self) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 && self.style != DelayedAck::Spacing {

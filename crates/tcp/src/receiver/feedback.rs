@@ -1,4 +1,4 @@
-//! What the receiver tells the sender of marks (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`; `dctcp_ece_ack_update`).
+//! ECN feedback from the receiver to the sender (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`; `dctcp_ece_ack_update`).
 
 use super::acknowledge::Acknowledger;
 use crate::ecn::Agreed;

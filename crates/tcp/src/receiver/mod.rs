@@ -35,7 +35,7 @@ use window::{WindowOffer, segment_memory};
 /// `TCP_SACK_BLOCKS_EXPECTED`: with more blocks than that compressed ACKs would hide some.
 const EXPECTED_BLOCKS: usize = 2;
 
-/// How often segments that cannot be taken and carry no data are answered: `tcp_invalid_ratelimit`, 500 ms.
+/// Minimum interval between answers to unacceptable segments without data: `tcp_invalid_ratelimit`, 500 ms.
 const REFUSALS_APART_MS: u64 = 500;
 
 /// The receiving half of an endpoint. Unless it is told otherwise, the application reads at once whatever is in order.
@@ -58,17 +58,17 @@ pub(crate) struct Receiver {
     acks: Acknowledger,
     reassembly: Reassembly,
     ticks: Ticks,
-    /// How much older than `ts_recent` a timestamp may be, ms.
+    /// Largest age of a timestamp relative to `ts_recent`, ms.
     paws_window_ms: u32,
-    /// What waits to be read, where the application does not read at once.
+    /// Data waiting to be read, where the application does not read at once.
     unread: Option<Box<Unread>>,
-    /// When a segment without data that could not be taken was last answered, ms; 0: never (`last_oow_ack_time`).
+    /// Time of the last answer to an unacceptable segment without data, ms; 0: never (`last_oow_ack_time`).
     refused_ms: u32,
-    /// Where accurate ECN was agreed on.
+    /// Counters of accurate ECN, if it was agreed on.
     counters: Option<Box<Counters>>,
 }
 
-/// What became of a data segment.
+/// Outcome of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     /// Bytes that are new to this host, in order or not.
@@ -99,7 +99,8 @@ impl Receiver {
         }
     }
 
-    /// What both sides agreed on in the handshake. `reserved`: one segment as the window counts it; `mss`: one of this host's own.
+    /// Applies the result of the handshake. `reserved`: one segment as the window counts it; `mss`: one of this host's
+    /// own.
     pub fn establish(
         &mut self,
         now: Instant,
@@ -162,12 +163,12 @@ impl Receiver {
         self.ts_recent = ts_val;
     }
 
-    /// What a SYN-ACK echoes.
+    /// Returns the timestamp that a SYN-ACK echoes.
     pub fn timestamp_to_echo(&self) -> u32 {
         self.ts_recent
     }
 
-    /// Whether something waits to be acknowledged: data sent meanwhile may have done it.
+    /// True when an acknowledgement is pending: data sent meanwhile may have carried it.
     #[inline]
     pub fn owes_ack(&self) -> bool {
         self.acks.owes()
@@ -207,13 +208,13 @@ impl Receiver {
         if age_ms > self.paws_window_ms { age_ms } else { 0 }
     }
 
-    /// Whether a data segment may be looked at at all (`tcp_validate_incoming`, `tcp_sequence`): not when it is outdated, nor when
-    /// all of it lies below what was acknowledged last.
+    /// True when a data segment is acceptable (`tcp_validate_incoming`, `tcp_sequence`): not when it is outdated, nor
+    /// when all of it lies below what was acknowledged last.
     #[inline]
     pub fn accepts(&self, segment: &Segment) -> bool {
         self.outdated_by_ms(segment) == 0
             && segment.end_seq() >= self.last_acked
-            && segment.seq <= self.rcv_nxt + self.window.left(self.rcv_nxt)
+            && segment.seq <= self.rcv_nxt + self.window.remaining(self.rcv_nxt)
     }
 
     /// The same of a segment without data. A probe of a closed window lies one below what was acknowledged, which may be the
@@ -221,10 +222,10 @@ impl Receiver {
     #[inline]
     pub fn is_in_window(&self, segment: &Segment) -> bool {
         segment.seq.wrapping_add(1) > self.last_acked
-            && segment.seq <= self.rcv_nxt + self.window.left(self.rcv_nxt)
+            && segment.seq <= self.rcv_nxt + self.window.remaining(self.rcv_nxt)
     }
 
-    /// Whether a segment without data that may not be looked at is answered (`tcp_oow_rate_limited`).
+    /// True when an unacceptable segment without data is answered (`tcp_oow_rate_limited`).
     pub fn answers_refused(&mut self, now: Instant) -> bool {
         let now_ms = now.as_micros_floor() / 1_000;
         let last_ms = u64::from(self.refused_ms);
@@ -241,14 +242,14 @@ impl Receiver {
         self.reassembly.memory() + self.unread.as_ref().map_or(0, |unread| unread.memory())
     }
 
-    /// Whether there is a window, and memory, for data that begin at the next byte.
+    /// True when there is a window, and memory, for data that begin at the next byte.
     #[inline]
     fn has_room(&mut self) -> bool {
         if self.unread.is_none() {
             return true;
         }
         let memory = self.memory();
-        self.window.left(self.rcv_nxt) > 0 && self.window.takes(memory)
+        self.window.remaining(self.rcv_nxt) > 0 && self.window.takes(memory)
     }
 
     /// The application stops reading; what is there and not read stays. It may be called again.
@@ -263,11 +264,11 @@ impl Receiver {
         let Some(unread) = &mut self.unread else { return false };
         let mut read = false;
         while bytes > 0 {
-            let taken = unread.copy(bytes);
-            if taken == 0 {
+            let copied_bytes = unread.copy(bytes);
+            if copied_bytes == 0 {
                 break;
             }
-            bytes -= taken;
+            bytes -= copied_bytes;
             read = true;
             self.window.adjust_space(now, unread.copied());
         }
@@ -275,11 +276,11 @@ impl Receiver {
             return false;
         }
         let situation = self.situation(now, 0, true);
-        let told = self.acks.acknowledges_read(&situation);
+        let sends_update = self.acks.acknowledges_read(&situation);
         if situation.tight {
             self.acks.leave_quick();
         }
-        told
+        sends_update
     }
 
     /// From now on the application reads at once; it has read all there was.
@@ -287,7 +288,7 @@ impl Receiver {
         self.unread = None;
     }
 
-    /// What the decision to acknowledge depends on; `read`: the application has just read, or reads at once.
+    /// Returns the inputs of the decision to acknowledge; `read`: the application has just read, or reads at once.
     #[inline]
     fn situation(&self, now: Instant, srtt_us_x8: u32, read: bool) -> acknowledge::Situation {
         let memory = self.memory();
@@ -307,7 +308,7 @@ impl Receiver {
         }
     }
 
-    /// What becomes of one that may not: an acknowledgement goes out at once, which reports a duplicate if it is one
+    /// Handles an unacceptable segment: an acknowledgement goes out at once, which reports a duplicate if it is one
     /// (`tcp_send_dupack`).
     pub fn refuse(&mut self, segment: &Segment) {
         if segment.seq < self.rcv_nxt {
@@ -324,8 +325,8 @@ impl Receiver {
         self.acks.enter_quick(16, self.window.offered());
     }
 
-    /// Whether compressed ACKs must go out before this segment is taken, or blocks would be pushed out of them unseen
-    /// (`tcp_sack_compress_send_ack`): it begins a block, or grows one that is not among the two most recent.
+    /// True when compressed ACKs must go out before this segment is taken, or blocks would be pushed out of them
+    /// unseen (`tcp_sack_compress_send_ack`): it begins a block, or grows one that is not among the two most recent.
     #[inline]
     pub fn flushes(&self, segment: &Segment) -> bool {
         self.acks.is_compressing()
@@ -415,7 +416,7 @@ impl Receiver {
         Received { new_bytes, acknowledge }
     }
 
-    /// Whether a delayed ACK must leave before this segment is taken in, because it changes the echo.
+    /// True when a delayed ACK must leave before this segment is taken in, because it changes the echo.
     #[inline]
     pub fn echo_changes(&self, segment: &Segment, ecn: Ecn) -> bool {
         self.feedback.changes(ecn) && segment.end_seq() > self.rcv_nxt && self.acks.owes()
@@ -485,7 +486,7 @@ impl Receiver {
         self.window.offered() as u32
     }
 
-    /// What of a header does not depend on what has come in since the last one.
+    /// Fills the header fields that do not depend on arrivals since the last segment.
     #[inline(always)] // as above
     fn fill(&mut self, segment: &mut Segment, now: Instant) {
         segment.ack = self.rcv_nxt;
@@ -514,7 +515,7 @@ impl Receiver {
             self.acks.leave_quick();
         }
         self.last_acked = self.rcv_nxt;
-        self.acks.sent();
+        self.acks.on_ack_sent();
         self.window.advertise(self.rcv_nxt, memory, rcv_mss)
     }
 }

@@ -8,7 +8,7 @@ use crate::segment::Segment;
 use dragstrip_units::Instant;
 
 impl Receiver {
-    /// Whether [`Self::take_next`] may take the segment. It is then accepted, and changes no echo.
+    /// True when [`Self::take_next`] may take the segment. It is then accepted, and changes no echo.
     #[inline]
     pub fn is_next(&self, segment: &Segment) -> bool {
         self.predicts
@@ -83,8 +83,8 @@ mod tests {
         segment
     }
 
-    /// How many segments of a run were taken as the next one.
-    fn taken(settings: &Settings, agreed: Agreed, seed: u64) -> u32 {
+    /// Returns the number of segments of a run that were taken as the next one.
+    fn count_fast_path(settings: &Settings, agreed: Agreed, seed: u64) -> u32 {
         let mut stream = Stream::named(seed, "next");
         let mut receiver = receiver(settings, agreed);
         let (mut now, mut taken) = (Instant::ZERO, 0);
@@ -101,17 +101,17 @@ mod tests {
             let ecn = if stream.next_u64().is_multiple_of(50) { Ecn::Ce } else { Ecn::Ect0 };
             let srtt_us_x8 = (stream.next_u64() % 2) as u32 * 160_000;
             let mut general = receiver.clone();
-            let wanted = general.on_data(&segment, ecn, now, false, srtt_us_x8, 200);
+            let expected = general.on_data(&segment, ecn, now, false, srtt_us_x8, 200);
             if receiver.is_next(&segment) {
                 taken += 1;
                 assert!(receiver.accepts(&segment) && !receiver.flushes(&segment));
                 assert!(!receiver.echo_changes(&segment, ecn));
                 let received = receiver.take_next(&segment, now, srtt_us_x8, 200);
-                assert_eq!(received, wanted, "step {step}");
+                assert_eq!(received, expected, "step {step}");
                 assert_eq!(format!("{receiver:?}"), format!("{general:?}"), "step {step}");
             }
             receiver = general;
-            if wanted.acknowledge {
+            if expected.acknowledge {
                 receiver.acknowledgement(now, 0);
             }
         }
@@ -126,15 +126,15 @@ mod tests {
         let unscaled = Settings { window_scaling: false, ..Settings::linux_6() };
         for settings in [linux, locked, plain, unscaled] {
             for seed in 0..6 {
-                assert!(taken(&settings, Agreed::None, seed) > 500, "seed {seed}");
+                assert!(count_fast_path(&settings, Agreed::None, seed) > 500, "seed {seed}");
             }
         }
     }
 
     #[test]
     fn what_flags_echo_and_what_other_kernels_do_is_not_predicted() {
-        assert_eq!(taken(&Settings::linux_6(), Agreed::Classic, 1), 0);
-        assert_eq!(taken(&Settings::linux_2_6_27(), Agreed::None, 1), 0);
-        assert_eq!(taken(&Settings::freebsd_9(), Agreed::None, 1), 0);
+        assert_eq!(count_fast_path(&Settings::linux_6(), Agreed::Classic, 1), 0);
+        assert_eq!(count_fast_path(&Settings::linux_2_6_27(), Agreed::None, 1), 0);
+        assert_eq!(count_fast_path(&Settings::freebsd_9(), Agreed::None, 1), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What arrived out of order, and the SACK blocks that report it.
+//! Out-of-order data, and the SACK blocks that report it.
 //!
 //! Kernel: `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`, `tcp_sack_remove`,
 //! `tcp_dsack_set`. RFC 2018 §4: the first block is the most recent one.
@@ -25,7 +25,7 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Whether there is something that an acknowledgement reports.
+    /// True when there is something for an acknowledgement to report.
     #[inline]
     pub fn reports(&self) -> bool {
         self.recent_count > 0 || self.duplicate.is_some()
@@ -94,7 +94,8 @@ impl Reassembly {
         new
     }
 
-    /// How many blocks are more recent than the one that `[start, end)` would extend; all of them if it extends none.
+    /// Returns the number of blocks more recent than the one that `[start, end)` would extend; all of them if it
+    /// extends none.
     pub fn blocks_before(&self, start: u64, end: u64) -> usize {
         let blocks = &self.recent[..self.recent_count];
         blocks.iter().position(|other| other.0 <= end && start <= other.1).unwrap_or(blocks.len())
@@ -103,18 +104,18 @@ impl Reassembly {
     /// `tcp_sack_new_ofo_skb`: the block that holds the newest arrival comes first.
     fn report(&mut self, start: u64, end: u64) {
         let mut block = (start, end);
-        let mut kept = 0;
+        let mut separate_count = 0;
         // Blocks that touch the new one melt into it.
         for index in 0..self.recent_count {
-            let other = self.recent[index];
-            if other.0 <= block.1 && block.0 <= other.1 {
-                block = (block.0.min(other.0), block.1.max(other.1));
+            let old_block = self.recent[index];
+            if old_block.0 <= block.1 && block.0 <= old_block.1 {
+                block = (block.0.min(old_block.0), block.1.max(old_block.1));
             } else {
-                self.recent[kept] = other;
-                kept += 1;
+                self.recent[separate_count] = old_block;
+                separate_count += 1;
             }
         }
-        let count = (kept + 1).min(REMEMBERED);
+        let count = (separate_count + 1).min(REMEMBERED);
         self.recent.copy_within(0..count - 1, 1);
         self.recent[0] = block;
         self.recent_count = count;
@@ -130,7 +131,7 @@ impl Reassembly {
             // Not what lies beyond it: that has come for the first time.
             self.extend_duplicate(start, end.min(next));
         }
-        let mut taken = 0;
+        let mut absorbed_count = 0;
         let mut overlap = 0;
         for &(start, end) in &self.ranges {
             if start > next {
@@ -139,23 +140,23 @@ impl Reassembly {
             overlap += next.min(end).saturating_sub(start);
             self.queued -= end - start;
             next = next.max(end);
-            taken += 1;
+            absorbed_count += 1;
         }
-        self.ranges.drain(..taken);
+        self.ranges.drain(..absorbed_count);
         self.forget_below(next);
         (next, overlap)
     }
 
     /// `tcp_sack_remove`.
     fn forget_below(&mut self, next: u64) {
-        let mut kept = 0;
+        let mut remaining_count = 0;
         for index in 0..self.recent_count {
             if self.recent[index].0 >= next {
-                self.recent[kept] = self.recent[index];
-                kept += 1;
+                self.recent[remaining_count] = self.recent[index];
+                remaining_count += 1;
             }
         }
-        self.recent_count = if self.ranges.is_empty() { 0 } else { kept };
+        self.recent_count = if self.ranges.is_empty() { 0 } else { remaining_count };
     }
 
     /// Fills in as many blocks as there is room for, a pending duplicate first; how many.

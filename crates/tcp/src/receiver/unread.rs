@@ -1,4 +1,4 @@
-//! What has arrived in order and the application has not read: only where it does not read at once.
+//! Data that has arrived in order and that the application has not read: only where it does not read at once.
 //!
 //! Kernel: `sk_receive_queue`, `tcp_queue_rcv`, `tcp_recvmsg_locked`.
 
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// The receive queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread {
-    /// Where each buffer ends, and its memory, bytes.
+    /// End of each buffer, and its memory, bytes.
     queue: VecDeque<(u64, u64)>,
     memory: u64,
     /// Next byte to be read (`copied_seq`).
@@ -46,12 +46,12 @@ impl Unread {
     /// Copies at most `bytes` out of the first buffer, which is freed once all of it is read; how many.
     pub fn copy(&mut self, bytes: u64) -> u64 {
         let Some(&(end, memory)) = self.queue.front() else { return 0 };
-        let taken = bytes.min(end - self.copied);
-        self.copied += taken;
+        let copied_bytes = bytes.min(end - self.copied);
+        self.copied += copied_bytes;
         if self.copied == end {
             self.queue.pop_front();
             self.memory -= memory;
         }
-        taken
+        copied_bytes
     }
 }

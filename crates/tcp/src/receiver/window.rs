@@ -14,16 +14,17 @@ pub(super) struct WindowOffer {
     /// Last window advertised, from `advertised_at`.
     offered: u64,
     advertised_at: u64,
-    /// What is offered at most for now; grows with every full segment (`rcv_ssthresh`).
+    /// Largest window offered for now; grows with every full segment (`rcv_ssthresh`).
     ssthresh: u64,
-    /// What the buffer's size allows to offer.
+    /// Largest window that the buffer's size allows.
     clamp: u64,
     /// Receive buffer, bytes of memory.
     rcvbuf: u64,
     settings: Tuning,
     /// Receiver's RTT estimate × 8, µs.
     rtt_us_x8: u64,
-    /// When the window was offered that is being measured (never: none yet), and the byte at which it has been used up (`rcv_rtt_est`).
+    /// Time at which the window being measured was offered (never: none yet), and the byte at which it has been used
+    /// up (`rcv_rtt_est`).
     measured_from: Instant,
     measured_until: u64,
     last_echo: u32,
@@ -33,8 +34,8 @@ pub(super) struct WindowOffer {
     space_seq: u64,
     /// Bytes read in the best round trip so far.
     space: u64,
-    /// Where the buffer grows by steps: the timestamp whose echo ends the measurement (`rfbuf_ts`), and what has arrived since
-    /// (`rfbuf_cnt`).
+    /// Measurement where the buffer grows by steps: the timestamp whose echo ends it (`rfbuf_ts`), and the bytes that
+    /// have arrived since (`rfbuf_cnt`).
     step_since: Option<u32>,
     step_bytes: u64,
 }
@@ -174,7 +175,8 @@ impl WindowOffer {
         }
     }
 
-    /// What the handshake offers. On Linux segments count without the room for timestamps until these are agreed on.
+    /// Returns the window that the handshake offers. On Linux segments count without the room for timestamps until
+    /// these are agreed on.
     pub fn initial(&mut self, stamped: bool) -> u32 {
         if matches!(self.settings.tuning, ReceiveTuning::Headroom | ReceiveTuning::Twice) {
             let mss = self.settings.advmss - if stamped { 12 } else { 0 };
@@ -198,7 +200,8 @@ impl WindowOffer {
         self.rtt_us_x8 >> 3
     }
 
-    /// Whether less than half of the buffer is free; then segments are not acknowledged at once (`__tcp_select_window`).
+    /// True when less than half of the buffer is free; then segments are not acknowledged at once
+    /// (`__tcp_select_window`).
     #[inline]
     pub fn is_tight(&self, queued: u64) -> bool {
         let settings = &self.settings;
@@ -219,7 +222,7 @@ impl WindowOffer {
         self.select_beside(queued, rcv_mss)
     }
 
-    /// What is offered of `free`, in units of the scale.
+    /// Returns the part of `free` that is offered, in units of the scale.
     #[inline]
     fn scaled(&self, free: u64) -> u64 {
         let unit = (1_u64 << self.scale) - 1;
@@ -265,26 +268,26 @@ impl WindowOffer {
         }
     }
 
-    /// What is left of the window that was offered last (`tcp_receive_window`).
+    /// Returns the rest of the window that was offered last (`tcp_receive_window`).
     #[inline]
-    pub fn left(&self, rcv_nxt: u64) -> u64 {
+    pub fn remaining(&self, rcv_nxt: u64) -> u64 {
         (self.advertised_at + self.offered).saturating_sub(rcv_nxt)
     }
 
-    /// Whether an application that has just read makes so much room that the sender has to be told (`tcp_cleanup_rbuf`): twice
-    /// what is left at least.
+    /// True when an application that has just read makes so much room that the sender has to be told
+    /// (`tcp_cleanup_rbuf`): twice what is left at least.
     #[inline]
     pub fn has_opened(&self, rcv_nxt: u64, queued: u64, rcv_mss: u32) -> bool {
-        let left = self.left(rcv_nxt);
-        if 2 * left > self.clamp {
+        let remaining_window = self.remaining(rcv_nxt);
+        if 2 * remaining_window > self.clamp {
             return false;
         }
         let window = self.select(queued, rcv_mss);
-        window > 0 && window >= 2 * left
+        window > 0 && window >= 2 * remaining_window
     }
 
-    /// Whether there is memory for one segment more; the buffer grows as far as it may where what is queued exceeds it
-    /// (`tcp_try_rmem_schedule`, `tcp_clamp_window`).
+    /// True when there is memory for one segment more; the buffer grows as far as it may where the queued data exceeds
+    /// it (`tcp_try_rmem_schedule`, `tcp_clamp_window`).
     pub fn takes(&mut self, queued: u64) -> bool {
         if queued <= self.rcvbuf {
             return true;
@@ -312,7 +315,7 @@ impl WindowOffer {
     /// `tcp_select_window`: never takes back what was offered.
     #[inline]
     pub fn advertise(&mut self, rcv_nxt: u64, queued: u64, rcv_mss: u32) -> u32 {
-        let current = self.left(rcv_nxt);
+        let current = self.remaining(rcv_nxt);
         let unit = (1_u64 << self.scale) - 1;
         let window = self.select(queued, rcv_mss).max((current + unit) & !unit);
         let window = window.min(65_535 << self.scale);
@@ -381,21 +384,21 @@ impl WindowOffer {
         (self.measured_from, self.measured_until) = (now, rcv_nxt + self.offered);
     }
 
-    /// Whether the buffer grows with room for slow start.
+    /// True when the buffer grows with room for slow start.
     #[inline]
     pub fn has_headroom(&self) -> bool {
         self.settings.tuning == ReceiveTuning::Headroom
     }
 
-    /// Whether data in order up to `end` ends no measurement of a window, and the offer has grown as far as it may: then
-    /// neither [`Self::measure_window`] nor [`Self::grow`] does anything where no memory is in use.
+    /// True when data in order up to `end` ends no measurement of a window, and the offer has grown as far as it may:
+    /// then neither [`Self::measure_window`] nor [`Self::grow`] does anything where no memory is in use.
     #[inline]
     pub fn is_settled(&self, end: u64) -> bool {
         end < self.measured_until
             && self.clamp.min(self.settings.window_from_space(self.rcvbuf)) <= self.ssthresh
     }
 
-    /// Whether the timestamp that a segment echoes is another than the last one.
+    /// True when a segment echoes a new timestamp, different from the last one.
     #[inline]
     pub fn is_new_echo(&self, segment: &Segment) -> bool {
         segment.timestamps().is_some_and(|stamps| stamps.ecr != self.last_echo)

@@ -75,7 +75,7 @@ impl Sender {
         dispatch!(&mut self.stack, stack => stack.on_ack(core, segment, io));
     }
 
-    /// Whether a pure ACK whose timestamp is `age_ms` older than the last one is taken all the same.
+    /// True when a pure ACK whose timestamp is `age_ms` older than the last one is still accepted.
     pub fn takes_outdated(&self, segment: &Segment, age_ms: u32) -> bool {
         dispatch!(&self.stack, stack => stack.takes_outdated(&self.core, segment, age_ms))
     }
@@ -106,7 +106,7 @@ impl Sender {
         dispatch!(&mut self.stack, stack => stack.refill(core, io));
     }
 
-    /// What the application has for us.
+    /// Sets the amount that the application will write.
     pub fn supply(&mut self, supply: Supply) {
         self.core.buffer.supply(supply);
     }
@@ -121,17 +121,17 @@ impl Sender {
         dispatch!(&self.stack, stack => stack.reordering(&self.core))
     }
 
-    /// What is known of the peer is where the connection begins (`tcp_init_metrics`).
+    /// Loads the cached metrics of the peer as the connection's starting point (`tcp_init_metrics`).
     pub fn recall(&mut self, metrics: Metrics) {
         dispatch!(&mut self.stack, stack => stack.recall(&mut self.core, metrics));
     }
 
-    /// What this connection tells the next one (`tcp_update_metrics`).
+    /// Stores this connection's metrics for the next one (`tcp_update_metrics`).
     pub fn remember(&self, metrics: &mut Metrics) {
         dispatch!(&self.stack, stack => stack.remember(&self.core, metrics));
     }
 
-    /// What both sides agreed on in the handshake; `tells_bytes`: also that segments carry the AccECN option.
+    /// Applies the result of the handshake; `tells_bytes`: also that segments carry the AccECN option.
     pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed, tells_bytes: bool) {
         self.core.agree(options, ecn, tells_bytes);
     }
@@ -155,7 +155,7 @@ impl Sender {
         self.core.buffer.written
     }
 
-    /// Whether ACKs can tell us anything.
+    /// True when data is outstanding, so that ACKs can tell us anything.
     #[inline]
     pub fn has_outstanding(&self) -> bool {
         self.core.view.snd_nxt > 0
@@ -166,7 +166,7 @@ impl Sender {
         dispatch!(&self.stack, stack => stack.delivery_bps(&self.core))
     }
 
-    /// What holds the sender back just now.
+    /// Returns the current limit of the sender.
     pub fn limit(&self) -> LimitedBy {
         self.core.limit()
     }

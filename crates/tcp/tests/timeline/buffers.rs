@@ -92,18 +92,18 @@ fn the_send_buffer_grows_with_the_window() {
     for (cc, initial) in [("reno", 87_040), ("bbr", 130_560)] {
         let mut host = Host::connected(cc, 100, &stock());
         host.write_endless();
-        let written = host.endpoint().bytes_written();
+        let bytes_written = host.endpoint().bytes_written();
         let segments = u64::div_ceil(initial, 1_448 + 1_280);
-        assert_eq!(written, segments * 1_448, "{cc}");
+        assert_eq!(bytes_written, segments * 1_448, "{cc}");
     }
     let mut host = Host::connected("reno", 100, &stock());
     host.write_endless();
     for _ in 0..6 {
         host.wait(100).ack_all();
     }
-    let held = host.endpoint().bytes_written() - host.endpoint().bytes_acked();
+    let buffered_bytes = host.endpoint().bytes_written() - host.endpoint().bytes_acked();
     assert_eq!(host.cwnd(), 640);
-    assert!(held > 1_000_000, "{held} bytes for a window of 640");
+    assert!(buffered_bytes > 1_000_000, "{buffered_bytes} bytes for a window of 640");
 }
 
 /// Without GSO every segment is an skb with its own overhead, and whatever is sent before the window is full lets the

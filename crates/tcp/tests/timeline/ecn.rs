@@ -49,8 +49,8 @@ fn the_echo_lasts_until_cwr() {
         Ecn::Ect0,
         Flags::ACK,
     );
-    let seen = echoes(&mut host);
-    assert!(seen.len() >= 2 && !seen.contains(&false), "{seen:?}");
+    let ece_flags = echoes(&mut host);
+    assert!(ece_flags.len() >= 2 && !ece_flags.contains(&false), "{ece_flags:?}");
     host.data_marked(6, Ecn::Ect0, Flags::CWR);
     assert_eq!(echoes(&mut host), [false], "an ACK at once, without ECE");
 }
@@ -104,11 +104,11 @@ fn a_retransmission_is_not_ect() {
     let mut host = Host::connected("reno", 100, &asking());
     host.write_endless().forget().until(200);
     host.sack(0, &[(1, 4)]);
-    let sent = host.departures();
-    assert_eq!(sent[0].segment.seq, 0);
-    assert_eq!(sent[0].ecn, Ecn::NotEct);
-    assert_eq!(sent[1].ecn, Ecn::Ect0, "new data is");
-    assert!(sent[1].segment.flags.has(Flags::CWR), "and says that the window was reduced");
+    let departures = host.departures();
+    assert_eq!(departures[0].segment.seq, 0);
+    assert_eq!(departures[0].ecn, Ecn::NotEct);
+    assert_eq!(departures[1].ecn, Ecn::Ect0, "new data is");
+    assert!(departures[1].segment.flags.has(Flags::CWR), "and says that the window was reduced");
 }
 
 /// An echo forbids undo: the congestion was real (`tcp_fastretrans_alert`, step A).

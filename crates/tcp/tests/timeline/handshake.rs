@@ -22,10 +22,10 @@ fn data_follow_the_acknowledged_syn_ack() {
     host.write(3).until(100);
     assert_eq!(host.sent(), [], "not before");
     host.answer_syn(SACK | TIMESTAMPS | SCALING);
-    let sent = host.departures();
-    assert_eq!(sent[0].segment.len, 0, "the third step of the handshake");
-    assert_eq!(sent.len(), 4);
-    assert_eq!(sent[1].segment.frame_len(), 1514);
+    let departures = host.departures();
+    assert_eq!(departures[0].segment.len, 0, "the third step of the handshake");
+    assert_eq!(departures.len(), 4);
+    assert_eq!(departures[1].segment.frame_len(), 1514);
 }
 
 /// Linux asks for two losses before it doubts the network (`tcp_init_transfer`; RFC 6298 §5.7).
@@ -60,10 +60,10 @@ fn options_are_used_when_both_sides_have_them() {
     let mut host = Host::client("reno", &stock());
     host.until(100).answer_syn(SACK | SCALING);
     host.forget().write_endless();
-    let sent = host.departures();
-    assert_eq!(sent[0].segment.len, 1460, "no timestamps: twelve bytes more");
-    assert_eq!(sent[0].segment.timestamps(), None);
-    assert_eq!(sent[0].segment.frame_len(), 1514);
+    let departures = host.departures();
+    assert_eq!(departures[0].segment.len, 1460, "no timestamps: twelve bytes more");
+    assert_eq!(departures[0].segment.timestamps(), None);
+    assert_eq!(departures[0].segment.frame_len(), 1514);
 
     let mut host = Host::client("reno", &settings(|s| s.timestamps = false));
     assert_eq!(host.departures()[0].segment.timestamps(), None);
@@ -87,8 +87,8 @@ fn a_server_that_hears_the_syn_again_answers_again() {
     assert_eq!(host.endpoint().phase(), Phase::Established);
     // Our ACK was lost: the SYN-ACK comes again.
     host.until(1_100).answer_syn(SACK | TIMESTAMPS | SCALING);
-    let sent = host.departures();
-    assert_eq!((sent.len(), sent[0].segment.len), (1, 0));
+    let departures = host.departures();
+    assert_eq!((departures.len(), departures[0].segment.len), (1, 0));
 }
 
 #[test]

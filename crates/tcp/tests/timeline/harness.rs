@@ -12,12 +12,12 @@ use dragstrip_tcp::{
 use dragstrip_units::{Duration, Instant, Stream};
 use std::sync::Arc;
 
-/// What a script's SYN offers: SACK, timestamps, window scaling.
+/// Options that a script's SYN offers: SACK, timestamps, window scaling.
 pub const SACK: i32 = 1;
 pub const TIMESTAMPS: i32 = 2;
 pub const SCALING: i32 = 4;
 
-/// What left the endpoint.
+/// A segment that left the endpoint.
 #[derive(Clone, Debug)]
 pub struct Departure {
     pub at: Instant,
@@ -83,13 +83,13 @@ pub struct Host {
     wire: Wire,
     now: Instant,
     mss: u64,
-    /// How far the log has been read.
+    /// Position up to which the log has been read.
     read: usize,
-    /// What the peer has acknowledged, the timestamp it echoes, the window it offers, the flags of
+    /// The peer's cumulative ACK, the timestamp it echoes, the window it offers, the flags of
     /// its ACKs.
     acked: u64,
     echo: u32,
-    /// How long ago what arrives now left the peer, ms.
+    /// Age of arriving segments since they left the peer, ms.
     late: u64,
     pub window: u32,
     pub flags: Flags,
@@ -327,8 +327,8 @@ impl Host {
         let mut of_it = self.wire.log.iter().filter(|sent| {
             sent.segment.len > 0 && sent.segment.seq <= seq && sent.segment.end_seq() > seq
         });
-        let found = if last { of_it.next_back() } else { of_it.next() };
-        found.and_then(|sent| sent.segment.timestamps()).map_or(self.echo, |stamps| stamps.val)
+        let departure = if last { of_it.next_back() } else { of_it.next() };
+        departure.and_then(|sent| sent.segment.timestamps()).map_or(self.echo, |stamps| stamps.val)
     }
 
     // ---- the peer as a sender ----
@@ -363,7 +363,7 @@ impl Host {
         self
     }
 
-    /// What arrives from now on left the peer `span` ms ago.
+    /// Sets the age of all later arrivals to `span` ms since they left the peer.
     pub fn late(&mut self, span: u64) -> &mut Self {
         self.late = span;
         self
@@ -371,16 +371,16 @@ impl Host {
 
     // ---- what was seen ----
 
-    /// How many different segments have been sent.
+    /// Returns the number of different segments sent.
     pub fn total(&self) -> u64 {
         self.endpoint.segments_sent() - self.endpoint.retransmits()
     }
 
     /// Every departure since the last look.
     pub fn departures(&mut self) -> Vec<Departure> {
-        let seen = self.wire.log[self.read..].to_vec();
+        let departures = self.wire.log[self.read..].to_vec();
         self.read = self.wire.log.len();
-        seen
+        departures
     }
 
     pub fn forget(&mut self) -> &mut Self {

@@ -65,7 +65,7 @@ fn the_third_duplicate_retransmits_and_further_ones_inflate_the_window() {
     );
 }
 
-/// What a fast retransmit repaired is not counted for growth: the ACK covers it.
+/// Segments that a fast retransmit repaired are not counted for growth: the ACK covers them.
 #[test]
 fn with_three_duplicates_exactly_the_window_stays_inflated() {
     let mut host = ten_out(0);

@@ -1,4 +1,4 @@
-//! What an algorithm learns of ECN marks, from one that records every call: a guest
+//! ECN feedback that an algorithm receives, from one that records every call: a guest
 //! ([`dragstrip_cc::Guest`]) with the reduction of RFC 8257.
 
 use crate::harness::{Host, at_ms, settings, stock};
@@ -172,7 +172,8 @@ fn an_ack_of_nothing_is_an_event_too() {
     );
 }
 
-/// What a sample counts as marked belongs to the interval since the sampled segment was sent, not to the connection.
+/// Packets that a sample counts as marked belong to the interval since the sampled segment was sent, not to the
+/// connection.
 #[test]
 fn a_rate_sample_counts_the_marks_of_its_own_interval() {
     let toy = Toy { samples: true, ..Toy::new(&CLASSIC) };
@@ -309,10 +310,10 @@ fn an_algorithm_for_l4s_takes_no_classic_ecn() {
     let cc = Algorithm::Guest(Box::new(Toy::new(&L4S)));
     let mut host = Host::connected_with(cc, 100, &stock());
     host.write_endless();
-    let sent = host.departures();
-    assert_eq!((sent[0].segment.flags.ace(), sent[0].ecn), (7, Ecn::Ect1), "it asks");
+    let departures = host.departures();
+    assert_eq!((departures[0].segment.flags.ace(), departures[0].ecn), (7, Ecn::Ect1), "it asks");
     assert!(!host.endpoint().ecn_negotiated(), "and is answered as RFC 3168 has it");
-    assert!(sent[1..].iter().all(|sent| sent.ecn == Ecn::NotEct));
+    assert!(departures[1..].iter().all(|departure| departure.ecn == Ecn::NotEct));
 }
 
 /// The classic echo lasts until CWR: more is counted than was marked, and arriving marks are no events.

@@ -1,4 +1,4 @@
-//! When the receiver acknowledges, and what it reports.
+//! Timing of the receiver's acknowledgements, and their content.
 
 use crate::harness::{Host, settings, stock};
 use dragstrip_tcp::{Flags, Settings};

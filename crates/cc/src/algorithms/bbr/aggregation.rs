@@ -21,7 +21,7 @@ const WORTH_US_MAX: u64 = 100_000;
 /// The estimate.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
-    /// When the epoch began, µs, and the packets (S)ACKed since.
+    /// Start of the epoch, µs, and the packets (S)ACKed since.
     epoch_us: u64,
     epoch_acked: u32,
     extra_acked: [u16; 2],

@@ -112,7 +112,7 @@ pub struct Bbr {
     /// delivered is delivered itself.
     rtt_cnt: u32,
     next_rtt_delivered: u64,
-    /// When the PROBE_BW phase began, µs.
+    /// Start of the PROBE_BW phase, µs.
     cycle_us: u64,
     prev_state: CaState,
     packet_conservation: bool,
@@ -184,7 +184,7 @@ impl Bbr {
 
     // ---- The model, in the order of bbr_update_model.
 
-    /// Whether this ACK begins a round.
+    /// Updates the bandwidth estimate; returns true when this ACK begins a round.
     fn update_bw(&mut self, view: &View, sample: &RateSample) -> bool {
         let Some(delivered) = valid(sample) else { return false };
         let round_start = sample.prior_delivered >= self.next_rtt_delivered;

@@ -20,7 +20,7 @@ const DRAINING: u8 = 1;
 /// As many phases may be the first (`bbr_cycle_rand`): all but the one that drains.
 pub const CYCLE_RAND: u32 = 7;
 
-/// What BBR is doing.
+/// Mode of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Startup,
@@ -36,7 +36,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether the state diagram leads from here to `next`.
+    /// True when the state diagram leads from here to `next`.
     pub fn may_become(self, next: Self) -> bool {
         match (self, next) {
             (Self::Startup, Self::Drain)
@@ -81,12 +81,13 @@ impl Mode {
 pub struct LowInFlight {
     /// 200 ms after it began, jiffies.
     pub until: u64,
-    /// Whether a round trip has passed.
+    /// True when a round trip has passed.
     pub round_done: bool,
 }
 
-/// What paces the packets in flight: the mode as the last ACK left it. A mode that begins within an ACK, or between two,
-/// has paced nothing yet; decisions are about what was sent. (Linux writes its gains at the end of `bbr_update_model`.)
+/// Mode that paces the packets in flight: the mode as the last ACK left it. A mode that begins within an ACK, or
+/// between two, has paced nothing yet; decisions are about what was sent. (Linux writes its gains at the end of
+/// `bbr_update_model`.)
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub mode: Mode,
@@ -100,11 +101,11 @@ impl Pace {
     }
 }
 
-/// Whether the pipe has been filled, ever.
+/// Reports whether the pipe has been filled, ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pipe {
     Filling {
-        /// What growth is judged against.
+        /// Bandwidth that growth is compared with.
         bw: u32,
         /// Rounds without growth.
         rounds: u8,

@@ -26,7 +26,7 @@ const USE_ROUNDS: u8 = 48;
 const INTERVAL_MS_MAX: u64 = u32::MAX as u64 / US_PER_MS;
 const US_PER_MS: u64 = US_PER_S / MS_PER_S;
 
-/// What an ACK has changed.
+/// Change made by an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     None,
@@ -114,10 +114,10 @@ impl Policer {
 
     /// A loss may end the interval: was it lossy enough, and how fast?
     fn end_interval(&mut self, view: &View) -> Change {
-        let lost = view.lost - self.last_lost;
+        let lost_packets = view.lost - self.last_lost;
         let delivered = view.delivered - self.last_delivered;
         let ms = delivered_ms(view).saturating_sub(self.last_ms);
-        if delivered == 0 || lost << GAIN_SCALE < LOSS_THRESHOLD * delivered || ms == 0 {
+        if delivered == 0 || lost_packets << GAIN_SCALE < LOSS_THRESHOLD * delivered || ms == 0 {
             return Change::None;
         }
         if ms >= INTERVAL_MS_MAX {

@@ -1,6 +1,6 @@
 //! The long-term bound, `inflight_hi`: lowered where a probe loses too much, raised where it does not.
 
-use super::signals::kept;
+use super::signals::reduced;
 use super::{Bbr3, CWND_MIN, GAIN_SCALE, INFINITE, Mode, Phase, UNIT};
 use crate::{LostPacket, RateSample, View, Window};
 
@@ -11,7 +11,7 @@ const HEADROOM: u64 = UNIT as u64 * 15 / 100;
 /// The slope of `inflight_hi` doubles as often at most (`bbr_raise_inflight_hi_slope`): 2^30 packets are more than any window.
 const SLOPE_ROUNDS_MAX: u8 = 30;
 
-/// Which probe the ACKs that arrive are about (`bbr_ack_phase`).
+/// Probe that the arriving ACKs are about (`bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acks {
     /// None.
@@ -20,7 +20,7 @@ pub(super) enum Acks {
     Refilling,
     /// A probe has begun; what is acknowledged was sent before.
     Starting,
-    /// What is acknowledged was sent by the probe.
+    /// The acknowledged data was sent by the probe.
     Feedback,
     /// The probe has ended; what is acknowledged was sent by it.
     Stopping,
@@ -35,7 +35,7 @@ pub(super) struct Upper {
     pub acked: u32,
     /// Rounds of this probe.
     pub rounds: u8,
-    /// What is acknowledged or lost was sent while probing.
+    /// The acknowledged or lost data was sent while probing.
     pub samples: bool,
     /// The last probe lost too much.
     pub prev_too_high: bool,
@@ -155,7 +155,7 @@ impl Bbr3 {
         self.upper.samples = false; // once per probe
         if !sample.is_app_limited {
             let target = self.target_in_flight(view, window);
-            self.upper.inflight_hi = sample.tx_in_flight.max(kept(target));
+            self.upper.inflight_hi = sample.tx_in_flight.max(reduced(target));
         }
         if self.mode == Mode::ProbeBw(Phase::Up) {
             self.start_down(view);

@@ -1,4 +1,4 @@
-//! Which state follows which.
+//! State transitions.
 
 use super::bounds::{Acks, is_too_high};
 use super::{Bbr3, INFINITE, LowInFlight, MIN_RTT_WINDOW_S, Mode, PROBE_RTT_WINDOW_S, Phase, UNIT};
@@ -112,7 +112,7 @@ impl Bbr3 {
         age_us > u64::from(self.probe_wait_us) || u32::from(self.rounds_since_probe) >= rounds
     }
 
-    /// Whether UP has found what it can.
+    /// True when UP has reached the limit of its probe.
     fn is_probe_done(
         &mut self,
         view: &View,

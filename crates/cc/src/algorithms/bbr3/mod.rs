@@ -94,7 +94,7 @@ const DOWN_GAIN: u16 = (UNIT as u32 * 91 / 100) as u16;
 const CWND_GAIN: u16 = 2 * UNIT;
 /// ... and the quarter that UP adds (`bbr_cwnd_gain` + 1/4).
 const UP_CWND_GAIN: u16 = UNIT * 9 / 4;
-/// Of the bandwidth-delay product, in PROBE_RTT (`bbr_probe_rtt_cwnd_gain`).
+/// Gain on the bandwidth-delay product, in PROBE_RTT (`bbr_probe_rtt_cwnd_gain`).
 const PROBE_RTT_CWND_GAIN: u16 = UNIT / 2;
 /// "No bound".
 const INFINITE: u32 = u32::MAX;
@@ -109,7 +109,7 @@ const MIN_RTT_WINDOW_S: u64 = 10;
 /// As long PROBE_RTT waits for a lower RTT (`bbr_probe_rtt_win_ms`).
 const PROBE_RTT_WINDOW_S: u64 = 5;
 
-/// What it is doing.
+/// Mode of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -121,7 +121,7 @@ enum Mode {
     },
 }
 
-/// Where in the cycle of PROBE_BW.
+/// Phase of the PROBE_BW cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Up,
@@ -131,7 +131,7 @@ enum Phase {
 }
 
 impl Mode {
-    /// Whether the state diagram leads from here to `next`.
+    /// True when the state diagram leads from here to `next`.
     fn may_become(self, next: Self) -> bool {
         match (self, next) {
             (Self::Startup, Self::Drain)
@@ -184,7 +184,7 @@ impl Mode {
 struct LowInFlight {
     /// 200 ms after it began, jiffies.
     until: u64,
-    /// Whether a round trip has passed.
+    /// True when a round trip has passed.
     round_done: bool,
 }
 
@@ -193,8 +193,8 @@ struct LowInFlight {
 pub struct Bbr3 {
     chance: Stream,
     mode: Mode,
-    /// What paces the packets in flight: the mode as the last ACK left it. One that begins within an ACK, or with a loss
-    /// between two, has paced nothing yet. (The module writes its gains at the end of `bbr_update_model`.)
+    /// Mode that paces the packets in flight: the mode as the last ACK left it. One that begins within an ACK, or with
+    /// a loss between two, has paced nothing yet. (The module writes its gains at the end of `bbr_update_model`.)
     pace: Mode,
     signals: Signals,
     full: FullBandwidth,
@@ -211,7 +211,7 @@ pub struct Bbr3 {
     /// The least RTT since PROBE_RTT was last due, and when it was measured.
     probe_rtt_min_us: u32,
     probe_rtt_min_stamp: u64,
-    /// When DOWN began, µs, and how long to wait from then until the next probe.
+    /// Start of DOWN, µs, and the wait from then until the next probe.
     cycle_us: u64,
     probe_wait_us: u32,
     rounds_since_probe: u8,
@@ -226,14 +226,14 @@ pub struct Bbr3 {
     drain_rounds: u8,
 }
 
-/// What a loss changes, as it was before the first one of a round (`BBRSaveStateUponLoss`).
+/// State that a loss changes, as it was before the first one of a round (`BBRSaveStateUponLoss`).
 #[derive(Clone, Debug)]
 struct Undo {
     mode: Mode,
     bw_lo: u32,
     inflight_lo: u32,
     inflight_hi: u32,
-    /// Of the round in progress: what follows in it is the same loss.
+    /// True for a loss of the round in progress: further losses in it are the same loss.
     of_this_round: bool,
 }
 

@@ -1,11 +1,11 @@
-//! What ACKs and losses of one round say: the latest delivery, the short-term bounds (`bw_lo`, `inflight_lo`), and
-//! whether bandwidth still grows.
+//! Signals from the ACKs and losses of one round: the latest delivery, the short-term bounds (`bw_lo`, `inflight_lo`),
+//! and whether bandwidth still grows.
 
 use super::{BW_SCALE, Bbr3, GAIN_SCALE, INFINITE, UNIT, saturate, valid};
 use crate::algorithms::bbr::{FULL_BW_ROUNDS, FULL_BW_THRESHOLD};
 use crate::{RateSample, View, Window};
 
-/// What is kept of a bound by a round with loss: 1 − `bbr_beta`, /256.
+/// Share of a bound kept after a round with loss: 1 − `bbr_beta`, /256.
 const KEEP: u64 = UNIT as u64 - UNIT as u64 * 30 / 100;
 
 /// `bbr_calculate_bw_sample`: packets/µs · 2^24, rounded up; 0 without a sample.
@@ -20,7 +20,7 @@ pub(super) fn lowered(bound: u32, latest: u32) -> u32 {
 }
 
 /// 0.7 of a target.
-pub(super) fn kept(target: u32) -> u32 {
+pub(super) fn reduced(target: u32) -> u32 {
     lowered(target, 0)
 }
 
@@ -100,10 +100,10 @@ impl Signals {
     }
 }
 
-/// Whether the pipe is full.
+/// Detects a full pipe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullBandwidth {
-    /// What growth is judged against.
+    /// Bandwidth that growth is compared with.
     pub bw: u32,
     rounds: u8,
     /// Since the last restart.

@@ -209,11 +209,11 @@ fn probing_goes_cruise_refill_up_down_and_waits_two_to_three_seconds() {
     let mut path = Path::new(500, 50_000); // a BDP of 100: 63 rounds last longer than 3 s
     path.until("probe_bw_cruise");
     let began = path.view.now; // DRAIN, DOWN and CRUISE follow upon one ACK
-    let mut seen = vec![path.phase()];
-    while seen.len() < 5 {
+    let mut phases = vec![path.phase()];
+    while phases.len() < 5 {
         path.step();
-        if path.phase() != seen[seen.len() - 1] {
-            seen.push(path.phase());
+        if path.phase() != phases[phases.len() - 1] {
+            phases.push(path.phase());
             let waited = path.view.now.since(began).as_micros_floor();
             if path.phase() == "probe_bw_refill" {
                 assert!((2_000_000..3_001_000).contains(&waited), "{waited} µs");
@@ -221,7 +221,7 @@ fn probing_goes_cruise_refill_up_down_and_waits_two_to_three_seconds() {
         }
     }
     assert_eq!(
-        seen,
+        phases,
         ["probe_bw_cruise", "probe_bw_refill", "probe_bw_up", "probe_bw_down", "probe_bw_cruise"]
     );
 }

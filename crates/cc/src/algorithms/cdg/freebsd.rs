@@ -136,10 +136,10 @@ const PROBABILITY_ONE: f64 = 32_768.0;
 const PROBABILITY_MIN: u32 = 10;
 /// Longest moving average, samples.
 const SMOOTHING_MAX: usize = 8;
-/// What the shadow window keeps on a loss, % (`RENO_BETA`).
+/// Share of the shadow window kept on a loss, % (`RENO_BETA`).
 const RENO_BETA: u32 = 50;
 
-/// What CDG believes of the bottleneck's queue.
+/// CDG's estimate of the bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
     Unknown,
@@ -149,7 +149,7 @@ enum Queue {
     Full,
 }
 
-/// What the ACK being processed allows the window.
+/// Window change that the ACK being processed allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThisAck {
     /// It carried no measurement: growth in slow start only.

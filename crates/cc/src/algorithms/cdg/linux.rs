@@ -140,7 +140,7 @@ struct MinMax {
     max: i32,
 }
 
-/// What CDG thinks of the bottleneck's queue.
+/// CDG's estimate of the bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
     Unknown,
@@ -170,7 +170,7 @@ struct Settings {
     use_tolerance: bool,
 }
 
-/// What an idle restart forgets (`struct cdg`).
+/// State that an idle restart resets (`struct cdg`).
 #[derive(Clone, Debug)]
 struct State {
     rtt: MinMax,
@@ -321,7 +321,7 @@ impl Cdg {
     }
 }
 
-/// Whether the ACK train has lasted longer than half the base delay.
+/// True when the ACK train has lasted longer than half the base delay.
 fn train_is_long(state: &mut State, view: &View, window: &Window) -> bool {
     let now_us = view.now_us();
     match state.last_ack_us {
@@ -341,7 +341,7 @@ fn train_is_long(state: &mut State, view: &View, window: &Window) -> bool {
     }
 }
 
-/// What the sums of gradients say about the queue; `None`: nothing new.
+/// Estimates the queue from the sums of gradients; `None`: nothing new.
 fn judge(min: i32, max: i32) -> Option<Queue> {
     // DIV_ROUND_CLOSEST: small variations are none.
     let coarse = |us: i32| if us > 0 { (us + 32) / 64 } else { (us - 32) / 64 };

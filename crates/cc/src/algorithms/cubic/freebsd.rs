@@ -65,7 +65,7 @@ const MIN_RTT_SAMPLES: u32 = 8;
 pub struct CubicFreebsd {
     bytes: ByteWindow,
     growth: ByteCounting,
-    /// When the plateau is reached, 1/256 s.
+    /// Time to the plateau, 1/256 s.
     k: i64,
     /// Sum and number of smoothed RTTs since the last reduction, ticks.
     rtt_sum: u64,
@@ -80,7 +80,7 @@ pub struct CubicFreebsd {
     reductions: u32,
     /// Timeouts in a row.
     timeouts: u32,
-    /// When the curve begins, ticks.
+    /// Start of the curve, ticks.
     epoch: u64,
 }
 

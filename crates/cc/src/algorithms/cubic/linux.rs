@@ -156,7 +156,7 @@ pub struct Cubic {
     last_cwnd: u32,
     /// Minimum RTT, µs; 0 when unknown.
     delay_min_us: u32,
-    /// When the curve was last computed, jiffies.
+    /// Time of the last computation of the curve, jiffies.
     last_time: u64,
     epoch: Option<Epoch>,
     /// Packets per ACK × 16, an average over 16 (version 2.2 only; `delayed_ack`).
@@ -178,7 +178,7 @@ struct Epoch {
     start: u64,
     /// Height of the plateau, packets.
     origin: u32,
-    /// When the plateau is reached, 1/1024 s.
+    /// Time to the plateau, 1/1024 s.
     k: u32,
     /// Packets delivered and not yet turned into Reno growth.
     ack_cnt: u32,
@@ -310,7 +310,7 @@ impl Cubic {
         self.cnt = (self.cnt.saturating_mul(16) / self.delayed_ack_x16).max(1);
     }
 
-    /// What of an ACK's RTT is a delay; [`CubicCurve::PerWindow`] keeps the ratio of packets to ACKs by the way.
+    /// Returns the delay in an ACK's RTT; [`CubicCurve::PerWindow`] keeps the ratio of packets to ACKs by the way.
     #[inline]
     fn delay_us(&mut self, view: &View, ack: &Ack) -> Option<u32> {
         match self.rule {
@@ -387,7 +387,7 @@ impl CongestionControl for Cubic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = if window.in_slow_start() {
+        let avoidance_packets = if window.in_slow_start() {
             match &mut self.first {
                 SlowStart::HyStartPp(first) => first.grow(view, window, acked),
                 SlowStart::HyStart(hystart) => {
@@ -399,9 +399,9 @@ impl CongestionControl for Cubic {
         } else {
             acked
         };
-        if left > 0 {
-            self.update(view, window.cwnd, left);
-            window.additive_increase(self.cnt, left);
+        if avoidance_packets > 0 {
+            self.update(view, window.cwnd, avoidance_packets);
+            window.additive_increase(self.cnt, avoidance_packets);
         }
         Response::None
     }
@@ -425,8 +425,8 @@ impl CongestionControl for Cubic {
             (self.rule, event, &mut self.epoch)
         {
             let now = view.jiffies();
-            let sent = view.last_data_sent.as_nanos() / (1_000_000_000 / u64::from(view.hz));
-            epoch.start = (epoch.start + now.saturating_sub(sent)).min(now);
+            let last_sent = view.last_data_sent.as_nanos() / (1_000_000_000 / u64::from(view.hz));
+            epoch.start = (epoch.start + now.saturating_sub(last_sent)).min(now);
         }
     }
 
@@ -449,9 +449,9 @@ impl CongestionControl for Cubic {
     }
 
     fn variables(&self, view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
-        let known = |value: u32| (value > 0).then(|| f64::from(value));
+        let nonzero = |value: u32| (value > 0).then(|| f64::from(value));
         let mut show = |name, value: Option<f64>| value.into_iter().for_each(|it| tell(name, it));
-        show("w_max", known(self.last_max_cwnd));
+        show("w_max", nonzero(self.last_max_cwnd));
         if let Some(Epoch { start, origin, k, ack_cnt: _, tcp_cwnd }) = self.epoch {
             let age = view.jiffies() - start;
             show("origin", Some(f64::from(origin)));
@@ -459,8 +459,8 @@ impl CongestionControl for Cubic {
             show("t", Some(age as f64 * 1e9 / f64::from(view.hz)));
             show("w_est", Some(f64::from(tcp_cwnd)));
         }
-        show("cnt", known(self.cnt));
-        show("delay_min", known(self.delay_min_us).map(|us| us * 1e3));
+        show("cnt", nonzero(self.cnt));
+        show("delay_min", nonzero(self.delay_min_us).map(|us| us * 1e3));
     }
 }
 

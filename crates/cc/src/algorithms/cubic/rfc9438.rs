@@ -30,7 +30,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
-/// Of the window to the last target in a round trip.
+/// Largest ratio of the target to the window, in a round trip.
 const TARGET_MAX: f64 = 1.5;
 /// α while Reno's window has not come back.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -79,7 +79,7 @@ pub struct CubicRfc9438 {
     cwnd_prior: f64,
     after_timeout: bool,
     epoch: Option<Epoch>,
-    /// Of the window, below a packet.
+    /// Fraction of a packet in the window.
     fraction: f64,
 }
 
@@ -180,12 +180,12 @@ impl CongestionControl for CubicRfc9438 {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = match &mut self.first {
+        let avoidance_packets = match &mut self.first {
             Some(first) if window.in_slow_start() => first.grow(view, window, acked),
             Some(_) | None => window.beyond_slow_start(acked),
         };
-        if left > 0 {
-            self.grow(view, window, left);
+        if avoidance_packets > 0 {
+            self.grow(view, window, avoidance_packets);
         }
         Response::None
     }
@@ -228,13 +228,13 @@ mod tests {
 
     /// After a reduction from `from` packets, in congestion avoidance, with an RTT of 100 ms.
     fn reduced(pairs: &[(&str, f64)], from: u32) -> (CubicRfc9438, View, Window) {
-        let mut it = made!(CubicRfc9438, pairs);
+        let mut cubic = made!(CubicRfc9438, pairs);
         let (mut view, mut window) = (view(), Window::new(from));
         view.packets_out = from;
         view.srtt_us_x8 = 800_000;
-        window.ssthresh = it.ssthresh(&view, &mut window);
+        window.ssthresh = cubic.ssthresh(&view, &mut window);
         window.cwnd = window.ssthresh;
-        (it, view, window)
+        (cubic, view, window)
     }
 
     /// Windows of ACKs, one packet each, for so many seconds.

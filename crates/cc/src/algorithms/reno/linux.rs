@@ -53,9 +53,9 @@ pub fn grow(view: &View, window: &mut Window, acked: u32) {
     if !view.cwnd_limited(window) {
         return;
     }
-    let left = window.beyond_slow_start(acked);
-    if left > 0 {
-        window.additive_increase(window.cwnd, left);
+    let avoidance_packets = window.beyond_slow_start(acked);
+    if avoidance_packets > 0 {
+        window.additive_increase(window.cwnd, avoidance_packets);
     }
 }
 
@@ -76,9 +76,9 @@ impl CongestionControl for Reno {
         match &mut self.hystart_pp {
             Some(first) if window.in_slow_start() => {
                 if view.cwnd_limited(window) {
-                    let left = first.grow(view, window, acked);
-                    if left > 0 {
-                        window.additive_increase(window.cwnd, left);
+                    let avoidance_packets = first.grow(view, window, acked);
+                    if avoidance_packets > 0 {
+                        window.additive_increase(window.cwnd, avoidance_packets);
                     }
                 }
             }
@@ -108,11 +108,11 @@ mod tests {
 
     /// A window's worth of packets is delivered, `per_ack` at a time.
     fn round(reno: &mut Reno, window: &mut Window, per_ack: u32) {
-        let mut left = window.cwnd;
-        while left > 0 {
-            let acked = left.min(per_ack);
+        let mut unacked = window.cwnd;
+        while unacked > 0 {
+            let acked = unacked.min(per_ack);
             let _ = reno.cong_avoid(&view(), window, acked);
-            left -= acked;
+            unacked -= acked;
         }
     }
 

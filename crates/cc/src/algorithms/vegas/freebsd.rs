@@ -232,8 +232,8 @@ mod tests {
         }
     }
 
-    /// What the receiver's delayed ACK leaves out counts as queued: with one segment less, 20 ms of nothing queued
-    /// are one segment queued, and the window stays.
+    /// Segments that the receiver's delayed ACK leaves out count as queued: with one segment less, 20 ms of nothing
+    /// queued are one segment queued, and the window stays.
     #[test]
     fn a_delayed_ack_looks_like_a_segment_queued() {
         let (mut vegas, mut view, mut window) = start(20, 5);

@@ -91,7 +91,7 @@ pub struct Vegas {
     alpha: u32,
     beta: u32,
     gamma: u32,
-    /// Whether the window rule applies; only while nothing is wrong (`doing_vegas_now`).
+    /// True when the window rule applies; only while nothing is wrong (`doing_vegas_now`).
     steering: bool,
     rounds: Rounds,
     /// Half packets queued as the last judged round had it.
@@ -109,8 +109,8 @@ impl Vegas {
         };
         Self {
             rule: rules.vegas,
-            alpha: parameters.given("alpha").unwrap_or(alpha),
-            beta: parameters.given("beta").unwrap_or(beta),
+            alpha: parameters.explicit("alpha").unwrap_or(alpha),
+            beta: parameters.explicit("beta").unwrap_or(beta),
             gamma: parameters.whole("gamma"),
             steering: false,
             rounds: Rounds::default(),
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!((window.cwnd, vegas.rounds.samples, vegas.rounds.min_rtt_us), (11, 1, 500_000));
     }
 
-    /// Where `vegas` of later kernels forgets the path.
+    /// The patch keeps the base RTT where `vegas` of later kernels forgets the path.
     #[test]
     fn the_patch_keeps_the_base_rtt_over_an_idle_time() {
         let (mut window, mut vegas) = patched(3, 0, &[]);

@@ -43,7 +43,7 @@ impl Rounds {
         self.begin(view);
     }
 
-    /// Whether this ACK ends the round.
+    /// True when this ACK ends the round.
     #[inline]
     #[must_use]
     pub fn ended(&self, view: &View) -> bool {

@@ -5,7 +5,7 @@ use crate::program::code::{FUNCTIONS, HookCode, OPERATIONS_MAX, Op, Register};
 use crate::program::words::{WORDS, WordRow};
 use crate::program::{Misread, Position};
 
-/// Where the result of an expression is.
+/// Location of an expression's result.
 #[derive(Clone, Copy, Debug)]
 pub struct Value {
     pub register: Register,
@@ -98,9 +98,9 @@ impl Parser<'_> {
         if row.control && self.needs_control.is_none() {
             self.needs_control = Some((at, row.name));
         }
-        let known =
+        let assigned_register =
             self.words.iter().find(|(word, _)| *word == row.word).map(|(_, register)| *register);
-        let register = match known {
+        let register = match assigned_register {
             Some(register) => register,
             None => {
                 let register = self.keep_register()?;
@@ -117,8 +117,8 @@ impl Parser<'_> {
 
     /// The register of a number as it is written.
     pub(super) fn constant(&mut self, value: f64) -> Result<Register, Misread> {
-        let known = self.constants.iter().find(|(bits, _)| *bits == value.to_bits());
-        if let Some((_, register)) = known {
+        let constant = self.constants.iter().find(|(bits, _)| *bits == value.to_bits());
+        if let Some((_, register)) = constant {
             return Ok(*register);
         }
         let register = self.keep_register()?;
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Ok(register)
     }
 
-    /// Whether the language itself uses a name.
+    /// True when the language itself uses a name.
     pub(super) fn is_taken(&self, name: &str) -> bool {
         KEYWORDS.contains(&name)
             || WORDS.iter().any(|row| row.name == name)
@@ -136,8 +136,8 @@ impl Parser<'_> {
 
     /// Every name that an expression may have here.
     pub(super) fn known_names(&self) -> impl Iterator<Item = &str> {
-        let own = self.kept.iter().chain(&self.lets).map(|variable| variable.name);
+        let variables = self.kept.iter().chain(&self.lets).map(|variable| variable.name);
         let words = WORDS.iter().map(|row| row.name);
-        words.chain(own).chain(FUNCTIONS.iter().map(|(name, _, _)| *name))
+        words.chain(variables).chain(FUNCTIONS.iter().map(|(name, _, _)| *name))
     }
 }

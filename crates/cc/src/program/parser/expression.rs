@@ -3,7 +3,7 @@
 use super::Parser;
 use super::emit::Value;
 use crate::program::code::{Comparison, FUNCTIONS, Function, Op, Register};
-use crate::program::lexer::{Token, shown};
+use crate::program::lexer::{Token, quoted};
 use crate::program::words::WORDS;
 use crate::program::{Misread, Position};
 use dragstrip_units::suggest;
@@ -48,10 +48,10 @@ impl Parser<'_> {
     }
 
     fn either(&mut self) -> Result<Value, Misread> {
-        self.joined("or", Self::both, |a, target| Op::JumpIfTrue { a, target })
+        self.joined("or", Self::conjunction, |a, target| Op::JumpIfTrue { a, target })
     }
 
-    fn both(&mut self) -> Result<Value, Misread> {
+    fn conjunction(&mut self) -> Result<Value, Misread> {
         self.joined("and", Self::inverse, |a, target| Op::JumpIfFalse { a, target })
     }
 
@@ -74,11 +74,11 @@ impl Parser<'_> {
             }
             let over = self.emit(jump(value.register, 0), value.at)?;
             self.step()?;
-            let held = self.top;
+            let mark_of_value = self.top;
             let more = part(self)?;
             self.must_be(more, true)?;
             self.emit(Op::Move { to: value.register, a: more.register }, more.at)?;
-            self.top = held;
+            self.top = mark_of_value;
             self.land(over);
         }
         Ok(value)
@@ -89,7 +89,7 @@ impl Parser<'_> {
             let at = self.next.at;
             self.step()?;
             let mark = self.top;
-            let value = self.within(Self::inverse)?;
+            let value = self.nested(Self::inverse)?;
             self.must_be(value, true)?;
             self.top = mark;
             let to = self.borrow_register()?;
@@ -170,13 +170,13 @@ impl Parser<'_> {
         let (at, mark) = (self.next.at, self.top);
         if self.is_sign("-") {
             self.step()?;
-            let value = self.within(Self::signed)?;
+            let value = self.nested(Self::signed)?;
             self.must_be(value, false)?;
             return self.compute(Function::Negate, mark, (Value { at, ..value }, value), at);
         }
         if self.is_sign("(") {
             self.step()?;
-            let value = self.within(Self::either)?;
+            let value = self.nested(Self::either)?;
             self.sign(")")?;
             return Ok(Value { at, ..value });
         }
@@ -198,14 +198,14 @@ impl Parser<'_> {
         let (at, mark) = (self.next.at, self.top);
         self.step()?;
         self.sign("(")?;
-        let first = self.within(Self::number)?;
+        let first = self.nested(Self::number)?;
         let mut second = first;
         if count == 2 {
             if !self.is_sign(",") {
                 return Err(self.wrong(&format!(", and another number: {name}(a, b)")));
             }
             self.step()?;
-            second = self.within(Self::number)?;
+            second = self.nested(Self::number)?;
         }
         if !self.is_sign(")") {
             let form = if count == 2 { "a, b" } else { "a" };
@@ -217,8 +217,9 @@ impl Parser<'_> {
 
     fn name(&mut self, name: &str) -> Result<Value, Misread> {
         let at = self.next.at;
-        let own = self.kept.iter().chain(&self.lets).find(|variable| variable.name == name);
-        if let Some(variable) = own {
+        let variable_named =
+            self.kept.iter().chain(&self.lets).find(|variable| variable.name == name);
+        if let Some(variable) = variable_named {
             let register = variable.register;
             self.step()?;
             return Ok(Value { register, truth: false, own: false, at });
@@ -229,7 +230,7 @@ impl Parser<'_> {
                 self.known_names(),
                 "a name that has been given, or a word of the language",
             );
-            return Err(Misread { at, found: shown(name), expected });
+            return Err(Misread { at, found: quoted(name), expected });
         };
         self.step()?;
         let register = self.word_register(row, at)?;

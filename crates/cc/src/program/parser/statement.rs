@@ -2,7 +2,7 @@
 
 use super::{Parser, Variable};
 use crate::program::code::{Op, Register};
-use crate::program::lexer::{Token, shown};
+use crate::program::lexer::{Token, quoted};
 use crate::program::words::{Hook, WORDS, Word, WordRow};
 use crate::program::{Misread, Position};
 use dragstrip_units::suggest;
@@ -14,7 +14,7 @@ impl<'a> Parser<'a> {
     pub(super) fn block(&mut self) -> Result<(), Misread> {
         self.sign("{")?;
         let (mark, known) = (self.top, self.lets.len());
-        self.within(|parser| {
+        self.nested(|parser| {
             while !parser.is_sign("}") {
                 parser.statement()?;
             }
@@ -40,7 +40,7 @@ impl<'a> Parser<'a> {
         let name = self.new_name()?;
         self.sign("=")?;
         let register = self.borrow_register()?;
-        self.put(register)?;
+        self.assign_to(register)?;
         self.lets.push(Variable { name, register, set: true });
         Ok(())
     }
@@ -77,22 +77,23 @@ impl<'a> Parser<'a> {
     /// `NAME = ...`.
     fn assign(&mut self, name: &'a str) -> Result<(), Misread> {
         let at = self.next.at;
-        let own = self.kept.iter().chain(&self.lets).find(|variable| variable.name == name);
-        if let Some(&Variable { register, set, name: _ }) = own {
+        let declared = self.kept.iter().chain(&self.lets).find(|variable| variable.name == name);
+        if let Some(&Variable { register, set, name: _ }) = declared {
             if !set {
                 return Err(self.wrong("a name to set; a param stays as it is"));
             }
             self.step()?;
             self.sign("=")?;
-            return self.put(register);
+            return self.assign_to(register);
         }
         let Some(row) = WORDS.iter().find(|row| row.name == name) else {
             let settable = WORDS.iter().filter(|row| row.set).map(|row| row.name);
-            let own = self.kept.iter().chain(&self.lets).filter(|it| it.set).map(|it| it.name);
-            let known: Vec<&str> = settable.chain(own).chain(["let", "if"]).collect();
+            let variables =
+                self.kept.iter().chain(&self.lets).filter(|it| it.set).map(|it| it.name);
+            let candidates: Vec<&str> = settable.chain(variables).chain(["let", "if"]).collect();
             return Err(self.wrong(&suggest(
                 name,
-                known,
+                candidates,
                 &format!("{STATEMENTS}; a new name begins with let"),
             )));
         };
@@ -111,9 +112,9 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether the word can be set, here.
+    /// Checks that the word can be set, here.
     fn may_set(&self, row: &WordRow, at: Position) -> Result<(), Misread> {
-        let wrong = |expected: String| Err(Misread { at, found: shown(row.name), expected });
+        let wrong = |expected: String| Err(Misread { at, found: quoted(row.name), expected });
         if !row.set {
             let settable: Vec<&str> =
                 WORDS.iter().filter(|row| row.set).map(|row| row.name).collect();
@@ -133,7 +134,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `= NUMBER` into a register.
-    fn put(&mut self, register: Register) -> Result<(), Misread> {
+    fn assign_to(&mut self, register: Register) -> Result<(), Misread> {
         let mark = self.top;
         let value = self.number()?;
         self.top = mark;

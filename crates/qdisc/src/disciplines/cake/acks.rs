@@ -1,4 +1,4 @@
-//! Which acknowledgement in a queue a newer one makes superfluous (`cake_ack_filter`).
+//! The ACK filter: acknowledgements in a queue that a newer one makes superfluous (`cake_ack_filter`).
 //!
 //! Only pure ones go: nothing but ACK, ECE and CWR set, no payload, acknowledging no more than the newer one, with no later time
 //! stamps and with no SACK block that the newer one lacks. A DSACK always stays. Where ECE or CWR change between two of them the
@@ -55,7 +55,7 @@ fn echoes(segment: &Segment) -> Flags {
     segment.flags.only(Flags::ECE.with(Flags::CWR))
 }
 
-/// Whether `older` is a pure acknowledgement that says nothing which `newer` does not say.
+/// True when `older` is a pure acknowledgement whose content `newer` covers in full.
 fn is_covered(older: &Segment, newer: &Segment) -> bool {
     let pure = older.flags.without(Flags::ECE.with(Flags::CWR)) == Flags::ACK && older.len == 0;
     if !pure || older.ack > newer.ack {
@@ -79,7 +79,8 @@ const fn is_after(stamp: u32, other: u32) -> bool {
     (other.wrapping_sub(stamp) as i32) < 0
 }
 
-/// How much `older` reports selectively, beside `newer`; more whenever it reports something else (`cake_tcph_sack_compare`).
+/// Compares the SACK blocks of `older` with those of `newer`; greater whenever it reports anything else
+/// (`cake_tcph_sack_compare`).
 fn sacks(older: &Segment, newer: &Segment) -> Ordering {
     match (older.has_sack(), newer.has_sack()) {
         (false, false) => return Ordering::Equal,
@@ -135,7 +136,8 @@ mod tests {
         segment
     }
 
-    /// Which of these packets of one queue goes when the last has come: not aggressively, and aggressively.
+    /// Returns the packet of one queue that is dropped on arrival of the last: with the normal filter, and with the
+    /// aggressive one.
     fn goes(segments: &[(u32, Segment)]) -> [Option<usize>; 2] {
         let mut log = Log::default();
         let (mut arena, mut queue) = (Arena::new(), Queue::EMPTY);

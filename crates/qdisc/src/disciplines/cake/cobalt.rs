@@ -48,7 +48,7 @@ pub(super) struct Params {
     pub target: u64,
     /// The time to the first signal and the scale of the others, ns.
     pub interval: u64,
-    /// What a full frame takes at the tin's rate, ns.
+    /// Transmission time of a full frame at the tin's rate, ns.
     pub mtu_time: u64,
 }
 
@@ -61,7 +61,7 @@ const DOWN: u32 = 1 << 20;
 pub(super) struct Cobalt {
     count: u32,
     root: u32,
-    /// When the next signal is due, or when this state is at rest.
+    /// Time of the next signal, or the time at which this state is at rest.
     drop_next: i64,
     blue_timer: i64,
     drop_probability: u32,
@@ -196,7 +196,8 @@ mod tests {
         }
     }
 
-    /// Which of the packets that leave every 1.2112 ms after waiting for 20 ms are marked; one that did not wait has gone before.
+    /// Returns the packets marked among those that leave every 1.2112 ms after waiting for 20 ms; one that did not
+    /// wait has gone before.
     fn marks(cobalt: &mut Cobalt, from: i64, many: usize) -> Vec<u32> {
         let (mut stream, mut log) = (Stream::named(1, "cobalt"), Log::default());
         let with = (&mut stream, &mut log);
@@ -239,8 +240,8 @@ mod tests {
         assert_eq!(marks(&mut cobalt, now, 8), measured);
     }
 
-    /// What cannot be marked is dropped; beside that a share that grows by 1/256 whenever the memory runs out, at most once per
-    /// target, and shrinks by 1/4096 when the queue is found empty.
+    /// Packets that cannot be marked are dropped; in addition a share is dropped that grows by 1/256 whenever the
+    /// memory runs out, at most once per target, and shrinks by 1/4096 when the queue is found empty.
     #[test]
     fn blue_drops_whatever_can_be_marked_too() {
         let (mut stream, mut log) = (Stream::named(2, "cobalt"), Log::default());

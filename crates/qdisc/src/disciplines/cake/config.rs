@@ -1,10 +1,10 @@
-//! What cake is told.
+//! Configuration of cake.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How packets are sorted into tins by DSCP.
+/// Mapping of DSCPs to tins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -58,7 +58,7 @@ impl Isolation {
     }
 }
 
-/// Which acknowledgements in the queue a newer one makes superfluous.
+/// Acknowledgements in the queue that a newer one removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -72,7 +72,7 @@ pub enum AckFilter {
     AckFilterAggressive,
 }
 
-/// How the line behind carries packets.
+/// Framing of packets on the line after the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -86,7 +86,7 @@ pub enum LinkLayer {
     Ptm,
 }
 
-/// What the shaper charges for a packet (`cake_calc_overhead`).
+/// Number of bytes that the shaper charges for a packet (`cake_calc_overhead`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// Count the frame, not the IP packet in it.
@@ -95,7 +95,7 @@ pub struct Charge {
     pub overhead: i32,
     /// Least bytes.
     pub mpu: u32,
-    /// What the line makes of that.
+    /// Framing of the line.
     pub link_layer: LinkLayer,
 }
 
@@ -133,7 +133,7 @@ pub struct Config {
     pub charge: Charge,
     /// Superfluous acknowledgements.
     pub ack_filter: AckFilter,
-    /// What was dropped has used the line already.
+    /// Dropped packets have used the line already and are charged for.
     pub ingress: bool,
     /// Clear the DSCP.
     pub wash: bool,

@@ -27,7 +27,7 @@ pub(super) struct Key {
     pub destination: u32,
 }
 
-/// What a queue is at the moment.
+/// State of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Set {
     Unused,
@@ -46,7 +46,7 @@ pub(super) struct Flow {
     source: u16,
     destination: u16,
     pub set: Set,
-    /// Whose packets it was last given to.
+    /// Tag of the flow that last owned the queue.
     tag: u32,
     /// Its neighbours in the list it is in.
     before: u16,
@@ -262,12 +262,12 @@ impl Flows {
         self.count_hosts(index, true);
     }
 
-    /// Whether anybody is in turn.
+    /// True when any flow is scheduled.
     pub(super) fn any(&self) -> bool {
         self.sparse + self.bulk > 0
     }
 
-    /// Whose turn it is; of the flows that decay only with `decaying`, and then first.
+    /// Returns the flow in turn; with `decaying` also the decaying flows, and these first.
     pub(super) fn turn(&self, decaying: bool) -> Option<usize> {
         let first = if decaying { self.decaying.first() } else { None };
         first.or_else(|| self.new.first()).or_else(|| self.old.first())

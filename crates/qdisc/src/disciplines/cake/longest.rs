@@ -1,4 +1,4 @@
-//! Which queue of all tins holds most bytes: the kernel's heap, which nobody keeps until the memory has run out once
+//! The queue of all tins that holds most bytes: the kernel's heap, which is built only once the memory has run out
 //! (`cake_heapify`, `cake_drop`).
 //!
 //! It has an entry for every queue of eight tins, in the kernel's order, so that equals are chosen as there.
@@ -16,7 +16,7 @@ type Entry = u16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Longest {
     heap: Vec<Entry>,
-    /// Where in the heap each queue is.
+    /// Position of each queue in the heap.
     place: Vec<u16>,
     /// Packets that may leave before it is given up.
     kept_for: u16,

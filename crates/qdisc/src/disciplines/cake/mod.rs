@@ -43,16 +43,16 @@ use longest::Longest;
 pub use spec::CakeSpec;
 use tins::{ByteTime, Terms};
 
-/// What is noted beside a packet.
+/// Note stored with a packet.
 #[derive(Clone, Copy, Debug)]
 struct Note {
-    /// When it came, ns.
+    /// Arrival time, ns.
     arrived: i64,
-    /// What the shaper charges for it.
+    /// Bytes the shaper charges for it.
     charged: u32,
 }
 
-/// What a tin is entitled to, and how much of that it has had.
+/// A tin's bandwidth share, and how much of it has been used.
 #[derive(Clone, Copy, Debug)]
 struct Tin {
     terms: Terms,
@@ -65,7 +65,7 @@ struct Tin {
     bytes: u64,
 }
 
-/// When a shaper lets the next packet go: at the earlier of these.
+/// Clocks of a shaper: the next packet may leave at the earlier of these.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     time: ByteTime,
@@ -81,7 +81,7 @@ pub struct Cake {
     hash: FlowHash,
     stream: Stream,
     tins: Vec<Tin>,
-    /// Of each tin.
+    /// Flows of each tin.
     flows: Vec<Flows>,
     /// The tin in turn.
     turn: usize,
@@ -126,7 +126,7 @@ impl Cake {
         }
     }
 
-    /// What follows from rate and memory (`cake_reconfigure`).
+    /// Computes the values derived from rate and memory (`cake_reconfigure`).
     fn reconfigure(&mut self) {
         let Config { diffserv, rate, .. } = self.config;
         for (tin, share) in self.tins.iter_mut().zip(tins::shares(diffserv, rate)) {
@@ -191,9 +191,9 @@ impl Cake {
 
     /// The next packet of a queue.
     fn pop(&mut self, (tin, queue): (usize, usize)) -> Option<(Item, Note)> {
-        let found = self.arena.pop_front(&mut self.flows[tin].all[queue].queue)?;
-        self.count_out(tin, &found.0);
-        Some(found)
+        let entry = self.arena.pop_front(&mut self.flows[tin].all[queue].queue)?;
+        self.count_out(tin, &entry.0);
+        Some(entry)
     }
 
     /// Drops the oldest packet of the queue with most bytes.

@@ -51,7 +51,7 @@ table! {
             .or_zero()
             .confirmed()
             .after("mpu_bytes"),
-        /// Which acknowledgements a newer one removes from the queue.
+        /// Acknowledgements in the queue that a newer one removes.
         ack_filter: AckFilter = AckFilter::default() =>
             one_of(ACK_FILTER).attribute(16).confirmed_as("ack-filter"),
         /// Count frames with Ethernet's header; false: IP packets, as tc does wherever it is told an overhead.
@@ -68,10 +68,10 @@ table! {
             .confirmed(),
         /// Least charge per packet.
         mpu_bytes: u32 = 0 => whole("mpu").unless_usual().at_most(MPU_MOST).attribute(14).confirmed(),
-        /// What the line makes of a packet.
+        /// Framing of a packet on the line.
         link_layer: LinkLayer = LinkLayer::default() =>
             one_of(LINK_LAYER).attribute(4).confirmed_as("link layer").after("raw"),
-        /// What it drops has used the line already, and is charged for.
+        /// Dropped packets have used the line already, and are charged for.
         ingress: bool = false => switch(&[("ingress", true), ("egress", false)])
             .unless_usual()
             .attribute(15)
@@ -87,9 +87,9 @@ table! {
         "preset" => Word::new(&[], "", preset)
             .and(|| PRESETS.iter().map(|(word, _)| *word).collect())
             .about(|| {
-                let named = |(word, us): &(&str, u64)| format!("{word} is {}", tc::time(us * 1_000));
-                let named: Vec<String> = PRESETS.iter().map(named).collect();
-                format!("`rtt` by name: {}.", named.join(", "))
+                let describe = |(word, us): &(&str, u64)| format!("{word} is {}", tc::time(us * 1_000));
+                let presets: Vec<String> = PRESETS.iter().map(describe).collect();
+                format!("`rtt` by name: {}.", presets.join(", "))
             })
             .after("rtt_ns"),
         "framing" => Word::new(&["conservative"], "", framing)

@@ -23,14 +23,14 @@ fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-/// What leaves from `now` to `until`, each with its time in microseconds.
+/// Returns the packets that leave from `now` to `until`, each with its time in microseconds.
 fn served(qdisc: &mut Cake, mut now: Instant, until: Instant, log: &mut Log) -> Vec<(u32, u64)> {
-    let mut left = Vec::new();
+    let mut departures = Vec::new();
     loop {
         match qdisc.dequeue(now, log) {
-            Dequeue::Packet(item) => left.push((item.packet.0, now.as_micros_floor())),
+            Dequeue::Packet(item) => departures.push((item.packet.0, now.as_micros_floor())),
             Dequeue::Wait(next) if next <= until => now = next,
-            Dequeue::Wait(_) | Dequeue::Empty => return left,
+            Dequeue::Wait(_) | Dequeue::Empty => return departures,
         }
     }
 }
@@ -46,17 +46,17 @@ fn the_shaper_has_no_burst_and_makes_good_what_left_late() {
     for id in 0..6 {
         let _ = cake.enqueue(frame(id, 1), at(0), &mut log);
     }
-    let left = served(&mut cake, at(0), at(2_500), &mut log);
-    assert_eq!(left, [(0, 0), (1, 1_211), (2, 2_422)]);
+    let departures = served(&mut cake, at(0), at(2_500), &mut log);
+    assert_eq!(departures, [(0, 0), (1, 1_211), (2, 2_422)]);
     // Asked only at 6 ms: the two that were due since go at once, the next when it would have gone anyway.
-    let left = served(&mut cake, at(6_000), at(8_000), &mut log);
-    assert_eq!(left, [(3, 6_000), (4, 6_000), (5, 6_056)]);
+    let departures = served(&mut cake, at(6_000), at(8_000), &mut log);
+    assert_eq!(departures, [(3, 6_000), (4, 6_000), (5, 6_056)]);
     // After idling there is nothing to make good.
     for id in 6..8 {
         let _ = cake.enqueue(frame(id, 1), at(100_000), &mut log);
     }
-    let left = served(&mut cake, at(100_000), at(200_000), &mut log);
-    assert_eq!(left, [(6, 100_000), (7, 101_211)]);
+    let departures = served(&mut cake, at(100_000), at(200_000), &mut log);
+    assert_eq!(departures, [(6, 100_000), (7, 101_211)]);
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn the_shaper_charges_for_the_framing() {
         let _ = cake.enqueue(frame(id, 1), at(0), &mut log);
     }
     // 32 cells: 1696 bytes at a microsecond each.
-    let left = served(&mut cake, at(0), at(9_000), &mut log);
-    assert_eq!(left, [(0, 0), (1, 1_696), (2, 3_392)]);
+    let departures = served(&mut cake, at(0), at(9_000), &mut log);
+    assert_eq!(departures, [(0, 0), (1, 1_696), (2, 3_392)]);
 }
 
 /// Three flows of one host and one of another to one destination, all backlogged; as measured on a Linux 6.1: of 120 packets 30
@@ -156,9 +156,9 @@ fn the_longest_queue_of_all_tins_loses() {
     assert!(log.drops.len() > 10_000);
     let bytes: Vec<u64> =
         cake.flows.iter().flat_map(|tin| &tin.all).map(|flow| flow.queue.bytes).collect();
-    let held = bytes.iter().filter(|bytes| **bytes > 0).count();
+    let longest_queues = bytes.iter().filter(|bytes| **bytes > 0).count();
     // Two or three of them are equal but for a packet: nobody has room while another holds more.
-    assert!(held >= 2, "{held}");
+    assert!(longest_queues >= 2, "{longest_queues}");
     assert!(cake.memory <= 230_400);
 }
 
@@ -229,8 +229,8 @@ fn at_ingress_drops_are_charged() {
         for id in 0..2_000 {
             let _ = cake.enqueue(frame(id, 1), at(0), &mut log);
         }
-        let left = served(&mut cake, at(0), at(1_211_200), &mut log).len();
-        (left, log.drops.len())
+        let departure_count = served(&mut cake, at(0), at(1_211_200), &mut log).len();
+        (departure_count, log.drops.len())
     };
     let (left, dropped) = run("egress");
     assert_eq!(left, 1_001);
@@ -353,10 +353,10 @@ fn netlink_says_what_tc_says() {
         panic!("cake")
     };
     let options = spec.options().unwrap();
-    let found = Attributes(&options);
-    let numbers: Vec<_> = (2..=17).map(|kind| found.number(kind)).collect();
+    let attributes = Attributes(&options);
+    let numbers: Vec<_> = (2..=17).map(|kind| attributes.number(kind)).collect();
     let some = Some::<u32>;
-    let wanted = [
+    let expected = [
         some(2_500_000),
         some(1),
         some(2),
@@ -374,7 +374,7 @@ fn netlink_says_what_tc_says() {
         some(1),
         some(1),
     ];
-    assert_eq!(numbers, wanted);
+    assert_eq!(numbers, expected);
     assert!(spec.confirm(&options).iter().all(|one| one.found == Some(one.wanted)));
     let raw = CakeSpec::default();
     assert_eq!(Attributes(&raw.options().unwrap()).number(12), Some(0));

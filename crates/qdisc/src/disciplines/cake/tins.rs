@@ -1,11 +1,11 @@
-//! Which tins there are, which packets are in them and what each is entitled to (`cake_config_*`, `cake_set_rate`).
+//! The tins, the packets in them and the bandwidth share of each (`cake_config_*`, `cake_set_rate`).
 
 use super::cobalt::Params;
 use super::config::{Config, Diffserv};
 use crate::contract::Dscp;
 use crate::disciplines::FRAME;
 
-/// What a tin is entitled to.
+/// Bandwidth share of a tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     /// Bytes per second, up to which it goes before those below it; zero without a shaper.
@@ -95,7 +95,7 @@ impl ByteTime {
     }
 }
 
-/// What follows from a tin's rate.
+/// Values derived from a tin's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub time: ByteTime,
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(quanta(Diffserv::Besteffort), [65_535]);
     }
 
-    /// How many of the 64 codepoints are in each tin, and where the well-known ones are.
+    /// The number of the 64 codepoints in each tin, and the tins of the well-known ones.
     #[test]
     fn tins_take_their_codepoints() {
         let tin = |diffserv, value| tin_of(diffserv, Dscp::new(value).unwrap());
@@ -190,9 +190,9 @@ mod tests {
         assert_eq!(count(Diffserv::Diffserv4), [44, 2, 12, 6, 0, 0, 0, 0]);
         assert_eq!(count(Diffserv::Diffserv8), [1, 5, 40, 7, 4, 1, 4, 2]);
         // LE, CS1, CS0, AF41, CS4, EF, CS6.
-        let known = [1, 8, 0, 34, 32, 46, 48];
-        assert_eq!(known.map(|value| tin(Diffserv::Diffserv3, value)), [1, 1, 0, 0, 0, 2, 2]);
-        assert_eq!(known.map(|value| tin(Diffserv::Diffserv4, value)), [1, 1, 0, 2, 3, 3, 3]);
-        assert_eq!(known.map(|value| tin(Diffserv::Diffserv8, value)), [0, 1, 2, 3, 6, 6, 7]);
+        let dscps = [1, 8, 0, 34, 32, 46, 48];
+        assert_eq!(dscps.map(|value| tin(Diffserv::Diffserv3, value)), [1, 1, 0, 0, 0, 2, 2]);
+        assert_eq!(dscps.map(|value| tin(Diffserv::Diffserv4, value)), [1, 1, 0, 2, 3, 3, 3]);
+        assert_eq!(dscps.map(|value| tin(Diffserv::Diffserv8, value)), [0, 1, 2, 3, 6, 6, 7]);
     }
 }

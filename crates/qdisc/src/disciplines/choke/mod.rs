@@ -68,15 +68,15 @@ impl Choke {
         if places == 0 {
             return None;
         }
-        let mut drawn = 0;
+        let mut candidate = 0;
         for _ in 0..DRAWS {
             let index = self.stream.below(places) as usize;
             if self.ring[index].is_some() {
-                drawn = index;
+                candidate = index;
                 break;
             }
         }
-        self.ring[drawn].filter(|item| item.flow == flow).map(|_| drawn)
+        self.ring[candidate].filter(|item| item.flow == flow).map(|_| candidate)
     }
 }
 
@@ -95,14 +95,14 @@ impl Qdisc for Choke {
                 sink.dropped(item, DropReason::Aqm);
                 return Verdict::Dropped(DropReason::Aqm);
             }
-            let chosen = if zone == Zone::Above {
+            let signalled = if zone == Zone::Above {
                 self.average.outside();
                 true
             } else {
                 self.average.chooses(&self.params, &mut self.stream)
             };
-            marked = chosen && self.ecn && item.mark(sink);
-            if chosen && !marked {
+            marked = signalled && self.ecn && item.mark(sink);
+            if signalled && !marked {
                 sink.dropped(item, DropReason::Aqm);
                 return Verdict::Dropped(DropReason::Aqm);
             }
@@ -209,17 +209,17 @@ mod tests {
         assert_eq!(first, 140);
     }
 
-    /// Of two flows the one that sends nine times as much is dropped far more often, per packet too.
+    /// With two flows, the one that sends nine times as much is dropped far more often, per packet too.
     #[test]
     fn who_has_most_in_the_queue_is_caught_most_often() {
         let mut choke = choke("limit 1000 bandwidth 10mbit min 20 max 60");
         let mut log = Log::default();
         let mut dropped = [0_u32; 2];
-        let mut sent = [0_u32; 2];
+        let mut packets_sent = [0_u32; 2];
         for id in 0..60_000_u32 {
             let now = Instant::ZERO + Duration::from_micros(u64::from(id) * 1_000);
             let modest = usize::from(id % 10 == 0);
-            sent[modest] += 1;
+            packets_sent[modest] += 1;
             let before = log.drops.len();
             let _ = choke.enqueue(frame(modest as u32, id, Ecn::NotEct), now, &mut log);
             for &(packet, _) in &log.drops[before..] {
@@ -230,8 +230,8 @@ mod tests {
                 let _ = choke.dequeue(now, &mut log);
             }
         }
-        let share = |flow: usize| f64::from(dropped[flow]) / f64::from(sent[flow]);
-        assert!(share(0) > 2.0 * share(1), "{dropped:?} of {sent:?}");
+        let share = |flow: usize| f64::from(dropped[flow]) / f64::from(packets_sent[flow]);
+        assert!(share(0) > 2.0 * share(1), "{dropped:?} of {packets_sent:?}");
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
             .collect();
         assert_eq!(verdicts[49], Verdict::Marked);
         assert_eq!(verdicts[50], Verdict::Dropped(DropReason::Overlimit));
-        let other = choke.enqueue(frame(99, 99, Ecn::NotEct), Instant::ZERO, &mut log);
-        assert_eq!(other, DROPPED);
+        let verdict = choke.enqueue(frame(99, 99, Ecn::NotEct), Instant::ZERO, &mut log);
+        assert_eq!(verdict, DROPPED);
     }
 }

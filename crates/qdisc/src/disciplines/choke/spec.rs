@@ -71,7 +71,7 @@ impl Configuration for ChokeSpec {
     const UNMODELLED: &'static [&'static str] = &["probability", "avpkt", "harddrop"];
     const LEAST: &'static str = "choke limit 1000 bandwidth 10mbit";
 
-    /// What is not said follows from the limit.
+    /// Derives values that were not given from the limit.
     fn complete(mut self, _given: &Given<'_>) -> Result<Self, Problem> {
         if self.max_packets == 0 {
             self.max_packets = self.limit_packets / 4;

@@ -36,7 +36,7 @@ use std::collections::VecDeque;
 pub struct Config {
     /// Packets that may wait (tc: 1000).
     pub limit: u32,
-    /// When and how it drops.
+    /// Parameters of the drop law.
     pub params: Params,
 }
 
@@ -45,7 +45,7 @@ pub struct Config {
 pub struct Params {
     /// Acceptable standing delay (5 ms).
     pub target: Duration,
-    /// How long the delay may stay above the target (100 ms).
+    /// Time for which the delay may stay above the target (100 ms).
     pub interval: Duration,
     /// With no more bytes than this queued nothing is dropped: `psched_mtu` of the device, 1514 on
     /// Ethernet.
@@ -118,7 +118,7 @@ impl InverseSqrt {
     }
 }
 
-/// What a queue under CoDel must answer.
+/// Queue interface that CoDel needs.
 pub(crate) trait Source {
     /// Takes the oldest packet out, with the time of its enqueue.
     fn pop(&mut self) -> Option<(Item, Time)>;
@@ -137,7 +137,7 @@ pub(crate) struct Controller {
     /// An interval after the sojourn time first exceeded the target; `None`: it does not.
     first_above: Option<Time>,
     drop_next: Time,
-    /// How long the packet that was looked at last had waited (`ldelay`).
+    /// Sojourn time of the last packet examined (`ldelay`).
     sojourn: Sojourn,
 }
 
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// How many of 1000 packets are dropped when each waits 20 ms and `left` stay behind it.
+    /// Returns the number of drops among 1000 packets when each waits 20 ms and `left` stay in the queue after it.
     fn drops_with_left_behind(left: u32) -> usize {
         let mut codel = Codel::new(Config { limit: 10, params: Params::default() });
         let mut log = Log::default();

@@ -43,7 +43,7 @@ pub struct Config {
     pub control: Control,
     /// Time between its updates.
     pub tupdate: Duration,
-    /// How much more often L is marked than p' (2).
+    /// Ratio of the marking probability of L to p' (2).
     pub coupling: u32,
     /// The L queue's step.
     pub step: Step,
@@ -114,13 +114,13 @@ impl Queue {
         Some(waiting)
     }
 
-    /// How long the head has waited; 0 when there is none.
+    /// Time the head packet has waited; 0 when there is none.
     fn delay(&self, now: Instant) -> Duration {
         self.packets.front().map_or(Duration::ZERO, |&(_, since, _)| now.since(since))
     }
 }
 
-/// What the AQM does to a packet.
+/// Decision of the AQM about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Pass,
@@ -161,7 +161,7 @@ impl DualPi2 {
         discipline
     }
 
-    /// What C gains by a byte of L, and L by a byte of C.
+    /// Returns the credit that C gains per byte of L, and L per byte of C.
     fn weights(&self) -> (i64, i64) {
         let classic = i64::from(self.config.classic_protection);
         (classic, 100 - classic)
@@ -212,11 +212,11 @@ impl DualPi2 {
     /// The packet whose turn it is, the queue it was in, and what that does to the credit.
     fn next(&mut self) -> Option<(Waiting, bool, i64)> {
         let (classic, scalable) = self.weights();
-        let both = !self.classic.packets.is_empty() && !self.scalable.packets.is_empty();
-        let in_l = !self.scalable.packets.is_empty() && (!both || self.credit <= 0);
+        let both_backlogged = !self.classic.packets.is_empty() && !self.scalable.packets.is_empty();
+        let in_l = !self.scalable.packets.is_empty() && (!both_backlogged || self.credit <= 0);
         let waiting = if in_l { self.scalable.pop() } else { self.classic.pop() }?;
         let weight = if in_l { classic } else { -scalable };
-        let change = if both { weight * i64::from(waiting.0.len) } else { 0 };
+        let change = if both_backlogged { weight * i64::from(waiting.0.len) } else { 0 };
         Some((waiting, in_l, change))
     }
 }

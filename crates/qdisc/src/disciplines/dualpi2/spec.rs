@@ -31,7 +31,7 @@ table! {
         alpha_hz: f64 = 0.16 => hertz("alpha").attribute(5).confirmed(),
         /// Weight of the change of the delay, Hz.
         beta_hz: f64 = 3.2 => hertz("beta").attribute(6).confirmed(),
-        /// How much more often the low-latency queue is marked than the square root of the classic one's probability.
+        /// Ratio of the low-latency queue's marking probability to the square root of the classic one's.
         coupling_factor: u32 = 2 => whole("coupling_factor").at_least(1).at_most(255).octet(10),
         /// Longer waits in the low-latency queue are marked.
         step_thresh_ns: u64 = STEP_THRESH_NS => STEP_THRESH,
@@ -135,7 +135,7 @@ const fn rtt(listed: &'static [&'static str], about: fn() -> String) -> Word<Dua
 }
 
 impl DualPi2Spec {
-    /// What tc makes of the largest and the usual round-trip time (RFC 9332 appendix A).
+    /// Derives tc's parameters from the largest and the usual round-trip time (RFC 9332 appendix A).
     fn set_rtts(&mut self, most_ns: u64, typical_ns: u64) {
         self.target_ns = typical_ns;
         self.tupdate_ns = typical_ns.min(most_ns / 3);

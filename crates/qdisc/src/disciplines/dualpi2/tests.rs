@@ -105,7 +105,7 @@ fn l_is_marked_from_the_step_on() {
     assert_eq!(marked("step_thresh 3p", 9_000), [0, 1]);
 }
 
-/// How many of many packets of one kind are marked and dropped at a fixed p'.
+/// Returns the shares of packets of one kind that are marked and dropped at a fixed p'.
 fn signalled(words: &str, p: f64, ecn: Ecn) -> (f64, f64) {
     const PACKETS: u32 = 40_000;
     let (mut dualpi2, mut log) =

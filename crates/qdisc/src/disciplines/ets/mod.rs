@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 pub struct Ets {
     classes: Classes<Priomap, Vec<Fifo>>,
     strict: usize,
-    /// Of each band behind the strict ones.
+    /// Quantum of each band after the strict ones.
     quanta: Vec<u32>,
     deficits: Vec<u64>,
     /// Bands behind the strict ones that have packets.
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    fn left(ets: &mut Ets, count: usize) -> Vec<u32> {
+    fn departed_ids(ets: &mut Ets, count: usize) -> Vec<u32> {
         let mut next = || match ets.dequeue(Instant::ZERO, &mut Log::default()) {
             Dequeue::Packet(item) => Some(item.packet.0),
             Dequeue::Wait(_) | Dequeue::Empty => None,
@@ -139,10 +139,10 @@ mod tests {
         let mut ets = ets(&format!("strict 1 quanta 1514 3028 {MAP}"));
         fill(&mut ets, 0, 0..4);
         fill(&mut ets, 2, 10..18);
-        assert_eq!(left(&mut ets, 4), [0, 10, 11, 1]);
+        assert_eq!(departed_ids(&mut ets, 4), [0, 10, 11, 1]);
         fill(&mut ets, 4, 20..22);
-        assert_eq!(left(&mut ets, 9), [20, 21, 12, 13, 2, 14, 15, 3, 16]);
-        assert_eq!(left(&mut ets, 9), [17]);
+        assert_eq!(departed_ids(&mut ets, 9), [20, 21, 12, 13, 2, 14, 15, 3, 16]);
+        assert_eq!(departed_ids(&mut ets, 9), [17]);
     }
 
     /// A frame more than fits is left in the deficit: 1000 bytes in turn send two frames in three turns.
@@ -152,17 +152,17 @@ mod tests {
         fill(&mut ets, 0, 0..6);
         fill(&mut ets, 2, 10..16);
         // Band 1 has 1000, 2000 (sends, 486), 1486, 2486 (sends, 972), 1972 (sends).
-        assert_eq!(left(&mut ets, 7), [10, 0, 11, 12, 1, 13, 2]);
+        assert_eq!(departed_ids(&mut ets, 7), [10, 0, 11, 12, 1, 13, 2]);
     }
 
-    /// What an emptied band had left is gone.
+    /// The rest of an emptied band's quantum is discarded.
     #[test]
     fn an_emptied_band_begins_with_one_quantum() {
         let mut ets = ets("quanta 4542 1514 priomap 0 0 1");
         fill(&mut ets, 0, 0..1);
-        assert_eq!(left(&mut ets, 1), [0]);
+        assert_eq!(departed_ids(&mut ets, 1), [0]);
         fill(&mut ets, 2, 10..12);
         fill(&mut ets, 0, 1..6);
-        assert_eq!(left(&mut ets, 7), [10, 1, 2, 3, 11, 4, 5]);
+        assert_eq!(departed_ids(&mut ets, 7), [10, 1, 2, 3, 11, 4, 5]);
     }
 }

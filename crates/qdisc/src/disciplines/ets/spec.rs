@@ -115,16 +115,16 @@ impl Configuration for EtsSpec {
 
     /// The number of bands follows from `strict` and `quanta` unless it is given; a band without a quantum has a frame.
     fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
-        let named = self.bands();
-        let bands = given.value("bands").map_or(named, |bands| bands as usize);
+        let configured_bands = self.bands();
+        let bands = given.value("bands").map_or(configured_bands, |bands| bands as usize);
         if bands == 0 {
             let expected = "at least one band, such as \"bands 3\"";
             return Err(wrong("none of \"bands\", \"strict\" and \"quanta\"", expected));
         }
-        if named > bands {
+        if configured_bands > bands {
             return Err(wrong(
                 format!("\"bands {bands}\""),
-                format!("at least {named}: so many are strict or have a quantum"),
+                format!("at least {configured_bands}: so many are strict or have a quantum"),
             ));
         }
         self.quanta_bytes.resize(bands - self.strict as usize, FRAME);

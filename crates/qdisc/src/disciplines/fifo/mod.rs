@@ -12,7 +12,7 @@ use dragstrip_units::Instant;
 pub use spec::{BfifoSpec, NoqueueSpec, PfifoSpec};
 use std::collections::VecDeque;
 
-/// What a tail-drop queue may hold.
+/// Capacity of a tail-drop queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Everything.
@@ -26,7 +26,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a packet of `len` may join `backlog`.
+    /// True when a packet of `len` may join `backlog`.
     #[inline]
     #[must_use]
     pub const fn admits(self, len: u32, backlog: Backlog) -> bool {

@@ -55,7 +55,7 @@ pub struct Config {
     pub ce_threshold: Option<Duration>,
 }
 
-/// Where a flow is.
+/// List that a flow is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Idle,
@@ -70,7 +70,7 @@ struct Flow {
     place: Place,
     /// Before this nothing leaves (`time_next_packet`).
     next: Instant,
-    /// When it became idle.
+    /// Time at which it became idle.
     idle_since: Instant,
 }
 
@@ -132,7 +132,7 @@ impl Fq {
         }
     }
 
-    /// When the flow's next packet may follow one of `len` that was due at `due` and leaves now.
+    /// Sets the time at which the flow's next packet may follow one of `len` that was due at `due` and leaves now.
     fn pace(&mut self, index: u32, len: u32, now: Instant) {
         let Some(rate) = self.config.maxrate else { return };
         let flow = &mut self.flows[index as usize];
@@ -236,9 +236,9 @@ mod tests {
     use dragstrip_units::{Duration, Instant};
 
     fn fq(words: &str) -> Box<Fq> {
-        let built =
+        let discipline =
             QdiscSpec::parse(&format!("fq {words}")).unwrap().build(&Streams::of_link(1, "test"));
-        let Discipline::Fq(fq) = built else { panic!("fq") };
+        let Discipline::Fq(fq) = discipline else { panic!("fq") };
         fq
     }
 
@@ -252,12 +252,12 @@ mod tests {
 
     /// Packets and when they leave, in microseconds, asked for whenever something may leave.
     fn served(fq: &mut Fq, mut now: Instant, log: &mut Log) -> Vec<(u32, u64)> {
-        let mut left = Vec::new();
+        let mut departures = Vec::new();
         loop {
             match fq.dequeue(now, log) {
-                Dequeue::Packet(item) => left.push((item.packet.0, now.as_micros_floor())),
+                Dequeue::Packet(item) => departures.push((item.packet.0, now.as_micros_floor())),
                 Dequeue::Wait(until) => now = until,
-                Dequeue::Empty => return left,
+                Dequeue::Empty => return departures,
             }
         }
     }
@@ -274,9 +274,10 @@ mod tests {
         for (words, gap) in [("maxrate 10mbit", 1_211.2), ("maxrate 500kbit", 24_224.0)] {
             let (mut fq, mut log) = (fq(words), Log::default());
             fill(&mut fq, 1, 0..24, at(0), &mut log);
-            let left: Vec<u64> = served(&mut fq, at(0), &mut log).iter().map(|one| one.1).collect();
+            let departure_times: Vec<u64> =
+                served(&mut fq, at(0), &mut log).iter().map(|one| one.1).collect();
             let expected: Vec<u64> = (0..24).map(|n| (f64::from(n) * gap) as u64).collect();
-            assert_eq!(left, expected);
+            assert_eq!(departure_times, expected);
         }
         let (mut fq, mut log) = (fq("maxrate 10mbit nopacing"), Log::default());
         fill(&mut fq, 1, 0..24, at(0), &mut log);
@@ -302,9 +303,10 @@ mod tests {
         let (mut fq, mut log) = (fq(""), Log::default());
         fill(&mut fq, 1, 0..16, at(0), &mut log);
         fill(&mut fq, 2, 100..116, at(0), &mut log);
-        let left: Vec<u32> = served(&mut fq, at(0), &mut log).iter().map(|one| one.0).collect();
+        let departed_ids: Vec<u32> =
+            served(&mut fq, at(0), &mut log).iter().map(|one| one.0).collect();
         let expected: Vec<u32> = (0..10).chain(100..110).chain([10, 11, 110, 111]).collect();
-        assert_eq!(left[..24], expected);
+        assert_eq!(departed_ids[..24], expected);
     }
 
     /// 40 ms are ten ticks: more than ten must have passed.
@@ -318,8 +320,8 @@ mod tests {
             served(&mut fq, at(0), &mut log);
             fill(&mut fq, 1, 1..4, at(idle_us), &mut log);
             fill(&mut fq, 3, 30..33, at(idle_us), &mut log);
-            let left = served(&mut fq, at(idle_us), &mut log);
-            left.iter().take(3).map(|one| one.0).collect::<Vec<_>>()
+            let departures = served(&mut fq, at(idle_us), &mut log);
+            departures.iter().take(3).map(|one| one.0).collect::<Vec<_>>()
         };
         assert_eq!(next(43_999), [1, 30, 31]);
         assert_eq!(next(44_000), [1, 2, 30]);

@@ -33,7 +33,7 @@ table! {
         /// Highest rate of each flow; none: unlimited.
         #[serde(default)]
         maxrate_bps: Option<u64> = None => table::rate("maxrate").attribute(7),
-        /// Whether the highest rate is enforced.
+        /// Enforcement of the highest rate.
         pacing: bool = true =>
             switch(&[("pacing", true), ("nopacing", false)]).unless_usual().attribute(5).confirmed(),
         /// Flows are told apart by so many values of a hash, less one; a power of two less one in the kernel's default.

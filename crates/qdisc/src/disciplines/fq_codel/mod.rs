@@ -50,7 +50,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// What Linux and tc give on Ethernet: 10240 packets, 32 MiB, 1024 queues, quantum 1514, batches of
+    /// Defaults of Linux and tc on Ethernet: 10240 packets, 32 MiB, 1024 queues, quantum 1514, batches of
     /// 64, ECN on.
     fn default() -> Self {
         Self {
@@ -71,7 +71,7 @@ struct Flow {
     queue: Queue,
     deficit: i64,
     controller: Controller,
-    /// Whether it is in one of the two lists ...
+    /// True when it is in one of the two lists ...
     active: bool,
     /// ... and who is next there.
     next: u32,
@@ -107,7 +107,7 @@ impl FlowList {
     }
 }
 
-/// What all flows share.
+/// State shared by all flows.
 #[derive(Clone, Debug)]
 struct Pool {
     arena: Arena<Time>,

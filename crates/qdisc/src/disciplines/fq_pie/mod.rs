@@ -214,8 +214,8 @@ mod tests {
 
     fn fq_pie(words: &str) -> Box<FqPie> {
         let spec = QdiscSpec::parse(&format!("fq_pie {words}")).unwrap();
-        let built = spec.build(&Streams::of_link(1, "test"));
-        let Discipline::FqPie(fq_pie) = built else { panic!("fq_pie") };
+        let discipline = spec.build(&Streams::of_link(1, "test"));
+        let Discipline::FqPie(fq_pie) = discipline else { panic!("fq_pie") };
         fq_pie
     }
 
@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(update_period(Duration::ZERO, 4096), Duration::ZERO);
     }
 
-    /// What became of the packets of two flows in a minute on 10 Mbit/s, of which the first comes three times for two that leave
-    /// and the second keeps to a tenth.
+    /// Returns the verdicts on the packets of two flows in a minute on 10 Mbit/s, of which the first sends three times
+    /// for two that leave and the second keeps to a tenth.
     fn minute(words: &str, ecn: Ecn) -> (Vec<Verdict>, Vec<Verdict>) {
         let (mut qdisc, mut log) = (fq_pie(words), Log::default());
         let (mut greedy, mut modest) = (Vec::new(), Vec::new());
@@ -289,11 +289,12 @@ mod tests {
             let _ = qdisc.enqueue(frame(2, id, Ecn::NotEct), Instant::ZERO, &mut log);
         }
         assert_eq!(log.drops, [(PacketId(13), DropReason::Overlimit)]);
-        let left: Vec<u32> = std::iter::from_fn(|| match qdisc.dequeue(Instant::ZERO, &mut log) {
-            Dequeue::Packet(item) => Some(item.packet.0),
-            Dequeue::Wait(_) | Dequeue::Empty => None,
-        })
-        .collect();
-        assert_eq!(left, [0, 10, 1, 11, 2, 12]);
+        let departed_ids: Vec<u32> =
+            std::iter::from_fn(|| match qdisc.dequeue(Instant::ZERO, &mut log) {
+                Dequeue::Packet(item) => Some(item.packet.0),
+                Dequeue::Wait(_) | Dequeue::Empty => None,
+            })
+            .collect();
+        assert_eq!(departed_ids, [0, 10, 1, 11, 2, 12]);
     }
 }

@@ -37,12 +37,12 @@ pub struct Config {
     pub burst: u64,
     /// Ceiling's bucket in bytes.
     pub cburst: u64,
-    /// What is charged for a packet.
+    /// Bytes charged for a packet.
     pub framing: Framing,
 }
 
 impl Config {
-    /// What tc computes when only `rate` is given, on kernels with high-resolution timers:
+    /// Returns the values that tc computes when only `rate` is given, on kernels with high-resolution timers:
     /// ceiling = rate, `burst = cburst = rate / 10^9 + 1600` bytes (1600: tc's default mtu).
     #[must_use]
     pub fn with_rate(rate: Rate) -> Self {
@@ -191,7 +191,7 @@ mod tests {
         Rate::from_bits_per_second(n * 1_000_000).unwrap()
     }
 
-    /// When `count` frames leave that wait from `now` on, in microseconds after `now`.
+    /// Returns the departure times of `count` frames that wait from `now` on, in microseconds after `now`.
     fn leave_us(shaper: &mut Shaper, now: Instant, len: u32, count: usize) -> Vec<u64> {
         let mut leave = || {
             let at = shaper.ready().max(now);

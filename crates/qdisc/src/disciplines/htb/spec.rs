@@ -67,11 +67,12 @@ fn linklayer(words: &mut Words<'_>, word: &str) -> Result<bool, Problem> {
 
 /// The MTU that tc's htb assumes for a class.
 const MTU_BYTES: u64 = 1600;
-/// What tc reads as HZ from /proc/net/psched on a kernel with high-resolution timers.
+/// HZ as tc reads it from /proc/net/psched on a kernel with high-resolution timers.
 const HZ: u64 = 1_000_000_000;
 
 impl HtbSpec {
-    /// What tc and the kernel make of a rate alone: no ceiling above it, tc's buckets; `leaf` queues.
+    /// Returns the class that tc and the kernel derive from a rate alone: no ceiling above it, tc's buckets; `leaf`
+    /// queues.
     #[must_use]
     pub fn with_rate(rate_bps: u64, leaf: QdiscSpec) -> Self {
         let burst_bytes = Self::default_burst_bytes(rate_bps);
@@ -230,8 +231,12 @@ impl Configuration for HtbSpec {
 
     fn confirm_class(&self, _index: usize, options: &[u8]) -> Vec<Confirmation> {
         // struct tc_htb_opt begins with two struct tc_ratespec, whose last word is the rate in bytes per second.
-        let found = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
-        vec![Confirmation::new("rate in bytes per second", found, saturated(self.rate_bps / 8))]
+        let reported_rate = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
+        vec![Confirmation::new(
+            "rate in bytes per second",
+            reported_rate,
+            saturated(self.rate_bps / 8),
+        )]
     }
 
     #[cfg(any(test, feature = "arbitrary"))]

@@ -70,7 +70,7 @@ impl DelayLine {
         }
     }
 
-    /// When the next packet is due.
+    /// Time at which the next packet is due.
     #[inline]
     pub(super) fn next_due(&self) -> Option<Instant> {
         let ring = self.ring.front().map(|delayed| delayed.due);
@@ -82,7 +82,7 @@ impl DelayLine {
         }
     }
 
-    /// When the last packet is due, if all are due in the order they came.
+    /// Time at which the last packet is due, if all are due in the order they came.
     #[inline]
     pub(super) fn last_due(&self) -> Option<Instant> {
         self.ring.back().map(|delayed| delayed.due)

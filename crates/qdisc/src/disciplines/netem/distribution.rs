@@ -90,7 +90,7 @@ fn pareto(k: u32) -> f64 {
     libm::rint((value * (4.0 / 3.0) * SCALE).min(f64::from(i16::MAX)))
 }
 
-/// Where the standard normal distribution reaches `p`, by Newton's method from a point below it.
+/// Returns the `p` quantile of the standard normal distribution, by Newton's method from a point below it.
 fn normal_quantile(p: f64, mut x: f64) -> f64 {
     for _ in 0..60 {
         let error = 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2) - p;

@@ -54,33 +54,33 @@ pub struct Config {
     pub delay: Duration,
     /// Half width (uniform) or scale of the deviation; the kernel cuts it to 2.147 s.
     pub jitter: Duration,
-    /// Of successive delays.
+    /// Correlation of successive delays.
     pub delay_correlation: f64,
     /// Shape of the jitter.
     pub distribution: Distribution,
-    /// Which packets are lost.
+    /// Loss model.
     pub loss: Loss,
     /// Mark ECN-capable packets instead of losing them.
     pub ecn: bool,
     /// Probability of a copy.
     pub duplicate: f64,
-    /// Of successive duplications.
+    /// Correlation of successive duplications.
     pub duplicate_correlation: f64,
     /// Probability of a damaged packet.
     pub corrupt: f64,
-    /// Of successive corruptions.
+    /// Correlation of successive corruptions.
     pub corrupt_correlation: f64,
     /// Probability that a packet leaves at once; with zero and a `gap`, tc's `gap N` without
     /// `reorder`, every gap-th packet does.
     pub reorder: f64,
-    /// Of successive reorderings.
+    /// Correlation of successive reorderings.
     pub reorder_correlation: f64,
     /// Only a packet after `gap - 1` delayed ones may be reordered; zero with a `reorder`
     /// probability means one, as tc sets it.
     pub gap: u32,
     /// Packets also take their length at this rate, one after the other.
     pub rate: Option<Rate>,
-    /// When the delay line opens, and for how much; none: always.
+    /// Times at which the delay line opens, and for how much; none: always.
     pub slot: Option<Slot>,
 }
 
@@ -137,7 +137,7 @@ impl Netem {
     /// An empty netem that draws from `stream`.
     ///
     /// # Panics
-    /// When a probability or correlation is not between 0 and 1.
+    /// If a probability or correlation is not between 0 and 1.
     #[must_use]
     pub fn new(config: Config, mut stream: Stream) -> Self {
         let random = &mut stream;
@@ -177,10 +177,10 @@ impl Netem {
         sink: &mut S,
     ) -> Verdict {
         let duplicate = !copy && self.duplicate.happens(&mut self.stream);
-        let mut lost = self.loss.next(&mut self.stream);
-        let marked = lost && self.ecn && item.mark(sink);
-        lost &= !marked;
-        if lost && !duplicate {
+        let mut is_lost = self.loss.next(&mut self.stream);
+        let marked = is_lost && self.ecn && item.mark(sink);
+        is_lost &= !marked;
+        if is_lost && !duplicate {
             sink.dropped(item, DropReason::Loss);
             return Verdict::Dropped(DropReason::Loss);
         }
@@ -189,7 +189,7 @@ impl Netem {
             sink.dropped(item, DropReason::Overlimit);
             return Verdict::Dropped(DropReason::Overlimit);
         }
-        if duplicate && !lost {
+        if duplicate && !is_lost {
             let copy = sink.duplicated(item);
             // A copy is nobody's packet in hand.
             let _ = self.admit(copy, now, true, sink);
@@ -246,7 +246,7 @@ impl Netem {
         Some(delayed)
     }
 
-    /// When a packet can leave next.
+    /// Returns the time at which a packet can leave next.
     fn wait(&self) -> Dequeue {
         let Some(due) = self.line.next_due() else { return Dequeue::Empty };
         Dequeue::Wait(self.slots.as_ref().map_or(due, |slots| due.max(slots.opens())))

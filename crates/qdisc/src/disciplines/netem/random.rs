@@ -57,14 +57,14 @@ impl Chance {
         Self::new(1.0, 0.0, stream)
     }
 
-    /// Whether it happens now: with probability (p + 2^-32), never when p is zero.
+    /// True when the event happens now: with probability (p + 2^-32), never when p is zero.
     #[inline]
     pub(super) fn happens(&mut self, stream: &mut Stream) -> bool {
         self.probability != 0 && self.probability >= self.draws.draw(stream)
     }
 }
 
-/// Which packets are lost; probabilities from 0 to 1.
+/// Loss model; probabilities from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.
@@ -72,9 +72,9 @@ pub enum Loss {
     None,
     /// Each with this probability (tc: `loss P [CORRELATION]`).
     Random {
-        /// Of a loss.
+        /// Probability of a loss.
         probability: f64,
-        /// Of successive draws.
+        /// Correlation of successive draws.
         correlation: f64,
     },
     /// Gilbert–Elliott (tc: `loss gemodel P R 1-H 1-K`): starts in the good state; the loss is
@@ -155,7 +155,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// True when the next packet is lost.
     #[inline]
     pub(super) fn next(&mut self, stream: &mut Stream) -> bool {
         match self {
@@ -168,11 +168,11 @@ impl LossProcess {
             }
             Self::Every { packets, left } => {
                 *left = left.saturating_sub(1);
-                let lost = *left == 0;
-                if lost {
+                let is_lost = *left == 0;
+                if is_lost {
                     *left = *packets;
                 }
-                lost
+                is_lost
             }
             &mut Self::FourState { p13, p31, p32, p23, p14, ref mut period } => {
                 let draw = u64::from(stream.next_u32());
@@ -206,7 +206,7 @@ mod tests {
 
     const DRAWS: u32 = 400_000;
 
-    fn lost(loss: Loss) -> Vec<bool> {
+    fn loss_sequence(loss: Loss) -> Vec<bool> {
         let mut stream = Stream::named(5, "loss");
         let mut process = LossProcess::new(loss, &mut stream);
         (0..DRAWS).map(|_| process.next(&mut stream)).collect()
@@ -236,56 +236,58 @@ mod tests {
 
     #[test]
     fn random_loss_has_its_rate_and_no_memory() {
-        let lost = lost(Loss::Random { probability: 0.05, correlation: 0.0 });
+        let losses = loss_sequence(Loss::Random { probability: 0.05, correlation: 0.0 });
         // Standard deviation 0.03 %.
-        assert!((share(&lost) - 0.05).abs() < 0.0015);
-        assert!((burst_mean(&lost) - 1.0 / 0.95).abs() < 0.01);
+        assert!((share(&losses) - 0.05).abs() < 0.0015);
+        assert!((burst_mean(&losses) - 1.0 / 0.95).abs() < 0.01);
     }
 
     #[test]
     fn gilbert_loses_p_over_p_plus_r_in_bursts_of_1_over_r() {
         let (p, r) = (0.01, 0.25);
-        let lost = lost(Loss::GilbertElliott { p, r, one_minus_h: 1.0, one_minus_k: 0.0 });
-        assert!((share(&lost) - p / (p + r)).abs() < 0.002);
-        assert!((burst_mean(&lost) - 1.0 / r).abs() < 0.15);
+        let losses =
+            loss_sequence(Loss::GilbertElliott { p, r, one_minus_h: 1.0, one_minus_k: 0.0 });
+        assert!((share(&losses) - p / (p + r)).abs() < 0.002);
+        assert!((burst_mean(&losses) - 1.0 / r).abs() < 0.15);
     }
 
     #[test]
     fn gilbert_elliott_loses_in_both_states() {
         let (p, r, h, k) = (0.02, 0.1, 0.5, 0.01);
-        let lost = lost(Loss::GilbertElliott { p, r, one_minus_h: h, one_minus_k: k });
+        let losses = loss_sequence(Loss::GilbertElliott { p, r, one_minus_h: h, one_minus_k: k });
         let expected = (p * h + r * k) / (p + r);
-        assert!((share(&lost) - expected).abs() < 0.003);
+        assert!((share(&losses) - expected).abs() < 0.003);
     }
 
     #[test]
     fn gilbert_draws_the_loss_before_the_transition() {
         let always = Loss::GilbertElliott { p: 1.0, r: 1.0, one_minus_h: 1.0, one_minus_k: 0.0 };
-        assert_eq!(lost(always)[..4], [false, true, false, true]);
+        assert_eq!(loss_sequence(always)[..4], [false, true, false, true]);
     }
 
     #[test]
     fn every_fourth_is_lost() {
-        let found = lost(Loss::Every { packets: 4 });
-        assert_eq!(found[..9], [false, false, false, true, false, false, false, true, false]);
-        assert_eq!(found.iter().filter(|&&lost| lost).count() as u32, DRAWS / 4);
-        assert!(lost(Loss::Every { packets: 1 }).iter().all(|&lost| lost));
+        let losses = loss_sequence(Loss::Every { packets: 4 });
+        assert_eq!(losses[..9], [false, false, false, true, false, false, false, true, false]);
+        assert_eq!(losses.iter().filter(|&&lost| lost).count() as u32, DRAWS / 4);
+        assert!(loss_sequence(Loss::Every { packets: 1 }).iter().all(|&lost| lost));
     }
 
     #[test]
     fn four_states_reduce_to_gilbert_when_only_bursts_are_left() {
         let (p13, p31) = (0.01, 0.25);
-        let lost = lost(Loss::FourState { p13, p31, p32: 0.0, p23: 1.0, p14: 0.0 });
-        assert!((share(&lost) - p13 / (p13 + p31)).abs() < 0.002);
-        assert!((burst_mean(&lost) - 1.0 / p31).abs() < 0.15);
+        let losses = loss_sequence(Loss::FourState { p13, p31, p32: 0.0, p23: 1.0, p14: 0.0 });
+        assert!((share(&losses) - p13 / (p13 + p31)).abs() < 0.002);
+        assert!((burst_mean(&losses) - 1.0 / p31).abs() < 0.15);
     }
 
     #[test]
     fn isolated_losses_of_four_states_are_isolated() {
-        let lost = lost(Loss::FourState { p13: 0.0, p31: 1.0, p32: 0.0, p23: 1.0, p14: 0.05 });
+        let losses =
+            loss_sequence(Loss::FourState { p13: 0.0, p31: 1.0, p32: 0.0, p23: 1.0, p14: 0.05 });
         // One in 1/0.05 + 1 packets: after a loss one packet gets through unasked.
-        assert!((share(&lost) - 1.0 / 21.0).abs() < 0.0015);
-        assert!(!lost.windows(2).any(|pair| pair[0] && pair[1]));
+        assert!((share(&losses) - 1.0 / 21.0).abs() < 0.0015);
+        assert!(!losses.windows(2).any(|pair| pair[0] && pair[1]));
     }
 
     #[test]

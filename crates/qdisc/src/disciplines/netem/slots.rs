@@ -2,7 +2,7 @@
 
 use dragstrip_units::{Duration, Instant, Stream};
 
-/// When the delay line opens, and for how much.
+/// Times at which the delay line opens, and for how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The least time to the next slot.
@@ -67,8 +67,8 @@ impl Slots {
     fn next(&mut self, now: Instant, stream: &mut Stream) {
         let Slot { min, max, packets, bytes } = self.slot;
         let span = u128::from(max.as_nanos().saturating_sub(min.as_nanos()));
-        let drawn = if span == 0 { 0 } else { (u128::from(stream.next_u32()) * span) >> 32 };
-        self.opens = now + min + Duration::from_nanos(drawn as u64);
+        let offset_ns = if span == 0 { 0 } else { (u128::from(stream.next_u32()) * span) >> 32 };
+        self.opens = now + min + Duration::from_nanos(offset_ns as u64);
         (self.packets_left, self.bytes_left) = (i64::from(packets), i64::from(bytes));
     }
 }

@@ -120,7 +120,7 @@ const LOSS: Word<NetemSpec> = Word::new(
     Some(share.to_ne_bytes().to_vec())
 });
 
-/// What the kernel takes for no limit of a slot.
+/// Largest value, which the kernel takes for no limit of a slot.
 const SLOT_MAX: u32 = i32::MAX as u32;
 
 /// Whole ticks of the packet scheduler.
@@ -181,7 +181,7 @@ pub enum LossModel {
 impl Plain for DelayDistribution {}
 
 impl NetemSpec {
-    /// What `text` says about netem, with or without the word `netem` in front.
+    /// Parses a netem `text`, with or without the word `netem` in front.
     ///
     /// # Errors
     /// As [`QdiscSpec::parse`](crate::QdiscSpec::parse).
@@ -214,13 +214,13 @@ impl NetemSpec {
         })
     }
 
-    /// How long a packet that is due waits for its slot, at most, if slots have no limits.
+    /// Returns the longest time that a packet that is due waits for its slot, if slots have no limits.
     #[must_use]
     pub fn slot_wait_ns(&self) -> u64 {
         self.slot().map_or(0, |slot| slot.max.as_nanos())
     }
 
-    /// Whether packets wait for slots, so that when they leave depends on when the delay line is asked.
+    /// True when packets wait for slots, so that their departure times depend on when the delay line is polled.
     #[must_use]
     pub fn has_slots(&self) -> bool {
         self.slot().is_some()
@@ -449,7 +449,7 @@ impl Configuration for NetemSpec {
 }
 
 impl LossModel {
-    /// What stands behind `loss`; none: no loss.
+    /// Formats the text after `loss`; none: no loss.
     fn print(&self) -> Option<String> {
         match *self {
             Self::None => None,

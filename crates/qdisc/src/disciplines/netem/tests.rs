@@ -15,15 +15,15 @@ fn netem(config: Config) -> Netem {
 
 /// Everything that leaves from now on: (packet, when).
 fn drain(netem: &mut Netem, mut now: Instant, log: &mut Log) -> Vec<(u32, Instant)> {
-    let mut left = Vec::new();
+    let mut departures = Vec::new();
     loop {
         match netem.dequeue(now, log) {
-            Dequeue::Packet(item) => left.push((item.packet.0, now)),
+            Dequeue::Packet(item) => departures.push((item.packet.0, now)),
             Dequeue::Wait(until) => {
                 assert!(until > now);
                 now = until;
             }
-            Dequeue::Empty => return left,
+            Dequeue::Empty => return departures,
         }
     }
 }
@@ -31,22 +31,22 @@ fn drain(netem: &mut Netem, mut now: Instant, log: &mut Log) -> Vec<(u32, Instan
 /// Sends `count` packets `spacing` apart, taking what is due before each; (packet, sent, left).
 fn pass(config: Config, count: u32, spacing: Duration, log: &mut Log) -> Vec<(u32, u64, u64)> {
     let mut netem = netem(Config { limit: u32::MAX, ..config });
-    let mut left = Vec::new();
+    let mut departures = Vec::new();
     for id in 0..count {
         let now = Instant::ZERO + spacing * u64::from(id + 1_000_000);
         let mut at = now - spacing;
         while let due @ (Dequeue::Packet(_) | Dequeue::Wait(_)) = netem.dequeue(at, log) {
             match due {
-                Dequeue::Packet(item) => left.push((item.packet.0, at)),
+                Dequeue::Packet(item) => departures.push((item.packet.0, at)),
                 Dequeue::Wait(until) if until <= now => at = until,
                 Dequeue::Wait(_) | Dequeue::Empty => break,
             }
         }
         let _ = netem.enqueue(frame(id), now, log);
     }
-    left.extend(drain(&mut netem, Instant::ZERO + spacing * u64::from(count + 999_999), log));
-    let sent = |id: u32| (spacing * u64::from(id % 1_000_000 + 1_000_000)).as_nanos();
-    left.into_iter().map(|(id, at)| (id, sent(id), at.as_nanos())).collect()
+    departures.extend(drain(&mut netem, Instant::ZERO + spacing * u64::from(count + 999_999), log));
+    let arrival_ns = |id: u32| (spacing * u64::from(id % 1_000_000 + 1_000_000)).as_nanos();
+    departures.into_iter().map(|(id, at)| (id, arrival_ns(id), at.as_nanos())).collect()
 }
 
 fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
@@ -80,8 +80,10 @@ fn with_a_rate_jitter_does_not_reorder() {
         rate: Rate::from_bits_per_second(100_000_000),
         ..Config::default()
     };
-    let left = pass(config, 5_000, Duration::from_micros(500), &mut Log::default());
-    assert!(left.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].2 + 121_120 <= pair[1].2));
+    let departures = pass(config, 5_000, Duration::from_micros(500), &mut Log::default());
+    assert!(
+        departures.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].2 + 121_120 <= pair[1].2)
+    );
 }
 
 #[test]
@@ -91,9 +93,9 @@ fn uniform_jitter_of_75_ms_around_100_ms_reorders_half_of_close_pairs() {
         jitter: Duration::from_millis(75),
         ..Config::default()
     };
-    let left = pass(config, 40_000, Duration::from_micros(120), &mut Log::default());
-    let mut delays = vec![0_u64; left.len()];
-    for &(id, sent, at) in &left {
+    let departures = pass(config, 40_000, Duration::from_micros(120), &mut Log::default());
+    let mut delays = vec![0_u64; departures.len()];
+    for &(id, sent, at) in &departures {
         delays[id as usize] = at - sent;
     }
     assert!(delays.iter().all(|delay| (25_000_000..175_000_000).contains(delay)));
@@ -116,10 +118,10 @@ fn normal_jitter_has_its_mean_and_deviation_and_correlation_does_not_change_them
     };
     for delay_correlation in [0.0, 0.5] {
         let config = Config { delay_correlation, ..config };
-        let mut left = pass(config, 40_000, Duration::from_micros(120), &mut Log::default());
-        left.sort_unstable();
+        let mut departures = pass(config, 40_000, Duration::from_micros(120), &mut Log::default());
+        departures.sort_unstable();
         let delays: Vec<f64> =
-            left.into_iter().map(|(_, sent, at)| (at - sent) as f64 / 1e6).collect();
+            departures.into_iter().map(|(_, sent, at)| (at - sent) as f64 / 1e6).collect();
         let (mean, deviation) = mean_and_deviation(delays.iter().copied());
         assert!((mean - 100.0).abs() < 0.2 && (deviation - 10.0).abs() < 0.15);
         let products = delays.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean));
@@ -133,8 +135,8 @@ fn loss_is_told_as_loss_and_has_its_rate() {
     let mut log = Log::default();
     let config =
         Config { loss: Loss::Random { probability: 0.1, correlation: 0.0 }, ..Config::default() };
-    let left = pass(config, 50_000, Duration::from_micros(120), &mut log);
-    assert_eq!(left.len() + log.drops.len(), 50_000);
+    let departures = pass(config, 50_000, Duration::from_micros(120), &mut log);
+    assert_eq!(departures.len() + log.drops.len(), 50_000);
     assert!(log.drops.iter().all(|&(_, reason)| reason == DropReason::Loss));
     assert!((log.drops.len() as f64 / 50_000.0 - 0.1).abs() < 0.005);
 }
@@ -158,9 +160,9 @@ fn a_copy_goes_before_its_original_and_is_not_copied_again() {
         netem(Config { duplicate: 1.0, delay: Duration::from_millis(1), ..Config::default() });
     let _ = netem.enqueue(frame(7), Instant::ZERO, &mut log);
     assert_eq!(netem.backlog().packets, 2);
-    let left: Vec<u32> =
-        drain(&mut netem, Instant::ZERO, &mut log).iter().map(|left| left.0).collect();
-    assert_eq!(left, [1_000_007, 7]);
+    let departed_ids: Vec<u32> =
+        drain(&mut netem, Instant::ZERO, &mut log).iter().map(|departure| departure.0).collect();
+    assert_eq!(departed_ids, [1_000_007, 7]);
 }
 
 #[test]
@@ -172,9 +174,11 @@ fn a_packet_both_copied_and_lost_passes_once() {
         loss: Loss::Random { probability: 0.2, correlation: 0.0 },
         ..Config::default()
     };
-    let left = pass(config, 50_000, Duration::from_micros(120), &mut log);
-    let originals = left.iter().filter(|left| left.0 < 1_000_000).count() as f64 / 50_000.0;
-    let copies = left.iter().filter(|left| left.0 >= 1_000_000).count() as f64 / 50_000.0;
+    let departures = pass(config, 50_000, Duration::from_micros(120), &mut log);
+    let originals =
+        departures.iter().filter(|departure| departure.0 < 1_000_000).count() as f64 / 50_000.0;
+    let copies =
+        departures.iter().filter(|departure| departure.0 >= 1_000_000).count() as f64 / 50_000.0;
     assert!((originals - 0.9).abs() < 0.006, "{originals}");
     assert!((copies - 0.5 * 0.8 * 0.8).abs() < 0.01, "{copies}");
 }
@@ -198,8 +202,12 @@ fn corrupted_packets_take_their_place_and_are_dropped_when_due() {
 fn a_quarter_overtakes_and_with_a_gap_every_fifth() {
     let overtaken = |config: Config, count: u32| -> Vec<u32> {
         let config = Config { delay: Duration::from_millis(10), ..config };
-        let left = pass(config, count, Duration::from_millis(1), &mut Log::default());
-        left.iter().filter(|&&(_, sent, at)| at < sent + 10_000_000).map(|left| left.0).collect()
+        let departures = pass(config, count, Duration::from_millis(1), &mut Log::default());
+        departures
+            .iter()
+            .filter(|&&(_, sent, at)| at < sent + 10_000_000)
+            .map(|departure| departure.0)
+            .collect()
     };
     // `pass` looks one spacing after each arrival, so "at once" shows as at most 1 ms.
     let quarter = overtaken(Config { reorder: 0.25, ..Config::default() }, 40_000);
@@ -229,9 +237,9 @@ fn jitter_below_zero_means_at_once_not_before() {
         jitter: Duration::from_millis(10),
         ..Config::default()
     };
-    let left = pass(config, 2_000, Duration::from_millis(1), &mut Log::default());
-    assert_eq!(left.len(), 2_000);
-    assert!(left.iter().all(|&(_, sent, at)| at >= sent && at <= sent + 11_000_000));
+    let departures = pass(config, 2_000, Duration::from_millis(1), &mut Log::default());
+    assert_eq!(departures.len(), 2_000);
+    assert!(departures.iter().all(|&(_, sent, at)| at >= sent && at <= sent + 11_000_000));
 }
 
 /// Packets 1 ms apart, each asked for at once as `__dev_xmit_skb` does: the kernel's own arithmetic by hand.
@@ -246,7 +254,7 @@ fn what_is_due_leaves_together_when_a_slot_opens() {
     let leaving = |slot: Slot, delay_ms: u64| {
         let (mut log, delay) = (Log::default(), Duration::from_millis(delay_ms));
         let mut netem = netem(Config { slot: Some(slot), delay, ..Config::default() });
-        let mut left: Vec<(u32, u64)> = Vec::new();
+        let mut departures: Vec<(u32, u64)> = Vec::new();
         let mut wake = Instant::NEVER;
         for id in 0..13_u64 {
             let now = Instant::ZERO + Duration::from_millis(100 + id);
@@ -264,7 +272,7 @@ fn what_is_due_leaves_together_when_a_slot_opens() {
                 loop {
                     match netem.dequeue(at, &mut log) {
                         Dequeue::Packet(item) => {
-                            left.push((item.packet.0, at.as_nanos() / 1_000_000 - 100));
+                            departures.push((item.packet.0, at.as_nanos() / 1_000_000 - 100));
                         }
                         Dequeue::Wait(until) => {
                             wake = until;
@@ -278,7 +286,7 @@ fn what_is_due_leaves_together_when_a_slot_opens() {
                 }
             }
         }
-        left.iter().map(|left| left.1).collect::<Vec<u64>>()
+        departures.iter().map(|departure| departure.1).collect::<Vec<u64>>()
     };
     let any = u32::MAX >> 1;
     // The first packet finds the slot of long ago over: the next one opens 5 ms later, and takes what came until then.
@@ -302,10 +310,13 @@ fn a_slots_time_is_drawn_between_its_bounds_and_its_bytes_are_counted() {
     for id in 0..40_000 {
         let _ = netem.enqueue(frame(id), Instant::ZERO + Duration::from_millis(1), &mut log);
     }
-    let left = drain(&mut netem, Instant::ZERO + Duration::from_millis(1), &mut log);
-    assert!(left.iter().enumerate().all(|(at, left)| left.0 == at as u32), "none overtakes");
-    let slots: Vec<_> = left.chunks(4).collect();
-    assert!(slots.iter().all(|slot| slot.iter().all(|left| left.1 == slot[0].1)));
+    let departures = drain(&mut netem, Instant::ZERO + Duration::from_millis(1), &mut log);
+    assert!(
+        departures.iter().enumerate().all(|(at, departure)| departure.0 == at as u32),
+        "none overtakes"
+    );
+    let slots: Vec<_> = departures.chunks(4).collect();
+    assert!(slots.iter().all(|slot| slot.iter().all(|departure| departure.1 == slot[0].1)));
     let gaps = slots
         .windows(2)
         .map(|pair| (pair[1][0].1.as_nanos() - pair[0][0].1.as_nanos()) as f64 / 1e6);

@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 pub struct Config {
     /// Packets that may wait (tc: 1000).
     pub limit: u32,
-    /// How the probability moves, and what it is for.
+    /// Parameters of the drop probability.
     pub params: Params,
     /// Time between updates as asked for; the timer wheel rounds it up. Zero: no updates.
     pub tupdate: Duration,
@@ -173,8 +173,8 @@ impl Controller {
         *self = Self { delay, delay_before, probability, ..Self::new() };
     }
 
-    /// Whether a packet of `len` bytes that finds `backlog` bytes is dropped early (`pie_drop_early`); `draw` gives 64
-    /// random bits.
+    /// True when a packet of `len` bytes that arrives at a queue of `backlog` bytes is dropped early
+    /// (`pie_drop_early`); `draw` gives 64 random bits.
     pub(crate) fn condemns(
         &mut self,
         params: &Params,
@@ -209,7 +209,7 @@ impl Controller {
         condemned
     }
 
-    /// Whether a condemned packet may be marked instead.
+    /// True when a packet chosen for a drop may be marked instead.
     pub(crate) const fn may_mark(&self, params: &Params) -> bool {
         params.ecn && self.probability <= CERTAIN / 10
     }
@@ -252,14 +252,14 @@ impl Controller {
             self.since = Some(now);
             self.left = Some(0);
         }
-        let left = self.left? + u64::from(len);
-        self.left = Some(left);
+        let departed_bytes = self.left? + u64::from(len);
+        self.left = Some(departed_bytes);
         let passed = now.minus(self.since?);
-        if left < RATE_CYCLE_BYTES || passed == Ticks(0) {
+        if departed_bytes < RATE_CYCLE_BYTES || passed == Ticks(0) {
             return None;
         }
         // The kernel keeps both in 32 bits.
-        let rate = ((left << RATE_SHIFT) / passed.0) as u32;
+        let rate = ((departed_bytes << RATE_SHIFT) / passed.0) as u32;
         self.rate = if self.rate == 0 { rate } else { self.rate - (self.rate >> 3) + (rate >> 3) };
         if backlog < RATE_CYCLE_BYTES {
             self.left = None;

@@ -43,7 +43,7 @@ fn shares(probabilities: &[u64]) -> Vec<f64> {
 /// Seen on the kernel with 30.2 ms; the gains change at 10⁻⁴.
 #[test]
 fn a_standing_delay_of_twice_the_target_raises_the_probability_as_in_the_kernel() {
-    let seen = updates(Controller::new(), &[30; 8]);
+    let probabilities = updates(Controller::new(), &[30; 8]);
     let expected = [
         1_385_384_062_500,
         2_440_915_078_125,
@@ -51,14 +51,14 @@ fn a_standing_delay_of_twice_the_target_raises_the_probability_as_in_the_kernel(
         4_551_977_109_375,
         5_607_508_125_000,
     ];
-    assert_eq!(seen[..5], expected);
-    assert_eq!(seen[7], 11_940_694_687_500);
+    assert_eq!(probabilities[..5], expected);
+    assert_eq!(probabilities[7], 11_940_694_687_500);
 }
 
 #[test]
 fn long_delays_add_two_percent_and_growth_is_bounded_from_ten_percent_on() {
-    let seen = updates(Controller::new(), &[300; 5]);
-    assert_eq!(shares(&seen), [0.020_201, 0.058_013, 0.095_826, 0.133_638, 0.173_638]);
+    let probabilities = updates(Controller::new(), &[300; 5]);
+    assert_eq!(shares(&probabilities), [0.020_201, 0.058_013, 0.095_826, 0.133_638, 0.173_638]);
     let from = Controller { delay_before: ticks(15), ..controller(CERTAIN / 100 * 12, ticks(15)) };
     assert_eq!(shares(&updates(from, &[45])), [0.14]);
 }
@@ -72,7 +72,8 @@ fn an_idle_queue_forgets_and_then_has_its_allowance_back() {
     assert_eq!(idle, Controller::new());
 }
 
-/// Which of many arrivals in a row is dropped first when a draw always says so, and when it never does.
+/// Returns the index of the first drop among many arrivals in a row when a draw always chooses a drop, and when it
+/// never does.
 fn first_drops(probability: u64, params: &Params, len: u32) -> (usize, usize) {
     let first = |bits: u64| {
         let mut controller = controller(probability, ticks(30));
@@ -123,12 +124,12 @@ fn pie(params: Params) -> Pie {
     Pie::new(config, Stream::named(1, "pie"))
 }
 
-/// What a minute of overload did.
+/// Result of a minute of overload.
 #[derive(Default)]
 struct Minute {
-    /// When packets were dropped, in us.
+    /// Times at which packets were dropped, us.
     drops: Vec<u64>,
-    /// When packets were marked, in us.
+    /// Times at which packets were marked, us.
     marks: Vec<u64>,
     /// Packets queued on average in the second half.
     queued: f64,
@@ -166,7 +167,8 @@ fn overload(params: Params, ecn: Ecn) -> Minute {
 /// Arrivals in the second half of the minute.
 const LATE: f64 = 30_000_000.0 / 807.0;
 
-/// What does not answer to drops is dropped, a third of it, until the queue is at its target: 15 ms are 12.4 frames.
+/// Traffic that does not respond to drops is dropped, a third of it, until the queue is at its target: 15 ms are 12.4
+/// frames.
 #[test]
 fn under_overload_the_delay_settles_at_the_target() {
     for dq_rate_estimator in [false, true] {

@@ -104,10 +104,10 @@ impl Configuration for PoliceSpec {
         let rates = [Some(self.rate_bps), self.peakrate_bps, leaf.rate_bps];
         let inside =
             leaf.holds_packet.into_iter().map(|(field, bytes)| (format!("leaf.{field}"), bytes));
-        let own = [("burst_bytes", self.burst_bytes), ("mtu_bytes", u64::from(self.mtu_bytes))];
+        let limits = [("burst_bytes", self.burst_bytes), ("mtu_bytes", u64::from(self.mtu_bytes))];
         Facts {
             rate_bps: rates.into_iter().flatten().min(),
-            holds_packet: own
+            holds_packet: limits
                 .into_iter()
                 .map(|(field, bytes)| (field.to_owned(), bytes))
                 .chain(inside)
@@ -139,8 +139,8 @@ impl Configuration for PoliceSpec {
         Some(Self { leaf, ..self.clone() })
     }
 
-    /// Of the action: `TCA_ACT_OPTIONS` with struct tc_police. The tables are empty: a link layer is named, and the kernel
-    /// computes costs itself.
+    /// Returns the options of the action: `TCA_ACT_OPTIONS` with struct tc_police. The tables are empty: a link layer
+    /// is named, and the kernel computes costs itself.
     fn options(&self) -> Option<Vec<u8>> {
         let burst = ticks(self.rate_bps, self.burst_bytes);
         let mut parameters = words(&[0, SHOT, 0, burst, self.mtu_bytes]);

@@ -100,8 +100,8 @@ impl Configuration for PrioSpec {
         (bands, any::<[u32; PRIORITIES]>(), any::<bool>())
             .prop_map(move |(bands, map, wild)| {
                 let wild = wild && scope == crate::arbitrary::Scope::Anything;
-                let within = |band: u32| if wild { band } else { band % bands.max(1) };
-                Self { bands, priomap: map.map(within) }
+                let clamp_band = |band: u32| if wild { band } else { band % bands.max(1) };
+                Self { bands, priomap: map.map(clamp_band) }
             })
             .boxed()
     }

@@ -36,7 +36,7 @@ impl Params {
     }
 }
 
-/// Where the average lies.
+/// Position of the average relative to the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zone {
     Below,
@@ -53,7 +53,7 @@ pub(crate) struct Average {
     idle: Option<Instant>,
     /// Packets since the last one that was signalled in the band; -1: outside it (`qcount`).
     count: i64,
-    /// What the count is held against (`qR`).
+    /// Random number that the count is compared with (`qR`).
     drawn: u64,
     /// One in so many 32-bit numbers per unit of the average (`max_P_reciprocal`'s divisor).
     step: u32,
@@ -120,7 +120,7 @@ impl Average {
         self.count = -1;
     }
 
-    /// Whether a packet that arrives between the thresholds is signalled: the gaps are uniform from 1 to the
+    /// True when a packet that arrives between the thresholds is signalled: the gaps are uniform from 1 to the
     /// reciprocal of the probability, and the first packet in the band is never chosen (`red_action`).
     pub(crate) fn chooses(&mut self, params: &Params, stream: &mut Stream) -> bool {
         self.count += 1;
@@ -129,12 +129,12 @@ impl Average {
             return false;
         }
         let above = (self.value - params.min) >> params.shape.wlog;
-        let chosen = above.wrapping_mul(self.count as u64) >= self.drawn;
-        if chosen {
+        let signalled = above.wrapping_mul(self.count as u64) >= self.drawn;
+        if signalled {
             self.count = 0;
             self.drawn = self.draw(stream);
         }
-        chosen
+        signalled
     }
 
     fn draw(&self, stream: &mut Stream) -> u64 {
@@ -148,8 +148,8 @@ impl Average {
     }
 }
 
-/// What is left of an average after an idle time (`red_calc_qavg_from_idle_time`): tc's table has 64-ns ticks, the kernel
-/// looks it up with microseconds.
+/// Returns an average after decay over an idle time (`red_calc_qavg_from_idle_time`): tc's table has 64-ns ticks, the
+/// kernel looks it up with microseconds.
 fn decayed(value: u64, shape: &Shape, since: Instant, now: Instant) -> u64 {
     let us = (now.since(since).as_nanos() / 1_000).min(255 << shape.cell_log);
     let shift = shape.table[(us >> shape.cell_log) as usize & 255];
@@ -181,15 +181,15 @@ mod tests {
     fn the_average_follows_the_queue() {
         let params = params();
         let mut average = Average::new(&params, Some(Instant::ZERO));
-        let seen: Vec<u64> = (0..60_u64)
+        let averages: Vec<u64> = (0..60_u64)
             .map(|queued| {
                 average.arrives(&params, queued * 1514, Instant::ZERO);
                 average.value >> 5
             })
             .collect();
-        let at = [1, 2, 3, 10, 20, 30, 40, 50, 60].map(|arrival: usize| seen[arrival - 1]);
+        let at = [1, 2, 3, 10, 20, 30, 40, 50, 60].map(|arrival: usize| averages[arrival - 1]);
         assert_eq!(at, [0, 47, 140, 1_961, 7_507, 15_663, 25_718, 37_157, 49_603]);
-        assert_eq!(seen.iter().position(|&bytes| bytes >= 33_333), Some(46));
+        assert_eq!(averages.iter().position(|&bytes| bytes >= 33_333), Some(46));
     }
 
     #[test]

@@ -36,7 +36,7 @@ use average::{Average, Params, Zone};
 use dragstrip_units::{Duration, Instant, Stream};
 pub use spec::RedSpec;
 
-/// What is done to a packet that is chosen.
+/// Signals applied to a chosen packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signals {
     /// Mark what may be marked.

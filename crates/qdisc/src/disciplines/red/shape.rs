@@ -1,6 +1,6 @@
-//! What tc(8) computes for the kernel from thresholds, burst and bandwidth (`tc_red.c`, `tc_core.c`).
+//! Values that tc(8) computes for the kernel from thresholds, burst and bandwidth (`tc_red.c`, `tc_core.c`).
 
-/// What a person asks for; thresholds in `unit` bytes.
+/// User's parameters; thresholds in `unit` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
     pub(crate) min: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Wish {
     pub(crate) burst: u32,
 }
 
-/// What the kernel is told.
+/// Parameters given to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// The average moves by 2^-wlog of its distance.
@@ -82,7 +82,7 @@ fn wlog(min_bytes: u32, burst: u32, avpkt: u32) -> Option<u32> {
     (1..32).find(|&wlog| packets <= reaches(wlog)).map(|wlog| wlog as u32)
 }
 
-/// How often the probability per unit doubles until it is above 1.
+/// Returns the number of doublings after which the probability per unit is above 1.
 fn plog(distance: u32, probability: f64) -> Option<u32> {
     if distance == 0 {
         return Some(0);
@@ -120,7 +120,7 @@ mod tests {
 
     const WISH: Wish = Wish { min: 33_333, max: 100_000, unit: 1, avpkt: 1000, burst: 55 };
 
-    /// What tc 6.1.0 shows for `limit 400000 avpkt 1000`.
+    /// The shape that tc 6.1.0 shows for `limit 400000 avpkt 1000`.
     #[test]
     fn a_shape_is_what_tc_computes() {
         let shape = Shape::new(WISH, 0.02, 10_000_000).unwrap();

@@ -126,7 +126,7 @@ impl Configuration for RedSpec {
     const UNMODELLED: &'static [&'static str] = &["qevent"];
     const LEAST: &'static str = "red limit 400000 avpkt 1000";
 
-    /// What is not said follows from the limit (Floyd's recommendations, says tc).
+    /// Derives values that were not given from the limit (Floyd's recommendations, says tc).
     fn complete(mut self, _given: &Given<'_>) -> Result<Self, Problem> {
         self.max_bytes = match (self.max_bytes, self.min_bytes) {
             (0, 0) => self.limit_bytes / 4,

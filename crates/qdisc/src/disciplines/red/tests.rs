@@ -1,4 +1,4 @@
-//! What arrives, and what a kernel 6.1.192 was seen to do with it.
+//! Arrivals, and the recorded behaviour of a kernel 6.1.192 for each.
 
 use super::{Adaptive, MAX_P_MIN, Red};
 use crate::QdiscSpec;
@@ -12,9 +12,9 @@ fn at(ms: u64) -> Instant {
 }
 
 fn red(words: &str) -> Red {
-    let built =
+    let discipline =
         QdiscSpec::parse(&format!("red {words}")).unwrap().build(&Streams::of_link(1, "test"));
-    let Discipline::Red(red) = built else { panic!("red") };
+    let Discipline::Red(red) = discipline else { panic!("red") };
     *red
 }
 
@@ -33,7 +33,7 @@ const SHARP: &str = "limit 400000 min 30000 max 30001 avpkt 1000 burst 40";
 /// Seen on the kernel: of 120 frames at once, of which two leave at once, the 37th and all later ones are marked.
 #[test]
 fn above_max_every_packet_is_signalled() {
-    let seen = |words: &str, ecn| {
+    let run = |words: &str, ecn| {
         let mut red = red(&format!("{SHARP} {words}"));
         let mut log = Log::default();
         let mut verdicts = Vec::new();
@@ -47,12 +47,12 @@ fn above_max_every_packet_is_signalled() {
         (first, verdicts.last().copied().unwrap())
     };
     let dropped = Verdict::Dropped(DropReason::Aqm);
-    assert_eq!(seen("ecn", Ecn::Ect0), (Some(36), Verdict::Marked));
-    assert_eq!(seen("ecn", Ecn::NotEct), (Some(36), dropped));
-    assert_eq!(seen("ecn nodrop", Ecn::NotEct), (None, Verdict::Queued));
-    assert_eq!(seen("ecn harddrop", Ecn::Ect1), (Some(36), dropped));
-    assert_eq!(seen("ecn harddrop nodrop", Ecn::NotEct), (Some(36), dropped));
-    assert_eq!(seen("", Ecn::Ect0), (Some(36), dropped));
+    assert_eq!(run("ecn", Ecn::Ect0), (Some(36), Verdict::Marked));
+    assert_eq!(run("ecn", Ecn::NotEct), (Some(36), dropped));
+    assert_eq!(run("ecn nodrop", Ecn::NotEct), (None, Verdict::Queued));
+    assert_eq!(run("ecn harddrop", Ecn::Ect1), (Some(36), dropped));
+    assert_eq!(run("ecn harddrop nodrop", Ecn::NotEct), (Some(36), dropped));
+    assert_eq!(run("", Ecn::Ect0), (Some(36), dropped));
 }
 
 #[test]
@@ -103,8 +103,9 @@ fn the_adaptive_algorithm_raises_and_lowers_the_probability() {
             raised.max_p
         })
         .collect();
-    let seen = [107_374_181, 134_217_726, 167_772_157, 209_715_196, 252_664_869, 295_614_542];
-    assert_eq!(up, seen);
+    let kernel_values =
+        [107_374_181, 134_217_726, 167_772_157, 209_715_196, 252_664_869, 295_614_542];
+    assert_eq!(up, kernel_values);
     for _ in 0..1_000 {
         raised.fires(90_000);
     }

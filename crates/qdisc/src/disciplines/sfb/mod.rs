@@ -57,7 +57,7 @@ pub(super) struct Config {
     pub penalty_burst: u32,
 }
 
-/// What is known of the flows that share it.
+/// State of the flows that share a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bin {
     packets: u16,
@@ -110,7 +110,7 @@ impl Bins {
     }
 }
 
-/// What becomes of a packet of a flow that answers.
+/// Decision about a packet of a responsive flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -131,11 +131,11 @@ fn fate(drawn: u16, probability: u16) -> Fate {
     }
 }
 
-/// What inelastic flows together may send.
+/// Rate limit of all inelastic flows together.
 #[derive(Clone, Copy, Debug)]
 struct PenaltyBox {
     tokens: u64,
-    /// When tokens were last counted, in ticks.
+    /// Time of the last token update, ticks.
     since: u64,
 }
 
@@ -144,7 +144,7 @@ impl PenaltyBox {
         Self { tokens: config.penalty_burst.into(), since: jiffies(now) }
     }
 
-    /// Whether a packet may pass (`sfb_rate_limit` says the opposite).
+    /// True when a packet may pass (`sfb_rate_limit` returns the opposite).
     fn admits(&mut self, config: &Config, now: Instant) -> bool {
         if config.penalty_rate == 0 || config.penalty_burst == 0 {
             return false;
@@ -166,11 +166,11 @@ impl PenaltyBox {
 pub struct Sfb {
     config: Config,
     sets: [Bins; 2],
-    /// Which of them decides.
+    /// Index of the set that decides.
     active: usize,
     /// Since when, in ticks.
     since: u64,
-    /// Whether the other one learns.
+    /// True when the other set is warming up.
     warming: bool,
     penalty: PenaltyBox,
     /// Each with its hash in the sets that count it.
@@ -235,8 +235,8 @@ impl Sfb {
                 return Err(DropReason::Aqm);
             }
         } else {
-            let drawn = self.stream.below(1 << 16) as u16;
-            marked = match fate(drawn, probability) {
+            let random = self.stream.below(1 << 16) as u16;
+            marked = match fate(random, probability) {
                 Fate::Pass => false,
                 Fate::Mark if item.mark(sink) => true,
                 Fate::Mark | Fate::Drop => return Err(DropReason::Aqm),

@@ -31,7 +31,7 @@ table! {
         decrement: u32 = 3 => step("decrement").at(20).confirmed(),
         /// Packets per second of all flows together whose probability is one.
         penalty_rate: u32 = 10 => whole("penalty_rate").at(28).confirmed(),
-        /// How many of those may come at once.
+        /// Number of those packets that may arrive at once.
         penalty_burst_packets: u32 = 20 => whole("penalty_burst").at(32).confirmed(),
         /// Time between changes of the hash; 0: never.
         rehash_ns: u64 = 600_000 * MS => milliseconds("rehash").at(0).after(""),
@@ -116,12 +116,13 @@ impl Configuration for SfbSpec {
 
     /// A zero limit is the device's queue length, a zero `max` or `target` follows from the other.
     fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
-        let said = |field: &str, packets: u32| if given.has(field) { packets } else { 0 };
+        let explicit_packets =
+            |field: &str, packets: u32| if given.has(field) { packets } else { 0 };
         if self.limit_packets == 0 {
             self.limit_packets = TXQUEUELEN;
         }
-        let target = said("target_packets", self.target_packets);
-        self.max_packets = match (said("max_packets", self.max_packets), target) {
+        let target = explicit_packets("target_packets", self.target_packets);
+        self.max_packets = match (explicit_packets("max_packets", self.max_packets), target) {
             (0, 0) => MAX,
             (0, target) => max_above(target),
             (max, _) => max,
@@ -219,7 +220,7 @@ mod tests {
         );
     }
 
-    /// What the kernel takes and reports.
+    /// The values that the kernel takes and reports.
     #[test]
     fn netlink_says_what_tc_says() {
         let options = spec("sfb limit 500 penalty_rate 7 penalty_burst 9").options().unwrap();

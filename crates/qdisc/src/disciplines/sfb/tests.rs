@@ -21,11 +21,11 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// Whether each of `count` frames of a flow is admitted.
+/// Reports for each of `count` frames of a flow whether it is admitted.
 fn admitted(sfb: &mut Sfb, flow: u32, count: u32, now: Instant) -> Vec<bool> {
     let mut log = Log::default();
-    let mut one = |id| matches!(sfb.enqueue(frame(id, flow), now, &mut log), Verdict::Queued);
-    (0..count).map(&mut one).collect()
+    let mut admits = |id| matches!(sfb.enqueue(frame(id, flow), now, &mut log), Verdict::Queued);
+    (0..count).map(&mut admits).collect()
 }
 
 /// The least of packets and of probabilities in a flow's bins.
@@ -65,11 +65,11 @@ fn probability_climbs_on_full_bins_and_falls_on_empty_ones() {
 fn a_hash_names_a_bin_of_each_level() {
     let mut bins = Bins::new(&mut Stream::named(1, "test"));
     bins.enter(0x7654_3210);
-    let counted: Vec<(usize, usize)> = (0..LEVELS)
+    let occupied_bins: Vec<(usize, usize)> = (0..LEVELS)
         .flat_map(|level| (0..BINS).map(move |bin| (level, bin)))
         .filter(|&(level, bin)| bins.levels[level][bin] == Bin { packets: 1, probability: 0 })
         .collect();
-    assert_eq!(counted, (0..8).map(|level| (level, level)).collect::<Vec<_>>());
+    assert_eq!(occupied_bins, (0..8).map(|level| (level, level)).collect::<Vec<_>>());
 }
 
 /// At 40000 of 65535: whatever can be drawn, 14466 drop, 25534 mark.
@@ -102,9 +102,9 @@ fn packets_are_marked_or_dropped_as_often_as_p_says() {
             let _ = sfb.dequeue(at(0), &mut log);
         }
         let (marked, dropped) = (log.marks.len(), log.drops.len());
-        let found = if marks { marked } else { dropped };
-        assert_eq!(marked + dropped, found);
-        assert!(found.abs_diff(3_000) < 200, "{found}");
+        let signals = if marks { marked } else { dropped };
+        assert_eq!(marked + dropped, signals);
+        assert!(signals.abs_diff(3_000) < 200, "{signals}");
     }
 }
 

@@ -61,7 +61,7 @@ struct Slot {
     queue: Queue,
     bucket: u32,
     allotment: i64,
-    /// Who is served next (a ring).
+    /// Next flow to be served (a ring).
     next: u32,
     /// Neighbours among the slots of equal length.
     peer_next: u32,
@@ -226,9 +226,9 @@ impl Sfq {
     fn take(&mut self, index: u32, newest: bool) -> Option<Item> {
         self.slots.unlink(index);
         let queue = &mut self.slots.all[index as usize].queue;
-        let taken = if newest { self.arena.pop_back(queue) } else { self.arena.pop_front(queue) };
+        let popped = if newest { self.arena.pop_back(queue) } else { self.arena.pop_front(queue) };
         self.slots.link(index);
-        let (item, ()) = taken?;
+        let (item, ()) = popped?;
         self.backlog.bytes -= u64::from(item.len);
         self.backlog.packets -= 1;
         Some(item)

@@ -25,7 +25,7 @@ const PRIORITIES: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Skbprio {
     limit: u32,
-    /// Of each priority, the oldest packet first.
+    /// Queue of each priority, the oldest packet first.
     queues: Vec<VecDeque<Item>>,
     /// One bit for each queue that is not empty.
     occupied: u64,
@@ -52,7 +52,7 @@ impl Skbprio {
     }
 
     /// Accounts for a packet that is no longer in the queue of this priority.
-    fn taken(&mut self, priority: usize, item: Option<Item>) -> Option<Item> {
+    fn remove(&mut self, priority: usize, item: Option<Item>) -> Option<Item> {
         let item = item?;
         if self.queues[priority].is_empty() {
             self.occupied &= !(1 << priority);
@@ -75,7 +75,7 @@ impl Skbprio {
     fn pop_below(&mut self, priority: usize) -> Option<Item> {
         let lowest = self.lowest().filter(|lowest| *lowest < priority)?;
         let newest = self.queues[lowest].pop_back();
-        self.taken(lowest, newest)
+        self.remove(lowest, newest)
     }
 }
 
@@ -99,7 +99,7 @@ impl Qdisc for Skbprio {
     fn dequeue<S: Sink>(&mut self, _now: Instant, _sink: &mut S) -> Dequeue {
         let Some(highest) = self.highest() else { return Dequeue::Empty };
         let oldest = self.queues[highest].pop_front();
-        self.taken(highest, oldest).map_or(Dequeue::Empty, Dequeue::Packet)
+        self.remove(highest, oldest).map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
     fn backlog(&self) -> Backlog {

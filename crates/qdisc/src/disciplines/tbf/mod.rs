@@ -75,7 +75,7 @@ impl Shaper {
         }
     }
 
-    /// Whether a packet of `len` can ever pass.
+    /// True when a packet of `len` can ever pass.
     #[inline]
     #[must_use]
     pub fn passes(&self, len: u32) -> bool {
@@ -130,7 +130,7 @@ impl Tbf {
         &self.shaper
     }
 
-    /// What may wait.
+    /// Returns the capacity of the queue.
     #[must_use]
     pub fn limit(&self) -> Limit {
         self.queue.inner().limit()
@@ -198,7 +198,7 @@ mod tests {
         Config { rate: mbit(1), burst, peak: None }
     }
 
-    /// When `count` full frames leave that wait from `now` on, in microseconds after `now`.
+    /// Returns the departure times of `count` full frames that wait from `now` on, in microseconds after `now`.
     fn leave_us(shaper: &mut Shaper, now: Instant, count: usize) -> Vec<u64> {
         let mut leave = || {
             let at = shaper.ready(1514).max(now);

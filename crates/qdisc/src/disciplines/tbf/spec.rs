@@ -149,8 +149,12 @@ impl Configuration for TbfSpec {
     }
 
     fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let found = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
-        vec![Confirmation::new("rate in bytes per second", found, saturated(self.rate_bps / 8))]
+        let reported_rate = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
+        vec![Confirmation::new(
+            "rate in bytes per second",
+            reported_rate,
+            saturated(self.rate_bps / 8),
+        )]
     }
 
     #[cfg(any(test, feature = "arbitrary"))]

@@ -1,10 +1,10 @@
-//! What an ACK brings, whatever the stack makes of it: its flags, the peer's window (`tcp_ack_update_window`).
+//! Content of an ACK, whatever the stack makes of it: its flags, the peer's window (`tcp_ack_update_window`).
 
 use super::{Core, Draft};
 use crate::segment::{Flags, Segment};
 
 dragstrip_units::flags! {
-    /// What an ACK brought (`FLAG_*`).
+    /// News in an ACK (`FLAG_*`).
     pub(in crate::sender) struct AckFlags: u32 {
         /// `snd_una` moved (`FLAG_SND_UNA_ADVANCED`).
         ADVANCED = 1;

@@ -23,7 +23,7 @@ const SEGMENT_OVERHEAD: u64 = 160 + 184;
 /// Room that a writer waits for where payload alone counts, bytes (FreeBSD's `sb_lowat`).
 const LOW_WATER: u64 = 2_048;
 
-/// What the application will write.
+/// Amount that the application will write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Supply {
     /// As much as the socket takes, for ever.
@@ -45,7 +45,7 @@ pub(in crate::sender) struct Buffer {
     supply: Supply,
     /// Bytes written to the socket so far (`write_seq`).
     pub written: u64,
-    /// Where the application's current write began.
+    /// Start of the application's current write.
     write_start: u64,
     chunks: VecDeque<Chunk>,
     /// Send buffer limit in bytes of memory.
@@ -75,7 +75,7 @@ pub(in crate::sender) struct Buffer {
     notsent_lowat: u32,
 }
 
-/// What one step of writing did.
+/// Result of one step of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sender) enum Wrote {
     /// Nothing: the application has no more, or waits for room.
@@ -173,11 +173,11 @@ impl Buffer {
     /// FreeBSD's `tcp_output`: a step more for a buffer that is nearly full while the peer's window is larger
     /// than it, and `window`, what may be out, than what is unsent.
     pub fn grow_by_step(&mut self, peer_window: u64, window: u64, snd_una: u64, snd_nxt: u64) {
-        let used = self.written - snd_una;
+        let buffered_bytes = self.written - snd_una;
         if peer_window / 4 * 5 >= self.sndbuf
-            && used >= self.sndbuf / 8 * 7
-            && used < self.limit
-            && window >= used - (snd_nxt - snd_una)
+            && buffered_bytes >= self.sndbuf / 8 * 7
+            && buffered_bytes < self.limit
+            && window >= buffered_bytes - (snd_nxt - snd_una)
         {
             self.sndbuf = self.sndbuf.max((self.sndbuf + self.step).min(self.limit));
         }
@@ -236,8 +236,8 @@ impl Buffer {
             return self.segments_in(self.written - snd_nxt);
         }
         // The last buffer sent from goes only when the next one is looked at.
-        let gone = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
-        self.chunks.len() as u64 - u64::from(gone)
+        let front_sent = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
+        self.chunks.len() as u64 - u64::from(front_sent)
     }
 
     /// The end of the first unsent buffer, and whether its last segment is pushed.
@@ -258,7 +258,7 @@ impl Buffer {
         self.chunk_bytes.min(half)
     }
 
-    /// Whether a writer that waits for room has enough of it (`sk_stream_is_writeable`; 2.2: `tcp_memory_free`).
+    /// True when a writer that waits for room has enough of it (`sk_stream_is_writeable`; 2.2: `tcp_memory_free`).
     #[inline]
     fn is_writeable(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
         let unsent = self.written - snd_nxt;
@@ -276,16 +276,16 @@ impl Buffer {
         }
     }
 
-    /// Whether a third of it is free, and little enough is unsent: `tcp_stream_memory_free` wakes a writer at half of what
-    /// stops it.
+    /// True when a third of it is free, and little enough is unsent: `tcp_stream_memory_free` wakes a writer at half
+    /// of the amount that stops it.
     #[inline]
     fn is_free(&self, memory: u64, unsent: u64) -> bool {
         self.sndbuf.saturating_sub(memory) >= memory / 2
             && 2 * unsent < u64::from(self.notsent_lowat)
     }
 
-    /// Whether a writer waits that is not to wait for memory alone. Sending frees none: what has left is still there until it
-    /// is acknowledged, and of no fewer buffers.
+    /// True when a writer waits, and not for memory alone. Sending frees none: data that has left stays there until it
+    /// is acknowledged, and in no fewer buffers.
     #[inline]
     pub fn waits_for_less_unsent(&self, snd_nxt: u64) -> bool {
         self.blocked && 2 * (self.written - snd_nxt) >= u64::from(self.notsent_lowat)
@@ -317,13 +317,14 @@ impl Buffer {
             room = self.size_goal();
             if !self.bursts && self.written > snd_nxt {
                 // Nothing is sent from buffers that are not the first: all that there is room for, at once.
-                let left = self.sndbuf.saturating_sub(memory).div_ceil(self.mss + self.overhead());
+                let free_segments =
+                    self.sndbuf.saturating_sub(memory).div_ceil(self.mss + self.overhead());
                 let until_push =
                     (self.max_window / 2 + self.pushed + 1).saturating_sub(self.written);
                 let unsent = self.written - snd_nxt;
                 let until_low =
                     u64::from(self.notsent_lowat).saturating_sub(unsent).div_ceil(self.mss);
-                let segments = left.min(until_push.div_ceil(self.mss)).min(until_low);
+                let segments = free_segments.min(until_push.div_ceil(self.mss)).min(until_low);
                 room = self.mss * segments.max(1);
             }
             let start = self.written;
@@ -382,7 +383,7 @@ impl Buffer {
         Wrote::Write
     }
 
-    /// Whether the application calls `sendmsg` next, and is not in the middle of it.
+    /// True when the application calls `sendmsg` next, and is not in the middle of it.
     #[inline]
     pub fn begins_write(&self) -> bool {
         self.written == self.write_start && self.waiting() > 0
@@ -401,7 +402,7 @@ impl Buffer {
         self.written > self.pushed + self.max_window / 2
     }
 
-    /// Whether the last buffer is also the first one unsent.
+    /// True when the last buffer is also the first one unsent.
     pub fn tail_is_head(&mut self, snd_nxt: u64) -> bool {
         self.head(snd_nxt).is_some()
             && self.chunks.len() == 1

@@ -1,5 +1,5 @@
-//! What every stack needs of a connection, once: what the congestion control sees and moves, the segments that are out, the
-//! send buffer, one timer, and the way to the wire. It is lent to the stack for the length of a call.
+//! State of a connection that every stack needs, once: the congestion control's view and window, the segments that are
+//! out, the send buffer, one timer, and the way to the wire. It is lent to the stack for the length of a call.
 //!
 //! | file | does | kernel |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | `stack.rs` | what a stack is: its entry points | |
 //! | `transmission.rs` | puts segments on the wire, new and again; the pacer's clock | `__tcp_transmit_skb` |
 //!
-//! What must not live here: what a kernel decides, which is its stack's.
+//! Out of scope: a kernel's decisions, which are its stack's.
 
 mod ack;
 mod buffer;
@@ -97,7 +97,7 @@ pub(in crate::sender) struct Core {
     /// CWR is to be set on the next new segment.
     pub cwr_pending: bool,
     pub agreed: Agreed,
-    /// How long ago the ACK in hand came, as `view.now` says, ns; 0 without one.
+    /// Age of the ACK in hand since its arrival, at `view.now`, ns; 0 without one.
     pub since_arrival_ns: u32,
 }
 
@@ -164,7 +164,7 @@ impl Core {
         }
     }
 
-    /// What both sides agreed on in the handshake; `tells_bytes`: also that segments carry the AccECN option.
+    /// Applies the result of the handshake; `tells_bytes`: also that segments carry the AccECN option.
     pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed, tells_bytes: bool) {
         self.agreed = ecn;
         self.view.ecn = ecn != Agreed::None;
@@ -224,7 +224,7 @@ impl Core {
         self.ticks.at(self.jiffy())
     }
 
-    /// Where the tick counter and its timers are: they know nothing of an ACK's arrival.
+    /// Time of the tick counter and its timers: they know nothing of an ACK's arrival.
     #[inline]
     pub fn jiffy(&self) -> Instant {
         self.view.now + Duration::from_nanos(u64::from(self.since_arrival_ns))
@@ -277,7 +277,7 @@ impl Core {
         self.window_end.saturating_sub(self.view.snd_nxt)
     }
 
-    /// What was retransmitted in the last recovery is no longer accounted for.
+    /// Clears the account of retransmissions in the last recovery.
     pub fn forget_retransmissions(&mut self) {
         for number in self.board.head()..self.board.tail() {
             self.board.marks_mut(number).clear(Marks::LOST.with(Marks::RETRANS));
@@ -303,7 +303,7 @@ impl Core {
         window.pacing_rate = rate;
     }
 
-    /// What holds the sender back just now.
+    /// Returns the current limit of the sender.
     pub fn limit(&self) -> LimitedBy {
         if self.in_flight() >= self.window.cwnd {
             LimitedBy::Cwnd

@@ -1,4 +1,4 @@
-//! What delivery-rate samples are drawn from (kernel: tcp_rate.c; draft-cheng-iccrg-delivery-rate-estimation).
+//! State behind delivery-rate samples (kernel: tcp_rate.c; draft-cheng-iccrg-delivery-rate-estimation).
 //!
 //! Each segment remembers how much had been delivered when it was sent. An ACK compares that with now; how, is its stack's to
 //! know (`linux_6/rate.rs`).
@@ -11,7 +11,7 @@ use dragstrip_cc::{CongestionControl, LostPacket};
 pub(super) struct RateState {
     /// Send time of the most recently sent segment that was delivered (`first_tx_mstamp`), µs.
     first_tx_us: u64,
-    /// When something was last delivered (`delivered_mstamp`), µs.
+    /// Time of the last delivery (`delivered_mstamp`), µs.
     delivered_us: u64,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct RateState {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sender) struct Draft {
     prior_delivered: u64,
-    /// When something had last been delivered by then, µs.
+    /// Time of the last delivery by then, µs.
     pub prior_us: Option<u64>,
     pub send_interval_us: u64,
     last_end_seq: u64,
@@ -93,11 +93,11 @@ impl Core {
         if !self.board.keeps_flights() {
             return;
         }
-        let sent = self.board.get(number);
+        let segment = self.board.get(number);
         let packet = LostPacket {
-            tx_in_flight: sent.flight.in_flight,
-            lost: (self.view.lost as u32).wrapping_sub(sent.flight.lost),
-            is_app_limited: sent.marks.has(Marks::APP_LIMITED),
+            tx_in_flight: segment.flight.in_flight,
+            lost: (self.view.lost as u32).wrapping_sub(segment.flight.lost),
+            is_app_limited: segment.marks.has(Marks::APP_LIMITED),
         };
         self.cc.marked_lost(&self.view, &mut self.window, &packet);
     }

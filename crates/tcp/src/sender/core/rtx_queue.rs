@@ -1,9 +1,9 @@
-//! What a cumulative ACK takes off the retransmission queue (`tcp_clean_rtx_queue`).
+//! Removal of acknowledged segments from the retransmission queue (`tcp_clean_rtx_queue`).
 
 use super::{Ack, AckFlags, Core, Draft, Marks, Plain, Stack};
 use dragstrip_cc::{self as cc, CongestionControl};
 
-/// What a cumulative ACK took off the queue.
+/// Segments that a cumulative ACK took off the queue.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Cleaned {
     pub packets: u32,

@@ -1,4 +1,4 @@
-//! What SACK blocks tell (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
+//! Processing of SACK blocks (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
 
 use super::{Ack, AckFlags, Core, Marks, Stack};
 use crate::segment::Segment;
@@ -57,9 +57,10 @@ impl Core {
                 continue;
             }
             // What a block of the last ACK covered is marked already.
-            let known =
-                cached.iter().find(|known| known.0 >= start && known.1 <= end && known.0 < known.1);
-            match known {
+            let cached_block = cached.iter().find(|cached_block| {
+                cached_block.0 >= start && cached_block.1 <= end && cached_block.0 < cached_block.1
+            });
+            match cached_block {
                 Some(&(known_start, known_end)) if !duplicate => {
                     self.walk(stack, (start, known_start), false, ack);
                     self.walk(stack, (known_end, end), false, ack);
@@ -125,54 +126,54 @@ impl Core {
         duplicate: bool,
         ack: &mut Ack,
     ) {
-        let mut sent = self.board.get(number);
-        let retransmitted = sent.marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS));
+        let mut sent_segment = self.board.get(number);
+        let retransmitted = sent_segment.marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS));
         if duplicate && retransmitted {
-            stack.on_duplicate_reported(sent.end_seq(), 1);
-            if sent.marks.has(Marks::SACKED) {
-                ack.reordered_from = ack.reordered_from.min(sent.seq);
+            stack.on_duplicate_reported(sent_segment.end_seq(), 1);
+            if sent_segment.marks.has(Marks::SACKED) {
+                ack.reordered_from = ack.reordered_from.min(sent_segment.seq);
             }
         }
-        if sent.end_seq() <= self.view.snd_una {
+        if sent_segment.end_seq() <= self.view.snd_una {
             return;
         }
-        if !sent.marks.has(Marks::SACKED) {
-            stack.on_segment_sacked(self, &sent, ack);
-            if sent.marks.has(Marks::RETRANS) {
+        if !sent_segment.marks.has(Marks::SACKED) {
+            stack.on_segment_sacked(self, &sent_segment, ack);
+            if sent_segment.marks.has(Marks::RETRANS) {
                 // A segment that is not marked lost keeps its R: its retransmission is still on the way.
-                if sent.marks.has(Marks::LOST) {
-                    sent.marks.clear(Marks::LOST.with(Marks::RETRANS));
+                if sent_segment.marks.has(Marks::LOST) {
+                    sent_segment.marks.clear(Marks::LOST.with(Marks::RETRANS));
                     self.view.lost_out -= 1;
                     self.view.retrans_out -= 1;
                 }
             } else {
                 if !retransmitted {
                     // A hole that was never retransmitted is filled from below the highest SACK: reordering.
-                    if sent.seq < self.highest_sack() {
-                        ack.reordered_from = ack.reordered_from.min(sent.seq);
+                    if sent_segment.seq < self.highest_sack() {
+                        ack.reordered_from = ack.reordered_from.min(sent_segment.seq);
                     }
-                    ack.first_sacked_us.get_or_insert(sent.sent_us);
-                    ack.last_sacked_us = Some(sent.sent_us);
+                    ack.first_sacked_us.get_or_insert(sent_segment.sent_us);
+                    ack.last_sacked_us = Some(sent_segment.sent_us);
                 }
-                if sent.marks.has(Marks::LOST) {
-                    sent.marks.clear(Marks::LOST);
+                if sent_segment.marks.has(Marks::LOST) {
+                    sent_segment.marks.clear(Marks::LOST);
                     self.view.lost_out -= 1;
                 }
             }
-            sent.marks.set(Marks::SACKED);
+            sent_segment.marks.set(Marks::SACKED);
             ack.flags.set(AckFlags::DATA_SACKED);
             ack.sack_delivered += 1;
-            self.rate_delivered(&mut ack.draft, &sent);
-            if self.view.sacked_out == 0 || sent.end_seq() > self.sacks.highest {
-                self.sacks.highest = sent.end_seq();
+            self.rate_delivered(&mut ack.draft, &sent_segment);
+            if self.view.sacked_out == 0 || sent_segment.end_seq() > self.sacks.highest {
+                self.sacks.highest = sent_segment.end_seq();
             }
             self.view.sacked_out += 1;
         }
-        if duplicate && sent.marks.has(Marks::RETRANS) {
-            sent.marks.clear(Marks::RETRANS);
+        if duplicate && sent_segment.marks.has(Marks::RETRANS) {
+            sent_segment.marks.clear(Marks::RETRANS);
             self.view.retrans_out -= 1;
         }
-        *self.board.marks_mut(number) = sent.marks;
+        *self.board.marks_mut(number) = sent_segment.marks;
     }
 
     /// `tcp_check_dsack`: whether the first block reports a duplicate (RFC 2883 §4: it lies below the
@@ -218,11 +219,12 @@ impl Core {
     /// and as long as each other; the memory of the second skb beyond its payload is free.
     fn merge_after(&mut self, number: u64) {
         let next = self.board.get(number + 1);
-        let sent = self.board.get(number);
+        let sent_segment = self.board.get(number);
         let is_plain =
             |marks: Marks| marks.has(Marks::SACKED) && !marks.any(Marks::LOST.with(Marks::RETRANS));
-        let both = is_plain(sent.marks) && is_plain(next.marks) && sent.len == next.len;
-        if both && sent.marks.has(Marks::BURST_END) {
+        let mergeable =
+            is_plain(sent_segment.marks) && is_plain(next.marks) && sent_segment.len == next.len;
+        if mergeable && sent_segment.marks.has(Marks::BURST_END) {
             self.board.marks_mut(number).clear(Marks::BURST_END);
             self.transmission.bursts_out -= 1;
         }

@@ -7,7 +7,7 @@ use dragstrip_units::make_room;
 use std::collections::VecDeque;
 
 dragstrip_units::flags! {
-    /// What is known of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
+    /// State of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
     pub(in crate::sender) struct Marks: u8 {
         /// S: selectively acknowledged.
         SACKED = 1;
@@ -33,7 +33,7 @@ dragstrip_units::flags! {
 pub(in crate::sender) struct Sent {
     /// First byte.
     pub seq: u64,
-    /// When it was last sent, µs.
+    /// Time of the last transmission, µs.
     pub sent_us: u64,
     /// µs from the start of its delivery-rate window (`first_tx_mstamp`) to `sent_us`.
     pub since_first_tx_us: u32,
@@ -44,7 +44,7 @@ pub(in crate::sender) struct Sent {
     /// Payload bytes.
     pub len: u16,
     pub marks: Marks,
-    /// What was in flight and lost then; zeros unless the algorithm wants flights.
+    /// Packets in flight and lost at that time; zeros unless the algorithm wants flights.
     pub flight: Flight,
 }
 
@@ -93,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// What follows an entry where flights are kept.
+    /// Returns the entry that follows a segment's where flights are kept.
     #[inline]
     fn of_flight(flight: Flight) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Entry {
 
     /// The segment, whose first byte is not below `base`.
     #[inline]
-    fn sent(&self, base: u64) -> Sent {
+    fn unpack(&self, base: u64) -> Sent {
         Sent {
             seq: base + u64::from(self.seq.wrapping_sub(base as u32)),
             sent_us: self.sent_us(),
@@ -138,14 +138,14 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Plain {
     pub segments: u32,
-    /// How many of them end a burst.
+    /// Number of them that end a burst.
     pub bursts: u32,
-    /// When the first was sent, µs.
+    /// Time of the first one's transmission, µs.
     pub first_us: u64,
     pub last: Sent,
 }
 
-/// What makes a segment other than plain.
+/// Marks that make a segment other than plain.
 const NOT_PLAIN: Marks =
     Marks::SACKED.with(Marks::RETRANS).with(Marks::LOST).with(Marks::EVER_RETRANS);
 
@@ -204,11 +204,11 @@ impl Scoreboard {
     #[inline]
     pub fn get(&self, number: u64) -> Sent {
         let place = self.place(number);
-        let mut sent = self.entries[place].sent(self.base);
+        let mut segment = self.entries[place].unpack(self.base);
         if self.keeps_flights() {
-            sent.flight = self.entries[place + 1].flight();
+            segment.flight = self.entries[place + 1].flight();
         }
-        sent
+        segment
     }
 
     #[inline]
@@ -232,7 +232,7 @@ impl Scoreboard {
         }
     }
 
-    /// When the oldest segment was last sent, µs.
+    /// Time of the oldest segment's last transmission, µs.
     #[inline]
     pub fn front_sent_us(&self) -> Option<u64> {
         self.entries.front().map(Entry::sent_us)
@@ -296,7 +296,7 @@ impl Scoreboard {
             segments += 1;
             bursts += u32::from(entry.marks.has(Marks::BURST_END));
         }
-        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.sent(seq) })
+        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.unpack(seq) })
     }
 
     /// Takes them off.
@@ -336,7 +336,7 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
-    fn sent(seq: u64, len: u16) -> Sent {
+    fn plain_segment(seq: u64, len: u16) -> Sent {
         Sent { seq, len, ..Sent::default() }
     }
 
@@ -345,7 +345,7 @@ mod tests {
         let mut board = Scoreboard::new(1000);
         let mut seq = 0;
         for len in [1000, 10, 1000, 500, 1000, 1000] {
-            board.push(&sent(seq, len));
+            board.push(&plain_segment(seq, len));
             seq += u64::from(len);
         }
         assert_eq!(board.number_at(0), 0);
@@ -390,7 +390,7 @@ mod tests {
         board.keep_flights();
         let flown = |n: u32| {
             let flight = Flight { in_flight: n + 1, lost: 2 * n };
-            Sent { flight, ..sent(u64::from(n) * 10, 10) }
+            Sent { flight, ..plain_segment(u64::from(n) * 10, 10) }
         };
         for n in 0..100 {
             board.push(&flown(n));
@@ -412,7 +412,7 @@ mod tests {
     fn growing_keeps_every_segment_in_its_place() {
         let mut board = Scoreboard::new(10);
         for i in 0..100 {
-            board.push(&sent(i * 10, 10));
+            board.push(&plain_segment(i * 10, 10));
             if i % 3 == 0 {
                 board.pop_front();
             }

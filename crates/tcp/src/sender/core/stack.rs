@@ -1,4 +1,4 @@
-//! What a stack is: its entry points, and what of them is the same for all.
+//! Interface of a stack: its entry points, and the parts of them that are the same for all.
 
 use super::{Ack, Core, Io, Sent, Wrote};
 use crate::metrics::Metrics;
@@ -21,13 +21,13 @@ pub(in crate::sender) enum Push {
 pub(in crate::sender) struct Handshake {
     /// RTT of the SYN, µs, if it is known.
     pub rtt_us: Option<u32>,
-    /// How often the SYN or SYN-ACK was retransmitted.
+    /// Number of retransmissions of the SYN or SYN-ACK.
     pub syn_retransmits: u32,
     /// The window that its last segment offered, bytes.
     pub window: u32,
 }
 
-/// What a kernel's TCP does with the core that is lent to it.
+/// Behaviour of a kernel's TCP on the core that is lent to it.
 pub(in crate::sender) trait Stack: Sized {
     /// A segment that the host's own queue refuses stays unsent, and [`Self::on_local_queue_full`] is called.
     const UNSENT_IF_REFUSED: bool;
@@ -47,7 +47,7 @@ pub(in crate::sender) trait Stack: Sized {
     /// The host's own queue had no room for a segment, which stays unsent.
     fn on_local_queue_full(&mut self, core: &mut Core);
 
-    /// Whether a pure ACK whose timestamp is `age_ms` older than the last one is taken all the same.
+    /// True when a pure ACK whose timestamp is `age_ms` older than the last one is still accepted.
     fn takes_outdated(&self, core: &Core, segment: &Segment, age_ms: u32) -> bool;
 
     /// The pacer or the local queue has room again.
@@ -63,7 +63,7 @@ pub(in crate::sender) trait Stack: Sized {
         }
     }
 
-    /// Whether [`Self::output`] has done so after whatever it has sent last.
+    /// True when [`Self::output`] has done so after its last transmission.
     #[inline]
     fn checks_space_when_sending(&self, core: &Core) -> bool {
         let _ = core;
@@ -100,12 +100,12 @@ pub(in crate::sender) trait Stack: Sized {
         let _ = (leaves, bytes);
     }
 
-    /// What the host knows of the peer, before the connection is opened.
+    /// Loads the host's metrics of the peer, before the connection is opened.
     fn recall(&mut self, core: &mut Core, metrics: Metrics) {
         let _ = (core, metrics);
     }
 
-    /// What it will know of it after this connection.
+    /// Stores the host's metrics of the peer after this connection.
     fn remember(&self, core: &Core, metrics: &mut Metrics) {
         let _ = (core, metrics);
     }
@@ -121,19 +121,19 @@ pub(in crate::sender) trait Stack: Sized {
         None
     }
 
-    /// `tcp_data_snd_check`: sends what the window allows, then lets a writer that waited for room go on.
-    /// Whether anything was sent.
+    /// `tcp_data_snd_check`: sends what the window allows, then lets a writer that waited for room go on. Returns true
+    /// if anything was sent.
     #[inline(always)] // the end of every ACK
     fn push_pending<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         let waited = core.buffer.blocked;
-        let sent = self.output(core, Push::Pending, io);
-        if !sent || !self.checks_space_when_sending(core) {
+        let any_sent = self.output(core, Push::Pending, io);
+        if !any_sent || !self.checks_space_when_sending(core) {
             self.check_space(core);
         }
         if waited && !core.buffer.blocked {
             core.poll_writer();
         }
-        sent | self.refill(core, io)
+        any_sent | self.refill(core, io)
     }
 
     /// The application writes, if it has something and need not wait, and what it writes is sent from. Whether
@@ -145,21 +145,21 @@ pub(in crate::sender) trait Stack: Sized {
 
     /// The same where it has something and need not wait.
     fn write_on<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
-        let mut sent = false;
+        let mut any_sent = false;
         loop {
             if core.buffer.begins_write() {
                 self.on_write(core);
             }
             let snd_nxt = core.view.snd_nxt;
             match core.write() {
-                Wrote::Nothing => return sent | self.output(core, Push::Pending, io),
-                Wrote::Write => sent |= self.output(core, Push::Pending, io),
+                Wrote::Nothing => return any_sent | self.output(core, Push::Pending, io),
+                Wrote::Write => any_sent |= self.output(core, Push::Pending, io),
                 Wrote::Buffer if core.buffer.must_push() => {
                     core.buffer.push_tail();
-                    sent |= self.output(core, Push::Pending, io);
+                    any_sent |= self.output(core, Push::Pending, io);
                 }
                 Wrote::Buffer if core.buffer.tail_is_head(snd_nxt) => {
-                    sent |= self.output(core, Push::One, io);
+                    any_sent |= self.output(core, Push::One, io);
                 }
                 Wrote::Buffer => {}
             }

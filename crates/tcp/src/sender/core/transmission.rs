@@ -1,4 +1,4 @@
-//! What leaves: new segments in bursts, old ones again, each stamped and counted; and the pacer's clock.
+//! Transmission: new segments in bursts, retransmissions, each stamped and counted; and the pacer's clock.
 //!
 //! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
 
@@ -11,7 +11,7 @@ use dragstrip_units::{Duration, Instant};
 /// IP's and TCP's headers with all their options.
 const MOST_HEADERS: u64 = 120;
 
-/// What leaves at once: one socket buffer.
+/// Segments that leave at once: one socket buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sender) struct Burst {
     pub segments: u32,
@@ -22,7 +22,7 @@ pub(in crate::sender) struct Burst {
 
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct Transmission {
-    /// When the pacer or the local queue lets the next segment go.
+    /// Time at which the pacer or the local queue lets the next segment go.
     pub wakeup: Instant,
     /// End of the last segment shorter than the MSS (`snd_sml`).
     small_end: u64,
@@ -30,7 +30,7 @@ pub(in crate::sender) struct Transmission {
     pub data_segments: u64,
     /// Bursts sent and not wholly acknowledged: each is a socket buffer with its overhead.
     pub bursts_out: u64,
-    /// When the pacer would have let the last burst go; it may have gone later.
+    /// Time at which the pacer would have let the last burst go; it may have gone later.
     prior_departure: Instant,
     /// The receiver's window stopped the last transmission.
     pub rwnd_limited: bool,
@@ -64,9 +64,9 @@ impl Core {
     pub fn one_segment(&mut self) -> Burst {
         let head = self.buffer.head(self.view.snd_nxt);
         let (end, pushed) = head.unwrap_or((self.buffer.written, true));
-        let left = end - self.view.snd_nxt;
-        let bytes = left.min(u64::from(self.view.mss));
-        Burst { segments: 1, bytes, pushed: pushed && bytes == left }
+        let unsent_bytes = end - self.view.snd_nxt;
+        let bytes = unsent_bytes.min(u64::from(self.view.mss));
+        Burst { segments: 1, bytes, pushed: pushed && bytes == unsent_bytes }
     }
 
     /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one.
@@ -76,7 +76,7 @@ impl Core {
             && self.transmission.small_end > self.view.snd_una
     }
 
-    /// Whether the pacer holds the next segment back; if so it is looked at again when it may go.
+    /// True when the pacer holds the next segment back; if so it is looked at again when it may go.
     #[inline]
     pub fn is_pacing_blocked(&mut self) -> bool {
         if self.view.pacing_status != PacingStatus::Needed || self.view.departure <= self.view.now {
@@ -116,10 +116,10 @@ impl Core {
             self.transmission.small_end = end;
         }
         let marks = Marks::BURST_END.with_if(Marks::PUSHED, pushed);
-        let mut sent = Sent { seq, len: len as u16, marks, ..Sent::default() };
-        self.stamp(&mut sent, self.view.departure.as_micros_floor());
-        self.board.push(&sent);
-        if !self.put(stack, &sent, flags(marks, false), true, 1, io)
+        let mut segment = Sent { seq, len: len as u16, marks, ..Sent::default() };
+        self.stamp(&mut segment, self.view.departure.as_micros_floor());
+        self.board.push(&segment);
+        if !self.transmit(stack, &segment, flags(marks, false), true, 1, io)
             && self.view.packets_out > 0
             && S::UNSENT_IF_REFUSED
         {
@@ -164,21 +164,21 @@ impl Core {
         for _ in 0..burst.segments {
             let len = u64::from(self.view.mss).min(burst_end - self.view.snd_nxt) as u16;
             let end = self.view.snd_nxt + u64::from(len);
-            let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
+            let mut segment = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
             let last_of_burst = end == burst_end;
             if last_of_burst {
-                sent.marks.set(Marks::BURST_END);
+                segment.marks.set(Marks::BURST_END);
             }
             if burst.pushed && last_of_burst {
-                sent.marks.set(Marks::PUSHED);
+                segment.marks.set(Marks::PUSHED);
             }
-            let flags = flags(sent.marks, burst.segments > 1 && last_of_burst);
-            self.stamp(&mut sent, departure_us);
-            self.board.push(&sent);
+            let flags = flags(segment.marks, burst.segments > 1 && last_of_burst);
+            self.stamp(&mut segment, departure_us);
+            self.board.push(&segment);
             // A segment that is alone counts as sent, or nothing would ever send it again.
-            last_marks = sent.marks;
+            last_marks = segment.marks;
             if !whole
-                && !self.emit(stack, &sent, flags, true, 1, io)
+                && !self.emit(stack, &segment, flags, true, 1, io)
                 && self.view.packets_out > 0
                 && S::UNSENT_IF_REFUSED
             {
@@ -189,15 +189,15 @@ impl Core {
             self.view.packets_out += 1;
         }
         if whole {
-            let sent = Sent { seq: first, len: burst.bytes as u16, ..Sent::default() };
-            self.emit(stack, &sent, flags(last_marks, true), true, burst.segments, io);
+            let segment = Sent { seq: first, len: burst.bytes as u16, ..Sent::default() };
+            self.emit(stack, &segment, flags(last_marks, true), true, burst.segments, io);
         }
         self.transmission.bursts_out += 1;
         self.after_data(burst.bytes, u64::from(burst.segments));
         true
     }
 
-    /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
+    /// Prepares an skb, once before it is sent (`__tcp_transmit_skb`).
     #[inline]
     fn before_data(&mut self) {
         if self.in_flight() == 0 {
@@ -236,11 +236,11 @@ impl Core {
         segments: u32,
         io: &mut Io<'_, O>,
     ) -> bool {
-        self.put(stack, sent, flags, new, segments, io)
+        self.transmit(stack, sent, flags, new, segments, io)
     }
 
     #[inline(always)] // the segment is then made in its place
-    fn put<S: Stack, O: Outbox>(
+    fn transmit<S: Stack, O: Outbox>(
         &mut self,
         stack: &mut S,
         sent: &Sent,
@@ -257,12 +257,12 @@ impl Core {
         io.receiver.fill_header(&mut segment, self.view.now);
         io.receiver.tell_bytes(&mut segment);
         self.counters.segments_sent += u64::from(segments);
-        let left = if segments > 1 {
+        let has_left = if segments > 1 {
             io.out.send_whole(&segment, segments, ecn, self.view.now)
         } else {
             io.out.send(&segment, ecn, self.view.now)
         };
-        let Some(leaves) = left else { return false };
+        let Some(leaves) = has_left else { return false };
         if leaves > self.view.now {
             stack.on_queued_locally(leaves, u64::from(sent.len) + SKB_OVERHEAD);
         }
@@ -293,18 +293,18 @@ impl Core {
         let mut payload = 0;
         let last = number + u64::from(segments) - 1;
         for number in number..=last {
-            let mut sent = self.board.get(number);
-            self.stamp(&mut sent, departure_us);
+            let mut segment = self.board.get(number);
+            self.stamp(&mut segment, departure_us);
             if self.board.keeps_flights() {
                 // Those before it in the burst are not counted as retransmitted yet.
-                sent.flight.in_flight += (number + u64::from(segments) - 1 - last) as u32;
+                segment.flight.in_flight += (number + u64::from(segments) - 1 - last) as u32;
             }
-            sent.marks.set(Marks::EVER_RETRANS);
-            self.board.set(number, &sent);
+            segment.marks.set(Marks::EVER_RETRANS);
+            self.board.set(number, &segment);
             self.counters.retransmits += 1;
-            let flags = flags(sent.marks, segments > 1 && number == last);
-            self.emit(stack, &sent, flags, false, 1, io);
-            payload += u64::from(sent.len);
+            let flags = flags(segment.marks, segments > 1 && number == last);
+            self.emit(stack, &segment, flags, false, 1, io);
+            payload += u64::from(segment.len);
         }
         self.after_data(payload, u64::from(segments));
     }

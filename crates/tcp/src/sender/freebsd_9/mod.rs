@@ -6,7 +6,7 @@
 //! | `output.rs` | what leaves; the timeout | `tcp_output`, `tcp_sack_output`, `tcp_timer_rexmt` |
 //! | `rtt.rs` | RTT estimate and timeout | `tcp_xmit_timer`, `TCPT_RANGESET` |
 //!
-//! What decides its throughput under loss:
+//! Rules that decide its throughput under loss:
 //! - three duplicate ACKs begin a recovery, in which the holes below the highest SACK are retransmitted, and new data, as far as a
 //!   window allows that starts at one segment and grows by one per duplicate ACK up to the threshold;
 //! - a retransmission that is lost again shows only by the timeout, which forgets all SACKs and sends everything again,
@@ -26,7 +26,7 @@ use dragstrip_cc::CaState;
 use dragstrip_units::Instant;
 use rtt::RttEstimator;
 
-/// What a first timeout may be taken back to.
+/// State to which a first timeout may be undone.
 #[derive(Clone, Debug)]
 struct Before {
     cwnd: u32,
@@ -37,7 +37,7 @@ struct Before {
     until_tick: u64,
 }
 
-/// What this stack remembers.
+/// State of this stack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Freebsd9 {
     /// Duplicate ACKs in a row (`t_dupacks`).

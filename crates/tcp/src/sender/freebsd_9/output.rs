@@ -1,4 +1,4 @@
-//! What leaves: holes, what a timeout has to retransmit, new data; and the timeout (`tcp_output`, `tcp_sack_output`,
+//! Output: holes, retransmissions after a timeout, new data; and the timeout (`tcp_output`, `tcp_sack_output`,
 //! `tcp_timer_rexmt`).
 
 use super::ack::window_bytes;
@@ -84,7 +84,7 @@ impl Freebsd9 {
         }
     }
 
-    /// Whether a new segment may go: congestion window, peer's window, and no short segment while others are out.
+    /// True when a new segment may go: congestion window, peer's window, and no short segment while others are out.
     fn may_send(&mut self, core: &mut Core, repairing: bool) -> bool {
         let out = if repairing && core.view.retrans_out > 0 {
             self.new_segments(core) + core.view.retrans_out

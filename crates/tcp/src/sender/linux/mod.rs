@@ -1,12 +1,12 @@
-//! What the Linuxes since 2.6 share: the episode that a reduction is part of and what taking it back needs, the RTT estimate, the
-//! retransmission queue's order, and the rules by which new data leaves.
+//! Parts shared by the Linuxes since 2.6: the episode that a reduction is part of and the state needed to undo it, the
+//! RTT estimate, the retransmission queue's order, and the rules by which new data leaves.
 //!
 //! | file | does | kernel |
 //! |---|---|---|
 //! | `output.rs` | burst sizes, Nagle, deferral; a window that is not used decays | `tcp_write_xmit`, `tcp_cwnd_validate` ... |
 //! | `rtt.rs` | RTT estimate and windowed minimum | `tcp_rtt_estimator` |
 //!
-//! What must not live here: how losses are found and the window is reduced (`linux_6/`, `linux_2_6/`).
+//! Out of scope: loss detection and the reduction of the window (`linux_6/`, `linux_2_6/`).
 
 mod output;
 mod rtt;
@@ -201,12 +201,12 @@ impl Linux {
             {
                 break;
             }
-            let sent = core.board.get(number);
-            if !waits_for_retransmission(sent.marks) {
+            let segment = core.board.get(number);
+            if !waits_for_retransmission(segment.marks) {
                 self.retransmit_hint += 1;
                 continue;
             }
-            if sent.end_seq() > core.window_end && number != head {
+            if segment.end_seq() > core.window_end && number != head {
                 break;
             }
             let most = (core.window.cwnd - core.in_flight()).min(max_segments);
@@ -218,7 +218,8 @@ impl Linux {
     }
 }
 
-/// How many segments from `number` on are one lost skb, at most `most` of them, and within the peer's window.
+/// Returns the number of segments from `number` on that are one lost skb, at most `most` of them, and within the
+/// peer's window.
 fn lost_together(core: &Core, number: u64, most: u32) -> u32 {
     let mut segments = 1;
     let mut last = core.board.get(number);

@@ -8,10 +8,10 @@ use crate::sender::core::{Burst, Core, Push};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 use dragstrip_units::Instant;
 
-/// How much of the window was used lately.
+/// Recent use of the window.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
-    /// When the window was last known to be justified (`snd_cwnd_stamp`).
+    /// Time at which the window was last known to be justified (`snd_cwnd_stamp`).
     justified_at: Instant,
     /// Most packets out since then (`snd_cwnd_used`).
     most_out: u32,
@@ -36,7 +36,7 @@ pub(in crate::sender) struct Sendable {
     pub room: u64,
 }
 
-/// What congestion window and receiver let go; `None`: nothing now.
+/// Returns the data that congestion window and receiver release; `None`: nothing now.
 #[inline]
 pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendable> {
     let in_flight = core.in_flight();
@@ -58,7 +58,7 @@ pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendabl
     Some(Sendable { quota, bytes, end, pushed, room })
 }
 
-/// Whether Nagle lets data leave that is less than a segment: whatever is not merely pending leaves in any case
+/// True when Nagle lets data leave that is less than a segment: anything that is not merely pending leaves in any case
 /// (`TCP_NAGLE_OFF` of `tcp_send_loss_probe`, `TCP_NAGLE_PUSH` of `tcp_push_one`).
 #[inline]
 pub(in crate::sender) fn may_be_short(core: &Core, push: Push) -> bool {
@@ -94,8 +94,8 @@ fn burst_by_rate(core: &Core) -> u32 {
         return own.min(core.view.gso_max_bytes / core.view.mss).max(1);
     }
     // tcp_tso_segs: the algorithm's own, if it has one.
-    let own = core.cc.min_tso_segs(&core.view, &core.window);
-    let floor = own.unwrap_or(core.settings.min_tso_segs);
+    let cc_min_segments = core.cc.min_tso_segs(&core.view, &core.window);
+    let floor = cc_min_segments.unwrap_or(core.settings.min_tso_segs);
     (bytes / core.view.mss).max(floor)
 }
 
@@ -131,10 +131,10 @@ impl Linux {
     /// `tcp_cwnd_application_limited` (RFC 2861): a window not used for an RTO shrinks halfway to what was used.
     fn application_limited(&mut self, core: &mut Core) {
         if core.view.state == CaState::Open && !core.buffer.blocked {
-            let used = self.usage.most_out.max(core.settings.initial_cwnd);
-            if used < core.window.cwnd {
+            let used_cwnd = self.usage.most_out.max(core.settings.initial_cwnd);
+            if used_cwnd < core.window.cwnd {
                 core.window.ssthresh = core.window.current_ssthresh(core.view.state);
-                core.window.cwnd = (core.window.cwnd + used) >> 1;
+                core.window.cwnd = (core.window.cwnd + used_cwnd) >> 1;
             }
             self.usage.most_out = 0;
         }

@@ -73,7 +73,8 @@ impl RttEstimator {
         self.mdev_us_x4
     }
 
-    /// What is known of the path counts where it is more than what was measured (`tcp_init_metrics`).
+    /// Raises the estimate to the cached metrics of the path where these are more than the measurement
+    /// (`tcp_init_metrics`).
     pub fn raise(&mut self, srtt_us_x8: u32, mdev_us_x4: u32, rto_min_us: u32) {
         self.srtt_us_x8 = self.srtt_us_x8.max(srtt_us_x8);
         if mdev_us_x4 > self.mdev_us_x4 {

@@ -64,11 +64,11 @@ impl Linux22 {
             let (start, end) = block.range(segment.ack);
             let beyond = core.board.number_at(end);
             for number in core.board.head()..beyond {
-                let sent = core.board.get(number);
-                if sent.seq < start {
+                let sent_segment = core.board.get(number);
+                if sent_segment.seq < start {
                     continue;
                 }
-                if sent.marks.has(Marks::RETRANS) {
+                if sent_segment.marks.has(Marks::RETRANS) {
                     self.retrans_out = self.retrans_out.saturating_sub(1);
                 }
                 let reach = (number + 1 - core.board.head()) as u32;
@@ -85,8 +85,8 @@ impl Linux22 {
         } else if let Some(head) = core.board.front() {
             // The timeout counts from when the head was sent.
             let waited = core.ticks_since(head.sent_us);
-            let left = core.timer.rto_ticks.saturating_sub(waited).max(1);
-            core.set_timer(left);
+            let remaining_ticks = core.timer.rto_ticks.saturating_sub(waited).max(1);
+            core.set_timer(remaining_ticks);
         }
     }
 
@@ -157,10 +157,10 @@ impl Linux22 {
     pub(super) fn recalc_ssthresh(&mut self, core: &mut Core) {
         let peer = core.window_end.saturating_sub(core.view.snd_una) / u64::from(core.view.mss);
         let usable = core.window.cwnd.min(u32::try_from(peer).unwrap_or(u32::MAX));
-        let mut seen = core.window.clone();
-        seen.cwnd = usable;
+        let mut usable_window = core.window.clone();
+        usable_window.cwnd = usable;
         core.view.prior_cwnd = core.window.cwnd;
-        core.window.ssthresh = core.cc.ssthresh(&core.view, &mut seen);
+        core.window.ssthresh = core.cc.ssthresh(&core.view, &mut usable_window);
         core.counters.reductions += 1;
     }
 

@@ -7,7 +7,7 @@
 //! | `output.rs` | what leaves; the timeout | `tcp_snd_test`, `tcp_fack_retransmit`, `tcp_retransmit_timer` |
 //! | `rtt.rs` | RTT estimate and timeout | `tcp_rtt_estimator`, `tcp_set_rto` |
 //!
-//! What decides its throughput under loss:
+//! Rules that decide its throughput under loss:
 //! - three duplicate ACKs, or a SACK of the fourth segment or beyond, begin a fast retransmit, once for all that is out: what
 //!   is lost twice waits for the timeout;
 //! - with SACK what is out is counted up to the highest one SACKed, holes and all, so that much new data leaves at once;
@@ -25,12 +25,12 @@ use super::core::{Core, Handshake, Io, Push, Stack};
 use crate::segment::{Outbox, Segment};
 use rtt::RttEstimator;
 
-/// What this stack remembers.
+/// State of this stack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Linux22 {
     /// Duplicate ACKs (`dup_acks`).
     duplicates: u32,
-    /// What was out when the episode began ends here (`high_seq`).
+    /// End of the data that was out when the episode began (`high_seq`).
     episode_end: Option<u64>,
     /// Segments from the head up to the highest one SACKed (`fackets_out`).
     facked: u32,
@@ -38,7 +38,7 @@ pub(super) struct Linux22 {
     retrans_out: u32,
     /// Timeouts since everything was acknowledged (`retransmits`).
     timeouts: u32,
-    /// How often the timeout was doubled (`backoff`).
+    /// Number of doublings of the timeout (`backoff`).
     doublings: u32,
     /// The next segment that a timeout has to retransmit (`retrans_head`), all of them having been sent at the tail.
     next: u64,

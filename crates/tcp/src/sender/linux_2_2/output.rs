@@ -1,4 +1,4 @@
-//! What leaves: retransmissions, new data; and the timeout (`tcp_snd_test`, tcp.h; `tcp_xmit_retransmit_queue`,
+//! Output: retransmissions, new data; and the timeout (`tcp_snd_test`, tcp.h; `tcp_xmit_retransmit_queue`,
 //! `tcp_fack_retransmit`, tcp_output.c of 2.2.10; `tcp_retransmit_timer`, tcp_timer.c).
 
 use super::Linux22;
@@ -16,11 +16,11 @@ impl Linux22 {
             let burst = core.one_segment();
             core.send_burst(self, burst, io);
         }
-        let sent = core.view.snd_nxt > before;
-        if sent && !core.timer.is_set() {
+        let any_sent = core.view.snd_nxt > before;
+        if any_sent && !core.timer.is_set() {
             core.set_timer_rto();
         }
-        sent
+        any_sent
     }
 
     /// `tcp_snd_test`: nothing new after a timeout; what is shorter than half a segment waits for all that is out.

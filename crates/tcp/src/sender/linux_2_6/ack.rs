@@ -73,7 +73,7 @@ impl Linux26 {
         self.control(core, ack, cleaned.packets)
     }
 
-    /// Whether blocks of the ACK reach beyond the episode's end or beyond what F-RTO judges.
+    /// Notes whether blocks of the ACK reach beyond the episode's end or beyond the data that F-RTO judges.
     fn note_blocks(&self, segment: &Segment, ack: &mut Ack) {
         for block in segment.sack() {
             let (_, end) = block.range(segment.ack);

@@ -1,4 +1,4 @@
-//! What is lost: forward acknowledgement, or as many duplicates as reordering may explain; and lost retransmissions.
+//! Loss detection: forward acknowledgement, or as many duplicates as reordering may explain; and lost retransmissions.
 //!
 //! Kernel: Linux 2.6.27's `tcp_time_to_recover`, `tcp_update_scoreboard`, `tcp_mark_lost_retrans` (tcp_input.c). Mathis and Mahdavi,
 //! "Forward Acknowledgement", SIGCOMM 1996.
@@ -88,11 +88,11 @@ impl Linux26 {
     pub(super) fn mark_head_lost(&mut self, core: &mut Core, packets: u32) {
         let mut count = 0;
         for number in core.board.head()..core.board.tail() {
-            let sent = core.board.get(number);
-            if sent.end_seq() > self.linux.high_seq {
+            let segment = core.board.get(number);
+            if segment.end_seq() > self.linux.high_seq {
                 break;
             }
-            if self.is_fack(core) || !core.settings.sack || sent.marks.has(Marks::SACKED) {
+            if self.is_fack(core) || !core.settings.sack || segment.marks.has(Marks::SACKED) {
                 count += 1;
             }
             if count > packets {
@@ -136,8 +136,8 @@ impl Linux26 {
         let received = core.highest_sack();
         while let Some(&Retransmission { number, sent_us, snd_nxt }) = self.retransmitted.front() {
             let live = number >= core.board.head() && {
-                let sent = core.board.get(number);
-                sent.sent_us == sent_us && sent.marks.has(Marks::RETRANS)
+                let segment = core.board.get(number);
+                segment.sent_us == sent_us && segment.marks.has(Marks::RETRANS)
             };
             if live {
                 if received <= snd_nxt {

@@ -39,7 +39,7 @@ impl Linux26 {
                 || !core.board.marks(second).any(Marks::RETRANS.with(Marks::EVER_RETRANS)))
     }
 
-    /// Whether this timeout begins an episode, in which the window is to be reduced.
+    /// True when this timeout begins an episode, in which the window is to be reduced.
     fn is_new_episode(&self, core: &Core) -> bool {
         let undisturbed = matches!(core.view.state, CaState::Open | CaState::Disorder);
         (undisturbed && self.frto == Frto::Off)
@@ -197,7 +197,7 @@ impl Linux26 {
         self.begin_loss(core, 1);
     }
 
-    /// What both ways into Loss share: what was learnt of reordering is thrown away down to the setting, as an
+    /// Enters Loss, common to both ways into it: the reordering estimate is thrown away down to the setting, as an
     /// unsigned number.
     fn begin_loss(&mut self, core: &mut Core, cwnd: u32) {
         core.window.cwnd = cwnd;

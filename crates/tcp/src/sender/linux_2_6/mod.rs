@@ -11,7 +11,7 @@
 //! | `timers.rs` | RTO and window probe | `tcp_timer.c` |
 //! | `output.rs` | sends and retransmits within the windows | `tcp_output.c` |
 //!
-//! What decides its throughput under loss:
+//! Rules that decide its throughput under loss:
 //! - a lost retransmission shows only when data sent after it was SACKed, and only in Recovery with FACK; otherwise the
 //!   timeout must come;
 //! - the window never exceeds what is in flight by more than `reordering` packets while anything is dubious
@@ -42,9 +42,9 @@ use timers::Pending;
 /// A retransmission in flight.
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
-    /// Which segment.
+    /// Number of the segment.
     number: u64,
-    /// When, to tell it from a later one.
+    /// Time of transmission, to tell it from a later one.
     sent_us: u64,
     /// `snd_nxt` then: data beyond it was sent later.
     snd_nxt: u64,
@@ -61,7 +61,7 @@ pub(super) struct Linux26 {
     frto_end: Option<u64>,
     /// In the order of their transmission.
     retransmitted: VecDeque<Retransmission>,
-    /// What the host knew of the peer before.
+    /// The host's earlier metrics of the peer.
     recalled: Metrics,
 }
 

@@ -1,4 +1,4 @@
-//! What leaves: every segment alone, as far as the windows allow.
+//! Output: every segment alone, as far as the windows allow.
 //!
 //! Kernel: Linux 2.6.27's `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate` (tcp_output.c).
 
@@ -30,18 +30,18 @@ impl Linux26 {
                 break;
             }
         }
-        let sent = core.view.packets_out > prior_packets;
-        if sent || core.in_flight() >= core.window.cwnd {
+        let any_sent = core.view.packets_out > prior_packets;
+        if any_sent || core.in_flight() >= core.window.cwnd {
             self.linux.validate_cwnd(core, core.view.packets_out >= core.window.cwnd);
         }
-        if sent {
+        if any_sent {
             if prior_packets == 0 {
                 self.rearm_rto(core);
             }
         } else if core.unsent() > 0 && core.view.packets_out == 0 && core.window.cwnd == 0 {
             self.wait_for_window(core);
         }
-        sent
+        any_sent
     }
 
     /// `tcp_xmit_retransmit_queue`.

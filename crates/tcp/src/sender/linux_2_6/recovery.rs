@@ -12,7 +12,7 @@ impl Linux26 {
     pub(super) fn alert(&mut self, core: &mut Core, ack: &mut Ack, acked: u32) -> bool {
         let flags = ack.flags;
         let duplicate = !flags.any(AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE));
-        let mut lost = duplicate
+        let mut retransmits = duplicate
             || (flags.has(AckFlags::DATA_SACKED) && self.fackets_out(core) > self.linux.reordering);
         if flags.has(AckFlags::ECE) {
             self.linux.prior_ssthresh = 0;
@@ -40,7 +40,7 @@ impl Linux26 {
         match core.view.state {
             CaState::Recovery => {
                 if flags.has(AckFlags::ADVANCED) {
-                    lost = self.try_undo_partial(core, acked);
+                    retransmits = self.try_undo_partial(core, acked);
                 } else if !core.settings.sack && duplicate {
                     self.add_reno_sack(core);
                 }
@@ -69,7 +69,7 @@ impl Linux26 {
                 entered = true;
             }
         }
-        if lost || (self.is_fack(core) && self.is_head_timed_out(core)) {
+        if retransmits || (self.is_fack(core) && self.is_head_timed_out(core)) {
             self.update_scoreboard(core, entered);
         }
         self.cwnd_down(core, flags);
@@ -199,9 +199,9 @@ impl Linux26 {
         if !flags.any(progress.with(AckFlags::DSACKING_ACK)) && !duplicate {
             return;
         }
-        let counted = core.window.cwnd_cnt + 1;
-        core.window.cwnd_cnt = counted & 1;
-        let less = counted >> 1;
+        let ack_count = core.window.cwnd_cnt + 1;
+        core.window.cwnd_cnt = ack_count & 1;
+        let less = ack_count >> 1;
         if less > 0 && core.window.cwnd > core.cc.min_cwnd(&core.window) {
             core.window.cwnd = core.window.cwnd.saturating_sub(less);
         }

@@ -6,7 +6,7 @@ use super::Linux26;
 use crate::segment::Outbox;
 use crate::sender::core::{Core, Io, Push, Stack};
 
-/// What the timer is for (`icsk_pending`).
+/// Purpose of the timer (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
     /// Not set.

@@ -10,7 +10,7 @@ use crate::receiver::PACKETS_BEGIN;
 use crate::segment::{EcnBytes, Segment};
 use crate::sender::core::{Ack, AckFlags, Core};
 
-/// What the last acknowledgement said.
+/// Feedback in the last acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// Its timestamp, ms.
@@ -19,8 +19,8 @@ pub(super) struct Told {
     ce_bytes: u32,
 }
 
-/// How many of `delivered` packets are marked, when the counter went on by `least` modulo 8 and, if known, that of bytes by so many
-/// full segments.
+/// Returns how many of `delivered` packets are marked, when the counter went on by `least` modulo 8 and, if known,
+/// that of bytes by so many full segments.
 fn marked(least: u32, delivered: u32, segments: Option<u32>) -> u32 {
     if delivered < 8 {
         return least;
@@ -47,23 +47,23 @@ impl Linux6 {
         }
         // An old one, overtaken on the way, would set the counters back.
         let stamp = segment.timestamps().map_or(0, |stamps| stamps.val);
-        let told = &mut self.marks.get_or_insert_default().told;
-        let newer = stamp > told.stamp;
+        let last_feedback = &mut self.marks.get_or_insert_default().told;
+        let newer = stamp > last_feedback.stamp;
         if !newer && !ack.flags.any(AckFlags::ADVANCED.with(AckFlags::DATA_SACKED)) {
             return;
         }
-        told.stamp = told.stamp.max(stamp);
+        last_feedback.stamp = last_feedback.stamp.max(stamp);
         let segments = segment.ecn_bytes().filter(|bytes| bytes.fields >= 2).map(|bytes| {
             let now = bytes.counters[EcnBytes::CE];
-            let more = now.wrapping_sub(told.ce_bytes) & EcnBytes::MASK;
+            let more = now.wrapping_sub(last_feedback.ce_bytes) & EcnBytes::MASK;
             if more > EcnBytes::MASK / 2 {
                 return 0;
             }
-            told.ce_bytes = now;
+            last_feedback.ce_bytes = now;
             more.div_ceil(core.view.mss)
         });
-        let counted = core.view.delivered_ce as u8;
-        let least = segment.flags.ace().wrapping_sub(PACKETS_BEGIN).wrapping_sub(counted) & 7;
+        let delivered_ce = core.view.delivered_ce as u8;
+        let least = segment.flags.ace().wrapping_sub(PACKETS_BEGIN).wrapping_sub(delivered_ce) & 7;
         let delivered = (core.view.delivered - delivered_before) as u32;
         ack.marked = marked(least.into(), delivered, segments);
         if ack.marked > 0 {

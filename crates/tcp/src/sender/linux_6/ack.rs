@@ -15,14 +15,14 @@ const ACK_WORK: Duration = Duration::from_micros(1);
 /// An ACK that is not plain progress.
 const UNUSUAL: AckFlags = AckFlags::DATA_SACKED.with(AckFlags::ECE).with(AckFlags::DSACKING_ACK);
 
-/// What an ACK has brought, packets.
+/// Counts of an ACK, packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     /// In flight before it.
     pub prior_in_flight: u32,
     /// Newly acknowledged or SACKed.
     pub acked_sacked: u32,
-    /// Of those, reported as marked.
+    /// Newly delivered packets reported as marked.
     pub newly_marked: u32,
     /// Newly marked lost.
     pub losses: u32,
@@ -69,13 +69,13 @@ impl Linux6 {
         if rexmit != Rexmit::None {
             self.xmit_recovery(core, rexmit, io);
         }
-        let sent = self.push_pending(core, io);
-        if sets_timer && !sent {
+        let any_sent = self.push_pending(core, io);
+        if sets_timer && !any_sent {
             self.set_transmit_timer(core);
         }
     }
 
-    /// What is to be sent after an ACK, and whether the timer is to be set unless something is.
+    /// Returns the data to send after an ACK, and whether the timer is to be set unless something is sent.
     #[inline(never)]
     pub(super) fn any_ack(
         &mut self,
@@ -319,7 +319,7 @@ impl Linux6 {
         core.update_pacing_rate();
     }
 
-    /// What the algorithm has asked for.
+    /// Applies the algorithm's request.
     #[inline]
     fn grant(&mut self, core: &mut Core, response: Response) {
         match response {

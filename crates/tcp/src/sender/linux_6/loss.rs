@@ -59,7 +59,7 @@ impl Linux6 {
         }
     }
 
-    /// Whether segment `number` was sent longer ago than the last RTT.
+    /// True when segment `number` was sent longer ago than the last RTT.
     fn rack_expired(&self, core: &Core, number: u64) -> bool {
         core.now_us() >= core.board.get(number).sent_us + self.rack.rtt_us()
     }

@@ -36,8 +36,8 @@ impl MarkHistory {
     }
 }
 
-/// Whether header prediction takes the ACK (`tcp_rcv_established`): nothing but an acknowledgement, in order, with the
-/// window that is known.
+/// True when header prediction takes the ACK (`tcp_rcv_established`): nothing but an acknowledgement, in order, with
+/// the window that is known.
 #[inline]
 pub(super) fn is_predicted(core: &Core, segment: &Segment, rcv_nxt: u64) -> bool {
     let usual = if core.agreed.by_counters() {

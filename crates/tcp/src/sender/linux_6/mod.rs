@@ -17,7 +17,7 @@
 //! | `rate.rs` | delivery-rate samples | `tcp_rate_gen` |
 //! | `output.rs` | sends and retransmits within window, pacing, TSQ | `tcp_output.c` |
 //!
-//! Where 4.15 and stable series of 6.1 differ, the profile says so.
+//! The profile says where 4.15 and stable series of 6.1 differ.
 
 mod accurate;
 mod ack;

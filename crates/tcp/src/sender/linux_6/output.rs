@@ -1,4 +1,4 @@
-//! What leaves, and when: window, pacing, burst size, TCP Small Queues, retransmissions.
+//! Output and its timing: window, pacing, burst size, TCP Small Queues, retransmissions.
 //!
 //! Kernel: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`, `tcp_tso_should_defer`,
 //! `tcp_small_queue_check` (tcp_output.c).
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// The connection's share of the host's own queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Device {
-    /// When each piece leaves it, and its bytes of memory.
+    /// Departure time of each piece, and its bytes of memory.
     queue: VecDeque<(Instant, u64)>,
     bytes: u64,
 }
@@ -26,7 +26,7 @@ impl Device {
         self.bytes += bytes;
     }
 
-    /// What has left by `now` is gone.
+    /// Removes the pieces that have left by `now`.
     #[inline]
     fn drain(&mut self, now: Instant) {
         while let Some(&(leaves, bytes)) = self.queue.front() {
@@ -40,8 +40,8 @@ impl Device {
 }
 
 impl Linux6 {
-    /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
-    /// Whether anything was sent.
+    /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow. Returns true if
+    /// anything was sent.
     #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn write_xmit<O: Outbox>(
         &mut self,
@@ -88,13 +88,13 @@ impl Linux6 {
         debug_assert!(
             checks_space || !self.checks_space_when_sending(core) || !core.misses_space()
         );
-        let sent = core.view.packets_out - prior_packets;
+        let segments_sent = core.view.packets_out - prior_packets;
         cwnd_blocked |= core.in_flight() >= core.window.cwnd;
-        if sent > 0 || cwnd_blocked {
+        if segments_sent > 0 || cwnd_blocked {
             self.validate_cwnd(core, cwnd_blocked);
         }
-        if sent > 0 {
-            self.episode.note_sent(sent);
+        if segments_sent > 0 {
+            self.episode.note_sent(segments_sent);
             let scheduled = push != Push::Probe && self.schedule_probe(core, false);
             if !scheduled && (prior_packets == 0 || self.pending == Pending::LossProbe) {
                 self.rearm_rto(core);
@@ -102,7 +102,7 @@ impl Linux6 {
         } else if core.unsent() > 0 && core.view.packets_out == 0 && push == Push::Pending {
             self.wait_for_window(core);
         }
-        sent > 0
+        segments_sent > 0
     }
 
     /// `tcp_rate_check_app_limited`: the application calls `sendmsg`, and until now less than a segment waited to be sent,
@@ -129,8 +129,8 @@ impl Linux6 {
             core.view.max_packets_out = core.view.packets_out;
             self.usage_round_ends = core.view.snd_nxt;
         }
-        let used = core.view.cwnd_limited(&core.window);
-        self.linux.validate_cwnd(core, used);
+        let cwnd_limited = core.view.cwnd_limited(&core.window);
+        self.linux.validate_cwnd(core, cwnd_limited);
     }
 
     /// `tcp_small_queue_check`: no more than about a millisecond of data below TCP.
@@ -204,7 +204,7 @@ impl Linux6 {
     }
 }
 
-/// What goes next of a buffer that holds more than a segment; `None`: nothing now.
+/// Returns the next part of a buffer that holds more than a segment; `None`: nothing now.
 #[inline(never)]
 fn several(
     core: &Core,

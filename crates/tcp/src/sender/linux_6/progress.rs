@@ -11,7 +11,7 @@ use crate::ticks::micros;
 use dragstrip_cc::{AckEvent, CongestionControl};
 
 impl Linux6 {
-    /// What [`Self::progress`] takes off the queue; `None`: the ACK is not so simple.
+    /// Returns the part that [`Self::progress`] takes off the queue; `None`: the ACK is not so simple.
     #[inline]
     pub(super) fn plain_part(&self, core: &Core, segment: &Segment) -> Option<Plain> {
         let view = &core.view;
@@ -84,7 +84,7 @@ mod tests {
     use dragstrip_units::{Duration, Instant, Stream};
     use std::sync::Arc;
 
-    /// What is under way, and when it arrives.
+    /// Segments under way, and their arrival times.
     #[derive(Default)]
     struct Wire(Vec<(Instant, Segment)>);
 
@@ -198,8 +198,8 @@ mod tests {
             self.send(|stack, core, io| stack.on_ack(core, segment, io));
         }
 
-        /// What comes next; how often an ACK was taken in a straight line in so much time.
-        fn taken(mut self, time: Duration) -> u32 {
+        /// Runs for `time`; returns the number of ACKs taken in a straight line.
+        fn count_straight_acks(mut self, time: Duration) -> u32 {
             let end = self.now + time;
             self.send(|stack, core, io| {
                 stack.refill(core, io);
@@ -242,8 +242,9 @@ mod tests {
         for name in ["cubic", "reno", "bbr", "westwood", "vegas"] {
             for seed in 0..4 {
                 let settings = Settings { gso: seed % 2 == 0, ..Settings::linux_6() };
-                let taken = Run::new(settings, name, seed).taken(Duration::from_secs(3));
-                assert!(taken > 25, "{name} {seed}: {taken}");
+                let straight_acks =
+                    Run::new(settings, name, seed).count_straight_acks(Duration::from_secs(3));
+                assert!(straight_acks > 25, "{name} {seed}: {straight_acks}");
             }
         }
     }
@@ -251,8 +252,8 @@ mod tests {
     #[test]
     fn where_flights_are_kept_or_nothing_is_sacked_it_is_never_taken() {
         let flights = Run::new(Settings::linux_6(), "bbr3", 1);
-        assert_eq!(flights.taken(Duration::from_secs(1)), 0);
+        assert_eq!(flights.count_straight_acks(Duration::from_secs(1)), 0);
         let bare = Settings { sack: false, ..Settings::linux_6() };
-        assert_eq!(Run::new(bare, "cubic", 1).taken(Duration::from_secs(1)), 0);
+        assert_eq!(Run::new(bare, "cubic", 1).count_straight_acks(Duration::from_secs(1)), 0);
     }
 }

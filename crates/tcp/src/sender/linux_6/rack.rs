@@ -117,14 +117,19 @@ impl Linux6 {
         self.rack.scan_from = self.rack.scan_from.max(core.board.head());
         let mut number = self.rack.scan_from;
         while number < core.board.tail() {
-            let sent = core.board.get(number);
-            let original = !sent.marks.has(Marks::EVER_RETRANS);
+            let segment = core.board.get(number);
+            let original = !segment.marks.has(Marks::EVER_RETRANS);
             let settled = Marks::SACKED.with(Marks::LOST).with(Marks::JUDGED);
-            if original && !sent.marks.any(settled) {
-                if !sent_after(self.rack.sent_us, sent.sent_us, self.rack.end_seq, sent.end_seq()) {
+            if original && !segment.marks.any(settled) {
+                if !sent_after(
+                    self.rack.sent_us,
+                    segment.sent_us,
+                    self.rack.end_seq,
+                    segment.end_seq(),
+                ) {
                     break;
                 }
-                let elapsed = now_us - sent.sent_us;
+                let elapsed = now_us - segment.sent_us;
                 if deadline <= elapsed {
                     self.linux.mark_lost(core, number);
                     core.board.marks_mut(number).set(Marks::JUDGED);
@@ -147,10 +152,10 @@ impl Linux6 {
         let mut index = 0;
         while let Some(&(number, sent_us)) = self.rack.retransmitted.get(index) {
             let live = number >= core.board.head() && {
-                let sent = core.board.get(number);
-                sent.sent_us == sent_us
-                    && !sent.marks.has(Marks::SACKED)
-                    && (sent.marks.has(Marks::RETRANS) || !sent.marks.has(Marks::LOST))
+                let segment = core.board.get(number);
+                segment.sent_us == sent_us
+                    && !segment.marks.has(Marks::SACKED)
+                    && (segment.marks.has(Marks::RETRANS) || !segment.marks.has(Marks::LOST))
             };
             if !live {
                 if index == 0 {

@@ -1,7 +1,7 @@
 //! Delivery-rate samples (kernel: `tcp_rate_gen`, tcp_rate.c; draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! What was delivered since the segment was sent, over the longer of the time it took to send and the time it took to be
-//! acknowledged.
+//! A sample is the data delivered since the segment was sent, over the longer of the time it took to send and the time
+//! it took to be acknowledged.
 
 use super::Linux6;
 use super::ack::Counts;
@@ -24,7 +24,7 @@ impl LastRate {
     }
 }
 
-/// What was delivered over an interval.
+/// Delivery over an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     /// Packets; `None`: nothing was delivered that tells.
@@ -88,13 +88,17 @@ impl Linux6 {
         if rate.delivered.is_none() {
             return sample;
         }
-        let kept = core.board.keeps_flights();
+        let keeps_flights = core.board.keeps_flights();
         RateSample {
             delivered: rate.delivered,
             interval_us: rate.interval_us,
             delivered_ce: self.marked_since(core, draft.prior_delivered()),
-            tx_in_flight: if kept { draft.flight.in_flight } else { 0 },
-            lost: if kept { (core.view.lost as u32).wrapping_sub(draft.flight.lost) } else { 0 },
+            tx_in_flight: if keeps_flights { draft.flight.in_flight } else { 0 },
+            lost: if keeps_flights {
+                (core.view.lost as u32).wrapping_sub(draft.flight.lost)
+            } else {
+                0
+            },
             ..sample
         }
     }

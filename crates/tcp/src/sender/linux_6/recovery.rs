@@ -16,7 +16,7 @@ use crate::segment::Outbox;
 use crate::sender::core::{Ack, AckFlags, Core, Io, Marks, Push, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Event, Window};
 
-/// What the state needs to remember; `view.state` says more exactly which it is.
+/// Memory of the state; `view.state` says more exactly which it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Episode {
     /// Open, Disorder.
@@ -75,7 +75,7 @@ impl Prr {
     }
 }
 
-/// What to send after an ACK (`REXMIT_*`).
+/// Transmission after an ACK (`REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rexmit {
     /// Nothing special.

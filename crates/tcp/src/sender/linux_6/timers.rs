@@ -10,7 +10,7 @@ use crate::sender::core::{AckFlags, Core, Io, Push, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 use dragstrip_units::Duration;
 
-/// What the timer is for (`icsk_pending`).
+/// Purpose of the timer (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
     /// Not set.
@@ -53,7 +53,7 @@ impl Linux6 {
         }
     }
 
-    /// Whether whatever is sent next will set the timer anyway: the usual case, in which setting it
+    /// True when the next transmission will set the timer anyway: the usual case, in which setting it
     /// for the ACK too would be wasted work.
     #[inline]
     pub(super) fn sets_timer_when_sending(&self, core: &Core) -> bool {
@@ -164,7 +164,7 @@ impl Linux6 {
         if self.probe.is_none() {
             let unsent = core.unsent();
             let sends_new = unsent > 0 && core.room() >= u64::from(core.view.mss).min(unsent);
-            let sent = if sends_new {
+            let any_sent = if sends_new {
                 let before = core.view.packets_out;
                 self.output(core, Push::Probe, io);
                 core.view.packets_out > before
@@ -174,7 +174,7 @@ impl Linux6 {
             } else {
                 false
             };
-            if sent {
+            if any_sent {
                 self.probe = Some(Probe { end: core.view.snd_nxt, retransmitted: !sends_new });
                 // The timeout runs from now, not from the head's transmission.
                 self.pending = Pending::None;

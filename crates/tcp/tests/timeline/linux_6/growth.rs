@@ -1,4 +1,4 @@
-//! How the window opens, and when it does not.
+//! Growth of the window, and the cases without growth.
 
 use crate::harness::{Host, run, settings, stock};
 

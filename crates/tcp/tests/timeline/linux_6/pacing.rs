@@ -1,4 +1,4 @@
-//! When a segment that may leave does leave: pacing, bursts, the host's own queue.
+//! Departure of a segment that may leave: pacing, bursts, the host's own queue.
 
 use crate::harness::{Host, run, settings, stock};
 use dragstrip_tcp::{Flags, LimitedBy, Settings};
@@ -97,10 +97,11 @@ fn without_offload_nothing_is_pushed_within_a_write() {
 fn the_last_segment_of_a_write_is_pushed() {
     let mut host = Host::connected("cubic", 100, &stock());
     host.forget().write_bytes(5_000);
-    let sent = host.departures();
-    let lengths: Vec<u16> = sent.iter().map(|sent| sent.segment.len).collect();
+    let departures = host.departures();
+    let lengths: Vec<u16> = departures.iter().map(|departure| departure.segment.len).collect();
     assert_eq!(lengths, [1448, 1448, 1448, 656]);
-    let pushed: Vec<bool> = sent.iter().map(|sent| sent.segment.flags.has(Flags::PSH)).collect();
+    let pushed: Vec<bool> =
+        departures.iter().map(|departure| departure.segment.flags.has(Flags::PSH)).collect();
     assert_eq!(pushed, [false, false, false, true]);
 }
 

@@ -3,10 +3,10 @@
 use super::Vegas;
 use crate::{View, Window};
 
-/// What the patch of 1999 remembers of the last round besides.
+/// Additional state of the patch of 1999 from the last round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
-    /// Where it began (`beg_snd_una`).
+    /// Start of the round (`beg_snd_una`).
     pub(super) round_start: u64,
     /// The window then (`beg_snd_cwnd`).
     pub(super) cwnd: u32,
@@ -18,12 +18,12 @@ impl Vegas {
     /// An ACK as the patch of 1999 treats it (`vegas_cong_avoid` of 2.6.11).
     pub(super) fn steer_by_patch(&mut self, view: &View, window: &mut Window, acked: u32) {
         if self.rounds.ended(view) {
-            let sent = (self.rounds.end - self.patch.round_start) / u64::from(view.mss);
+            let packets_sent = (self.rounds.end - self.patch.round_start) / u64::from(view.mss);
             let before = std::mem::replace(&mut self.patch.cwnd, window.cwnd);
             self.patch.round_start = self.rounds.end;
             self.rounds.end = view.snd_nxt;
             if self.rounds.samples > 2 {
-                self.judge_by_patch(sent, before, window);
+                self.judge_by_patch(packets_sent, before, window);
             } else if !window.in_slow_start() {
                 window.cwnd += 1;
             }
@@ -51,14 +51,14 @@ impl Vegas {
             }
             return;
         }
-        let wanted = if above(self.beta) {
+        let target_cwnd = if above(self.beta) {
             before.saturating_sub(1)
         } else if diff < 2 * u64::from(self.alpha) {
             before + 1
         } else {
             before
         };
-        match wanted.cmp(&window.cwnd) {
+        match target_cwnd.cmp(&window.cwnd) {
             std::cmp::Ordering::Greater => window.cwnd += 1,
             std::cmp::Ordering::Less => window.cwnd -= 1,
             std::cmp::Ordering::Equal => {}
