@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
-from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Finding
+from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding
 from dragstrip.diagnosis.observations import BUSY_BYTES, Fact, Flow, Series
 
 WINDOW_SHARE = 0.3
@@ -237,8 +237,12 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     facts = _known(evidence, flow)
     if is_full(evidence, flow):
         template += ", and that fills the path: TCP's small-queue limit keeps the sender's own queue short"
+        certainty: Certainty = "likely"
+        if flow.vantage:
+            template += ", or the capture was taken behind the bottleneck's queue, where any flow looks so"
+            certainty = "cannot know"
         causes: tuple[str, ...] = ("small_queue_limit",)
-        yield Finding("small_queue_limit", template, "likely", figures, facts, "", SS, causes=causes)
+        yield Finding("small_queue_limit", template, certainty, figures, facts, "", SS, causes=causes)
         return
     causes = _windows_of(evidence, flow)
     named = [WORDS[cause] for cause in causes]

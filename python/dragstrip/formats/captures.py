@@ -19,6 +19,10 @@ Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 """What a capture shows, and each flow's segments in columns."""
 Finished: TypeAlias = tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]
 """What a session has found: the document, the tables of a recording, each flow's segments."""
+PCAPNG = b"\n\r\r\n"
+"""First bytes of a pcapng file: the type of its section header block."""
+QUEUE_DROP = b"dropped by the queue: "
+"""Beginning of the comment on a packet that the queue at a captured link dropped (crates/sim/src/capture)."""
 
 
 def inspect(
@@ -80,6 +84,7 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     begins: dict[int, bytes] = {}
+    drops = [0] * len(paths)
     speaker = ProgressMessages()
     try:
         if not quiet:
@@ -87,6 +92,8 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
         while (index := session.hungry()) is not None:
             piece, shares[index] = next(files[index], (b"", 1.0))
             begins.setdefault(index, beginning(piece))
+            if begins[index].startswith(PCAPNG):
+                drops[index] += piece.count(QUEUE_DROP)
             with refusing(paths[index], begins[index]):
                 session.feed(index, piece)
                 if own:
@@ -94,16 +101,18 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
     finally:
         speaker.close()
     return [
-        _finished(session, paths),
-        *(_finished(one, [path]) for one, path in zip(own, paths, strict=False)),
+        _finished(session, paths, drops),
+        *(_finished(one, [path], [count]) for one, path, count in zip(own, paths, drops, strict=False)),
     ]
 
 
-def _finished(session: _core.Inspection, paths: Sequence[Path]) -> Finished:
+def _finished(session: _core.Inspection, paths: Sequence[Path], drops: Sequence[int]) -> Finished:
     text, tables, rows = session.finish()
     said: dict[str, Any] = json.loads(text)
-    for file, path in zip(said["files"], paths, strict=True):
+    for file, path, count in zip(said["files"], paths, drops, strict=True):
         file["path"] = str(path)
+        if count:
+            file["queue_drops"] = count
     return said, tables, rows
 
 
