@@ -285,7 +285,14 @@ impl Said<'_> {
     fn notes(&self, passed: u64) -> Vec<String> {
         let mut notes = vec![
             counted(self.lone, "connections of a single packet are not listed"),
-            counted(self.silent, "connections without data are not listed"),
+            counted(
+                self.silent,
+                if self.silent == 1 {
+                    "connection without data is not listed"
+                } else {
+                    "connections without data are not listed"
+                },
+            ),
             counted(passed, "packets of connections beyond the first 250000 were not looked at"),
             counted(
                 self.twice,

@@ -29,6 +29,8 @@ def export(
     Example: dragstrip export runs/compare-001 --to flent --out flent
     """
     from dragstrip.formats import writers
+    from dragstrip.io.files import expect_name
 
+    expect_name("--out", out)
     written = [str(file) for file in writers.export(run, to, out)]
     print_json({"files": written}) if as_json else say("\n".join(f"Wrote {file}" for file in written))

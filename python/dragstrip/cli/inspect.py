@@ -72,7 +72,7 @@ def inspect(
     from dragstrip.formats.readers import summary
     from dragstrip.inference import console
     from dragstrip.inference.path import of_segments
-    from dragstrip.io.files import adding
+    from dragstrip.io.files import adding, expect_name
     from dragstrip.recording import CAPTURES, write
 
     for folder in (file for file in files if file.is_dir()):
@@ -84,6 +84,8 @@ def inspect(
             )
         _anonymise(files, anonymise, as_json)
         return
+    if out is not None:
+        expect_name("--out", out)
     others = [file for file in files if readers.is_one(file)]
     taken = [file for file in files if file not in others]
     if taken and out is not None and (out / CAPTURES).exists():

@@ -124,7 +124,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     if not delay.certain:
         template = (
             "Bufferbloat: the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
-            "{idle_rtt_ms} at best, {excess_p50_ms} more; the file does not say whether flows were busy"
+            "{idle_rtt_ms} at best, {excess_p50_ms} more; no file shows whether flows were busy meanwhile"
         )
     bound = evidence.idle_is_bound
     if bound:

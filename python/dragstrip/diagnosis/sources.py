@@ -218,7 +218,8 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
         for row in document.get("unanswered", [])
     ]
     if not flows and not unanswered:
-        notes.append(f"{name}: no TCP connection with data")
+        advice = captures.one_way_text(document)
+        notes.append(f"{name}: no TCP connection with data{advice and ': '}{advice}")
     files_read = [(str(file), CAPTURE) for file in files]
     return Observations(files_read, flows=flows, unanswered=unanswered, notes=notes)
 

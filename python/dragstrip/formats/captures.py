@@ -187,12 +187,29 @@ SHOWN = 8
 
 def empty_text(said: dict[str, Any]) -> str:
     """Return what captures without a TCP connection with data hold instead."""
+    if advice := one_way_text(said):
+        return f"No TCP connection with data: {advice}."
     rows = [row for row in said["other"] if row["packets"]]
     packets = sum(file["packets"] for file in said["files"])
     refused = len(said["unanswered"]) + len(said["refused"])
     if not rows:
         return "No TCP connection with data." if packets or refused else "No packets."
     return f"No TCP connection with data. {_listed([_other_text(row) for row in rows])}."
+
+
+def one_way_text(said: dict[str, Any]) -> str:
+    """Return what to capture if a capture without data has acknowledgements of some, or headers cut off."""
+    if said["flows"]:
+        return ""
+    if any("headers that are cut off" in note for note in said["notes"]):
+        return "the headers are cut off; capture at least 96 bytes of each packet: tcpdump -s 96"
+    missing = sum(file["missing"] for file in said["files"])
+    if missing and any("without data" in note for note in said["notes"]):
+        return (
+            f"one direction alone was captured, the acknowledgements of at least {missing:,} segments; "
+            "capture both directions: tcpdump -i INTERFACE -s 96 host HOST"
+        )
+    return ""
 
 
 def details(said: dict[str, Any]) -> list[str]:

@@ -114,7 +114,12 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
         re.compile(r"ping: |fping: |\S{1,200}: (?:Name or service not known|Temporary failure in name)"),
         "the error of a ping that was not sent",
     ),
-    (re.compile(r"iperf3?: error"), "an error of iperf, without any result"),
+    (re.compile(r"iperf3?: error"), "an error of iperf, without any result: {line}"),
+    (
+        re.compile(r"(?:DATA|LOAD); \d{4}-\d\d-\d\d-\d\d:\d\d:\d\d; "),
+        "a log of cake-autorate without its lines DATA_HEADER and LOAD_HEADER, which name the columns, as a "
+        "rotated one: put these lines of the log before it in front",
+    ),
     (
         re.compile(r"(?:ba)?sh: |-bash: |.{1,80}: command not found"),
         "the error of a shell: its command did not run",
@@ -191,7 +196,7 @@ def of_text(begin: str, known: str) -> str:
     for line in lines:
         for pattern, said in _LINES:
             if pattern.match(line):
-                return _refusal(said, known)
+                return _refusal(said.replace("{line}", _quoted(line, LINE_MAX)), known)
     if not lines:
         return _refusal("blanks alone", known)
     if (
@@ -229,6 +234,6 @@ def _refusal(said: str, known: str) -> str:
     return f"is no capture but {said}{remedy}"
 
 
-def _quoted(said: str) -> str:
+def _quoted(said: str, most: int = SHOWN_MAX) -> str:
     shown = one_line(said)
-    return f'"{shown if len(shown) <= SHOWN_MAX else shown[: SHOWN_MAX - 3] + "..."}"'
+    return f'"{shown if len(shown) <= most else shown[: most - 3] + "..."}"'

@@ -526,8 +526,16 @@ _COMMANDS = re.compile(
 
 
 def printable(said: str) -> str:
-    r"""Return the text with terminal control characters replaced by escapes such as `\x1b`."""
-    return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], said)
+    r"""Return the text with terminal control characters replaced by escapes such as `\x1b`.
+
+    A byte of a path that is not UTF-8, which Python keeps as a surrogate, is written as that byte: `\xff`.
+    """
+    return _COMMANDS.sub(lambda found: _escaped(found[0]), said)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else ascii(character)[1:-1]
 
 
 def printable_json(said: str) -> str:

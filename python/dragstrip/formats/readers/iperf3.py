@@ -6,6 +6,7 @@ arrived.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from dragstrip.io.untrusted import one_line
 
 EVENT = re.compile(rb'\s*\{\s*"event"\s*:')
 NS = 1e9
+_START = re.compile(r'^\s*\{\s*"start"\s*:\s*')
+_INTERVALS = re.compile(r'"intervals"\s*:\s*\[\s*')
+_COMMA = re.compile(r"\s*,\s*")
 
 
 def is_one(document: Row) -> bool:
@@ -34,6 +38,34 @@ def joined(events: Sequence[Any], source: str) -> Row:
         elif kind in ("start", "end", "error"):
             made[kind] = data
     return made
+
+
+def cut(said: str) -> Row | None:
+    """Return the start and the whole intervals of a document that ends in the middle, with an error.
+
+    None for a text whose start is not whole, or which is damaged and not cut.
+    """
+    decoder = json.JSONDecoder()
+    begin, intervals = _START.search(said), _INTERVALS.search(said)
+    if begin is None or _is_whole(said):
+        return None
+    made: Row = {"start": {}, "intervals": [], "end": {}, "error": "the file ends in the middle"}
+    try:
+        made["start"], _ = decoder.raw_decode(said, begin.end())
+        at = intervals.end() if intervals is not None else len(said)
+        while at < len(said):
+            interval, at = decoder.raw_decode(said, at)
+            made["intervals"].append(interval)
+            comma = _COMMA.match(said, at)
+            at = comma.end() if comma is not None else len(said)
+    except (ValueError, RecursionError):
+        pass  # the end of the text
+    return made
+
+
+def _is_whole(said: str) -> bool:
+    """Return whether a text closes as many braces as it opens, so that it is damaged rather than cut."""
+    return said.count("{") <= said.count("}")
 
 
 def read(document: Row, source: str) -> Found:
