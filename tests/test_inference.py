@@ -20,7 +20,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import captures
-from dragstrip.inference import console, policer, rate
+from dragstrip.inference import arrivals, console, policer, rate, series
 from dragstrip.inference import path as paths
 from dragstrip.inference.estimate import Estimate
 from dragstrip.inference.path import PathEstimate, infer
@@ -436,3 +436,34 @@ def _later(data: bytes, share: float) -> bytes:
 def _undropped(data: bytes) -> bytes:
     """Return a pcapng file without the packets that a queue dropped."""
     return b"".join(block for _, block in _blocks(data) if b"dropped by the queue" not in block)
+
+
+@pytest.mark.parametrize("race", [{}, {"rate": "6mbit"}])
+def test_behind_the_queue_a_flow_without_a_loss_has_no_certain_limit(
+    tmp_path: Path, race: dict[str, Any]
+) -> None:
+    """Constant bytes in flight at the idle RTT: a host that limits, or any flow behind the bottleneck's queue."""
+    described = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 2mb", "duration": "10s"}
+    planned = plan(compare(["cubic"], **described))
+    execute(captured(planned, Asked(("r-d",))), tmp_path, report=False, workers=1)
+    document = walk.diagnose([next(tmp_path.rglob("r-d.pcapng"))], race, quiet=True, trials=False)
+    assert document["findings"] == []
+    (limit,) = (it for it in document["unknown"] if "in flight" in it["sentence"])
+    assert "behind the bottleneck's queue" in limit["sentence"]
+
+
+def test_evenly_spread_segments_with_long_round_trips_are_a_paced_sender_s(bloated: dict[str, Path]) -> None:
+    """What a sender paces waits behind its own capture; behind the bottleneck nothing does."""
+    document, rows = captures.segments(bloated["egress"], quiet=True)
+    flow = series.of(document["flows"][0], rows[0], document["files"][0])
+    assert arrivals.is_behind_queue(flow, [])
+    longer = np.linspace(0.04, 0.3, len(flow.returned.rtt_s))
+    paced = replace(flow, returned=replace(flow.returned, rtt_s=longer))
+    assert arrivals.is_spread([paced])
+    assert not arrivals.is_behind_queue(paced, [])
+
+
+def test_the_table_has_the_place_that_the_segments_show(bloated: dict[str, Path]) -> None:
+    result = CliRunner().invoke(app, ["inspect", str(bloated["r-d"]), "--path", "--json"])
+    (flow,) = json.loads(result.output)["flows"]
+    assert flow["place"] == "queue"

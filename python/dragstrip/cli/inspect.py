@@ -97,6 +97,9 @@ def inspect(
     if taken and path:
         said, recording, each = captures.inspect_with_segments(taken, rows=out is not None, labels=labels)
         paths = [one for file, found in zip(taken, each, strict=True) for one in of_segments(file, found)]
+        places = {(one.file, one.flow): one.place for one in paths}
+        for flow in said["flows"]:  # segments show more of the place than the handshake
+            flow["place"] = places.get((str(taken[flow["file"]]), flow["label"]), flow["place"])
     elif taken:
         said, recording = captures.inspect(taken, rows=out is not None, labels=labels)
     if out is not None:

@@ -215,6 +215,8 @@ class Flow:
     """Where a capture was taken: sender, receiver, between."""
     behind_queue: bool = False
     """Whether a capture was taken where packets leave the bottleneck's queue: it shows no queueing delay."""
+    even: bool = False
+    """Whether segments come evenly spread in a capture, as behind a bottleneck, and never in a burst."""
     from_start: bool = True
     """False of a capture without the connection's handshake: it begins in the middle, behind slow start."""
     drained: bool = True

@@ -198,6 +198,7 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
                     (key, flow["label"]) in drained,
                     (key, flow["label"]) in at_queue,
                 ),
+                even=(key, flow["label"]) in behind,
                 between=between.get(number),
                 inferred=inferred.get((key, flow["label"])),
                 lost=lost.get((key, flow["label"]))

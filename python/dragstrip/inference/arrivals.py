@@ -29,6 +29,8 @@ SPACED = 8
 SPREAD = 1.15
 """Rate of nearly all windows of `SPACED` segments (99 %) over their median up to which segments come evenly
 spread; eight segments in the time of seven, beside a short packet, are."""
+AT_IDLE = 1.1
+"""Median over least round trip up to which no queue stands behind a capture."""
 
 
 def is_spread(flows: Sequence[Flow]) -> bool:
@@ -53,14 +55,26 @@ def is_spread(flows: Sequence[Flow]) -> bool:
 def is_behind_queue(flow: Flow, others: Sequence[Flow]) -> bool:
     """Return whether a capture whose handshake looks like the sender's stands behind the bottleneck's queue.
 
-    There segments leave evenly spread although some are lost and repaired, or the file has the packets that
-    the queue dropped. A sender's own bursts are faster than the bottleneck.
+    There segments leave evenly spread although some are lost and repaired, and no round trip is long; or the
+    file has the packets that the queue dropped. A sender's own bursts are faster than the bottleneck, and
+    what a sender paces waits behind its capture.
     """
     if flow.place != "sender":
         return False
     if flow.queue_drops:
         return True
-    return bool(flow.sent.again.any()) and (is_spread([flow]) or is_spread([flow, *others]))
+    if not flow.sent.again.any() or not _is_at_idle(flow):
+        return False
+    return is_spread([flow]) or is_spread([flow, *others])
+
+
+def _is_at_idle(flow: Flow) -> bool:
+    """Return whether round trips are as short as ever in the median: no queue stands behind the capture."""
+    trips = flow.returned.rtt_s[np.isfinite(flow.returned.rtt_s)]
+    if not len(trips):
+        return False
+    least = float(trips.min()) if flow.opening_s is None else min(float(trips.min()), flow.opening_s)
+    return float(np.median(trips)) <= AT_IDLE * least
 
 
 def rate(flow: Flow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float, float], ...]]:
