@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip.diagnosis import loss_causes, observations, walk
-from dragstrip.diagnosis.finding import CAUSES
-from dragstrip.diagnosis.observations import COMMAND_LINE
+from dragstrip.diagnosis import loss_causes, observations, sources, walk
+from dragstrip.diagnosis.evidence import gathered
+from dragstrip.diagnosis.finding import CAUSES, Finding
+from dragstrip.diagnosis.observations import COMMAND_LINE, Observations
 from dragstrip.diagnosis.privacy import without_addresses
 from readers.test_reports import CLOUDFLARE, OOKLA
 
@@ -332,3 +334,28 @@ def test_hidden_addresses_keep_their_numbers() -> None:
         "host 1:5201 → [host 2]:80, version 1.2.3, at 12:30:05, host 1",
         "a.pcap: host 3",
     ]
+
+
+def test_a_policer_that_a_run_does_not_reproduce_is_not_certain() -> None:
+    """The model of the path has another goodput than what was measured."""
+    finding = Finding("policer", "A policer", "certain", {})
+    assert walk._doubted(finding).certainty == "likely"
+    assert {"policer"} <= walk.OF_MODELS
+    assert "bufferbloat" not in walk.OF_MODELS, "a delay was measured, whatever a model says"
+
+
+def test_a_long_queue_is_no_overshoot_into_a_short_buffer() -> None:
+    """iperf3 behind PIE: one burst of losses at the beginning, while the RTT is 395 ms instead of 40 ms."""
+    document = diagnosed("burst-then-clean/load.json")
+    assert causes(document) == {"slow_start_overshoot": ["slow_start_overshoot"]}
+    (flow,) = sources.observed([CASES / "burst-then-clean/load.json"]).flows
+    assert flow.rtt_min_ms is not None
+    late = replace(flow, rtt_p95_ms=flow.rtt_min_ms + 355.0)
+    evidence = gathered(Observations(flows=[late]))
+    losses = loss_causes.losses_of(evidence, late)
+    assert losses is not None
+    assert loss_causes.overshoot(losses) == "excluded"
+    middle = replace(flow, from_start=False)
+    losses = loss_causes.losses_of(gathered(Observations(flows=[middle])), middle)
+    assert losses is not None
+    assert loss_causes.overshoot(losses) == "excluded", "no slow start is in a file that begins behind it"

@@ -278,3 +278,26 @@ def test_a_path_that_is_not_utf_8(tmp_path: Path) -> None:
     assert (status, len(error.splitlines())) == (2, 1), error
     assert "a path of printable characters in UTF-8" in error
     assert not (folder / os.fsdecode(bytes([111, 255]))).exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "inspect ping.txt --out OUT",
+        "inspect ping.txt --anonymise OUT",
+        "diagnose ping.txt --out OUT",
+        "report ping.txt idle.txt --out OUT",
+        "export runs --to csv --out OUT",
+        "play --out OUT",
+        "passport reno --out OUT",
+        "attack reno --out OUT",
+    ],
+)
+def test_no_output_has_a_path_that_is_not_utf_8(tmp_path: Path, line: str) -> None:
+    out = os.fsdecode(bytes([111, 255]))
+    for name in ("ping.txt", "idle.txt"):
+        (tmp_path / name).write_text("64 bytes from h: icmp_seq=1 ttl=64 time=1.0 ms\n")
+    status, _, error, _ = _answer(tmp_path, line.replace("OUT", out))
+    assert (status, len(error.splitlines())) == (2, 1), error
+    assert "got 'o\\xff', expected a path of printable characters in UTF-8" in error
+    assert not (tmp_path / out).exists()

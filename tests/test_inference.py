@@ -14,12 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
+from dragstrip.diagnosis import walk
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import captures
-from dragstrip.inference import console, policer, rate
+from dragstrip.inference import arrivals, console, policer, rate, series
 from dragstrip.inference import path as paths
 from dragstrip.inference.estimate import Estimate
 from dragstrip.inference.path import PathEstimate, infer
@@ -314,3 +315,155 @@ def test_real_policers_and_shapers(name: str, rate: float | None) -> None:
     else:
         assert path.queue == "policer"
         assert near(path.policer_rate_bps.value, rate, 0.05)
+
+
+@pytest.fixture(scope="module")
+def bloated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A CUBIC flow behind a buffer of 200 kB at 6 Mbit/s: captured at its ends, at the queue, from the middle."""
+    folder = tmp_path_factory.mktemp("bloated")
+    race = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "duration": "30s"}
+    planned = plan(compare(["cubic"], **race))
+    execute(captured(planned, CaptureRequest(("s1", "r-d", "d"))), folder, report=False, workers=1)
+    files = {name: next(folder.rglob(f"{name}.pcapng")) for name in ("s1", "r-d", "d")}
+    for name, data in {
+        "middle": _later(files["s1"].read_bytes(), 0.4),
+        "egress": _undropped(files["r-d"].read_bytes()),
+    }.items():
+        files[name] = folder / f"{name}.pcapng"
+        files[name].write_bytes(data)
+    return files
+
+
+@pytest.mark.parametrize("name", ["r-d", "egress"])
+def test_a_capture_behind_the_queue_is_not_the_sender_s(bloated: dict[str, Path], name: str) -> None:
+    """With the packets that the queue drops in the file, and without them."""
+    (path,) = infer(bloated[name])
+    assert path.place == "queue"
+    assert path.queue == "cannot tell"
+    assert path.policer_rate_bps.value is None
+    assert path.buffer_bytes.value is None
+    assert near(path.base_rtt_ms.high, 40, 0.01)
+    assert near(path.rate_bps.low, 6e6 * IP, 0.01)
+    assert "behind the bottleneck's queue" in console.text([path])
+    assert infer(bloated["s1"])[0].queue == "tail drop"
+
+
+@pytest.mark.parametrize("name", ["r-d", "egress"])
+@pytest.mark.parametrize("race", [{}, {"rate": "6mbit"}])
+def test_behind_the_queue_neither_a_policer_nor_a_host_limits(
+    bloated: dict[str, Path], name: str, race: dict[str, Any]
+) -> None:
+    document = walk.diagnose([bloated[name]], race, quiet=True, trials=False)
+    causes = {cause for finding in document["findings"] for cause in finding["causes"]}
+    assert not causes & {"policer", "small_queue_limit", "application", "send_buffer", "receive_window"}
+    assert all(finding["certainty"] != "certain" for finding in document["findings"])
+    assert any("behind the bottleneck's queue" in note for note in document["notes"])
+
+
+def test_a_bucket_of_less_than_two_packets_is_no_policer(
+    bloated: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths.arrivals, "is_behind_queue", lambda flow, others: False)
+    (path,) = infer(bloated["r-d"])
+    assert path.queue != "policer" or (path.policer_burst_bytes.value or 0) >= 2 * 1500
+
+
+def test_from_the_middle_the_base_rtt_is_a_bound(bloated: dict[str, Path]) -> None:
+    """Without the handshake, and with a queue that never emptied."""
+    (path,) = infer(bloated["middle"])
+    assert path.base_rtt_ms.low is None
+    assert path.base_rtt_ms.high is not None
+    assert path.base_rtt_ms.high > 2 * 40
+    assert path.buffer_bytes.high is None
+    assert path.buffer_bytes.low is not None
+    assert path.buffer_bytes.low < 200_000
+    assert "at most" in console.text([path])
+    (whole,) = infer(bloated["s1"])
+    assert whole.base_rtt_ms.low is not None
+    assert whole.buffer_bytes.high is not None
+
+
+def test_from_the_middle_nothing_is_certain(bloated: dict[str, Path]) -> None:
+    document = walk.diagnose([bloated["middle"]], {}, quiet=True)
+    (finding,) = document["findings"]
+    assert (finding["name"], finding["certainty"]) == ("bufferbloat", "likely")
+    assert "or more" in finding["sentence"]
+    assert not document["advice"]
+    (finding,) = walk.diagnose(
+        [bloated["middle"]], {"rtt": "40ms", "rate": "6mbit"}, quiet=True, trials=False
+    )["findings"]
+    assert near(finding["figures"]["buffer_bytes"], 200_000, 0.1)
+
+
+def test_a_drained_queue_shows_the_base_rtt(tmp_path: Path) -> None:
+    """BBR empties the queue every ten seconds, which a capture shows without the handshake."""
+    planned = plan(compare(["bbr"], rate="10mbit", rtt="40ms", queue="bfifo limit 200kb", duration="25s"))
+    execute(captured(planned, CaptureRequest(("s1",))), tmp_path, report=False, workers=1)
+    file = tmp_path / "middle.pcapng"
+    file.write_bytes(_later(next(tmp_path.rglob("s1.pcapng")).read_bytes(), 0.2))
+    (path,) = infer(file)
+    assert path.base_rtt_ms.low is not None
+    assert near(path.base_rtt_ms.value, 40, 0.03)
+
+
+def test_a_receiver_s_capture_has_the_handshake_s_idle_rtt(bloated: dict[str, Path]) -> None:
+    document = walk.diagnose([bloated["d"]], {}, quiet=True, trials=False)
+    (finding,) = document["findings"]
+    assert finding["name"] == "bufferbloat"
+    assert near(finding["figures"]["idle_rtt_ms"], 40, 0.01)
+    assert near(finding["figures"]["buffer_bytes"], 200_000, 0.1)
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        yield kind, data[at : at + length]
+        at += length
+
+
+def _later(data: bytes, share: float) -> bytes:
+    """Return a pcapng file without this share of its packets, the first."""
+    packets = sum(kind == 6 for kind, _ in _blocks(data))
+    blocks, count = [], 0
+    for kind, block in _blocks(data):
+        count += kind == 6
+        if kind != 6 or count > share * packets:
+            blocks.append(block)
+    return b"".join(blocks)
+
+
+def _undropped(data: bytes) -> bytes:
+    """Return a pcapng file without the packets that a queue dropped."""
+    return b"".join(block for _, block in _blocks(data) if b"dropped by the queue" not in block)
+
+
+@pytest.mark.parametrize("race", [{}, {"rate": "6mbit"}])
+def test_behind_the_queue_a_flow_without_a_loss_has_no_certain_limit(
+    tmp_path: Path, race: dict[str, Any]
+) -> None:
+    """Constant bytes in flight at the idle RTT: a host that limits, or any flow behind the bottleneck's queue."""
+    described = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 2mb", "duration": "10s"}
+    planned = plan(compare(["cubic"], **described))
+    execute(captured(planned, CaptureRequest(("r-d",))), tmp_path, report=False, workers=1)
+    document = walk.diagnose([next(tmp_path.rglob("r-d.pcapng"))], race, quiet=True, trials=False)
+    assert document["findings"] == []
+    (limit,) = (it for it in document["unknown"] if "in flight" in it["sentence"])
+    assert "behind the bottleneck's queue" in limit["sentence"]
+
+
+def test_evenly_spread_segments_with_long_round_trips_are_a_paced_sender_s(bloated: dict[str, Path]) -> None:
+    """What a sender paces waits behind its own capture; behind the bottleneck nothing does."""
+    document, rows = captures.segments(bloated["egress"], quiet=True)
+    flow = series.of(document["flows"][0], rows[0], document["files"][0])
+    assert arrivals.is_behind_queue(flow, [])
+    longer = np.linspace(0.04, 0.3, len(flow.returned.rtt_s))
+    paced = replace(flow, returned=replace(flow.returned, rtt_s=longer))
+    assert arrivals.is_spread([paced])
+    assert not arrivals.is_behind_queue(paced, [])
+
+
+def test_the_table_has_the_place_that_the_segments_show(bloated: dict[str, Path]) -> None:
+    result = CliRunner().invoke(app, ["inspect", str(bloated["r-d"]), "--path", "--json"])
+    (flow,) = json.loads(result.output)["flows"]
+    assert flow["place"] == "queue"

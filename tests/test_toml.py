@@ -133,3 +133,13 @@ def test_places_in_values_of_several_lines() -> None:
         ('a = """x', "[no]", 'y = "1" """ # "', "b = {c = [1,", ' 2], d = "]"}', '[t."x"]', "k = 'a\"b'")
     )
     assert [line_of(content, field) for field in ("a", "b.c[1]", "b.d", "t.x.k")] == [1, 4, 4, 7]
+
+
+def test_a_table_that_stands_twice_is_a_list(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text('title = "x"\n[flows]\ncc = "cubic"\n[flows]\ncc = "reno"\n')
+    with pytest.raises(BadInputError) as caught:
+        catalogue.load(file)
+    error = str(pointed(caught.value))
+    assert "two.toml:4: is not TOML: [flows] stands twice" in error
+    assert "[[flows]]" in error

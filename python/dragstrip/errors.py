@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -65,11 +66,15 @@ class Raw(str):
     __slots__ = ()
 
 
+_BYTE = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
+"""Form in which `repr` writes a byte that is not UTF-8."""
+
+
 def value_text(value: object) -> str:
     """Return a value as an error message shows it, at most 120 characters long."""
     if value is None:
         return ""
-    text = str(value) if isinstance(value, Raw | int | float) else repr(value)
+    text = str(value) if isinstance(value, Raw | int | float) else _BYTE.sub(r"\\x\1", repr(value))
     return text if len(text) <= 120 else text[:117] + "..."
 
 

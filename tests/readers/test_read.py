@@ -705,7 +705,8 @@ def test_inspect_knows_them_and_writes_recordings(tmp_path: Path) -> None:
     [
         ("nothing of the kind", 'begins with "nothing of the kind", expected pcap or pcapng, JSON of iperf3'),
         ('{"x": 1}', 'is JSON with "x", expected JSON of iperf3'),
-        ('{"start": ', "is not a JSON document"),
+        ('{"start": ', "ends in the middle"),
+        ('{"starts": ', "is not a JSON document"),
         ({"start": {}, "intervals": [], "end": {}}, "has no interval"),
         ({"round_trips": 5}, "has no round trip"),
         ({"x_values": [], "results": {}}, "has no raw values"),

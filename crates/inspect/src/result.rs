@@ -286,7 +286,14 @@ impl Said<'_> {
     fn notes(&self, passed: u64) -> Vec<String> {
         let mut notes = vec![
             count_phrase(self.lone, "connections of a single packet are not listed"),
-            count_phrase(self.silent, "connections without data are not listed"),
+            count_phrase(
+                self.silent,
+                if self.silent == 1 {
+                    "connection without data is not listed"
+                } else {
+                    "connections without data are not listed"
+                },
+            ),
             count_phrase(
                 passed,
                 "packets of connections beyond the first 250000 were not looked at",

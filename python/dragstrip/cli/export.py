@@ -29,7 +29,9 @@ def export(
     Example: dragstrip export runs/compare-001 --to flent --out flent
     """
     from dragstrip.formats import writers
+    from dragstrip.io.files import expect_name
 
+    expect_name("--out", out)
     exported_files = [str(file) for file in writers.export(run, to, out)]
     print_json({"files": exported_files}) if as_json else say(
         "\n".join(f"Wrote {file}" for file in exported_files)

@@ -72,7 +72,7 @@ def inspect(
     from dragstrip.formats.readers import summary
     from dragstrip.inference import console
     from dragstrip.inference.path import of_segments
-    from dragstrip.io.files import adding
+    from dragstrip.io.files import adding, expect_name
     from dragstrip.recording import CAPTURES, write
 
     for folder in (file for file in files if file.is_dir()):
@@ -84,6 +84,8 @@ def inspect(
             )
         _anonymise(files, anonymise, as_json)
         return
+    if out is not None:
+        expect_name("--out", out)
     summary_files = [file for file in files if readers.is_one(file)]
     capture_files = [file for file in files if file not in summary_files]
     if capture_files and out is not None and (out / CAPTURES).exists():
@@ -101,6 +103,9 @@ def inspect(
         paths = [
             one for file, found in zip(capture_files, each, strict=True) for one in of_segments(file, found)
         ]
+        places = {(one.file, one.flow): one.place for one in paths}
+        for flow in said["flows"]:  # segments show more of the place than the handshake
+            flow["place"] = places.get((str(capture_files[flow["file"]]), flow["label"]), flow["place"])
     elif capture_files:
         said, recording = captures.inspect(capture_files, rows=out is not None, labels=labels)
     if out is not None:

@@ -58,7 +58,9 @@ def play(
     """
     from dragstrip import __version__
     from dragstrip import play as playground
+    from dragstrip.io.files import expect_name
 
+    expect_name("--out", out)
     given = [option.word for option in OPTIONS if option.name in race]
     shown = _shown(what or [], race, given)
     if not serve and _is_given(context, "port"):

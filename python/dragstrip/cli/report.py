@@ -97,6 +97,7 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
 def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) -> None:
     """Write the page of several recordings of any kind."""
     from dragstrip.cli.execute import place
+    from dragstrip.io.files import expect_name
     from dragstrip.report import beside
 
     sources = [source for path in of for source in _sources(path)]
@@ -108,6 +109,8 @@ def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) 
     titles = [source.title for source in sources]
     if len(set(titles)) < len(titles):
         raise BadInputError("FILE", max(titles, key=titles.count), "each recording once", "command line")
+    if out is not None:
+        expect_name("--out", out)
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         expected = "an empty folder, or one that does not exist"
         raise BadInputError("--out", str(out), expected, "command line")

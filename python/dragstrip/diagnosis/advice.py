@@ -203,6 +203,8 @@ def _found_path(
         return "no run without a rate (--rate)"
     if idle is None and "path" not in race and "rtt" not in race:
         return "no run without an idle RTT (--rtt)"
+    if evidence.idle_is_bound and "path" not in race and "rtt" not in race:
+        return "no run without an idle RTT (--rtt): the capture's queue was never seen empty"
     if finding.complaint == "goodput" and evidence.rate is None and not evidence.simulated:
         return "no run without the rate of the path (--rate): the goodput does not show what is left of it"
     options = dict(race)

@@ -99,6 +99,15 @@ class Evidence:
         return self.least if self.delay is None else self.delay.idle
 
     @property
+    def idle_is_bound(self) -> bool:
+        """Whether the idle round trip is that of a flow whose queue was never seen empty, and so too long."""
+        idle = self.idle
+        return idle is not None and any(
+            not flow.drained and (flow.source, flow.label) == (idle.source, idle.place)
+            for flow in self.observed.flows
+        )
+
+    @property
     def excess_ms(self) -> float | None:
         """The median of the queueing delay under load, or None if it is unknown."""
         return None if self.delay is None else self.delay.excess_ms

@@ -108,8 +108,11 @@ def _opposite(evidence: Evidence) -> Flow | None:
 def buffer_bytes(evidence: Evidence) -> float | None:
     """Return the buffer that a capture shows, or what queued at the 95th percentile of the RTT, if known."""
     busiest = evidence.busiest
-    if busiest is not None and busiest.inferred is not None and busiest.inferred.buffer_bytes is not None:
-        return busiest.inferred.buffer_bytes
+    inferred = (
+        busiest.inferred if busiest is not None and (busiest.drained or evidence.idle_is_bound) else None
+    )
+    if inferred is not None and inferred.buffer_bytes is not None:
+        return inferred.buffer_bytes
     if evidence.delay is None or evidence.line_bps is None:
         return None
     return evidence.delay.high_ms / 1e3 * evidence.line_bps / 8
@@ -134,7 +137,13 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     if not delay.certain:
         template = (
             "Bufferbloat: the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
-            "{idle_rtt_ms} at best, {excess_p50_ms} more; the file does not say whether flows were busy"
+            "{idle_rtt_ms} at best, {excess_p50_ms} more; no file shows whether flows were busy meanwhile"
+        )
+    bound = evidence.idle_is_bound
+    if bound:
+        template = (
+            "Bufferbloat: under load the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %), and never "
+            "less than {idle_rtt_ms}; the queue adds {excess_p50_ms} or more, for it was never seen empty"
         )
     used = [idle, loaded, delay.p95]
     size, line = buffer_bytes(evidence), evidence.line_bps
@@ -146,7 +155,8 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         figures |= {"buffer_bytes": size, "rate_bps": line}
         if evidence.rate is not None and not evidence.slower_line:
             used.append(evidence.rate)
-            template += ". At {rate_bps} that is a buffer of about {buffer_bytes}"
+            about = "{buffer_bytes} or more" if bound else "about {buffer_bytes}"
+            template += f". At {{rate_bps}} that is a buffer of {about}"
         elif evidence.floor is not None:
             used.append(evidence.floor)
             template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
@@ -165,7 +175,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         causes = ("bufferbloat", "bufferbloat_up")
         figures |= {"delayed_flow": delay.flow.label, "opposite_flow": opposite.label}
         template += ". The queue is in the direction of {delayed_flow}, on the way back of {opposite_flow}"
-    certainty: Certainty = "certain" if delay.certain and name != "ack_path" else "likely"
+    certainty: Certainty = "certain" if delay.certain and not bound and name != "ack_path" else "likely"
     yield Finding(
         name,
         template,
@@ -173,7 +183,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         figures,
         tuple(used),
         "delay",
-        "" if delay.certain else LOADED_PING,
+        IDLE_PING if bound else "" if delay.certain else LOADED_PING,
         causes=causes,
     )
 

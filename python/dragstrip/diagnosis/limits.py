@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
-from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Finding
+from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding
 from dragstrip.diagnosis.observations import BUSY_BYTES, Fact, Flow, Series
 
 WINDOW_SHARE = 0.3
@@ -32,6 +32,8 @@ UNUSED = 0.8
 """Bytes in flight over the congestion window below which it does not limit the flow."""
 FLAT = 0.12
 """Deviation of the rate from its mean, as a share, up to which it is flat; blocks of files make steps."""
+AT_IDLE = 1.1
+"""Median over least RTT up to which no queue stands between a capture and the receiver."""
 TRIPS_FLAT = 1.2
 """Long (95 %) over short (5 %) RTT up to which no queue builds up."""
 IDLE = 0.1
@@ -235,16 +237,22 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     else:
         return
     facts = _known(evidence, flow)
+    # Behind the bottleneck's queue every flow has as much in flight as the path holds, at the idle RTT.
+    anywhere = flow.even and flow.rtt_min_ms is not None and trip <= AT_IDLE * flow.rtt_min_ms
+    certainty: Certainty = "cannot know" if anywhere else "likely"
+    elsewhere = ", or the capture was taken behind the bottleneck's queue, where any flow looks so"
     if is_full(evidence, flow):
         template += ", and that fills the path: TCP's small-queue limit keeps the sender's own queue short"
+        template += elsewhere if anywhere else ""
         causes: tuple[str, ...] = ("small_queue_limit",)
-        yield Finding("small_queue_limit", template, "likely", figures, facts, "", SS, causes=causes)
+        yield Finding("small_queue_limit", template, certainty, figures, facts, "", SS, causes=causes)
         return
     causes = _windows_of(evidence, flow)
     named = [WORDS[cause] for cause in causes]
     template += f": {', '.join(named[:-1])} or {named[-1]} limits the flow"
+    template += elsewhere if anywhere else ""
     template, figures = _needed(evidence, template, figures)
-    yield Finding(AMBIGUOUS, template, "likely", figures, facts, "", CAPTURE, causes=causes)
+    yield Finding(AMBIGUOUS, template, certainty, figures, facts, "", CAPTURE, causes=causes)
 
 
 def _flight(series: Series, first: int, trip_ms: float) -> float | None:

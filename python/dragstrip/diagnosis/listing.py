@@ -81,6 +81,8 @@ def _queue(device: str, rows: Sequence[Row]) -> Queue:
         return _htb(device, root, classes, children, source)
     leaf = max(children, key=lambda row: row["sent_bytes"] or 0, default=root)
     words = " ".join(f"{leaf['kind']} {leaf['words']}".split())
+    if leaf["kind"] == "pfifo_fast":
+        words = "pfifo_fast"  # its bands and priomap are the same everywhere
     imported, refused = _imported(device, [root, *children], source)
     if imported is None:
         imported, _ = _imported(device, [root], source)

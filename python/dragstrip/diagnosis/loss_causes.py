@@ -232,6 +232,11 @@ class Losses:
         return self.delay_ms is not None and self.delay_ms >= least
 
     @property
+    def stood_long(self) -> bool:
+        """Whether, in a file without delays of single segments, a long queue stood at some time."""
+        return not self.exact and self.high_ms is not None and self.high_ms >= LONG_MS
+
+    @property
     def queued(self) -> bool:
         """Whether a queue stood at the losses that is long enough to be full."""
         least = max(QUEUE_MS, QUEUE_OF_RTT * (self.flow.rtt_min_ms or 0.0))
@@ -276,6 +281,8 @@ def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
 
 def overshoot(it: Losses) -> Fit:
     """Slow start overshoots into a short buffer: one burst of losses at the beginning, then none or few."""
+    if not it.flow.from_start or it.stood_long:
+        return "excluded"
     if it.course is None:
         return "possible"
     if not it.course.early or it.course.first_share < 0.5 or it.long:
@@ -332,6 +339,8 @@ def policer(it: Losses) -> Fit:
     if flow.inferred is not None and flow.inferred.polices:
         # Seen from behind the sender, what waited before the capture looks as if nothing had.
         return "shown" if flow.lost is not None else "possible"
+    if flow.behind_queue:
+        return "excluded"  # segments come evenly spread: they waited
     once = it.exact and it.course is not None and it.course.intervals < EVENTS_MIN
     if it.queued and not once:
         return "excluded"  # what the bucket lets pass at once may wait behind it, but not again and again

@@ -209,6 +209,14 @@ class Flow:
     receiver: str = ""
     vantage: str = ""
     """Where a capture was taken: sender, receiver, between."""
+    behind_queue: bool = False
+    """Whether a capture was taken where packets leave the bottleneck's queue: it shows no queueing delay."""
+    even: bool = False
+    """Whether segments come evenly spread in a capture, as behind a bottleneck, and never in a burst."""
+    from_start: bool = True
+    """False of a capture without the connection's handshake: it begins in the middle, behind slow start."""
+    drained: bool = True
+    """False where the queue may have stood all the time: the least RTT is above that of the empty path."""
     clock_s: tuple[float, float] | None = None
     """When it began and ended, in seconds since 1970."""
     segments: int | None = None

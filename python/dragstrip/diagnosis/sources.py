@@ -30,7 +30,7 @@ from dragstrip.diagnosis.observations import (
 from dragstrip.errors import BadInputError
 from dragstrip.formats import captures, guess, readers, scripts
 from dragstrip.formats.readers.measurements import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
-from dragstrip.inference import queue, rate, series
+from dragstrip.inference import arrivals, queue, rate, series
 from dragstrip.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text
 from dragstrip.recording import Recording
@@ -46,10 +46,6 @@ STEADY = 0.95
 FILES_MAX = 100
 UNTOLD = "cannot tell"
 """The queue of an inferred path of which the capture does not show it."""
-WINDOW = 8
-"""Segments over which a rate is taken."""
-SPREAD = 1.1
-"""Rate of nearly all windows (99 %) over their median up to which segments come evenly spread."""
 INTERVALS_MIN = 3
 """Intervals from which on a flow has a course over time."""
 LOADED_SHARE = 0.8
@@ -159,28 +155,36 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     assert recording is not None
     inferred: dict[tuple[Path, str], Inferred] = {}
     lost: dict[tuple[Path, str], LostSegments] = {}
+    opened: dict[tuple[Path, str], float | None] = {}
     behind: set[tuple[Path, str]] = set()
     between_ends: set[tuple[Path, str]] = set()
+    at_queue: set[tuple[Path, str]] = set()
+    drained: set[tuple[Path, str]] = set()
     for file, inspected in zip(files, each, strict=True):
         paths = {path.flow: path for path in of_segments(file, inspected)}
         inferred |= {(file, label): _inferred(path) for label, path in paths.items()}
-        steps = inspected[0]["files"][0]["clock_steps"]
         by_host: dict[frozenset[str], list[series.Flow]] = {}
         for document_flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
             label = document_flow["label"]
             if label in paths:
-                segments = series.of(document_flow, rows, steps)
-                lost[(file, label)] = _lost_segments(segments, paths[label])
+                segments = series.of(document_flow, rows, inspected[0]["files"][0])
+                key = (file, label)
+                lost[key] = _lost_segments(segments, paths[label])
+                opened[key] = segments.opening_s
+                if paths[label].base_rtt_ms.low is not None:
+                    drained.add(key)
+                if paths[label].place == "queue":
+                    at_queue.add(key)
                 by_host.setdefault(hosts(label.split(" → ")[0]), []).append(segments)
         for host_flows in by_host.values():
             # A capture is at one point: away from the sender for one flow of a host, it is so for all.
             away = any(segments.place == "between" for segments in host_flows)
-            even = away or _are_spread(host_flows)
+            even = away or arrivals.is_spread(host_flows)
             for segments in host_flows:
                 key = (file, segments.name)
                 if away:
                     between_ends.add(key)
-                if even or _is_spread(segments):
+                if even or key in at_queue or arrivals.is_spread([segments]):
                     behind.add(key)
                     inferred[key] = replace(inferred[key], queue=UNTOLD, random_loss_share=None)
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
@@ -204,7 +208,11 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
                     str(key),
                     samples.get(number, {}) if recorded else {},
                     rtts.get(number, {}) if recorded else {},
+                    opened.get((key, flow["label"])),
+                    (key, flow["label"]) in drained,
+                    (key, flow["label"]) in at_queue,
                 ),
+                even=(key, flow["label"]) in behind,
                 between=between.get(number),
                 inferred=inferred.get((key, flow["label"])),
                 lost=lost.get((key, flow["label"]))
@@ -213,13 +221,20 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
             )
         )
     notes = list(document["notes"])
+    notes += [
+        f"{flow.source}: {flow.label} was captured behind the bottleneck's queue, which shows neither the "
+        "queueing delay nor what limits the sender: capture at the sender"
+        for flow in flows
+        if flow.behind_queue
+    ]
     name = ", ".join(map(str, files))
     unanswered = [
         Unanswered(name, row["client"], row["server"], row["syns"], row["retransmitted"])
         for row in document.get("unanswered", [])
     ]
     if not flows and not unanswered:
-        notes.append(f"{name}: no TCP connection with data")
+        advice = captures.one_way_text(document)
+        notes.append(f"{name}: no TCP connection with data{advice and ': '}{advice}")
     files_read = [(str(file), CAPTURE) for file in files]
     return Observations(files_read, flows=flows, unanswered=unanswered, notes=notes)
 
@@ -261,40 +276,27 @@ def _nearness(flow: Mapping[str, Any]) -> tuple[bool, float]:
     return flow["place"] == "sender", flow["rtt_ms"]["p50"] or 0.0
 
 
-def _is_spread(flow: series.Flow) -> bool:
-    """Return whether segments come evenly spread, as behind a bottleneck, and never in a burst.
-
-    A capture behind the bottleneck's queue shows neither what waited in it nor which losses it explains.
-    """
-    return _is_even(flow.sent.time_s, flow.sent.bytes)
-
-
-def _are_spread(flows: Sequence[series.Flow]) -> bool:
-    """Reports whether the segments of several flows of one host together come evenly spread."""
-    first_ns = min(flow.origin_ns for flow in flows)
-    times = np.concatenate([flow.sent.time_s + (flow.origin_ns - first_ns) / 1e9 for flow in flows])
-    order = np.argsort(times, kind="stable")
-    return _is_even(times[order], np.concatenate([flow.sent.bytes for flow in flows])[order])
-
-
-def _is_even(times: Floats, sizes: series.Integers) -> bool:
-    """Reports whether the rate over `WINDOW` segments is hardly ever above its median; times in seconds."""
-    if len(times) <= 4 * WINDOW:
-        return False
-    spans = times[WINDOW:] - times[:-WINDOW]
-    sums = np.cumsum(sizes)
-    rates = (sums[WINDOW:] - sums[:-WINDOW]) / np.maximum(spans, 1e-9)
-    middle, high = np.percentile(rates, (50, 99))
-    return bool(high <= SPREAD * middle)
-
-
 def _captured(
-    flow: Mapping[str, Any], file: str, samples: Mapping[str, Floats], rtts: Mapping[str, Floats]
+    flow: Mapping[str, Any],
+    file: str,
+    samples: Mapping[str, Floats],
+    rtts: Mapping[str, Floats],
+    opened_s: float | None,
+    drained: bool,
+    at_queue: bool,
 ) -> Flow:
+    """Return a flow of a capture. Its handshake, if it is there, took `opened_s`.
+
+    Without `drained`, the bottleneck's queue was never seen empty. Behind it (`at_queue`) the round trips
+    lack the time in the queue, so they are left out.
+    """
     again = flow["retransmissions"]
     spent = sum(flow["limited_s"].values())
     trips = rtts["rtt_ns"] / 1e6 if rtts else np.empty(0)
     least = float(trips.min()) if len(trips) else flow["rtt_ms"]["p5"]
+    if opened_s is not None:
+        least = min(opened_s * 1e3, least or np.inf)
+    again_opened = flow["syn_retransmissions"] + flow["syn_ack_retransmissions"]
     limited = {name: seconds / spent for name, seconds in flow["limited_s"].items()} if spent else None
     if limited is not None and limited.get("unknown", 0.0) > 0.5:
         limited = None  # away from the sender
@@ -304,19 +306,22 @@ def _captured(
         label=flow["label"],
         sender=ends[0],
         receiver=ends[-1] if len(ends) > 1 else "",
-        vantage=flow["place"],
+        vantage="between" if at_queue else flow["place"],
+        behind_queue=at_queue,
+        drained=drained or opened_s is not None,
+        from_start=opened_s is not None or again_opened > 0,
         bytes=flow["bytes"],
         duration_s=flow["duration_s"],
         goodput_bps=flow["goodput_bps"],
         segments=flow["segments"],
         retransmitted=(again["needed"] or 0) + (again["unknown"] or 0),
         rtt_min_ms=least,
-        rtt_p50_ms=flow["rtt_ms"]["p50"],
-        rtt_p95_ms=flow["rtt_ms"]["p95"],
-        limited=limited,
+        rtt_p50_ms=None if at_queue else flow["rtt_ms"]["p50"],
+        rtt_p95_ms=None if at_queue else flow["rtt_ms"]["p95"],
+        limited=None if at_queue else limited,
         ecn=flow["ecn"],
-        series=_series(samples),
-        steady_bytes=_steady(samples),
+        series=None if at_queue else _series(samples),
+        steady_bytes=None if at_queue else _steady(samples),
         closed_s=flow.get("closed_s") or 0.0,
     )
 

@@ -20,6 +20,8 @@ from dragstrip.io.progress import progress
 VERSION = 1
 RUNS = "runs"
 DOCUMENT = "diagnosis.json"
+OF_MODELS = frozenset({"policer", "random_loss", "slow_start_overshoot"})
+"""Findings that name a mechanism, which a run that does not reproduce the measurement puts in doubt."""
 
 
 def diagnose(
@@ -139,11 +141,13 @@ def _document(
 ) -> dict[str, Any]:
     by_setup = {setup: (name, made[name]) for name, setup in setups.items()}
     told: list[dict[str, Any]] = []
+    refuted: set[str] = set()
     for proposal in proposals:
         name, before = by_setup[proposal.before]
         unlike = advice.unlike(evidence, proposal.finding, before)
         if unlike is not None:
             refused.append(unlike)
+            refuted |= {proposal.finding.name} & OF_MODELS
             continue
         judged = advice.judged(
             evidence, proposal, before, [by_setup[setup][1] for _, setup in proposal.after]
@@ -171,6 +175,7 @@ def _document(
                 ],
             }
         )
+    found = [_doubted(finding) if finding.name in refuted else finding for finding in found]
     wrong = [finding.document() for finding in found if finding.certainty != "cannot know"]
     unknown = [finding.document() for finding in found if finding.certainty == "cannot know"]
     return {
@@ -185,6 +190,11 @@ def _document(
         "unknown": unknown,
         "notes": evidence.observed.notes,
     }
+
+
+def _doubted(finding: Finding) -> Finding:
+    """Return a finding whose model does not reproduce what was measured: it is likely at best."""
+    return replace(finding, certainty="likely") if finding.certainty == "certain" else finding
 
 
 def verdict(findings: Sequence[Finding], advices: Sequence[Mapping[str, Any]]) -> str:

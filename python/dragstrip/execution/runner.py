@@ -28,6 +28,7 @@ from dragstrip.io import checksums
 from dragstrip.io.files import (
     NotWrittenError,
     claimed_folder,
+    expect_name,
     is_held,
     only_one,
     parents_of,
@@ -36,7 +37,6 @@ from dragstrip.io.files import (
     write_json,
     writing,
 )
-from dragstrip.io.untrusted import printable
 from dragstrip.pool import UNLIMITED, Limits, Outcome, Task, Watcher, raise_failure, run_all
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.scenario.memory import release_memory
@@ -324,8 +324,7 @@ def claimed(out: Path) -> Iterator[bool]:
 
 
 def _expect_free(out: Path) -> None:
-    if printable(str(out)) != str(out):  # Arrow opens no others
-        raise BadInputError("--out", str(out), "a path of printable characters in UTF-8", "command line")
+    expect_name("--out", out)
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     expected = "a folder that is empty or does not exist yet"

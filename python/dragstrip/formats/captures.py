@@ -18,6 +18,10 @@ Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 """The document of a capture, and each flow's segments in columns."""
 Finished: TypeAlias = tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]
 """Results of a session: the document, the tables of a recording, each flow's segments."""
+PCAPNG = b"\n\r\r\n"
+"""First bytes of a pcapng file: the type of its section header block."""
+QUEUE_DROP = b"dropped by the queue: "
+"""Beginning of the comment on a packet that the queue at a captured link dropped (crates/sim/src/capture)."""
 
 
 def inspect(
@@ -81,6 +85,7 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     begins: dict[int, bytes] = {}
+    drops = [0] * len(paths)
     speaker = ProgressMessages()
     try:
         if not quiet:
@@ -88,6 +93,8 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
         while (index := session.hungry()) is not None:
             piece, shares[index] = next(files[index], (b"", 1.0))
             begins.setdefault(index, beginning(piece))
+            if begins[index].startswith(PCAPNG):
+                drops[index] += piece.count(QUEUE_DROP)
             with refusing(paths[index], begins[index]):
                 session.feed(index, piece)
                 if per_file_sessions:
@@ -95,18 +102,20 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
     finally:
         speaker.close()
     return [
-        _finished(session, paths),
+        _finished(session, paths, drops),
         *(
-            _finished(file_session, [path])
-            for file_session, path in zip(per_file_sessions, paths, strict=False)
+            _finished(file_session, [path], [count])
+            for file_session, path, count in zip(per_file_sessions, paths, drops, strict=False)
         ),
     ]
 
 
-def _finished(session: _core.Inspection, paths: Sequence[Path]) -> Finished:
+def _finished(session: _core.Inspection, paths: Sequence[Path], drops: Sequence[int]) -> Finished:
     document, tables, rows = session.finish()
-    for file, path in zip(document["files"], paths, strict=True):
+    for file, path, count in zip(document["files"], paths, drops, strict=True):
         file["path"] = str(path)
+        if count:
+            file["queue_drops"] = count
     return document, tables, rows
 
 
@@ -181,12 +190,29 @@ SHOWN = 8
 
 def empty_text(document: dict[str, Any]) -> str:
     """Return what captures without a TCP connection with data hold instead."""
+    if advice := one_way_text(document):
+        return f"No TCP connection with data: {advice}."
     rows = [row for row in document["other"] if row["packets"]]
     packets = sum(file["packets"] for file in document["files"])
     refused = len(document["unanswered"]) + len(document["refused"])
     if not rows:
         return "No TCP connection with data." if packets or refused else "No packets."
     return f"No TCP connection with data. {_listed([_other_text(row) for row in rows])}."
+
+
+def one_way_text(document: dict[str, Any]) -> str:
+    """Return what to capture if a capture without data has acknowledgements of some, or headers cut off."""
+    if document["flows"]:
+        return ""
+    if any("headers that are cut off" in note for note in document["notes"]):
+        return "the headers are cut off; capture at least 96 bytes of each packet: tcpdump -s 96"
+    missing = sum(file["missing"] for file in document["files"])
+    if missing and any("without data" in note for note in document["notes"]):
+        return (
+            f"one direction alone was captured, the acknowledgements of at least {missing:,} segments; "
+            "capture both directions: tcpdump -i INTERFACE -s 96 host HOST"
+        )
+    return ""
 
 
 def details(document: dict[str, Any]) -> list[str]:

@@ -114,7 +114,12 @@ _LINES: Sequence[tuple[re.Pattern[str], str]] = (
         re.compile(r"ping: |fping: |\S{1,200}: (?:Name or service not known|Temporary failure in name)"),
         "the error of a ping that was not sent",
     ),
-    (re.compile(r"iperf3?: error"), "an error of iperf, without any result"),
+    (re.compile(r"iperf3?: error"), "an error of iperf, without any result: {line}"),
+    (
+        re.compile(r"(?:DATA|LOAD); \d{4}-\d\d-\d\d-\d\d:\d\d:\d\d; "),
+        "a log of cake-autorate without its lines DATA_HEADER and LOAD_HEADER, which name the columns, as a "
+        "rotated one: put these lines of the log before it in front",
+    ),
     (
         re.compile(r"(?:ba)?sh: |-bash: |.{1,80}: command not found"),
         "the error of a shell: its command did not run",
@@ -191,7 +196,7 @@ def of_text(begin: str, formats: str) -> str:
     for line in lines:
         for pattern, description in _LINES:
             if pattern.match(line):
-                return _refusal(description, formats)
+                return _refusal(description.replace("{line}", _quoted(line, LINE_MAX)), formats)
     if not lines:
         return _refusal("blanks alone", formats)
     if (
@@ -229,8 +234,6 @@ def _refusal(description: str, formats: str) -> str:
     return f"is not a capture but {description}{remedy}"
 
 
-def _quoted(line: str) -> str:
+def _quoted(line: str, most: int = SHOWN_MAX) -> str:
     printable_line = one_line(line)
-    return (
-        f'"{printable_line if len(printable_line) <= SHOWN_MAX else printable_line[: SHOWN_MAX - 3] + "..."}"'
-    )
+    return f'"{printable_line if len(printable_line) <= most else printable_line[: most - 3] + "..."}"'

@@ -7,6 +7,8 @@ stamps show them, must have been longer than the base: a queue was in use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dragstrip.inference.estimate import Estimate, unknown
@@ -22,6 +24,57 @@ MOST = 0.5
 """Share of the windows that agree, at least."""
 WAITED = 1.05
 """Longer round trips (95 %) over the base, at least."""
+SPACED = 8
+"""Segments over which spacing is looked at."""
+SPREAD = 1.15
+"""Rate of nearly all windows of `SPACED` segments (99 %) over their median up to which segments come evenly
+spread; eight segments in the time of seven, beside a short packet, are."""
+AT_IDLE = 1.1
+"""Median over least round trip up to which no queue stands behind a capture."""
+
+
+def is_spread(flows: Sequence[Flow]) -> bool:
+    """Return whether the segments of flows come evenly spread, as behind a bottleneck, and never in a burst.
+
+    Segments that were lost are left out: a capture at the queue shows them where the queue dropped them.
+    """
+    origin = min(flow.origin_ns for flow in flows)
+    times = np.concatenate(
+        [flow.sent.time_s[flow.sent.lost == 0] + (flow.origin_ns - origin) / 1e9 for flow in flows]
+    )
+    sizes = np.concatenate([flow.sent.bytes[flow.sent.lost == 0] for flow in flows])
+    if len(times) <= 4 * SPACED:
+        return False
+    order = np.argsort(times, kind="stable")
+    times, sums = times[order], np.cumsum(sizes[order])
+    rates = (sums[SPACED:] - sums[:-SPACED]) / np.maximum(times[SPACED:] - times[:-SPACED], 1e-9)
+    middle, high = np.percentile(rates, (50, 99))
+    return bool(high <= SPREAD * middle)
+
+
+def is_behind_queue(flow: Flow, others: Sequence[Flow]) -> bool:
+    """Return whether a capture whose handshake looks like the sender's stands behind the bottleneck's queue.
+
+    There segments leave evenly spread although some are lost and repaired, and no round trip is long; or the
+    file has the packets that the queue dropped. A sender's own bursts are faster than the bottleneck, and
+    what a sender paces waits behind its capture.
+    """
+    if flow.place != "sender":
+        return False
+    if flow.queue_drops:
+        return True
+    if not flow.sent.again.any() or not _is_at_idle(flow):
+        return False
+    return is_spread([flow]) or is_spread([flow, *others])
+
+
+def _is_at_idle(flow: Flow) -> bool:
+    """Return whether round trips are as short as ever in the median: no queue stands behind the capture."""
+    trips = flow.returned.rtt_s[np.isfinite(flow.returned.rtt_s)]
+    if not len(trips):
+        return False
+    least = float(trips.min()) if flow.opening_s is None else min(float(trips.min()), flow.opening_s)
+    return float(np.median(trips)) <= AT_IDLE * least
 
 
 def rate(flow: Flow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float, float], ...]]:

@@ -13,6 +13,8 @@ from dragstrip.io.untrusted import one_line
 
 NAME = 18
 """Columns of a property's name."""
+PLACES = {"queue": "behind the bottleneck's queue"}
+"""Places of captures in words, where the name of `PathEstimate.place` alone does not say it."""
 
 
 def document(paths: Sequence[PathEstimate]) -> list[dict[str, Any]]:
@@ -26,7 +28,7 @@ def text(paths: Sequence[PathEstimate]) -> str:
 
 
 def _lines(path: PathEstimate) -> Iterator[str]:
-    yield f"path of {one_line(path.flow)} (capture at: {path.place})"
+    yield f"path of {one_line(path.flow)} (capture at: {PLACES.get(path.place, path.place)})"
     yield from lines(path)
 
 
@@ -46,7 +48,8 @@ def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
     if path.queue != "policer":
         size = _said(path.buffer_bytes, _size)
         held = path.buffer_ms.value
-        yield "buffer", size if held is None else f"{size}, {_ms(held)} at the bottleneck's rate"
+        known = held is not None and path.buffer_ms.high is not None
+        yield "buffer", f"{size}, {_ms(held or 0.0)} at the bottleneck's rate" if known else size
     else:
         yield "policer (IP)", _said(path.policer_rate_bps, _rate)
         yield "policer's burst", _said(path.policer_burst_bytes, _size)
@@ -66,6 +69,10 @@ def _said(estimate: Estimate, shown: Callable[[float], str]) -> str:
     if estimate.value is None:
         bounds = f" (between {low} and {high})" if low and high else f" (at least {low})" if low else ""
         return f"cannot tell: {estimate.reason}{bounds}"
+    if estimate.reason and high and not low:
+        return f"at most {high}: {estimate.reason}"
+    if estimate.reason and low and not high:
+        return f"at least {low}: {estimate.reason}"
     value = shown(estimate.value)
     if low == value == high:
         return value

@@ -31,6 +31,8 @@ SHARED = 0.05
 DEEP_MIN, FASTER = 20, 1.3
 """Packets of a bucket that no short queue is taken for, at least; how much faster than a policer's rate
 segments must arrive where they wait for one or two packets' time."""
+BURST_MIN = 2
+"""Packets that a policer's bucket lets pass at once, at least: with less it would drop every burst of two."""
 WAITED = 1.15
 """Longer round trips (95 %) over the base from which a queue was in use."""
 BESIDE_MAX = 3
@@ -41,6 +43,7 @@ APART = 1.05
 """Gap between the intervals of two policers' rates from which they exclude each other."""
 CLOCK = "the clock of the capture was set back meanwhile: split the capture there"
 AT_RECEIVER = "the capture was taken at the receiver; one at the sender shows it"
+AT_QUEUE = "the capture was taken behind the bottleneck's queue; one at the sender shows it"
 STEPPED = 0.95
 """Share of the handshake's round trip below which none can be, if the clock was not set."""
 FLOWS_MAX = 64
@@ -55,7 +58,8 @@ class PathEstimate:
     flow: str
     """As `inspect` names it."""
     place: str
-    """Where the capture stands: `sender`, `receiver`, `between`."""
+    """Where the capture stands: `sender`, `receiver`, `between`, `queue` (where packets leave that of the
+    bottleneck)."""
     base_rtt_ms: Estimate
     rate_bps: Estimate
     """Rate of the bottleneck, over the time at capacity."""
@@ -110,8 +114,7 @@ def of_flow(file: Path, said: Said, rows: Sequence[Said], at: int) -> PathEstima
 
 
 def _flows(said: Said, rows: Sequence[Said]) -> list[Flow]:
-    steps = said["files"][0]["clock_steps"]
-    return [series.of(one, each, steps) for one, each in zip(said["flows"], rows, strict=True)]
+    return [series.of(one, each, said["files"][0]) for one, each in zip(said["flows"], rows, strict=True)]
 
 
 def _alone(file: Path, flows: Sequence[Flow], at: int) -> PathEstimate:
@@ -183,14 +186,16 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
         notes.append("the capture has segments joined by the sender's offload")
     seen = rate.trips(flow)
     missing = CLOCK if _stepped(flow, seen) else _refusal(flow)
-    if missing or flow.place == "receiver":
-        cannot = unknown(missing or AT_RECEIVER)
-        trip = _base_alone(flow, seen)
+    behind = not missing and arrivals.is_behind_queue(flow, others)
+    place = "queue" if behind else flow.place
+    if missing or place in ("receiver", "queue"):
+        cannot = unknown(missing or (AT_QUEUE if behind else AT_RECEIVER))
+        trip = base.elsewhere(flow) if behind else _base_alone(flow, seen)
         speed, over_time = (cannot, ()) if missing or others else arrivals.rate(flow, trip.value)
         return PathEstimate(
             file,
             flow.name,
-            flow.place,
+            place,
             trip,
             speed,
             over_time,
@@ -272,6 +277,7 @@ def _before_bottleneck(
     policed = None if shaped else _policed(flow, others, packet, base_s, seen, found, known)
     if policed is not None:
         trip = base.base_rtt(flow, seen, None, _shown(jitter, base_s))
+    standing = trip.value is not None and trip.low is None
     if flow.place == "between":
         trip = base.elsewhere(flow)
     rate_bps = (
@@ -310,6 +316,8 @@ def _before_bottleneck(
                 held = replace(held, kind="shaper", reason=shaped.reason)
             if others:
                 held = queue.without(held.kind, held.reason, shared, held.random_loss)
+            if standing:
+                held = queue.at_least(held)
     return PathEstimate(
         file=file,
         flow=flow.name,
@@ -365,7 +373,7 @@ def _policed(
     for method in (policer.by_losses, policer.by_grid):
         for flows in sets:
             bucket = known(flows, method)
-            if bucket is None or not bucket.explains:
+            if bucket is None or not bucket.explains or bucket.burst_bytes < BURST_MIN * packet:
                 continue
             waits = queue.waits(flow, seen, base_s, bucket.rate_bps)
             if waits is None or not len(waits.at_loss):

@@ -7,7 +7,7 @@ at different lengths, or marks. Losses that come as often with an empty queue as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,6 +103,13 @@ def between(reason: str, count: int, total: int) -> Estimate:
 def without(kind: str, reason: str, buffer: str, loss: Estimate) -> Queue:
     """Return a queue of which the buffer cannot be told."""
     return Queue(kind, reason, unknown(buffer), unknown(buffer), loss)
+
+
+def at_least(seen: Queue) -> Queue:
+    """Return a queue whose buffer has no upper bound: the round trip of the empty path may be shorter."""
+    why = "the queue was never seen empty"
+    size, time = (replace(it, high=None, reason=why) for it in (seen.buffer_bytes, seen.buffer_ms))
+    return replace(seen, buffer_bytes=size, buffer_ms=time) if seen.buffer_bytes.value is not None else seen
 
 
 def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: float) -> Queue:

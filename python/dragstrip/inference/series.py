@@ -88,6 +88,8 @@ class Flow:
     rtt_method: str
     clock_steps: int
     """Times that the capture's clock was set back."""
+    queue_drops: int = 0
+    """Packets of the file whose comments say that the queue at the captured link dropped them."""
 
     @property
     def overhead(self) -> float:
@@ -101,8 +103,8 @@ class Flow:
         return float(max(ends, default=0.0))
 
 
-def of(said: Mapping[str, Any], rows: Mapping[str, Any], clock_steps: int) -> Flow:
-    """Return a flow from what the core says of it and of the clock, and its segments in columns."""
+def of(said: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]) -> Flow:
+    """Return a flow from what the core says of it and of its file, and its segments in columns."""
     column = {name: np.frombuffer(rows[name], "<i8") for name in rows if isinstance(rows[name], bytes)}
     times = column["time_ns"]
     origin = int(times[0]) if len(times) else 0
@@ -143,7 +145,8 @@ def of(said: Mapping[str, Any], rows: Mapping[str, Any], clock_steps: int) -> Fl
         trips_s=quantiles,
         receiver_limited=None if limited["unknown"] >= spent else limited["receiver"] / spent,
         rtt_method=trips["method"],
-        clock_steps=clock_steps,
+        clock_steps=file["clock_steps"],
+        queue_drops=file.get("queue_drops", 0),
     )
 
 

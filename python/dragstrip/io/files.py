@@ -502,15 +502,26 @@ def _alive(pid: int) -> bool:
     return True
 
 
+def expect_name(option: str, path: Path) -> None:
+    """Raise `BadInputError` for an output whose path has bytes that are not UTF-8 or control characters.
+
+    Arrow opens no such paths, and documents and pages cannot name them.
+    """
+    if untrusted.printable(str(path)) != str(path):
+        raise BadInputError(option, str(path), "a path of printable characters in UTF-8", "command line")
+
+
 def expect_folder(option: str, folder: Path) -> None:
-    """Raise `BadInputError` before any work is done if `folder` cannot be created or written."""
+    """Raise `BadInputError` before any work is done if `folder` cannot be created, written or named."""
+    expect_name(option, folder)
     above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         raise BadInputError(option, str(folder), "a folder that can be written", "command line")
 
 
 def expect_file(option: str, file: Path) -> None:
-    """Raise `BadInputError` before any work is done if `file` cannot be written."""
+    """Raise `BadInputError` before any work is done if `file` cannot be written or named."""
+    expect_name(option, file)
     try:
         stream = is_stream(file)
     except NotWrittenError as error:

@@ -15,6 +15,7 @@ from dragstrip.io.untrusted import DESCRIPTION_MAX, nested_key, text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)")
+_DECLARED = re.compile(r"Cannot declare \('(\w{1,60})',\) twice")
 _DUPLICATE = "Cannot overwrite a value"
 """`tomllib`'s message for a key that stands twice in a table."""
 
@@ -80,6 +81,11 @@ def pointed(error: BadInputError) -> BadInputError:
         if _DUPLICATE in expected:
             content = text(error.source, DESCRIPTION_MAX, "a TOML file")
             expected = _duplicate(content, int(line_match[1])) or expected
+        elif (again := _DECLARED.search(expected)) is not None:
+            expected = (
+                f"is not TOML: [{again[1]}] stands twice; a list of tables has two pairs of brackets: "
+                f"[[{again[1]}]]"
+            )
         return BadInputError(error.field, Raw(error.value), expected, f"{error.source}:{line_match[1]}")
     try:
         line = line_of(text(error.source, DESCRIPTION_MAX, "a TOML file"), error.field)

@@ -528,8 +528,16 @@ _COMMANDS = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Return the text with terminal control characters replaced by escapes such as `\x1b`."""
-    return _COMMANDS.sub(lambda match: ascii(match[0])[1:-1], text)
+    r"""Return the text with terminal control characters replaced by escapes such as `\x1b`.
+
+    A byte of a path that is not UTF-8, which Python keeps as a surrogate, is written as that byte: `\xff`.
+    """
+    return _COMMANDS.sub(lambda match: _escaped(match[0]), text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else ascii(character)[1:-1]
 
 
 def printable_json(document: str) -> str:

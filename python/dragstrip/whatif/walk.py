@@ -93,8 +93,9 @@ def queue_bytes(flow: Flow) -> float:
 
 def on_path(flow: Flow) -> Known:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
-    if flow.path.place == "receiver":
-        expected = "a capture at the sender: one at the receiver shows neither its round trips nor the buffer"
+    if flow.path.place in ("receiver", "queue"):
+        where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
+        expected = f"a capture at the sender: one {where} shows neither its round trips nor the buffer"
         raise BadInputError(flow.path.flow, None, expected, str(flow.file))
     if not PAYLOAD_BYTES / SEGMENTS <= flow.full_bytes <= PAYLOAD_BYTES * SEGMENTS:
         expected = f"a capture of segments with about {PAYLOAD_BYTES} bytes of data, as runs have; these have"

@@ -47,6 +47,7 @@ DOCUMENTS: Mapping[str, tuple[Callable[[Json], bool], Callable[[Json, str], Meas
     "mtr": (mtr.is_one, mtr.read),
     "ookla": (speedtest.is_ookla, speedtest.read_ookla),
     "librespeed": (speedtest.is_librespeed, speedtest.read_librespeed),
+    "speedtest-cli": (speedtest.is_speedtest_cli, speedtest.read_speedtest_cli),
     "cloudflare": (speedtest.is_cloudflare, speedtest.read_cloudflare),
     "nest": (nest.is_one, nest.read),
 }
@@ -157,8 +158,23 @@ def _documents(content: bytes, source: str) -> list[Json]:
     begins = [match.start() for match in _IPERF3.finditer(content)]
     if begins:
         runs = [content[begin:end] for begin, end in zip(begins, [*begins[1:], len(content)], strict=True)]
-        return [_object(_run(run), source) for run in runs]
+        return [_iperf3(run, source) for run in runs]
     return [_object(content, source)]
+
+
+def _iperf3(content: bytes, source: str) -> Json:
+    """Return a document of iperf3; of one that ends in the middle its whole intervals and an error."""
+    try:
+        return _object(_run(content), source)
+    except BadInputError:
+        cut = iperf3.cut(content.decode("utf-8", "replace"))
+        if cut is None:
+            raise
+        if not cut["intervals"]:
+            raise BadInputError(
+                "", None, "ends in the middle, before its first whole interval", source
+            ) from None
+        return _object(json.dumps(cut).encode(), source)
 
 
 def _run(content: bytes) -> bytes:

@@ -6,6 +6,7 @@ arrived.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from dragstrip.io.untrusted import one_line
 
 EVENT = re.compile(rb'\s*\{\s*"event"\s*:')
 NS = 1e9
+_START = re.compile(r'^\s*\{\s*"start"\s*:\s*')
+_INTERVALS = re.compile(r'"intervals"\s*:\s*\[\s*')
+_COMMA = re.compile(r"\s*,\s*")
 
 
 def is_one(document: Row) -> bool:
@@ -44,6 +48,34 @@ def joined(events: Sequence[Any], source: str) -> Row:
         elif kind in ("start", "end", "error"):
             document[kind] = data
     return document
+
+
+def cut(content: str) -> Row | None:
+    """Return the start and the whole intervals of a document that ends in the middle, with an error.
+
+    None for a text whose start is not whole, or which is damaged and not cut.
+    """
+    decoder = json.JSONDecoder()
+    begin, intervals = _START.search(content), _INTERVALS.search(content)
+    if begin is None or _is_whole(content):
+        return None
+    document: Row = {"start": {}, "intervals": [], "end": {}, "error": "the file ends in the middle"}
+    try:
+        document["start"], _ = decoder.raw_decode(content, begin.end())
+        at = intervals.end() if intervals is not None else len(content)
+        while at < len(content):
+            interval, at = decoder.raw_decode(content, at)
+            document["intervals"].append(interval)
+            comma = _COMMA.match(content, at)
+            at = comma.end() if comma is not None else len(content)
+    except (ValueError, RecursionError):
+        pass  # the end of the text
+    return document
+
+
+def _is_whole(content: str) -> bool:
+    """Return whether a text closes as many braces as it opens, so that it is damaged rather than cut."""
+    return content.count("{") <= content.count("}")
 
 
 def read(document: Row, source: str) -> Measurements:

@@ -43,13 +43,32 @@ _COUNTS = re.compile(
     r"(?P<sent>\d{1,9})[^\d%]{1,40}\d{1,9}[^\d%]{1,40}(?:[^%]{0,60}\D)?\d{1,3}(?:[.,]\d{1,6})? ?%"
 )
 """The line below the statistics' head: sent, received, and the share lost, in every language."""
+_SUMMARY = re.compile(
+    r"^--- (?P<host>\S{1,200})[^\n]{0,100} ---\s{0,4}\n"
+    r"(?P<sent>\d{1,9})[^\d\n%]{1,40}(?P<received>\d{1,9})[^\n]{1,120}\n"
+    r"[^\n=]{1,60}= (?P<least>\d{1,9}(?:[.,]\d{1,6})?)/(?P<mean>\d{1,9}(?:[.,]\d{1,6})?)/"
+    r"(?P<most>\d{1,9}(?:[.,]\d{1,6})?)",
+    re.M,
+)
+"""The last lines of iputils, busybox and BSD: sent, received, least, mean and largest round trip."""
 _WINDOWS_HEAD = re.compile(r"^(?:Pinging |Ping wird ausgef)[^\n]{1,300}$", re.M)
+_WINDOWS_ANY = re.compile(
+    r"^[^\n=]{3,80}?[ ](?:\S{1,200} \[[0-9a-fA-F.:]{2,60}\]|[0-9a-fA-F]{0,4}[.:][0-9a-fA-F.:]{2,60}) "
+    r"\S{1,10} \d{1,5} [^\n=]{3,40}:\s*$",
+    re.M,
+)
+"""The first line in any language: the host, its address, the number of bytes."""
+_WINDOWS_REPLY = re.compile(
+    r"^\S{1,20} \S{1,20} [\w.:]{2,200}[ \xa0\ufffd]?: [^\s=]{2,12}=\d{1,5} "
+    r"[^\s=<]{2,20}[=<]\d{1,9} ?ms TTL=\d",
+    re.M,
+)
 _WINDOWS_HOST = re.compile(
-    r"(?P<host>[\w.:-]{1,200})(?: \[(?P<address>[0-9a-fA-F.:]{2,60})\])? (?:with|mit) \d{1,5} "
+    r"(?P<host>[\w.:-]{1,200})(?: \[(?P<address>[0-9a-fA-F.:]{2,60})\])? \S{1,10} \d{1,5} "
 )
 _WINDOWS = re.compile(
-    r"^\S{1,20} \S{1,20} (?P<host>[\w.:]{1,200}): "
-    r"(?:bytes=\d{1,5} )?\w{2,20}(?P<less>[=<])(?P<rtt>\d{1,9}) ?ms(?: TTL=\d{1,3})?\s*$|"
+    r"^\S{1,20} \S{1,20} (?P<host>[\w.:]{1,200}?)[ \xa0\ufffd]?: "
+    r"(?:[^\s=]{2,12}=\d{1,5} )?\w{2,20}(?P<less>[=<])(?P<rtt>\d{1,9}) ?ms(?: TTL=\d{1,3})?\s*$|"
     r"^\S{1,20} \S{1,20} (?P<unreachable>[\w.:]{1,200}): [^=\n]{1,100}$",
     re.I,
 )
@@ -87,19 +106,41 @@ def is_one(begin: str) -> bool:
     return bool(
         _REPLY.search(begin)
         or _FPING.search(begin)
-        or _WINDOWS_HEAD.search(begin)
+        or _is_windows(begin)
+        or _SUMMARY.search(begin)
         or (_HEAD.search(begin) and (_SENT.search(begin) or _UNANSWERED.search(begin) or "\n--- " in begin))
     )
 
 
 def read(output: str, source: str) -> Measurements:
     """Return a probe for each run and target; raises `BadInputError` if nothing says what was sent."""
-    if _WINDOWS_HEAD.search(output[:LOOKED_AT]):
+    if _is_windows(output[:LOOKED_AT]):
         return _windows(output, source)
     measurements, room = Measurements(), LOST_MAX
+    if not _HEAD.search(output) and not _REPLY.search(output) and not _FPING.search(output):
+        return _summaries(measurements, output, source)
     for run in _runs(output):
         if run.last is not None or run.sent_count:
             room -= _target(measurements, run, room)
+    if not measurements.probes:
+        raise missing_content(source, "no answer")
+    return measurements
+
+
+def _is_windows(begin: str) -> bool:
+    """Return whether a text begins as Windows' ping, in English and German also without an answer."""
+    anywhere = _WINDOWS_ANY.search(begin) and _WINDOWS_REPLY.search(begin)
+    return bool(_WINDOWS_HEAD.search(begin) or anywhere)
+
+
+def _summaries(measurements: Measurements, output: str, source: str) -> Measurements:
+    """Add the last lines of runs whose answers are not in the text."""
+    for end in _SUMMARY.finditer(output):
+        least, mean, largest = (float(end[name].replace(",", ".")) for name in ("least", "mean", "most"))
+        requests, received = int(end["sent"]), int(end["received"])
+        counts = (requests, max(0, requests - received))
+        measurements.summary(0, "ping", end["host"], mean, (least, largest), counts)
+        measurements.notes.append(f"{end['host']}: a summary alone, with the mean: no single round trip")
     if not measurements.probes:
         raise missing_content(source, "no answer")
     return measurements
@@ -195,7 +236,7 @@ def _windows(output: str, source: str) -> Measurements:
     room, rows, whole = LOST_MAX, 0, True
     target: str | None = None
     for line in map(str.strip, output.splitlines()):
-        if _WINDOWS_HEAD.match(line):
+        if _WINDOWS_HEAD.match(line) or _WINDOWS_ANY.match(line):
             target_match = _WINDOWS_HOST.search(line)
             target, rows = (target_match["address"] or target_match["host"]) if target_match else "?", 0
             continue

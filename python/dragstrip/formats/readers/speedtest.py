@@ -1,4 +1,4 @@
-"""Reader of speed tests' results: Ookla's CLI (`speedtest -f json`), Cloudflare's module, LibreSpeed's CLI.
+"""Reader of speed tests' results: Ookla's `speedtest -f json`, Cloudflare, LibreSpeed's CLI, speedtest-cli.
 
 A result has a goodput for each direction and averages of round trips: of the idle line, and, where the test
 measures them, during the download and during the upload. The phases follow each other; a file has at most
@@ -26,6 +26,7 @@ from dragstrip.formats.readers.measurements import (
 CLIENT = "this host"
 _CLOUDFLARE = {"download", "upload", "latency"}
 _LOADED = ("downLoadedLatency", "upLoadedLatency")
+_SPEEDTEST_CLI = {"ping", "upload", "download", "bytes_sent", "bytes_received", "server", "timestamp"}
 _LIBRESPEED = {"ping", "jitter", "upload", "download", "bytes_sent", "bytes_received"}
 
 
@@ -42,6 +43,27 @@ def is_cloudflare(document: Row) -> bool:
 def is_librespeed(document: Row) -> bool:
     """Return whether a JSON document is a result of LibreSpeed's command."""
     return document.keys() >= _LIBRESPEED
+
+
+def is_speedtest_cli(document: Row) -> bool:
+    """Return whether a JSON document is a result of the Python program speedtest-cli."""
+    return document.keys() >= _SPEEDTEST_CLI and "jitter" not in document
+
+
+def read_speedtest_cli(document: Row, source: str) -> Measurements:
+    """Return a flow for each direction and the idle round trip; raises `BadInputError` without."""
+    content = Measurements()
+    host = text(table(document.get("server")).get("host")) or "server"
+    _latency(content, 0, IDLE, host, document, "ping")
+    clock = 0
+    for name, size in (("download", "bytes_received"), ("upload", "bytes_sent")):
+        rate = number(document.get(name))  # bit/s
+        clock = _phase(content, name, host, clock, rate, whole(document.get(size)), None)
+    content.notes.append(
+        "the idle round trip alone, of HTTP requests: speedtest-cli measures none under load, so it "
+        "cannot show bufferbloat"
+    )
+    return _complete(content, source)
 
 
 def read_ookla(document: Row, source: str) -> Measurements:

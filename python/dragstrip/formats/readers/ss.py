@@ -31,6 +31,8 @@ _STAMP = re.compile(
     r"(?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?))\]?[ \t](?=[ \t]*\S)"
 )
 """Time stamp that `ts` puts in front of a line."""
+_WATCH = re.compile(r"Every \d{1,6}[.,]\d{1,3}s: [^\n]{1,400}?(\w{3} \w{3} {1,2}\d{1,2} [^\n]{8,30})$")
+"""The head of a screen of `watch`: its command, the host, and the date as `date` prints it."""
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 DAY_NS = 86_400_000_000_000
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\s*$")
@@ -101,6 +103,8 @@ def read(listing: str, source: str) -> Measurements:
 
 
 def _time(line: str) -> int | None:
+    if screen := _WATCH.search(line):
+        line = screen[1]
     if epoch := _EPOCH.match(line):
         digits = len(epoch[1]) if epoch[1].isdigit() else 0
         return int(epoch[1]) * 10 ** (19 - digits) if digits >= 13 else nanoseconds(epoch[1])
