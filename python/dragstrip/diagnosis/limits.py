@@ -235,6 +235,8 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     else:
         return
     facts = _known(evidence, flow)
+    if is_full(evidence, flow) and evidence.bloated:
+        return  # the path's own queue is not short
     if is_full(evidence, flow):
         template += ", and that fills the path: TCP's small-queue limit keeps the sender's own queue short"
         causes: tuple[str, ...] = ("small_queue_limit",)
