@@ -16,7 +16,7 @@ from dragstrip.diagnosis import commands
 from dragstrip.diagnosis.asked import CARRIERS
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.diagnosis.finding import AMBIGUOUS, Finding
-from dragstrip.diagnosis.findings import buffer_bytes, direction
+from dragstrip.diagnosis.findings import buffer_bytes, direction, meets_flows
 from dragstrip.diagnosis.observations import Tree
 from dragstrip.diagnosis.trials import Measured, Setup, duration
 from dragstrip.diagnosis.wording import shown
@@ -112,6 +112,9 @@ def proposed(
         phase = evidence.delay.phase if evidence.delay is not None and finding.complaint == "delay" else ""
         if phase:
             refused.append(f"{finding.name}: measured {phase}: no rate is known of that direction alone")
+            continue
+        if finding.name == "bufferbloat" and not meets_flows(evidence):
+            refused.append(f"{finding.name}: the flows of the files did not meet it: its rate is not known")
             continue
         path = _found_path(evidence, finding, findings, race, algorithm)
         if isinstance(path, str):

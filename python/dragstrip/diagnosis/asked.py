@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from dragstrip import _core
 from dragstrip.diagnosis.evidence import chosen_queue
 from dragstrip.diagnosis.listing import kind_of
 from dragstrip.diagnosis.observations import (
@@ -18,6 +19,7 @@ from dragstrip.diagnosis.observations import (
     Queue,
 )
 from dragstrip.diagnosis.trials import Measured
+from dragstrip.errors import BadInputError
 from dragstrip.experiment import comparison
 from dragstrip.experiment.expand import expand
 from dragstrip.results import per_flow
@@ -43,6 +45,8 @@ class Stated:
     path: PathFacts
     up_bps: float | None
     """The rate of a return path with a queue of its own."""
+    up_queue: str | None
+    """The discipline of that queue."""
     upward: dict[str, Any] | None
     """Options of a run with uploads, which load it."""
     medium: bool
@@ -51,6 +55,8 @@ class Stated:
 
 def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
     """Return what options state of a path; raises `BadInputError` for a wrong option."""
+    if "rtt" in race and _is_zero(str(race["rtt"])):
+        raise BadInputError("--rtt", str(race["rtt"]), "a time above 0, such as 20ms", "command line")
     whole = dict(race)
     if not any(name in whole for name in CARRIERS):
         whole["rate"] = STAND_INS["rate"]
@@ -76,7 +82,30 @@ def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
     upward = {**race, "workload": "tcp_upload"} if "up_queue" in content else None
     medium = "rate" not in content or "up_medium" in content
     observations = Observations(facts=facts, queues=queues)
-    return Stated(observations, path, None if upward is None else up, upward, medium)
+    up_queue = None if upward is None else str(content["up_queue"])
+    return Stated(observations, path, None if upward is None else up, up_queue, upward, medium)
+
+
+def of_uploads(options: Stated, flows: Sequence[Flow]) -> Observations:
+    """Return what options state of the direction of the flows: of uploads that of the return path."""
+    busy = [flow for flow in flows if flow.busy]
+    if options.up_bps is None or not busy or not all(flow.upload for flow in busy):
+        return options.observed
+    facts = [fact for fact in options.observed.facts if fact.name != "rate_bps"]
+    facts.append(Fact("rate_bps", options.up_bps, "exact", COMMAND_LINE))
+    words = options.up_queue or ""
+    name = kind_of(words)
+    kind = name if name.isalpha() or "_" in name else "bfifo"
+    queue = Queue(COMMAND_LINE, "", "", words, words, kind)
+    return replace(options.observed, facts=facts, queues=[queue] if words else [])
+
+
+def _is_zero(text: str) -> bool:
+    """Return whether a time is 0, which no path has."""
+    try:
+        return _core.parse_time(text) == 0
+    except _core.InputError:
+        return False  # the options' own check says what is wrong with it
 
 
 def _rates(scenario: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:

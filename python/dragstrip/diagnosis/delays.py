@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from dragstrip.diagnosis.observations import (
     BEST_EFFORT,
@@ -15,8 +18,10 @@ from dragstrip.diagnosis.observations import (
     SIMULATION,
     Basis,
     Fact,
+    Floats,
     Flow,
     Probe,
+    Series,
     of_one_path,
 )
 from dragstrip.formats.readers.measurements import BOTH_WAYS, DOWNLOADING, UPLOADING
@@ -25,6 +30,18 @@ PHASES = (DOWNLOADING, UPLOADING, BOTH_WAYS)
 """The parts of a speed test that load the path."""
 LOADED_PINGS_MIN = 10
 """Answered pings from which on their percentiles are used."""
+LEVEL_MIN = 3
+"""Least intervals or pings of a level between which the RTT steps."""
+LEVEL_MS, LEVEL_SHARE = 2.0, 0.05
+"""Range (5 % to 95 %) of a level that holds, or its share of the level if that is more."""
+STEP_MS, STEP_SPREADS = 10.0, 5.0
+"""Least step, and the least multiple of the levels' range."""
+EVEN = 0.9
+"""Lower over higher goodput, before and after a step, from which on both are alike."""
+QUIET_PINGS = 5
+"""Short round trips in a row from which on a series has a quiet time."""
+SESSION_S = 3600.0
+"""Seconds between two measurements from which on their round trips are not compared."""
 NEAR, NEAR_MS = 1.1, 1.0
 """An idle measurement confirms a least round trip that it exceeds by no more than this factor and time."""
 
@@ -38,6 +55,46 @@ class Baseline:
     traffic_class: str
     idle: bool
     """Whether it is known that nothing was under way: pings outside of load, or what the user says."""
+    clock_s: tuple[float, float] | None = None
+    """When it was measured, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of the RTT between two levels, each of which holds."""
+
+    at_s: float
+    before_ms: float
+    after_ms: float
+    spread_ms: float
+    """Larger of both levels' ranges from the 5th to the 95th percentile."""
+
+
+def step_of(at_s: Floats, trips_ms: Floats) -> Step | None:
+    """Return the step in round trips over time, or None if they vary otherwise."""
+    valid = np.isfinite(trips_ms)
+    times, trips = at_s[valid], trips_ms[valid]
+    if len(trips) < 2 * LEVEL_MIN:
+        return None
+    cuts = range(LEVEL_MIN, len(trips) - LEVEL_MIN + 1)
+    cut = max(cuts, key=lambda at: abs(float(trips[at:].mean() - trips[:at].mean())))
+    before, after = trips[:cut], trips[cut:]
+    spreads = [float(np.subtract(*np.percentile(level, (95, 5)))) for level in (before, after)]
+    low, high = sorted((float(np.median(before)), float(np.median(after))))
+    if high - low < STEP_MS or high - low < STEP_SPREADS * max(spreads):
+        return None
+    if max(spreads) > max(LEVEL_MS, LEVEL_SHARE * low):
+        return None
+    return Step(float(times[cut - 1]), float(np.median(before)), float(np.median(after)), max(spreads))
+
+
+def _is_even(series: Series, step: Step) -> bool:
+    """Return whether a flow's goodput is alike before and after a step, and nothing is lost."""
+    before = series.end_s <= step.at_s
+    lengths = series.length_s
+    rates = [float(series.bytes[part].sum() / lengths[part].sum()) for part in (before, ~before)]
+    lost = np.nan_to_num(series.retransmitted).sum() > 0
+    return not lost and min(rates) > EVEN * max(rates)
 
 
 @dataclass(frozen=True)
@@ -56,6 +113,53 @@ class Delay:
     smoothed: bool = False
     flow: Flow | None = None
     """The flow whose own round trips these are."""
+    probe: Probe | None = None
+    """The pings whose round trips these are."""
+    foreign: bool = False
+    """True when the baseline is that of a flow at another time."""
+
+    @property
+    def trips_ms(self) -> Floats:
+        """The round trips over time, one by one or by intervals; empty if only a summary is known."""
+        if self.probe is not None and self.probe.trip_ms is not None and not self.probe.summed_up:
+            return self.probe.trip_ms
+        if self.flow is not None and self.flow.series is not None:
+            return self.flow.series.rtt_ms
+        return np.empty(0)
+
+    @cached_property
+    def step(self) -> Step | None:
+        """The change between two levels that hold, if the RTT has one."""
+        if self.flow is not None and self.flow.series is not None and not self.flow.vantage:
+            series = self.flow.series
+            step = step_of(series.end_s, series.rtt_ms)
+            return step if step is not None and _is_even(series, step) else None
+        if self.probe is not None and self.probe.at_s is not None and len(self.trips_ms):
+            return step_of(self.probe.at_s - self.probe.at_s[0], self.trips_ms)
+        return None
+
+    @property
+    def quiet(self) -> bool:
+        """True when the series has a run of short round trips, or a baseline of its own measurement."""
+        probe = self.probe
+        if probe is None or (self.idle.source, self.idle.place) != (probe.source, probe.place):
+            return True
+        trips = self.trips_ms
+        near = NEAR * float(self.idle.value) + NEAR_MS
+        if np.isfinite(trips).any() and np.nanmin(trips) > near:
+            return True  # the baseline is of another part of the series
+        short = "".join("x" if trip <= near else " " for trip in trips if np.isfinite(trip))
+        return "x" * QUIET_PINGS in short
+
+    @property
+    def averaged(self) -> bool:
+        """True when the central value is a mean, of which no percentile is known."""
+        return self.probe is not None and self.probe.averaged
+
+    @property
+    def summed_up(self) -> bool:
+        """True when no 95th percentile is known."""
+        return self.probe is not None and self.probe.summed_up
 
     @property
     def excess_ms(self) -> float:
@@ -86,7 +190,8 @@ def of_probe(probe: Probe) -> tuple[Fact, Fact] | None:
     enough = answers >= LOADED_PINGS_MIN or probe.summed_up or probe.source == SIMULATION
     if probe.loaded is False or probe.rtt_p50_ms is None or not enough:
         return None
-    return _pair(probe.source, probe.place, probe.rtt_p50_ms, probe.rtt_p95_ms)
+    pair = _pair(probe.source, probe.place, probe.rtt_p50_ms, probe.rtt_p95_ms)
+    return (replace(pair[0], name="rtt_mean_ms"), pair[1]) if probe.averaged else pair
 
 
 def _pair(source: str, place: str, middle: float, high: float | None) -> tuple[Fact, Fact]:
@@ -106,13 +211,13 @@ def delays(flows: Sequence[Flow], probes: Sequence[Probe], idles: Sequence[Basel
         # Of a simulated path the ping stands for what others feel.
         pair = None if flow.source == SIMULATION else of_flow(flow)
         if pair is not None:
-            made.append(_delay(pair, idles, flow.hosts, "", certain=True, flow=flow))
+            made.append(_delay(pair, idles, flow.hosts, "", certain=True, origin=flow))
     for probe in probes:
         pair = of_probe(probe)
         if pair is None or (probe.loaded is None and _is_quietest(probe, probes)):
             continue
         made.append(
-            _delay(pair, idles, probe.hosts, probe.traffic_class, certain=probe.loaded is True, flow=None)
+            _delay(pair, idles, probe.hosts, probe.traffic_class, certain=probe.loaded is True, origin=probe)
         )
     known = [delay for delay in made if delay is not None]
     return sorted(known, key=lambda it: (-it.excess_ms, it.p50.source, it.p50.place))
@@ -137,14 +242,17 @@ def _delay(
     hosts: frozenset[str],
     traffic_class: str,
     certain: bool,
-    flow: Flow | None,
+    origin: Flow | Probe,
 ) -> Delay | None:
     middle, high = pair
+    flow = origin if isinstance(origin, Flow) else None
+    probe = origin if isinstance(origin, Probe) else None
     fitting = [
         it
         for it in idles
         if of_one_path(it.hosts, hosts)
         and (it.fact.source == COMMAND_LINE or _same_class(it.traffic_class, traffic_class))
+        and gap_s(it.clock_s, origin.clock_s) <= SESSION_S
     ]
     if not fitting:
         return None
@@ -156,8 +264,25 @@ def _delay(
     near = NEAR * float(least.fact.value) + NEAR_MS
     apart = any(it.idle and float(it.fact.value) <= near for it in fitting)
     return Delay(
-        least.fact, middle, high, hosts, traffic_class, certain, apart, bool(flow and flow.smoothed), flow
+        least.fact,
+        middle,
+        high,
+        hosts,
+        traffic_class,
+        certain,
+        apart,
+        bool(flow and flow.smoothed),
+        flow,
+        probe,
+        foreign=flow is not None and not apart and gap_s(least.clock_s, flow.clock_s) > 0,
     )
+
+
+def gap_s(first: tuple[float, float] | None, second: tuple[float, float] | None) -> float:
+    """Return the seconds between two times; 0 if they overlap, or if one is not known."""
+    if first is None or second is None:
+        return 0.0
+    return max(0.0, second[0] - first[1], first[0] - second[1])
 
 
 def _same_class(one: str, other: str) -> bool:

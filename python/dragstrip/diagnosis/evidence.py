@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from dragstrip import _core
-from dragstrip.diagnosis.delays import Baseline, Delay, delays, of_flow, of_probe
+from dragstrip.diagnosis.delays import (
+    NEAR,
+    NEAR_MS,
+    SESSION_S,
+    Baseline,
+    Delay,
+    delays,
+    gap_s,
+    of_flow,
+    of_probe,
+)
 from dragstrip.diagnosis.observations import (
     BEST_EFFORT,
     BUSY_S,
@@ -44,9 +54,17 @@ BELOW_SHAPER = 0.9
 """Goodput over what a shaper's rate carries below which another link is the bottleneck, under a queue."""
 SAME_RATE = 0.05
 """Relative difference up to which two rates count as the same."""
+HARDLY_BUSY = 0.5
+"""Share of the rate of a line, in frames, below which a long queue is not the line's."""
+BYPASSED = 1.1
+"""Goodput over a shaper's rate from which on the traffic did not pass it, whatever its burst."""
 ABOVE_RATE = 1.02
 """Goodput over a shaper's rate from which on both cannot be true."""
 OTHER_PATH_MS = 20.0
+UNSHARED = 0.25
+"""Delay of a flow (95 %) over that of pings (median), up to which they did not share a queue."""
+OTHER_RUN = 2.0
+"""Ratio of goodputs in one direction at two times from which on the path differed."""
 OTHER_PATH = 1.5
 """Least round trips of the same hosts that differ by more than both: another path, or a queue never empty."""
 FRAME_OVER_PAYLOAD = FRAME_BYTES / PAYLOAD_BYTES
@@ -74,19 +92,25 @@ class Evidence:
     """Options of `compare` for a run with uploads, which load the return path."""
     medium: bool = False
     """Whether a medium carries one of the directions of the path that options describe."""
+    loading: tuple[Flow, ...] = ()
+    """The flows of the largest goodput: of one host, at one time."""
 
     @property
     def delay(self) -> Delay | None:
-        """The longest queueing delay of best-effort traffic, of a busy path if that is known of any."""
-        plain = [delay for delay in self.delays if delay.traffic_class in BEST_EFFORT]
-        longest = next((delay for delay in plain if delay.certain), plain[0] if plain else None)
+        """The longest queueing delay of best-effort traffic.
+
+        A delay of a busy path comes first, unless only pings without a known load wait long.
+        """
+        longest = _longest(self.delays, self.bloat_ms)
         if longest is None or longest.flow is None or longest.flow.between is not None:
             return longest
         # A flow captured at both ends shows the direction of the queue; one that runs against it does not.
         at_both_ends = (
             delay
-            for delay in plain
-            if delay.flow is not None
+            for delay in self.delays
+            if delay.traffic_class in BEST_EFFORT
+            and delay.step is None
+            and delay.flow is not None
             and delay.flow.between is not None
             and delay.flow.opposes(longest.flow)
             and delay.excess_ms >= self.bloat_ms
@@ -134,6 +158,15 @@ class Evidence:
         return (self.carried_bps or 0.0) < BELOW_SHAPER * queue.shaped_bps
 
     @property
+    def elsewhere(self) -> bool:
+        """True when the queue is not that of the line of `--rate`, which is hardly busy."""
+        if self.rate is None or self.rate.source != COMMAND_LINE or self.shown_bps is not None:
+            return False
+        if self.floor is None or not self.bloated or not self.loading or self.simulated:
+            return False
+        return float(self.floor.value) * FRAME_OVER_PAYLOAD < HARDLY_BUSY * float(self.rate.value)
+
+    @property
     def simulated(self) -> bool:
         """Whether nothing was measured: a run on the simulator stands for it."""
         return any(fact.basis == "simulated" for fact in self.facts)
@@ -142,6 +175,8 @@ class Evidence:
     def busiest(self) -> Flow | None:
         """The flow that carried most, of those that load the path."""
         busy = [flow for flow in self.observed.flows if flow.busy]
+        if self.bloated and any(flow.busy for flow in self.loading):
+            busy = [flow for flow in self.loading if flow.busy]
         return max(busy, key=lambda flow: flow.bytes, default=None)
 
     @property
@@ -160,7 +195,7 @@ class Evidence:
     @property
     def line_bps(self) -> float | None:
         """The bottleneck's rate, or what it must have for the goodput that was seen."""
-        if self.rate is not None and not self.slower_line:
+        if self.rate is not None and not self.slower_line and not self.elsewhere:
             return float(self.rate.value)
         return self.carried_bps
 
@@ -217,17 +252,29 @@ def gathered(observed: Observations) -> Evidence:
     for it in observed.unanswered:
         place = f"{it.client} → {it.server}"
         facts.append(Fact("syns", it.syns, "measured", it.source, place))
-    queue = chosen_queue(observed.queues)
+    for datagrams in observed.datagrams:
+        at = (datagrams.source, datagrams.label)
+        facts.append(Fact("datagrams_lost_share", datagrams.lost_share, "measured", *at))
+    baselines = _baselines(observed)
     rates = [fact for fact in facts if fact.name == "rate_bps"]
-    rate = _rate(rates, queue)
-    floor = _floor(observed.flows)
+    given = next((float(fact.value) for fact in rates if fact.source == COMMAND_LINE), None)
+    groups = concurrent(observed.flows)
+    waits = [
+        it
+        for it in delays(observed.flows, observed.probes, baselines)
+        if not _is_other_path(it, groups, given)
+    ]
+    floor, loading = _floor(groups, _longest(waits, BLOAT_MS))
+    passed = [queue for queue in observed.queues if not is_bypassed(queue, floor)]
+    queue = chosen_queue(passed)
+    rate = _rate([fact for fact in rates if not _is_of(fact, observed.queues, passed)], queue)
     if floor is not None:
         facts.append(floor)
     elif rate is None or rate.source == COMMAND_LINE:
         floor = next(
             (fact for fact in facts if (fact.name, fact.place) == ("goodput_bps", "all flows")), None
         )
-    idles = [it.fact for it in _baselines(observed)]
+    idles = [it.fact for it in baselines]
     least = min(
         idles,
         key=lambda fact: (fact.source != COMMAND_LINE and fact.basis != "exact", fact.value),
@@ -236,13 +283,53 @@ def gathered(observed: Observations) -> Evidence:
     return Evidence(
         observed,
         facts,
-        [*_rate_conflicts(rates, floor), *_trip_conflicts(observed)],
+        [
+            *_rate_conflicts(rates, floor),
+            *_trip_conflicts(observed),
+            *_run_conflicts(groups),
+            *_queue_conflicts(waits),
+        ],
         rate,
         floor,
-        delays(observed.flows, observed.probes, _baselines(observed)),
+        waits,
         least,
         queue,
+        loading=loading,
     )
+
+
+def _longest(waits: Sequence[Delay], bloat_ms: float) -> Delay | None:
+    """Return the delay that counts: the longest of a busy path, or a longer one of pings alone."""
+    plain = [delay for delay in waits if delay.traffic_class in BEST_EFFORT and delay.step is None]
+    busy = next((delay for delay in plain if delay.certain), None)
+    longest = plain[0] if plain else None
+    if busy is None or longest is None or busy.excess_ms >= bloat_ms:
+        return busy or longest
+    return longest if longest.excess_ms >= bloat_ms else busy
+
+
+def is_bypassed(queue: Queue, floor: Fact | None) -> bool:
+    """Return whether more arrives than a shaper lets pass, so that the traffic did not pass it."""
+    if floor is None or queue.shaped_bps is None or queue.source == COMMAND_LINE:
+        return False
+    return float(floor.value) > BYPASSED * queue.shaped_bps
+
+
+def _is_of(fact: Fact, queues: Sequence[Queue], passed: Sequence[Queue]) -> bool:
+    """Return whether a rate is that of a shaper which the traffic did not pass."""
+    place = (fact.source, fact.place)
+    return any((queue.source, queue.place) == place for queue in queues if queue not in passed)
+
+
+def _is_other_path(delay: Delay, groups: Sequence[Sequence[Flow]], line_bps: float | None) -> bool:
+    """Return whether a flow's RTT is long and flat beside a line that is hardly busy: another path's RTT."""
+    flow = delay.flow
+    if flow is None or line_bps is None or flow.rtt_min_ms is None or delay.excess_ms < BLOAT_MS:
+        return False
+    if float(delay.p95.value) > NEAR * flow.rtt_min_ms + NEAR_MS:
+        return False
+    mine = next((group for group in groups if any(it is flow for it in group)), [flow])
+    return _together_bps(mine) * FRAME_OVER_PAYLOAD < HARDLY_BUSY * line_bps
 
 
 def _baselines(observed: Observations) -> list[Baseline]:
@@ -252,13 +339,13 @@ def _baselines(observed: Observations) -> list[Baseline]:
     ]
     for flow in observed.flows:
         made += [
-            Baseline(fact, flow.hosts, "", idle=False)
+            Baseline(fact, flow.hosts, "", idle=False, clock_s=flow.clock_s)
             for fact in _of_flow(flow)
             if fact.name == "idle_rtt_ms" and not flow.smoothed
         ]
         if flow.smoothed and flow.rtt_min_ms is not None:
             fact = Fact("idle_rtt_ms", flow.rtt_min_ms, "at most", flow.source, flow.label)
-            made.append(Baseline(fact, flow.hosts, "", idle=False))
+            made.append(Baseline(fact, flow.hosts, "", idle=False, clock_s=flow.clock_s))
     quiet = [probe for probe in observed.probes if probe.loaded is False]
     for probe in observed.probes:
         several = any(
@@ -267,11 +354,16 @@ def _baselines(observed: Observations) -> list[Baseline]:
         )
         idle = probe in quiet or (probe.loaded is None and (several or bool(observed.flows)))
         made += [
-            Baseline(fact, probe.hosts, probe.traffic_class, idle)
+            Baseline(fact, probe.hosts, probe.traffic_class, idle, probe.clock_s)
             for fact in _of_probe(probe)
-            if fact.name == "idle_rtt_ms"
+            if fact.name == "idle_rtt_ms" and not _is_phase(probe, quiet)
         ]
     return made
+
+
+def _is_phase(probe: Probe, quiet: Sequence[Probe]) -> bool:
+    """Return whether pings are those of a loaded phase of a test that has pings of its idle path, too."""
+    return bool(probe.loaded) and probe.summed_up and any(it.source == probe.source for it in quiet)
 
 
 def chosen_queue(queues: Sequence[Queue]) -> Queue | None:
@@ -381,20 +473,101 @@ def _of_queue(queue: Queue) -> list[Fact]:
     return made
 
 
-def _floor(flows: Sequence[Flow]) -> Fact | None:
-    """Return the largest goodput of what one host sent in one file, all its flows together or one alone."""
-    together: dict[tuple[str, str], list[Flow]] = {}
-    for flow in flows:
-        if flow.source != SIMULATION:
-            together.setdefault((flow.source, flow.sender), []).append(flow)
-    found: list[Fact] = []
-    for (source, sender), mine in together.items():
-        longest = max(flow.duration_s for flow in mine)
-        sum_bps = sum(flow.bytes for flow in mine) * 8 / longest if longest > 0 else 0.0
-        single = max((flow.goodput_bps for flow in mine if flow.duration_s >= BUSY_S), default=0.0)
-        place = mine[0].label if len(mine) == 1 else f"{len(mine)} flows {sender}".strip()
-        found.append(Fact("goodput_bps", max(sum_bps, single), "at least", source, place))
-    return max(found, key=lambda fact: float(fact.value), default=None)
+def concurrent(flows: Sequence[Flow]) -> list[list[Flow]]:
+    """Return the flows that one host sent in one file at one time, in groups."""
+    together: dict[tuple[str, str], list[list[Flow]]] = {}
+    for flow in sorted(flows, key=lambda flow: flow.clock_s or (0.0, 0.0)):
+        if flow.source == SIMULATION:
+            continue
+        groups = together.setdefault((flow.source, flow.sender), [])
+        group = next(
+            (group for group in groups if any(not gap_s(member.clock_s, flow.clock_s) for member in group)),
+            None,
+        )
+        if group is None:
+            groups.append([flow])
+        else:
+            group.append(flow)
+    return [group for groups in together.values() for group in groups]
+
+
+def _together_bps(group: Sequence[Flow]) -> float:
+    """Return the goodput of concurrent flows, or that of one alone if it is more."""
+    longest = max(flow.duration_s for flow in group)
+    sum_bps = sum(flow.bytes for flow in group) * 8 / longest if longest > 0 else 0.0
+    single = max((flow.goodput_bps for flow in group if flow.duration_s >= BUSY_S), default=0.0)
+    return max(sum_bps, single)
+
+
+def _floor(groups: Sequence[list[Flow]], delay: Delay | None) -> tuple[Fact | None, tuple[Flow, ...]]:
+    """Return the largest goodput of one host at one time, and its flows.
+
+    Beside bufferbloat it is that of the flows which met the delay: the same direction, at the same time.
+    """
+    fitting = list(groups)
+    if delay is not None and delay.excess_ms >= BLOAT_MS and delay.flow is not None:
+        fitting = [group for group in groups if any(flow is delay.flow for flow in group)] or fitting
+    elif delay is not None and delay.probe is not None and delay.probe.clock_s is not None:
+        clock = delay.probe.clock_s
+        near = [
+            group
+            for group in groups
+            if any(flow.clock_s and not gap_s(flow.clock_s, clock) for flow in group)
+        ]
+        fitting = near or fitting
+    rows: list[tuple[Fact, tuple[Flow, ...]]] = []
+    for group in fitting:
+        first = group[0]
+        place = first.label if len(group) == 1 else f"{len(group)} flows {first.sender}".strip()
+        fact = Fact("goodput_bps", _together_bps(group), "at least", first.source, place)
+        rows.append((fact, tuple(group)))
+    return max(rows, key=lambda row: float(row[0].value), default=(None, ()))
+
+
+def unshared(delay: Delay, waits: Sequence[Delay]) -> Delay | None:
+    """Return the busy flow that met no delay at the time and between the hosts of pings that did."""
+    if delay.probe is None or not delay.certain or delay.excess_ms < BLOAT_MS:
+        return None
+    for delay_of_flow in waits:
+        if delay_of_flow.flow is None or delay_of_flow.flow.clock_s is None or delay.probe.clock_s is None:
+            continue
+        alike = delay_of_flow.high_ms < UNSHARED * delay.excess_ms and delay_of_flow.hosts & delay.hosts
+        if alike and not gap_s(delay_of_flow.flow.clock_s, delay.probe.clock_s):
+            return delay_of_flow
+    return None
+
+
+def _queue_conflicts(waits: Sequence[Delay]) -> Iterator[str]:
+    """Yield pings that wait while a flow between the same hosts does not."""
+    for delay in waits:
+        other = unshared(delay, waits) if delay.traffic_class in BEST_EFFORT else None
+        if other is not None:
+            yield (
+                f"{delay.p50.source} has an RTT of {shown('rtt_p50_ms', delay.p50.value)} while "
+                f"{other.p50.source} has {shown('rtt_p95_ms', other.p95.value)} (95 %): "
+                "they did not share a queue"
+            )
+
+
+def _run_conflicts(groups: Sequence[Sequence[Flow]]) -> Iterator[str]:
+    """Yield busy runs of one direction whose goodput differs by a factor of two or more at two times."""
+    busy = [
+        group
+        for group in groups
+        if any(flow.busy for flow in group) and not any(flow.target_bps for flow in group)
+    ]
+    for at, group in enumerate(busy):
+        for later in busy[at + 1 :]:
+            first, second = group[0], later[0]
+            if first.sender != second.sender or not first.hosts or first.hosts != second.hosts:
+                continue
+            rates = _together_bps(group), _together_bps(later)
+            if gap_s(first.clock_s, second.clock_s) > 0 and max(rates) >= OTHER_RUN * min(rates):
+                yield (
+                    f"{first.source} ({first.label}) has {shown('goodput_bps', rates[0])}, {second.source} "
+                    f"({second.label}) has {shown('goodput_bps', rates[1])} at another time: the path, or "
+                    "what else was on it, changed"
+                )
 
 
 def _rate_conflicts(rates: Sequence[Fact], floor: Fact | None) -> Iterator[str]:
@@ -431,6 +604,7 @@ def _trip_conflicts(observed: Observations) -> Iterator[str]:
             for it in idles
             if it.fact.source != source and it.traffic_class in BEST_EFFORT and of_one_path(it.hosts, ends)
         ]
+        others = [it for it in others if gap_s(it.clock_s, mine[0].clock_s) <= SESSION_S] if mine else []
         if not mine or not others:
             continue
         least = min(float(it.fact.value) for it in mine)
@@ -439,6 +613,32 @@ def _trip_conflicts(observed: Observations) -> Iterator[str]:
             yield (
                 f"{source} has no RTT below {shown('idle_rtt_ms', least)}, {low.source} has "
                 f"{shown('idle_rtt_ms', low.value)}: another path, or a queue that was never empty"
+            )
+
+    probes = [it for it in idles if it.clock_s is not None and it.traffic_class in BEST_EFFORT]
+    for at, first in enumerate(probes):
+        for second in probes[at + 1 :]:
+            values = float(first.fact.value), float(second.fact.value)
+            apart_s = gap_s(first.clock_s, second.clock_s)
+            if first.hosts != second.hosts or apart_s <= SESSION_S:
+                continue
+            if max(values) > OTHER_PATH * min(values) and max(values) - min(values) > OTHER_PATH_MS:
+                yield (
+                    f"{first.fact.source} has an RTT of {shown('idle_rtt_ms', values[0])} at least, "
+                    f"{second.fact.source} has {shown('idle_rtt_ms', values[1])} {apart_s / 3600:.3g} hours "
+                    "apart: another path, or load"
+                )
+    given = next((it.fact for it in idles if it.fact.source == COMMAND_LINE), None)
+    for it in idles:
+        if given is None or it.fact.source == COMMAND_LINE or it.traffic_class not in BEST_EFFORT:
+            continue
+        if not it.idle:
+            continue  # a flow's, or that of loaded pings
+        values = float(it.fact.value), float(given.value)
+        if max(values) > OTHER_PATH * min(values) and max(values) - min(values) > OTHER_PATH_MS:
+            yield (
+                f"{it.fact.source} has an RTT of {shown('idle_rtt_ms', values[0])}, --rtt says "
+                f"{shown('idle_rtt_ms', values[1])}: one of them is of another path"
             )
 
 

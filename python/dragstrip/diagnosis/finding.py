@@ -30,6 +30,8 @@ CAUSES = (
     "no_answer",
     "ack_path",
     "marked_class",
+    "path_change",
+    "link_jitter",
     "other_bottleneck",
     "no_ecn",
     "fifo",
@@ -44,6 +46,7 @@ LOADED_PING = "iperf3 -c HOST -t 30 -J > load.json & ping -D -i 0.2 -c 140 HOST 
 THROUGHPUT = "iperf3 -c HOST -t 30 -J > iperf3.json"
 LISTING = "tc -s qdisc show > listing.txt; tc -s class show >> listing.txt    # on the router"
 SS = "date +%s.%N; ss -tin    # on the sending host: app_limited, sndbuf_limited, rwnd_limited"
+PINGS = "ping -D -i 0.2 -c 600 HOST    # loss and outages, with their times"
 POLICED = "iperf3 -c HOST -u -b RATE -t 10    # a policer loses nothing below its rate"
 NOISY = "iperf3 -c HOST -u -b RATE -t 10    # RATE a tenth: a noisy link loses, too"
 CAPTURE = "tcpdump -i eth0 -s 128 -w sender.pcap tcp and host HOST    # on the sending host"

@@ -9,9 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from dragstrip.diagnosis.delays import Delay
-from dragstrip.diagnosis.evidence import BLOAT_MS, FRAME_OVER_PAYLOAD, Evidence
+from dragstrip.diagnosis.courses import (
+    bypassed_shaper,
+    delay_in_a_part,
+    lost_datagrams,
+    lost_pings,
+    outages,
+    path_changes,
+)
+from dragstrip.diagnosis.delays import Delay, gap_s, of_flow
+from dragstrip.diagnosis.evidence import (
+    BLOAT_MS,
+    FRAME_OVER_PAYLOAD,
+    Evidence,
+    concurrent,
+    is_bypassed,
+    unshared,
+)
 from dragstrip.diagnosis.finding import (
+    AMBIGUOUS,
     CAPTURE,
     IDLE_PING,
     LISTING,
@@ -22,9 +38,10 @@ from dragstrip.diagnosis.finding import (
     facts_of,
 )
 from dragstrip.diagnosis.limits import FILLED, limits
-from dragstrip.diagnosis.loss_causes import LOSS_SHARE
+from dragstrip.diagnosis.loss_causes import LOSS_SHARE, LOSSES_MIN
 from dragstrip.diagnosis.losses import losses
 from dragstrip.diagnosis.observations import BEST_EFFORT, BUSY_BYTES, COMMAND_LINE, SIMULATION, Flow
+from dragstrip.diagnosis.wording import shown
 
 HALF_FULL = 0.5
 """The share of a simulated path's rate below which nothing is said about its queue."""
@@ -44,7 +61,8 @@ SLOW_SHAPER = 0.75
 def findings(evidence: Evidence) -> list[Finding]:
     """Return what is wrong, most disturbing first, then what cannot be known."""
     made = [finding for rule in RULES for finding in rule(evidence)]
-    if not any(finding.name not in ("no_ecn", "aqm", "marked_class", "fifo") for finding in made):
+    healthy = ("aqm", "marked_class") if not evidence.simulated else ("aqm", "marked_class", "no_ecn", "fifo")
+    if not any(finding.name not in healthy for finding in made):
         made = [*made, *_nothing(evidence)]
     if evidence.simulated:
         made = [_as_likely(finding, evidence.queue is None) for finding in made]
@@ -118,6 +136,17 @@ def buffer_bytes(evidence: Evidence) -> float | None:
     return evidence.delay.high_ms / 1e3 * evidence.line_bps / 8
 
 
+def meets_flows(evidence: Evidence) -> bool:
+    """Return whether the longest delay may be that of the flows, whose goodput then says what its queue has.
+
+    It is not if pings wait while a busy flow does not, at the same time or at one that is not known.
+    """
+    delay = evidence.delay
+    if delay is None or delay.certain:
+        return delay is None or unshared(delay, evidence.delays) is None
+    return not any(it.certain and it.traffic_class in BEST_EFFORT for it in evidence.delays)
+
+
 def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     """The RTT under load is far above the idle RTT of the same hosts and class."""
     delay = evidence.delay
@@ -130,36 +159,71 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         "rtt_p95_ms": float(delay.p95.value),
         "excess_p50_ms": delay.excess_ms,
     }
+    center = "{rtt_p50_ms} (median) and {rtt_p95_ms} (95 %)"
+    if delay.summed_up:
+        del figures["rtt_p95_ms"]
+        center = "{rtt_p50_ms} (median)"
+    excess = "{excess_p50_ms}"
+    if delay.averaged:
+        figures |= {"rtt_mean_ms": figures.pop("rtt_p50_ms"), "excess_mean_ms": figures.pop("excess_p50_ms")}
+        center, excess = "{rtt_mean_ms} (mean)", "{excess_mean_ms}"
+    least = is_least(delay)
+    idle_words = "at most {idle_rtt_ms}" if least else "{idle_rtt_ms}"
     template = (
-        "Bufferbloat: under load the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
-        "{idle_rtt_ms} idle; the queue adds {excess_p50_ms}"
+        f"Bufferbloat: under load the RTT is {center} instead of {idle_words} idle; the queue adds {excess}"
     )
+    if least:
+        template += " or more: no file has the RTT of the idle path"
+    if delay.foreign:
+        template += "; the idle RTT is that of a run at another time"
     if not delay.certain:
         template = (
-            "Bufferbloat: the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
-            "{idle_rtt_ms} at best, {excess_p50_ms} more; no file shows whether flows were busy meanwhile"
+            f"Bufferbloat: the RTT is {center} instead of {{idle_rtt_ms}} at best, {excess} more; no file "
+            "shows whether flows were busy meanwhile"
         )
     bound = evidence.idle_is_bound
     if bound:
         template = (
-            "Bufferbloat: under load the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %), and never "
-            "less than {idle_rtt_ms}; the queue adds {excess_p50_ms} or more, for it was never seen empty"
+            f"Bufferbloat: under load the RTT is {center}, and never less than {{idle_rtt_ms}}; the queue "
+            f"adds {excess} or more, for it was never seen empty"
         )
-    used = [idle, loaded, delay.p95]
+    used = [idle, loaded, *([] if delay.summed_up else [delay.p95])]
+    if not delay.certain and not delay.quiet:
+        quiet = "the file has only a summary" if delay.summed_up else "no part of the pings is quiet"
+        yield Finding(
+            AMBIGUOUS,
+            f"The RTT is {center} instead of {{idle_rtt_ms}} at best, and {quiet}: a queue under load, or a "
+            "link whose own delay varies (Wi-Fi's power save, mobile, satellite): cannot tell",
+            "likely",
+            figures,
+            tuple(used),
+            "",
+            LOADED_PING,
+            causes=("bufferbloat", "bufferbloat_up", "ack_path", "link_jitter"),
+        )
+        return
     size, line = buffer_bytes(evidence), evidence.line_bps
     name, way = "bufferbloat", direction(evidence)
+    if not meets_flows(evidence):
+        size = None
     if delay.phase or way == "back":  # the rate may be that of the other direction
         size = None
         template += f". It was measured {delay.phase}" if delay.phase else ""
     if size is not None and line is not None:
         figures |= {"buffer_bytes": size, "rate_bps": line}
-        if evidence.rate is not None and not evidence.slower_line:
+        if evidence.rate is not None and not evidence.slower_line and not evidence.elsewhere:
             used.append(evidence.rate)
-            about = "{buffer_bytes} or more" if bound else "about {buffer_bytes}"
+            about = "{buffer_bytes} or more" if bound or least else "about {buffer_bytes}"
             template += f". At {{rate_bps}} that is a buffer of {about}"
         elif evidence.floor is not None:
             used.append(evidence.floor)
             template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
+        if evidence.elsewhere and evidence.rate is not None:
+            figures["line_bps"] = float(evidence.rate.value)
+            template += (
+                ". The line of {line_bps} carries less than half of its rate: the queue is at another, "
+                "slower link, or traffic that no file shows takes the rest"
+            )
     if way:
         used += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
         where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
@@ -175,7 +239,8 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         causes = ("bufferbloat", "bufferbloat_up")
         figures |= {"delayed_flow": delay.flow.label, "opposite_flow": opposite.label}
         template += ". The queue is in the direction of {delayed_flow}, on the way back of {opposite_flow}"
-    certainty: Certainty = "certain" if delay.certain and not bound and name != "ack_path" else "likely"
+    sure = delay.certain and not bound and name != "ack_path" and not delay.foreign and meets_flows(evidence)
+    certainty: Certainty = "certain" if sure else "likely"
     yield Finding(
         name,
         template,
@@ -259,6 +324,8 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
             (shaped, given[0]),
             "delay",
         )
+        return
+    if is_bypassed(queue, evidence.floor):
         return
     if given and queue.shaped_bps < SLOW_SHAPER * float(given[0].value) and not queue.polices:
         reached = evidence.floor is not None and (
@@ -410,6 +477,11 @@ def _nothing(evidence: Evidence) -> Iterator[Finding]:
     share = flow.retransmitted_share
     if filled < FILLED or share is None or share >= LOSS_SHARE:
         return
+    doubts = list(_doubts(evidence, delay))
+    if doubts or evidence.conflicts:
+        for doubt in doubts:
+            yield _missing("nothing_wrong", f"Whether all is well: {doubt}", LOADED_PING)
+        return
     used = [delay.idle, delay.p50, rate, evidence.floor]
     used += [
         fact
@@ -431,6 +503,57 @@ def _nothing(evidence: Evidence) -> Iterator[Finding]:
         },
         tuple(used),
     )
+
+
+def _doubts(evidence: Evidence, delay: Delay) -> Iterator[str]:
+    """Yield what speaks against a path on which nothing is wrong, and is no finding of its own."""
+    if delay.flow is not None and not any(delay.flow is flow for flow in evidence.loading):
+        yield "delay and goodput are of different directions or times"
+    for series in evidence.delays:
+        if series.traffic_class in BEST_EFFORT and not series.summed_up and _is_late(series):
+            value = shown("rtt_p95_ms", float(series.p95.value))
+            least = shown("idle_rtt_ms", float(series.idle.value))
+            yield f"{series.p95.source} has an RTT of {value} (95 %), {least} idle"
+    for probe in evidence.observed.probes:
+        if probe.loaded is not False or probe.rtt_p50_ms is None or not probe.hosts & delay.hosts:
+            continue
+        if probe.traffic_class in BEST_EFFORT and probe.rtt_p50_ms - float(delay.idle.value) >= BLOAT_MS:
+            value = shown("rtt_p50_ms", probe.rtt_p50_ms)
+            yield f"{probe.source} has an RTT of {value} (median) while no flow of the files was busy"
+    yield from _unfilled(evidence)
+    for flow in evidence.observed.flows:
+        share = flow.retransmitted_share
+        if share is not None and share >= LOSS_SHARE and (flow.retransmitted or 0) >= LOSSES_MIN:
+            yield f"{flow.source} has {shown('retransmitted_share', share)} retransmitted"
+
+
+def _unfilled(evidence: Evidence) -> Iterator[str]:
+    """Yield busy flows of the other direction, or of another time, that do not fill the known rate."""
+    main = evidence.loading[0]
+    for group in concurrent(evidence.observed.flows):
+        first = group[0]
+        if not any(flow.busy for flow in group) or any(flow is main for flow in group):
+            continue
+        reverse = bool(first.sender) and first.sender != main.sender and first.sender in main.hosts
+        later = first.hosts == main.hosts and gap_s(first.clock_s, main.clock_s) > 0
+        goodput = sum(flow.bytes for flow in group) * 8 / max(flow.duration_s for flow in group)
+        filled = evidence.rate is not None and (
+            goodput * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
+        )
+        if (reverse or later) and not filled:
+            where = "in the other direction" if reverse else "at another time"
+            yield f"{first.source} has {shown('goodput_bps', goodput)} {where}, whose rate is not known"
+
+
+def _is_late(delay: Delay) -> bool:
+    """Return whether the 95th percentile of a delay is no longer alike the idle RTT."""
+    return not is_alike(delay) or delay.high_ms > max(BLOAT_MS, ALIKE * float(delay.idle.value))
+
+
+def is_least(delay: Delay) -> bool:
+    """Return whether a flow's own shortest smoothed RTT stands for the idle one: the delay is at least so."""
+    flow = delay.flow
+    return flow is not None and flow.smoothed and not delay.apart and delay.idle.source == flow.source
 
 
 def _nothing_simulated(evidence: Evidence) -> Iterator[Finding]:
@@ -470,7 +593,9 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
         return
     if evidence.idle is None:
         yield _missing("idle_rtt", "The RTT of the idle path: no file has one", IDLE_PING)
-    if evidence.delay is None:
+    if evidence.delay is None and any(of_flow(flow) for flow in evidence.observed.flows):
+        pass  # a contradiction says why the RTT of a flow is no delay
+    elif evidence.delay is None:
         yield _missing("rtt_under_load", "The RTT under load: no file has one of a busy path", LOADED_PING)
     elif not evidence.delay.certain and not evidence.bloated:
         yield _missing("rtt_under_load", "Whether flows were busy while the pings ran", LOADED_PING)
@@ -507,11 +632,17 @@ def _missing(name: str, sentence: str, measure: str) -> Finding:
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     unanswered,
+    outages,
     bufferbloat,
+    delay_in_a_part,
+    path_changes,
+    bypassed_shaper,
     bufferbloat_up,
     wrong_rate,
     unshaped_aqm,
     losses,
+    lost_pings,
+    lost_datagrams,
     limits,
     marked_class,
     ecn,

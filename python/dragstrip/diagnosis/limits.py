@@ -237,6 +237,8 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     else:
         return
     facts = _known(evidence, flow)
+    if is_full(evidence, flow) and evidence.bloated:
+        return  # the path's own queue is not short
     # Behind the bottleneck's queue every flow has as much in flight as the path holds, at the idle RTT.
     anywhere = flow.even and flow.rtt_min_ms is not None and trip <= AT_IDLE * flow.rtt_min_ms
     certainty: Certainty = "cannot know" if anywhere else "likely"

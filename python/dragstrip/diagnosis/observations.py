@@ -6,6 +6,7 @@ which `delays`, `loss_causes` and `limits` say.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,9 @@ QUEUES_IN_ORDER = FIFOS | {"pfifo_fast"}
 """Disciplines that send in order of arrival and drop what does not fit; of a tbf, where it has no leaf."""
 BACKGROUND = frozenset({"BK", "CS1", "LE"})
 """Classes that wait for all others (RFC 3662, RFC 8622), and 802.11's name for them."""
+PRIVATE = tuple(
+    map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"))
+)
 _CLASS = re.compile(r"\b(BE|BK|VI|VO|EF|LE|CS[0-7]|AF[1-4][1-3])$")
 BEST_EFFORT = frozenset({"", "BE", "CS0"})
 
@@ -64,6 +68,7 @@ NAMES = {
     "idle_rtt_ms": "idle RTT",
     "rtt_p50_ms": "RTT, median",
     "rtt_p95_ms": "RTT, 95 %",
+    "rtt_mean_ms": "RTT, mean",
     "queue": "queue",
     "up_rtt_p50_ms": "RTT, median",
     "up_rtt_p95_ms": "RTT, 95 %",
@@ -81,6 +86,7 @@ NAMES = {
     "burst_bytes": "its burst",
     "random_loss_share": "lost whatever the queue",
     "lost_share": "pings lost",
+    "datagrams_lost_share": "datagrams lost",
     "receiver_share": "time limited by the receive window",
     "application_share": "time limited by the sending host",
     "send_buffer_share": "time limited by the send buffer",
@@ -110,6 +116,16 @@ def _without_port(word: str) -> str:
         return word[1:].partition("]")[0]
     host, colon, port = word.rpartition(":")
     return host if colon and port.isdigit() and host.count(":") in (0, 7) else word
+
+
+def _is_private(host: str) -> bool:
+    """Return whether an address is one of a home or company network (RFC 1918, RFC 6598, RFC 4193)."""
+    name = next(iter(hosts(host)), "")
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name == "this host"
+    return any(address in network for network in PRIVATE if network.version == address.version)
 
 
 def of_one_path(these: frozenset[str], others: frozenset[str]) -> bool:
@@ -251,6 +267,11 @@ class Flow:
         return bool(hosts(self.receiver) & hosts(flow.sender) or hosts(self.sender) & hosts(flow.receiver))
 
     @property
+    def upload(self) -> bool:
+        """True for a flow from a host behind a router, or one that a speed test calls so."""
+        return self.label == "upload" or (_is_private(self.sender) and not _is_private(self.receiver))
+
+    @property
     def busy(self) -> bool:
         """Whether the flow loads its path."""
         if self.bytes < BUSY_BYTES or self.duration_s < BUSY_S:
@@ -289,6 +310,14 @@ class Probe:
     """When the first and the last was sent, in seconds since 1970."""
     summed_up: bool = False
     """Whether the file has a summary of the pings instead of each."""
+    averaged: bool = False
+    """True when the central value of a summary is a mean, not a median."""
+    of_all: tuple[int, int] | None = None
+    """Pings sent and lost in the whole series, of which these are a part."""
+    at_s: Floats | None = field(default=None, compare=False)
+    """Time of each request: since 1970 where `clock_s` is set, else since the first."""
+    trip_ms: Floats | None = field(default=None, compare=False)
+    """RTT of each request; NaN of a lost one."""
 
     @property
     def place(self) -> str:
@@ -300,6 +329,17 @@ class Probe:
         """The class in the series' name, such as `CS1` or `BK`; empty for none."""
         match = _CLASS.search(self.name)
         return match[1] if match else ""
+
+
+@dataclass(frozen=True)
+class Datagrams:
+    """Datagrams of a test that counts them at the receiver."""
+
+    source: str
+    label: str
+    lost_share: float
+    lost: int | None = None
+    sent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -396,12 +436,13 @@ class Observations:
     probes: list[Probe] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
     unanswered: list[Unanswered] = field(default_factory=list)
+    datagrams: list[Datagrams] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
     """Facts beside those of flows, probes and queues: those of the command line."""
     notes: list[str] = field(default_factory=list)
 
     def __add__(self, other: Observations) -> Observations:
-        names = ("files", "flows", "probes", "queues", "unanswered", "facts", "notes")
+        names = ("files", "flows", "probes", "queues", "unanswered", "datagrams", "facts", "notes")
         return Observations(*(getattr(self, name) + getattr(other, name) for name in names))
 
 

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.compute as pc
 
 from dragstrip.diagnosis import commands, listing
 from dragstrip.diagnosis.observations import (
+    BUSY_S,
     Between,
+    Datagrams,
     Floats,
     Flow,
     Inferred,
@@ -50,6 +53,14 @@ INTERVALS_MIN = 3
 """Intervals from which on a flow has a course over time."""
 LOADED_SHARE = 0.8
 """Share of the pings' time in which a flow must have been busy to call them loaded."""
+LATE_MS = 30.0
+"""Median RTT above the least of the same pings from which on they need not be of an idle path."""
+RUN_GAP_S = 600
+"""Seconds without a ping that part two runs of one file."""
+HOP = "mtr hop "
+"""Beginning of the name of a series of mtr."""
+MEDIANS = frozenset({"cloudflare"})
+"""Programs whose summaries have a median; those of others have a mean."""
 CLOCKS_S = 2.0
 """Seconds by which times of different files must lie apart to be called different."""
 SAMPLES = (
@@ -90,23 +101,64 @@ def observed(files: Sequence[Path], quiet: bool = False) -> Observations:
     made += Observations(queues=listing.queues(listed))
     if packets:
         made += _of_captures(packets, quiet)
-    return replace(made, probes=[_with_load(probe, made.flows) for probe in made.probes])
+    return replace(made, probes=[part for probe in made.probes for part in _with_load(probe, made.flows)])
 
 
-def _with_load(probe: Probe, flows: Sequence[Flow]) -> Probe:
-    """Return pings of another file with whether flows were busy meanwhile, as far as the clocks say."""
+def _with_load(probe: Probe, flows: Sequence[Flow]) -> list[Probe]:
+    """Return pings of another file with whether flows were busy meanwhile, as far as the clocks say.
+
+    Pings that begin before a flow or outlast it are two series: those during the flow and those outside.
+    """
     if probe.loaded is not None or probe.clock_s is None:
-        return probe
+        return [probe]
     timed = [flow for flow in flows if flow.clock_s and flow.busy and of_one_path(flow.hosts, probe.hosts)]
     if not timed:
-        return probe
+        return [probe]
     begin, end = probe.clock_s
     inside = [
         min(end, flow.clock_s[1]) - max(begin, flow.clock_s[0]) for flow in timed if flow.clock_s is not None
     ]
     if max(inside) >= LOADED_SHARE * (end - begin):
-        return replace(probe, loaded=True)
-    return replace(probe, loaded=False) if max(inside) < -CLOCKS_S else probe
+        return [replace(probe, loaded=True)]
+    if max(inside) < -CLOCKS_S:
+        return [replace(probe, loaded=False)]
+    if probe.at_s is None or probe.summed_up:
+        return [probe]
+    times = probe.at_s
+    clocks = [flow.clock_s for flow in timed if flow.clock_s is not None]
+    during = np.any([(times >= low + CLOCKS_S) & (times <= high - CLOCKS_S) for low, high in clocks], axis=0)
+    near = np.any([(times >= low - CLOCKS_S) & (times <= high + CLOCKS_S) for low, high in clocks], axis=0)
+    series = [_part(probe, mask, loaded) for mask, loaded in ((during, True), (~near, False)) if mask.any()]
+    least = min((part.rtt_min_ms for part in series if part.rtt_min_ms is not None), default=0.0)
+    # Long round trips outside of the flows: of traffic that no file shows, or of a queue that stands.
+    return [
+        replace(part, loaded=None)
+        if part.loaded is False and (part.rtt_p50_ms or 0.0) - least >= LATE_MS
+        else part
+        for part in series
+    ]
+
+
+def _part(probe: Probe, mask: npt.NDArray[np.bool_], loaded: bool) -> Probe:
+    """Return the requests of a series in a part of its time."""
+    assert probe.at_s is not None
+    assert probe.trip_ms is not None
+    times, trips = probe.at_s[mask], probe.trip_ms[mask]
+    answered = trips[np.isfinite(trips)]
+    figures = per_flow.round_trips(answered * 1e6, "echo" if len(answered) else None)
+    return replace(
+        probe,
+        sent=len(trips),
+        lost=len(trips) - len(answered),
+        rtt_min_ms=figures["min"],
+        rtt_p50_ms=figures["p50"],
+        rtt_p95_ms=figures["p95"] if figures["p95"] is not None else figures["max"],
+        loaded=loaded,
+        of_all=(probe.sent, probe.lost),
+        clock_s=(float(times[0]), float(times[-1])) if probe.clock_s is not None else None,
+        at_s=times,
+        trip_ms=trips,
+    )
 
 
 def _is_script(file: Path) -> bool:
@@ -376,9 +428,14 @@ def _of_recording(file: Path, recording: Recording) -> tuple[Observations, list[
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
     reported = recording.provenance.get("reported") or {}
     began = recording.provenance.get("began_s")
-    flows = []
+    flows, datagrams = [], []
     for row, flow in zip(rows, per_flow.flows(recording), strict=True):
-        if row["protocol"] != "tcp" or not flow["bytes"] or flow["goodput_bps"] is None:
+        if row["protocol"] == "udp" and row["datagrams_lost"] is not None and row["segments_sent"]:
+            lost, sent = row["datagrams_lost"], row["segments_sent"]
+            datagrams.append(Datagrams(name, flow["label"], lost / sent, lost, sent))
+        if row["protocol"] != "tcp" or flow["goodput_bps"] is None:
+            continue
+        if not flow["bytes"] and not (flow["duration_s"] >= BUSY_S and row["flow"] in samples):
             continue
         own = reported.get(str(row["flow"])) or {}
         flows.append(_reported(name, row, flow, samples.get(row["flow"], {}), own, began))
@@ -386,7 +443,10 @@ def _of_recording(file: Path, recording: Recording) -> tuple[Observations, list[
     notes = [f"{name}: {note}" for note in recording.provenance["notes"]]
     kind = str(recording.provenance["engine"])
     probes = _probes(name, recording, flows, began)
-    return Observations([(name, kind)], flows, probes, notes=notes), listed
+    share = recording.provenance.get("packet_loss_share")
+    if isinstance(share, float):
+        datagrams.append(Datagrams(name, "the test's own datagrams", share))
+    return Observations([(name, kind)], flows, probes, datagrams=datagrams, notes=notes), listed
 
 
 def _reported(
@@ -487,28 +547,46 @@ def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: flo
         begins = [row["start_ns"] for row in recording["flows"].to_pylist() if row["start_ns"] is not None]
         busy = min([*begins, *(end["min"] for end in ends)]), max(end["max"] for end in ends)
     known = frozenset().union(*(flow.hosts for flow in flows))
-    sums = {
-        (row["probe"], row["target"]): row["rtt_ms"]
-        for row in per_flow.probes(recording)
-        if row["rtt_ms"]["method"] == "summary"
+    summaries = [row for row in per_flow.probes(recording) if row["rtt_ms"]["method"] == "summary"]
+    sums = {(row["probe"], row["target"]): row["rtt_ms"] for row in summaries}
+    counts = {
+        (row["probe"], row["target"]): (row["sent"], row["lost"])
+        for row in summaries
+        if row["sent"] and row["lost"] is not None
     }
     made = []
-    for name, target in dict.fromkeys((row["probe"], row["target"]) for row in rows):
+    names = list(dict.fromkeys((row["probe"], row["target"]) for row in rows))
+    hops = [name for name in names if name[0].startswith(HOP)]
+    # A router answers late or not at all and forwards everything: the last hop is the path.
+    for name, target in [name for name in names if name not in hops[:-1]]:
         mine = [row for row in rows if (row["probe"], row["target"]) == (name, target)]
         parts: list[tuple[list[dict[str, Any]], bool | None]] = [(mine, LOADED.get(name))]
         if busy is not None and name not in LOADED:
             inside = [row for row in mine if busy[0] <= row["time_ns"] <= busy[1]]
             outside = [row for row in mine if not busy[0] <= row["time_ns"] <= busy[1]]
             parts = [(outside, False), (inside, True)]
-        for part, loaded in parts:
+        for part, loaded in [(run, state) for part_rows, state in parts for run in _runs(part_rows)]:
             if part:
                 probe = _probe(file, name, target, part, loaded, began_s)
                 if (trips := sums.get((name, target))) is not None:
                     middle = trips["mean"]
                     probe = replace(probe, rtt_min_ms=trips["min"], rtt_p50_ms=middle, rtt_p95_ms=None)
-                    probe = replace(probe, summed_up=True)
+                    averaged = recording.provenance["engine"] not in MEDIANS
+                    probe = replace(probe, summed_up=True, averaged=averaged)
+                    if trips_sent := counts.get((name, target)):
+                        probe = replace(probe, sent=trips_sent[0], lost=trips_sent[1])
                 made.append(replace(probe, hosts=hosts(target) or known))
     return made
+
+
+def _runs(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the runs of a series, which a pause of `RUN_GAP_S` parts."""
+    cuts = [
+        at
+        for at in range(1, len(rows))
+        if rows[at]["time_ns"] - rows[at - 1]["time_ns"] > RUN_GAP_S * 1_000_000_000
+    ]
+    return [rows[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 
 
 LOADED = {IDLE: False, DOWNLOADING: True, UPLOADING: True, BOTH_WAYS: True}
@@ -526,8 +604,10 @@ def _probe(
     answered = np.array([row["rtt_ns"] for row in rows if not row["lost"]], dtype=np.float64)
     trips = per_flow.round_trips(answered, "echo" if len(answered) else None)
     clock = None
+    times = np.array([row["time_ns"] for row in rows], dtype=np.float64) / 1e9
     if began_s is not None:
-        clock = (began_s + rows[0]["time_ns"] / 1e9, began_s + rows[-1]["time_ns"] / 1e9)
+        times += began_s
+        clock = (float(times[0]), float(times[-1]))
     return Probe(
         source=file,
         target=re.sub(r"\s", " ", target),
@@ -539,4 +619,6 @@ def _probe(
         rtt_p95_ms=trips["p95"] if trips["p95"] is not None else trips["max"],
         loaded=loaded,
         clock_s=clock,
+        at_s=times,
+        trip_ms=np.array([np.nan if row["lost"] else row["rtt_ns"] / 1e6 for row in rows], dtype=np.float64),
     )

@@ -49,7 +49,8 @@ def diagnose(
     stated = asked.stated(race, algorithm or "cubic") if race or algorithm else None
     with progress("reading the files ...", quiet):
         observed = sources.observed(files, quiet)
-    observed += stated.observed if stated is not None else Observations()
+    if stated is not None:
+        observed += asked.of_uploads(stated, observed.flows)
     if stated is not None and asked.is_whole(race) and not (observed.flows or observed.probes):
         observed += _simulated(stated, race, observed, algorithm or "cubic", quiet)
     evidence = gathered(observed)
@@ -181,7 +182,7 @@ def _document(
     return {
         "version": VERSION,
         "files": [{"path": path, "format": kind} for path, kind in evidence.observed.files],
-        "verdict": verdict(found, told),
+        "verdict": verdict(found, told, evidence.conflicts),
         "evidence": [fact_document(fact) for fact in evidence.facts],
         "contradictions": evidence.conflicts,
         "findings": wrong,
@@ -197,18 +198,22 @@ def _doubted(finding: Finding) -> Finding:
     return replace(finding, certainty="likely") if finding.certainty == "certain" else finding
 
 
-def verdict(findings: Sequence[Finding], advices: Sequence[Mapping[str, Any]]) -> str:
-    """Return the diagnosis in one sentence."""
+def verdict(
+    findings: Sequence[Finding], advices: Sequence[Mapping[str, Any]], conflicts: Sequence[str] = ()
+) -> str:
+    """Return the diagnosis in one sentence, of contradictory files in two."""
     wrong = [finding for finding in findings if finding.certainty != "cannot know"]
     if not wrong:
         supposed = [title(finding) for finding in findings if finding.complaint]
         doubt = f": {_lower(supposed[0])}, if the queue is what was assumed" if supposed else ""
-        return f"The evidence does not show whether anything is wrong{doubt}."
+        split = " The files and options contradict each other." if conflicts else ""
+        return f"The evidence does not show whether anything is wrong{doubt}.{split}"
     first = wrong[0]
     if first.name == "nothing":
         return f"{title(first)}."
     sure = {"certain": "", "likely": ", likely"}[first.certainty]
-    others = [title(finding) for finding in wrong[1:] if finding.name != "nothing"]
+    titles = [title(finding) for finding in wrong[1:] if finding.name != "nothing"]
+    others = [text for text in dict.fromkeys(titles) if text != title(first)]
     head = f"{title(first)}{sure}" + (f"; also {', '.join(map(_lower, others))}" if others else "")
     best = next((it for advice in advices for it in advice["changes"] if it["recommended"]), None)
     if best is None:
@@ -246,6 +251,12 @@ TITLES = {
     "no_answer": "No answer to connections",
     "ack_path": "A queue on the way of the acknowledgements",
     "marked_class": "A marked class that waits",
+    "path_change": "A change of the path's own delay",
+    "link_jitter": "A link whose own delay varies",
+    "packet_loss": "Packet loss",
+    "unreachable": "A host that does not answer",
+    "outage": "An outage",
+    "shaper_bypassed": "A shaper that the traffic did not pass",
     "other_bottleneck": "An AQM that does not hold the queue",
     "no_ecn": "ECN not used although the queue marks",
     "fifo": "A plain FIFO",

@@ -55,6 +55,8 @@ class Measurements:
     rtts: list[Row] = field(default_factory=list)
     summaries: list[Row] = field(default_factory=list)
     lost_requests: int = 0
+    packet_loss_share: float | None = None
+    """Share of a speed test's own datagrams that were lost, where the file has it."""
     began_s: float | None = None
     """Time 0 of the rows, in seconds since 1970, where the file has it."""
 
@@ -112,6 +114,8 @@ class Measurements:
             facts["began_s"] = self.began_s
         if self.summaries:
             facts["summaries"] = self.summaries
+        if self.packet_loss_share is not None:
+            facts["packet_loss_share"] = self.packet_loss_share
         if self.disciplines:
             facts["disciplines"] = self.disciplines
         return Recording(scenario, tables, facts)

@@ -32,6 +32,8 @@ _FPING = re.compile(
 )
 _UNANSWERED = re.compile(r"(?<!\w)icmp_seq[ =](\d{1,9})(?!\d)")
 """Line for a request without answer in iputils (`-O`, a router's answer) and macOS, in each language."""
+_REFUSAL = re.compile(r"(?P<router>\S{1,200}) icmp_seq=\d{1,9} (?P<reason>[^\d\s][^\n]{1,80})$")
+"""A router's answer, such as `From 192.0.2.1 icmp_seq=2 Destination Host Unreachable`."""
 _SENT = re.compile(r"(\d{1,9}) packets transmitted")
 _HEAD = re.compile(
     r"(?:^|\s)PING (?P<host>[^\s(]{1,200}) ?\((?P<address>[^)\s]{1,200})\)|"
@@ -91,6 +93,8 @@ class _Run:
     last: int | None = None
     sent_count: int | None = None
     took_ms: int | None = None
+    refusals: dict[str, int] = field(default_factory=dict)
+    """Routers' answers in place of the host's, and how often each came."""
     ended: bool = False
 
     def number(self, digits: str) -> int:
@@ -119,9 +123,12 @@ def read(output: str, source: str) -> Measurements:
     measurements, room = Measurements(), LOST_MAX
     if not _HEAD.search(output) and not _REPLY.search(output) and not _FPING.search(output):
         return _summaries(measurements, output, source)
-    for run in _runs(output):
-        if run.last is not None or run.sent_count:
-            room -= _target(measurements, run, room)
+    runs = [run for run in _runs(output) if run.last is not None or run.sent_count]
+    origins = [origin for run in runs if (origin := _times(run).origin) is not None]
+    if origins:
+        measurements.began_s = min(origins) / 1e9
+    for run in runs:
+        room -= _target(measurements, run, room, min(origins, default=0))
     if not measurements.probes:
         raise missing_content(source, "no answer")
     return measurements
@@ -169,6 +176,9 @@ def _runs(output: str) -> list[_Run]:
                 current.ended = True
         elif current and (number := _UNANSWERED.search(line)):
             current.number(number[1])
+            if refusal := _REFUSAL.search(line):
+                words = f"{refusal['router']} reports {refusal['reason'].strip()}"
+                current.refusals[words] = current.refusals.get(words, 0) + 1
         elif (totals := _SENT.search(line) or _ended(current, line)) and (current or len(runs) == 1):
             run = current or runs[0]
             run.sent_count = int(totals[1])
@@ -200,9 +210,33 @@ def _run_of(runs: list[_Run], kind: str, host: str, current: _Run | None) -> _Ru
     return new_run
 
 
-def _target(measurements: Measurements, run: _Run, room: int) -> int:
-    """Add a run's rows and return the number of unanswered requests, of which at most `room` get a row."""
-    answers, host = run.answers, run.reply_host or run.names[0]
+@dataclass(frozen=True)
+class _Times:
+    """Times of a run's requests in ns: since 1970 with stamps, else since the first."""
+
+    begin: int
+    end: int
+    step: int
+    stamps: dict[int, int]
+
+    @property
+    def origin(self) -> int | None:
+        """The time of the first request since 1970, if there are stamps."""
+        if not self.stamps:
+            return None
+        return min(self.stamps.values()) - (min(self.stamps) - self.begin) * self.step
+
+    def of(self, number: int, base: int) -> int:
+        """Return the time of a request since `base`: an unanswered one follows that before it."""
+        if not self.stamps:
+            return (number - self.begin) * self.step
+        before = max((stamped for stamped in self.stamps if stamped <= number), default=min(self.stamps))
+        return self.stamps[before] + (number - before) * self.step - base
+
+
+def _times(run: _Run) -> _Times:
+    """Return the numbers of a run's requests and their times."""
+    answers = run.answers
     first, latest = 1 if run.first is None else run.first, 0 if run.last is None else run.last
     count = len(answers) if run.sent_count is None else run.sent_count
     # iputils counts from 1, busybox and BSD from 0; what was sent last may have no answer.
@@ -210,13 +244,27 @@ def _target(measurements: Measurements, run: _Run, room: int) -> int:
     end = max(latest + 1, begin + count)
     step = round(run.took_ms * 1e6 / (count - 1)) if run.took_ms and count > 1 else DEFAULT_NS
     stamps = {number: at - (rtt or 0) for number, (at, rtt) in answers.items() if at is not None}
-    origin = min(stamps.values(), default=0) - (min(stamps, default=begin) - begin) * step if stamps else 0
-    if stamps:
-        measurements.began_s = origin / 1e9
+    numbers = sorted(stamps)
+    if len(numbers) > 1:
+        span = stamps[numbers[-1]] - stamps[numbers[0]]
+        step = max(0, round(span / (numbers[-1] - numbers[0])))
+    return _Times(begin, end, step, stamps)
+
+
+def _head(names: tuple[str, ...]) -> str:
+    """Return the target of a run without an answer: its name and its address."""
+    return f"{names[0]} ({names[1]})" if len(set(names)) > 1 else names[0]
+
+
+def _target(measurements: Measurements, run: _Run, room: int, base: int) -> int:
+    """Add a run's rows and return the number of unanswered requests, of which at most `room` get a row."""
+    answers, host, times = run.answers, run.reply_host or _head(run.names), _times(run)
+    begin, end, step, stamps = times.begin, times.end, times.step, times.stamps
     if not stamps:
         measurements.notes.append(
             f"{host}: times are sequence numbers times {step / 1e9:g} s: no stamps (ping -D has them)"
         )
+    measurements.notes.extend(f"{host}: {words} ({count} times)" for words, count in run.refusals.items())
     unanswered = end - begin - len(answers)
     listed = range(begin, end) if unanswered <= room else sorted(answers)
     if unanswered > room:
@@ -225,8 +273,7 @@ def _target(measurements: Measurements, run: _Run, room: int) -> int:
         )
     for number in listed:
         _, rtt = answers.get(number, (None, None))
-        time_ns = stamps[number] - origin if number in stamps else (number - begin) * step
-        measurements.probe(min(max(time_ns, 0), MOST), run.kind, host, rtt)
+        measurements.probe(min(max(times.of(number, base), 0), MOST), run.kind, host, rtt)
     return unanswered if unanswered <= room else 0
 
 

@@ -89,6 +89,7 @@ def read_ookla(document: Row, source: str) -> Measurements:
         _latency(content, clock, label, server, table(phase.get("latency")), "iqm")
     loss = number(document.get("packetLoss"))
     if loss is not None:
+        content.packet_loss_share = float(loss) / 100
         content.notes.append(
             f"packet loss {loss:.3g} %: of datagrams of the test's own, in which phase is not stated"
         )
@@ -111,6 +112,7 @@ def read_cloudflare(document: Row, source: str) -> Measurements:
         _latency(content, clock, label, server, row, latency)
     loss = number(row.get("packetLoss"))
     if loss is not None:
+        content.packet_loss_share = float(loss)
         content.notes.append(
             f"packet loss {100 * loss:.3g} %: of datagrams to a TURN server, in which phase is not stated"
         )
