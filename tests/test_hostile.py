@@ -120,7 +120,7 @@ CASES = [
     Case("a deep list", "show e.toml", "nested more than 64 deep", _experiment(DEEP)),
     Case("a deep key", "show e.toml", "nested more than 64 deep", _experiment("a." * 50_000 + "a = 1")),
     Case("a number of digits", "show e.toml", "is not TOML", _experiment(f"x = {'9' * 6_000}")),
-    Case("no text", "show e.toml", "no UTF-8 text", lambda f: (f / "e.toml").write_bytes(b"\xff\xfe\x00")),
+    Case("no text", "show e.toml", "not UTF-8 text", lambda f: (f / "e.toml").write_bytes(b"\xff\xfe\x00")),
     Case("a product", "show e.toml", "runs, expected at most", _experiment(EXPERIMENT + PRODUCT)),
     Case("repeats", "run e.toml --repeat 1000000000", "from 1 to 100000", _experiment()),
     Case("repeats beyond 64 bits", f"run e.toml --repeat {10**30}", "", _experiment()),

@@ -77,10 +77,12 @@ def _description(scenario: Json, queues: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(parts) + more + "".join(marks)
 
 
-def _mark(names: Sequence[str]) -> str:
-    """Return the line beside the link where these flows wait longest."""
+def _mark(names: Sequence[str], is_only: bool) -> str:
+    """Return the mark of the link where these flows wait longest; the only such link needs no names."""
     if not names:
         return ""
+    if is_only:
+        return "bottleneck"
     return "queue of " + (", ".join(names) if len(names) <= MARKED_MAX else f"{len(names)} flows")
 
 
@@ -276,8 +278,13 @@ def _lanes(scenario: Json, boxes: list[_Box], queues: Mapping[str, Sequence[str]
         there, back = pairs.get(key, (None, None))
         pairs[key] = (there or link, back) if ahead else (there, back or link)
         marks.setdefault((a, b), []).extend(queues.get(str(link.get("name")), ()))
+    is_only = len(queues) == 1
+
+    def mark(a: int, b: int) -> str:
+        return _mark(marks.get((a, b), []), is_only)
+
     return [
-        _Lanes(boxes[a], boxes[b], there, back, _mark(marks.get((a, b), [])), _mark(marks.get((b, a), [])))
+        _Lanes(boxes[a], boxes[b], there, back, mark(a, b), mark(b, a))
         for (a, b), (there, back) in pairs.items()
     ]
 
