@@ -22,7 +22,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shipped file of a few rows, and an empty cache."""
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "first"))
     place = tmp_path / "baselines.json.gz"
-    baselines.write(place, baselines.made(ROWS, workers=1))
+    baselines.write(place, baselines.baseline_runs(ROWS, workers=1))
     monkeypatch.setattr(store, "SHIPPED", place)
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "second"))
     store._shipped.cache_clear()
@@ -45,14 +45,14 @@ def test_a_passport_finds_every_run_of_the_baselines(file: Path, monkeypatch: py
     assert sorted(content(file)["runs"]) == keys()
     monkeypatch.setattr(runs, "run_all", lambda tasks, *_: pytest.fail(f"{len(tasks)} runs are made again"))
     made = runs.make(ROWS, [Subject(name) for name in BASELINES], 1, quiet=True)
-    assert {key: one.sha256 for key, one in made.shown.items()} == {
+    assert {key: one.sha256 for key, one in made.results.items()} == {
         key: one["sha256"] for key, one in content(file)["runs"].items()
     }
 
 
 def test_the_same_runs_give_the_same_bytes(file: Path) -> None:
     again = file.with_name("again.json.gz")
-    baselines.write(again, baselines.made(ROWS, workers=2))
+    baselines.write(again, baselines.baseline_runs(ROWS, workers=2))
     assert again.read_bytes() == file.read_bytes()
 
 

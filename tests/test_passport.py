@@ -30,7 +30,7 @@ from dragstrip.passport.chapters import bbr, users
 from dragstrip.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
 from dragstrip.passport.rows import PLACE, On, Row, Rule, Scenario, Subject
 from dragstrip.passport.rows import Path as Line
-from dragstrip.passport.store import Shown, Store
+from dragstrip.passport.store import RunResult, Store
 from dragstrip.passport.verdicts import Value, difference, judge, value, worst
 from dragstrip.passport.wording import unit
 from dragstrip.scenario.paths import PAYLOAD_BYTES
@@ -131,9 +131,9 @@ def sample() -> list[Row]:
 
 @pytest.mark.parametrize("row", sample(), ids=lambda row: row.id)
 def test_the_replay_command_gives_the_figure_of_the_row(row: Row, tmp_path: Path) -> None:
-    from dragstrip.passport.command import Asked, make, write
+    from dragstrip.passport.command import PassportRequest, make, write
 
-    asked = Asked(Subject("vegas"), suite.NAMES, False, (row,))
+    asked = PassportRequest(Subject("vegas"), suite.NAMES, False, (row,))
     found = make(asked, None, quiet=True)
     write(found, asked, tmp_path)
     (told,) = found["rows"]
@@ -476,7 +476,7 @@ def test_a_ratio_names_the_side_that_has_less() -> None:
     flows = [{"cc": cc, "label": cc, "goodput_bps": rate} for cc, rate in (("bbr", 2e6), ("reno", 6e6))]
     rows = suite.rows("bbr", suite.NAMES, True)
     row = replace(next(row for row in rows if row.figure is IMBALANCE), scenario=scenario)
-    figure = value(row, [Shown({"flows": flows}, "x")])
+    figure = value(row, [RunResult({"flows": flows}, "x")])
     assert (figure.median, figure.smaller) == (3.0, "bbr")
     assert unit({"value": 3.0, "unit": "to 1", "smaller": "bbr"}) == "3 to 1 (bbr has less)"
 
@@ -547,13 +547,15 @@ def brief(key: str, seconds: float, **options: Any) -> Row:
 
 @pytest.mark.usefixtures("another")
 def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_path: Path) -> None:
-    from dragstrip.passport.command import Asked, make, write
+    from dragstrip.passport.command import PassportRequest, make, write
 
     dear, longest = brief("dear", 5), brief("longest", 20)
     rows = (brief("good", 1), brief("lossy", 1, loss="1%"), longest, dear, brief("again", 1, loss="2%"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "COST_MAX_S", 100.0)  # two algorithms with a run of 10 s each, no more of 50 s
-        found = make(Asked(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True)
+        found = make(
+            PassportRequest(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True
+        )
     assert (found["engine"], found["kernel"]) == ("another", "9.9")
     assert [row["id"] for row in found["rows"]] == ["alone-good"]
     assert "--engine another" in found["rows"][0]["replay"]
@@ -565,9 +567,9 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
     )
     assert left["alone-longest"] == "one of its runs takes more than 60 s of a core there"
     assert left["alone-dear"] == "cheaper rows fill the 100 s of a core that a passport takes there"
-    assert "a real kernel" in {entry.what for entry in suite.UNTESTED}
+    assert "a real kernel" in {entry.topic for entry in suite.UNTESTED}
     assert "a real kernel" not in {entry["what"] for entry in found["not_tested"]}
-    asked = Asked(Subject("reno", on=On("another")), ("alone",), False, rows)
+    asked = PassportRequest(Subject("reno", on=On("another")), ("alone",), False, rows)
     write(found, asked, tmp_path)
     for text in (console.text(found), summary.markdown(found), page.page(found)):
         flat = " ".join(text.replace("\\", "").split())
@@ -579,13 +581,15 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
 def test_rows_that_read_phases_are_left_out_where_a_kernel_tells_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dragstrip.passport.command import Asked, make
+    from dragstrip.passport.command import PassportRequest, make
 
     figure = replace(GOODPUT, of_phases=True)
     rows = (brief("a", 1), replace(brief("b", 1), figure=figure))
     for model, told in ((False, ["alone-a"]), (True, ["alone-a", "alone-b"])):
         monkeypatch.setattr(Another, "model", model)
-        found = make(Asked(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True)
+        found = make(
+            PassportRequest(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True
+        )
         assert [row["id"] for row in found["rows"]] == told
         assert [row["why"] for row in found["not_run"]] == [
             "a kernel does not tell the phases of an algorithm"
@@ -597,7 +601,7 @@ def test_rows_that_read_phases_are_left_out_where_a_kernel_tells_none(
 
 @pytest.mark.usefixtures("another")
 def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragstrip.passport.command import Asked, make
+    from dragstrip.passport.command import PassportRequest, make
 
     rows = (brief("even", 1), replace(brief("limit", 1), rule=Rule("P", "a document", least=1.5)))
     real = Another.run
@@ -612,7 +616,7 @@ def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(Another, "run", slower)
     subject = Subject("reno", on=On("another"))
-    asked = Asked(subject, ("alone",), False, rows, beside=On())
+    asked = PassportRequest(subject, ("alone",), False, rows, second_engine=On())
     found = make(asked, None, quiet=True)
     beside = found["beside"]
     assert (beside["engine"], beside["kernel"], beside["rows"], beside["same"]) == ("sim", None, 2, 1)
@@ -625,8 +629,8 @@ def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None
     assert apart["value"] < 1.0 < 1.5 < apart["other_value"]
     assert "1 of 2 rows have the same verdict (50 %)" in " ".join(console.text(found).split())
     # The other way round, the second engine leaves rows out.
-    swapped = Asked(
-        Subject("reno"), ("alone",), False, (*rows, brief("lossy", 1, loss="1%")), beside=subject.on
+    swapped = PassportRequest(
+        Subject("reno"), ("alone",), False, (*rows, brief("lossy", 1, loss="1%")), second_engine=subject.on
     )
     found = make(swapped, None, quiet=True)
     assert [row["id"] for row in found["beside"]["not_run"]] == ["alone-lossy"]
@@ -661,7 +665,7 @@ def test_an_engine_that_cannot_be_is_refused_before_anything_runs(
 def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dragstrip.passport.command import Asked, make
+    from dragstrip.passport.command import PassportRequest, make
     from dragstrip.pool import Outcome
 
     started = []
@@ -679,7 +683,7 @@ def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
     monkeypatch.setattr(runs, "run_all", stall)
     monkeypatch.setattr(Store, "keep", lambda *_: None)
     rows = tuple(brief(f"{at}", 1 + at) for at in range(6))
-    found = make(Asked(Subject("vegas"), ("alone",), False, rows), None, quiet=True)
+    found = make(PassportRequest(Subject("vegas"), ("alone",), False, rows), None, quiet=True)
     assert started.count("vegas") == runs.STALLED_MAX
     said = [row["failure"] for row in found["rows"]]
     assert said.count("it took longer than 60 s") == 3
@@ -692,11 +696,11 @@ def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
 
 def test_a_limit_that_is_missed_ends_with_3_and_fails_its_test(tmp_path: Path) -> None:
     """BBR does not back off where CoDel marks, as CUBIC and Reno do."""
-    from dragstrip.passport.command import Asked, fails, make
+    from dragstrip.passport.command import PassportRequest, fails, make
 
     (row,) = (row for row in suite.rows("bbr", ["aqm"], quick=True) if row.id == "aqm-codel-ecn-beside-ratio")
     row = replace(row, scenario=replace(row.scenario, options={**row.scenario.options, "duration": "10s"}))
-    found = make(Asked(Subject("bbr"), ("aqm",), False, (row,)), None, quiet=True)
+    found = make(PassportRequest(Subject("bbr"), ("aqm",), False, (row,)), None, quiet=True)
     assert found["rows"][0]["verdict"] == "missed"
     assert list(fails(found)) == [row.id]
 
@@ -705,9 +709,9 @@ def test_a_row_that_is_refused_fails_alone() -> None:
     good = Row("alone-a", "alone", "good", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
     refused = Line(2, 20, duration_s=1).with_(queue="no-such-queue").scenario()
     bad = Row("alone-b", "alone", "bad", refused, GOODPUT, Rule("P", "a document", least=1.0))
-    from dragstrip.passport.command import Asked, fails, make
+    from dragstrip.passport.command import PassportRequest, fails, make
 
-    found = make(Asked(Subject("reno"), ("alone",), False, (good, bad)), None, quiet=True)
+    found = make(PassportRequest(Subject("reno"), ("alone",), False, (good, bad)), None, quiet=True)
     by_id = {row["id"]: row for row in found["rows"]}
     assert by_id["alone-a"]["verdict"] == "same"
     assert by_id["alone-b"]["verdict"] == "failed"
@@ -717,7 +721,7 @@ def test_a_row_that_is_refused_fails_alone() -> None:
 
 
 def test_a_run_that_fails_is_the_failure_of_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragstrip.passport.command import Asked, make
+    from dragstrip.passport.command import PassportRequest, make
     from dragstrip.pool import Outcome
 
     def one_stalls(tasks: Any, workers: Any, watcher: Any, limits: Any) -> None:
@@ -732,7 +736,7 @@ def test_a_run_that_fails_is_the_failure_of_its_rows(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Store, "keep", lambda *_: None)
     line = Line(3, 20, duration_s=1)
     row = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
-    found = make(Asked(Subject("vegas"), ("alone",), False, (row,)), None, quiet=True)
+    found = make(PassportRequest(Subject("vegas"), ("alone",), False, (row,)), None, quiet=True)
     assert found["rows"][0]["failure"] == "it took longer than 60 s"
     assert found["rows"][0]["baselines"]["cubic"]["value"] == 1.0
 
@@ -758,10 +762,10 @@ def test_two_entries_of_the_store_that_are_exchanged_are_none() -> None:
     row = Row("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
     (shown,) = runs.make([row], [Subject("reno")], None, True, store).of(row, Subject("reno"))[:1]
     for key, digest in zip(keys, ("1" * 64, "2" * 64), strict=True):
-        store.keep(key, Shown(shown.summary, digest))
+        store.keep(key, RunResult(shown.summary, digest))
     files = [store._file(key) for key in keys]
     texts = [file.read_text() for file in files]
-    assert store.find("one") == Shown(shown.summary, "1" * 64)
+    assert store.find("one") == RunResult(shown.summary, "1" * 64)
     for file, text in zip(files, reversed(texts), strict=True):
         file.write_text(text)
     assert [store.find(key) for key in keys] == [None, None]
@@ -829,7 +833,7 @@ def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_p
 def test_a_rust_file_is_copied_beside_the_experiments_and_its_place_is_in_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragstrip.passport.command import Asked, make, write
+    from dragstrip.passport.command import PassportRequest, make, write
 
     line = Line(2, 20, duration_s=1)
     compared = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
@@ -840,7 +844,7 @@ def test_a_rust_file_is_copied_beside_the_experiments_and_its_place_is_in_no_fil
         (tmp_path / place).mkdir()
         monkeypatch.chdir(tmp_path / place)
         Path("my_cc.rs").write_text("// an algorithm\n")
-        asked = Asked(Subject("reno", files=("my_cc.rs",)), ("alone",), False, rows)
+        asked = PassportRequest(Subject("reno", files=("my_cc.rs",)), ("alone",), False, rows)
         found = make(asked, None, quiet=True)
         write(found, asked, Path("p"))
         texts[place] = {str(it.relative_to("p")): it.read_text() for it in Path("p").rglob("*.*")}
@@ -864,10 +868,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_text_that_misbehaves_costs_its_own_rows_alone(name: str, tmp_path: Path) -> None:
-    from dragstrip.passport.command import Asked, make, write
+    from dragstrip.passport.command import PassportRequest, make, write
 
     rows = (brief("one", 1), brief("two", 2))
-    asked = Asked(Subject(name, ((name, HOSTILE[name]),), (f"{name}.cc",)), ("alone",), False, rows)
+    asked = PassportRequest(Subject(name, ((name, HOSTILE[name]),), (f"{name}.cc",)), ("alone",), False, rows)
     found = make(asked, None, quiet=True)
     write(found, asked, tmp_path)
     for row in found["rows"]:
@@ -968,11 +972,11 @@ def test_the_cases_of_bbr_are_about_those_who_claim_to_be_one() -> None:
 
 def test_a_case_reads_the_phases_of_the_run(tmp_path: Path) -> None:
     """Of version 3: the drain gain is Google's, not the draft's; a change falls on the entry of a phase."""
-    from dragstrip.passport.command import Asked, make, write
+    from dragstrip.passport.command import PassportRequest, make, write
 
     wanted = {"bbr-1-bandwidth-away": "held", "bbr-3-drain-gain": "missed", "bbr-4-drain-rounds": "held"}
     rows = tuple(row for row in suite.rows("bbr3", [bbr.NAME], quick=False) if row.id in wanted)
-    asked = Asked(Subject("bbr3"), (bbr.NAME,), False, rows)
+    asked = PassportRequest(Subject("bbr3"), (bbr.NAME,), False, rows)
     found = make(asked, None, quiet=True)
     assert {row["id"]: row["verdict"] for row in found["rows"]} == wanted
     assert found["rows"][1]["value"] == pytest.approx(1000 / 2885, abs=1 / 256)
@@ -1029,6 +1033,6 @@ def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPat
     rows = [Row(f"alone-{name}", "alone", "a", scenario, GOODPUT, AMONG) for name in "ab"]
     shown = runs.make(rows, [Subject("cubic"), Subject("reno")], None, True, Store("asked once"))
     assert made == [2]
-    first: list[Shown] = shown.of(rows[0], Subject("cubic"))
+    first: list[RunResult] = shown.of(rows[0], Subject("cubic"))
     assert first == shown.of(rows[1], Subject("cubic"))
     assert PLACE not in json.dumps(first[0].summary)

@@ -177,7 +177,7 @@ def passport_of(file: str) -> dict[str, Any]:
         path = {"rate": rate, "rtt": "0ms", "queue": "bfifo limit 30kb", "duration": "1s"}
         scenario = Scenario(("{a}",), path, repeats=1)
         rows.append(Row(f"alone-{key}", "alone", key, scenario, GOODPUT, Rule("K", "a test")))
-    asked = command.Asked(Subject("hostile", on=on), ("alone",), False, tuple(rows))
+    asked = command.PassportRequest(Subject("hostile", on=on), ("alone",), False, tuple(rows))
     return command.make(asked, None, quiet=True)
 
 

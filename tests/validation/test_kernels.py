@@ -38,8 +38,8 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_what_differs_is_told_and_what_does_not_is_counted(other: str, tmp_path: Path) -> None:
     said: list[str] = []
     two = GRID.model_copy(update={"between_kernels": [CELL, OTHER_CELL]})
-    found = kernels.between(two, SOURCE, OWN, [other], None, 1, said.append)
-    by_name = {cell.name: cell for cell in found.others[other]}
+    found = kernels.compare_kernels(two, SOURCE, OWN, [other], None, 1, said.append)
+    by_name = {cell.name: cell for cell in found.comparisons[other]}
     assert list(by_name) == [CELL, OTHER_CELL]
     assert not said, "everything was recorded"
     (only,) = by_name[CELL].beyond
@@ -71,6 +71,6 @@ def test_a_kernel_that_is_not_there_is_refused_before_anything_is_recorded(other
         with pytest.raises(
             BadInputError, match=rf"{option}: got '9.8-amd64', expected one of {OWN}, {other}"
         ):
-            kernels.between(GRID, SOURCE, first, [against], CELL, 1, print)
+            kernels.compare_kernels(GRID, SOURCE, first, [against], CELL, 1, print)
     with pytest.raises(BadInputError, match="--only: got 'zzz'"):
-        kernels.between(GRID, SOURCE, OWN, [other], "zzz", 1, print)
+        kernels.compare_kernels(GRID, SOURCE, OWN, [other], "zzz", 1, print)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dragstrip.cli import app
 from dragstrip.errors import BadInputError
 from dragstrip.passport import page
-from dragstrip.passport.command import Asked, make
+from dragstrip.passport.command import PassportRequest, make
 from dragstrip.passport.figures import GOODPUT
 from dragstrip.passport.rows import On, Row, Rule, Subject
 from dragstrip.passport.rows import Path as Line
@@ -27,7 +27,7 @@ def test_a_row_replays_on_the_kernel_and_stands_beside_the_simulator(tmp_path: P
     row = Row(
         "alone-a", "alone", "a", Line(2, 20, duration_s=2).scenario(), GOODPUT, Rule("K", "a comparison")
     )
-    asked = Asked(Subject("cubic", on=On("vm")), ("alone",), False, (row,), beside=On())
+    asked = PassportRequest(Subject("cubic", on=On("vm")), ("alone",), False, (row,), second_engine=On())
     found = make(asked, None, quiet=True)
     (told,) = found["rows"]
     assert found["kernel"] in page.page(found)
@@ -46,7 +46,7 @@ ROW = Row(
 def passport(file: str) -> dict[str, Any]:
     """The passport of one row of an algorithm in C."""
     on = On("vm", load=(file,))
-    return make(Asked(Subject("mine", on=on), ("alone",), False, (ROW,)), 1, quiet=True)
+    return make(PassportRequest(Subject("mine", on=on), ("alone",), False, (ROW,)), 1, quiet=True)
 
 
 @pytest.mark.usefixtures("_clang")

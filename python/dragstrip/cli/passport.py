@@ -91,7 +91,7 @@ def passport(
     from dragstrip.passport.rows import On
 
     files = program or []
-    asked = command.asked(
+    asked = command.read_request(
         algorithm,
         of_files(files),
         files,
@@ -99,7 +99,7 @@ def passport(
         only=only,
         against_file=against,
         on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
-        beside=beside,
+        second_engine=beside,
     )
     if out is not None:
         expect_folder("--out", out)

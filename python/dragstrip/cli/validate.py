@@ -402,7 +402,7 @@ def _kernels(
                 name, None, "is not for a comparison of kernels: leave it out", "command line"
             )
     its, source = read(grid)
-    found = kernels.between(
+    found = kernels.compare_kernels(
         its, source, first, against.split(","), only, workers, lambda done: say(done, err=True)
     )
     if as_json:

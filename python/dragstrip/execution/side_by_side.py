@@ -164,7 +164,7 @@ def run(
             else:
                 found[model].append(both.with_hosts(document, folder / name, prefix, spread))
             for engine in beside:
-                found[engine].append(both.beside(document, folder / name, prefix, engine))
+                found[engine].append(both.with_model(document, folder / name, prefix, engine))
     return {engine: _together(parts) for engine, parts in found.items()}
 
 

@@ -26,9 +26,9 @@ KINDS = {"P": "limits of documents", "T": "published targets", "K": "beside CUBI
 
 def page(passports: Sequence[Mapping[str, Any]]) -> str:
     """The page in Markdown; raises `ValueError` if the passports are not all of one suite and build."""
-    made = {(it["suite"], it["build"], it["quick"]) for it in passports}
-    if len(made) != 1:
-        raise ValueError(f"passports of {len(made)} suites or builds: expected one")
+    editions = {(passport["suite"], passport["build"], passport["quick"]) for passport in passports}
+    if len(editions) != 1:
+        raise ValueError(f"passports of {len(editions)} suites or builds: expected one")
     return "\n".join(_lines(passports)) + "\n"
 
 
@@ -61,12 +61,12 @@ def _lines(passports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell(kind: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    found = counts([row for row in rows if row["kind"] == kind])
-    failed = f", {found['failed']} failed" if "failed" in found else ""
+    verdicts = counts([row for row in rows if row["kind"] == kind])
+    failed = f", {verdicts['failed']} failed" if "failed" in verdicts else ""
     if kind == "K":
-        return f"{found.get('better', 0)} / {found.get('same', 0)} / {found.get('worse', 0)}{failed}"
-    shared = found.get("missed, as by CUBIC", 0)
-    return f"{found.get('held', 0)} / {found.get('missed', 0) + shared} ({shared}){failed}"
+        return f"{verdicts.get('better', 0)} / {verdicts.get('same', 0)} / {verdicts.get('worse', 0)}{failed}"
+    shared = verdicts.get("missed, as by CUBIC", 0)
+    return f"{verdicts.get('held', 0)} / {verdicts.get('missed', 0) + shared} ({shared}){failed}"
 
 
 def _worst(passport: Mapping[str, Any]) -> str:

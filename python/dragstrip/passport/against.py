@@ -42,13 +42,13 @@ _SHAPE: Mapping[str, Shape] = {
 
 def read(file: Path) -> dict[str, Any]:
     """The passport in a file, of this form and suite; raises `BadInputError` for anything else."""
-    found = read_json(file)
-    expect(found, {"passport": COUNT, "suite": COUNT}, str(file))
-    for field, known in (("passport", FORMAT), ("suite", suite.VERSION)):
-        if found[field] != known:
-            raise BadInputError(field, found[field], f"{known}, as of this version", str(file))
-    expect(found, _SHAPE, str(file))
-    return found
+    passport = read_json(file)
+    expect(passport, {"passport": COUNT, "suite": COUNT}, str(file))
+    for field, expected in (("passport", FORMAT), ("suite", suite.VERSION)):
+        if passport[field] != expected:
+            raise BadInputError(field, passport[field], f"{expected}, as of this version", str(file))
+    expect(passport, _SHAPE, str(file))
+    return passport
 
 
 def compare(now: Mapping[str, Any], before: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _how(row: Mapping[str, Any], old: Mapping[str, Any]) -> str:
     if more is None or row["kind"] == "R":
         return "same"
     sign = 1.0 if more else -1.0
-    now, before = ([sign * value for value in one["values"]] for one in (row, old))
+    now, before = ([sign * value for value in entry["values"]] for entry in (row, old))
     if _apart(now, before, row["floor"]):
         return "better"
     return "worse" if _apart(before, now, row["floor"]) else "same"

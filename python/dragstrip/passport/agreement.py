@@ -1,4 +1,4 @@
-"""The same rows on a second engine: where both give the same verdict, and where they do not."""
+"""The same rows on a second engine: the number of equal verdicts, and the rows with different ones."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dragstrip.passport.verdicts import Judged
 
 
 def compare(
-    judged: Sequence[Judged], others: Sequence[Judged], lacking: Mapping[str, str], on: On
+    judged: Sequence[Judged], second_judged: Sequence[Judged], lacking: Mapping[str, str], on: On
 ) -> dict[str, Any]:
     """Counts the rows with the same verdict on the engine `on` too, and lists those with another one.
 
     `lacking` are the rows that it does not run, by id, with the reason.
     """
-    there = {entry.row.id: entry for entry in others}
-    pairs = [(entry, there[entry.row.id]) for entry in judged if entry.row.id in there]
-    different = [_difference(one, other) for one, other in pairs if one.verdict != other.verdict]
+    second_by_id = {entry.row.id: entry for entry in second_judged}
+    pairs = [(entry, second_by_id[entry.row.id]) for entry in judged if entry.row.id in second_by_id]
+    different = [_difference(first, second) for first, second in pairs if first.verdict != second.verdict]
     return {
         "engine": on.engine,
         "kernel": on.kernel,
@@ -34,17 +34,17 @@ def compare(
     }
 
 
-def _difference(one: Judged, other: Judged) -> dict[str, Any]:
+def _difference(first: Judged, second: Judged) -> dict[str, Any]:
     return {
-        "id": one.row.id,
-        "title": one.row.title,
-        "measure": one.row.figure.name,
-        "unit": one.row.figure.unit,
-        "verdict": one.verdict,
-        "value": one.value.median,
-        "baselines": {name: found.median for name, found in one.baselines.items()},
-        "other_verdict": other.verdict,
-        "other_value": other.value.median,
-        "other_baselines": {name: found.median for name, found in other.baselines.items()},
-        **({"other_failure": other.value.failure} if other.value.failure else {}),
+        "id": first.row.id,
+        "title": first.row.title,
+        "measure": first.row.figure.name,
+        "unit": first.row.figure.unit,
+        "verdict": first.verdict,
+        "value": first.value.median,
+        "baselines": {name: baseline.median for name, baseline in first.baselines.items()},
+        "other_verdict": second.verdict,
+        "other_value": second.value.median,
+        "other_baselines": {name: baseline.median for name, baseline in second.baselines.items()},
+        **({"other_failure": second.value.failure} if second.value.failure else {}),
     }

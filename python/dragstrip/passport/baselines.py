@@ -21,23 +21,23 @@ from dragstrip.passport.rows import BASELINES, SIMULATOR, Row, Subject
 from dragstrip.recording import core_build
 
 
-def made(rows: list[Row], workers: int | None = None) -> dict[str, Any]:
-    """The runs of both baselines in these rows, by scenario, and what they were made with."""
+def baseline_runs(rows: list[Row], workers: int | None = None) -> dict[str, Any]:
+    """The runs of both baselines in these rows, by scenario, with their build and sources."""
     subjects = [Subject(name) for name in BASELINES]
-    shown = runs.make(rows, subjects, workers, quiet=False).shown
-    ended = {key: one for key, one in sorted(shown.items()) if one.summary is not None}
+    results = runs.make(rows, subjects, workers, quiet=False).results
+    ended = {key: result for key, result in sorted(results.items()) if result.summary is not None}
     return {
         "build": SIMULATOR.build,
         "sources": core_build.built_of(),
-        "runs": {key: {"sha256": one.sha256, "summary": one.summary} for key, one in ended.items()},
+        "runs": {key: {"sha256": result.sha256, "summary": result.summary} for key, result in ended.items()},
     }
 
 
-def write(file: Path, found: Mapping[str, Any]) -> None:
-    """Write them to a file; the same runs give the same bytes. Raises `NotWrittenError`."""
-    text = json.dumps(found, allow_nan=False, sort_keys=True, separators=(",", ":"))
+def write(file: Path, document: Mapping[str, Any]) -> None:
+    """Writes the runs to a file; the same runs give the same bytes. Raises `NotWrittenError`."""
+    text = json.dumps(document, allow_nan=False, sort_keys=True, separators=(",", ":"))
     write_whole(file, lambda draft: draft.write_bytes(gzip.compress(text.encode(), mtime=0)))
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), made(suite.rows(BASELINES[0], suite.NAMES, quick=False)))
+    write(Path(sys.argv[1]), baseline_runs(suite.rows(BASELINES[0], suite.NAMES, quick=False)))

@@ -21,8 +21,8 @@ JSON = "passport.json"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A passport that can be made: everything that can be wrong with it has been checked."""
+class PassportRequest:
+    """A checked request for a passport."""
 
     subject: Subject
     chapters: tuple[str, ...]
@@ -31,11 +31,11 @@ class Asked:
     before: Mapping[str, Any] | None = None
     """An earlier passport to compare with."""
     before_name: str = ""
-    beside: On | None = None
+    second_engine: On | None = None
     """A second engine, whose verdicts stand beside the first one's."""
 
 
-def asked(
+def read_request(
     algorithm: str,
     programs: Mapping[str, str],
     files: Sequence[str],
@@ -44,20 +44,20 @@ def asked(
     only: str | None,
     against_file: Path | None,
     on: On = SIMULATOR,
-    beside: str | None = None,
-) -> Asked:
+    second_engine: str | None = None,
+) -> PassportRequest:
     """Reads the request of the command line; raises `BadInputError`, in its words, for what is wrong."""
     subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files), on)
-    other = None if beside is None else _beside(beside, on)
-    for one in (on, *([] if other is None else [other])):
-        _expect_runnable(replace(subject, on=one))
+    second = None if second_engine is None else _second_engine(second_engine, on)
+    for engine in (on, *([] if second is None else [second])):
+        _expect_runnable(replace(subject, on=engine))
     chapters = suite.chapters(only)
     before = None if against_file is None else against.read(against_file)
     rows = tuple(suite.rows(subject.name, chapters, quick))
-    return Asked(subject, chapters, quick, rows, before, str(against_file or ""), other)
+    return PassportRequest(subject, chapters, quick, rows, before, str(against_file or ""), second)
 
 
-def _beside(name: str, on: On) -> On:
+def _second_engine(name: str, on: On) -> On:
     """The second engine of this name, with the options of the first that it takes too."""
     try:
         engines.named(name)
@@ -66,7 +66,7 @@ def _beside(name: str, on: On) -> On:
     if name == on.engine:
         raise BadInputError("--beside", name, "another engine than --engine", "command line")
     takes = engines.named(name).options
-    options = {key: given for key, given in on.options.items() if key in takes}
+    options = {key: setting for key, setting in on.options.items() if key in takes}
     return On(name, options, on.load if "load" in takes else ())
 
 
@@ -87,81 +87,89 @@ def _expect_runnable(subject: Subject) -> None:
             raise refusal.error(f"engine {on.engine}")
 
 
-def make(asked: Asked, workers: int | None, quiet: bool) -> dict[str, Any]:
+def make(request: PassportRequest, workers: int | None, quiet: bool) -> dict[str, Any]:
     """Make a passport and return its document."""
-    own = asked.subject
-    judged, left = _judged(asked.rows, own, workers, quiet)
-    not_run = [(row, left[row.id]) for row in asked.rows if row.id in left]
-    found = document(own, judged, asked.chapters, asked.quick, not_run)
-    if asked.beside is not None:
+    subject = request.subject
+    judged, skip_reasons = _judged(request.rows, subject, workers, quiet)
+    not_run = [(row, skip_reasons[row.id]) for row in request.rows if row.id in skip_reasons]
+    passport = document(subject, judged, request.chapters, request.quick, not_run)
+    if request.second_engine is not None:
         rows = [entry.row for entry in judged]
-        others, lacking = _judged(rows, replace(own, on=asked.beside), workers, quiet)
-        found["beside"] = agreement.compare(judged, others, lacking, asked.beside)
-    if asked.before is not None:
-        found["against"] = against.compare(found, asked.before, asked.before_name)
-    return found
+        second_judged, lacking = _judged(rows, replace(subject, on=request.second_engine), workers, quiet)
+        passport["beside"] = agreement.compare(judged, second_judged, lacking, request.second_engine)
+    if request.before is not None:
+        passport["against"] = against.compare(passport, request.before, request.before_name)
+    return passport
 
 
 def _judged(
-    rows: Sequence[Row], own: Subject, workers: int | None, quiet: bool
+    rows: Sequence[Row], subject: Subject, workers: int | None, quiet: bool
 ) -> tuple[list[Judged], dict[str, str]]:
-    """The verdicts of the rows that the subject's engine runs, and why it does not run the others, by id."""
-    baselines = [own if name == own.word else Subject(name, on=own.on) for name in BASELINES]
-    subjects = [own, *(one for one in baselines if one is not own)]
-    made = runs.make(rows, subjects, workers, quiet, on=own.on)
+    """The verdicts of the rows that the subject's engine runs, and the reasons for the others, by id."""
+    baselines = [subject if name == subject.word else Subject(name, on=subject.on) for name in BASELINES]
+    subjects = [subject, *(baseline for baseline in baselines if baseline is not subject)]
+    results = runs.make(rows, subjects, workers, quiet, on=subject.on)
     judged = []
     for row in rows:
-        if row.id in made.left:
+        if row.id in results.skip_reasons:
             continue
-        mine = value(row, made.of(row, own))
-        others = {one.word: mine if one is own else value(row, made.of(row, one)) for one in baselines}
-        judged.append(judge(row, mine, others))
-    return judged, made.left
+        subject_value = value(row, results.of(row, subject))
+        baseline_values = {
+            baseline.word: subject_value if baseline is subject else value(row, results.of(row, baseline))
+            for baseline in baselines
+        }
+        judged.append(judge(row, subject_value, baseline_values))
+    return judged, results.skip_reasons
 
 
-def fails(found: Mapping[str, Any]) -> dict[str, str]:
+def fails(passport: Mapping[str, Any]) -> dict[str, str]:
     """The rows that fail a build, by id, with the reason.
 
     Against an earlier passport: those that got worse. Without one: those that miss a document's limit, or
     whose runs failed under one.
     """
-    if "against" in found:
+    if "against" in passport:
         return {
             row["id"]: f"{row['verdict_before']} -> {row['verdict_now']}: {row['before']} -> {row['now']}"
-            for row in against.worse(found["against"])
+            for row in against.worse(passport["against"])
         }
     return {
         row["id"]: row.get("failure")
         or f"{row['verdict']}: {row['value']} {row['unit']}, asked: {row['rule']}"
-        for row in found["rows"]
+        for row in passport["rows"]
         if row["kind"] == "P" and (row["verdict"].startswith("missed") or row["verdict"] == "failed")
     }
 
 
-def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
+def write(passport: Mapping[str, Any], request: PassportRequest, folder: Path) -> None:
     """Write a passport's files into a folder, all or none of them; raises `NotWrittenError`."""
-    own = asked.subject
+    on = request.subject.on
     # The files to load are named from an experiment's own folder.
-    subject = replace(own, on=replace(own.on, load=tuple(str(Path(one).resolve()) for one in own.on.load)))
-    told = {row["id"] for row in found["rows"]}
+    load = tuple(str(Path(source).resolve()) for source in on.load)
+    subject = replace(request.subject, on=replace(on, load=load))
+    reported_ids = {row["id"] for row in passport["rows"]}
     experiments = {
         experiment_file(row): toml.toml_text(row.scenario.experiment(subject).content())
-        for row in asked.rows
-        if row.id in told and not row.scenario.is_comparison
+        for row in request.rows
+        if row.id in reported_ids and not row.scenario.is_comparison
     }
     copies = {}
     if experiments:
         copies = {
             name: untrusted.text(Path(file), untrusted.SOURCE_MAX, "a congestion control in Rust")
-            for name, file in rust_files(own).items()
+            for name, file in rust_files(request.subject).items()
         }
-    texts = {JSON: json_text(found), page.NAME: page.page(found), summary.NAME: summary.markdown(found)}
+    texts = {
+        JSON: json_text(passport),
+        page.NAME: page.page(passport),
+        summary.NAME: summary.markdown(passport),
+    }
     with adding(folder) as draft:
         for name, text in {**texts, **experiments, **copies}.items():
             (draft / Path(name).parent).mkdir(exist_ok=True)
             (draft / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def write_junit(found: Mapping[str, Any], file: Path) -> None:
+def write_junit(passport: Mapping[str, Any], file: Path) -> None:
     """Write the rows as JUnit XML; raises `NotWrittenError`."""
-    write_text(file, junit.xml(found, fails(found)))
+    write_text(file, junit.xml(passport, fails(passport)))

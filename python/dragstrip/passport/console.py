@@ -8,7 +8,7 @@ from typing import Any
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
 from dragstrip.io.terminal import WIDTH, wrapped
-from dragstrip.passport.wording import agreed, by_reason, counted, engine, measured, tally, unit
+from dragstrip.passport.wording import agreed, by_reason, engine, measured, plural, tally, unit
 
 MARKS = {"better": "+", "worse": "-"}
 
@@ -31,42 +31,44 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for number, name in enumerate(document["worst"], 1):
         row = rows[name]
         yield from wrapped(f"{row['title']}: {row['measure']} {unit(row)}", f"  {number}. ")
-        others = ", ".join(f"{one} {measured(of['value'])}" for one, of in row["baselines"].items())
-        yield from wrapped(f"{row['verdict']} ({row['rule']}; {others})", "     ")
+        baseline_figures = ", ".join(
+            f"{baseline} {measured(of['value'])}" for baseline, of in row["baselines"].items()
+        )
+        yield from wrapped(f"{row['verdict']} ({row['rule']}; {baseline_figures})", "     ")
         if row.get("failure"):
             yield from wrapped(row["failure"], "     ")
         yield from folded(row["replay"], WIDTH, FLAGS, " " * 5)
     if "beside" in document:
         yield ""
-        yield from _beside(document["beside"])
+        yield from _second_engine(document["beside"])
     if "against" in document:
         yield ""
         yield from _against(document["against"])
     yield ""
     for why, names in by_reason(document["not_run"]).items():
-        yield from wrapped(f"Not run on engine {engine(document)}, {counted(len(names), 'row')}: {why}")
+        yield from wrapped(f"Not run on engine {engine(document)}, {plural(len(names), 'row')}: {why}")
     yield from wrapped(f"Not tested: {len(document['not_tested'])} things, each with its reason on the page.")
 
 
-def _beside(beside: Mapping[str, Any]) -> Iterator[str]:
-    yield from wrapped(agreed(beside) + ("; the others:" if beside["different"] else ""))
-    for row in beside["different"]:
+def _second_engine(comparison: Mapping[str, Any]) -> Iterator[str]:
+    yield from wrapped(agreed(comparison) + ("; the others:" if comparison["different"] else ""))
+    for row in comparison["different"]:
         yield from wrapped(
             f"{row['id']}: {row['verdict']} ({measured(row['value'])} {row['unit']}), there "
             f"{row['other_verdict']} ({measured(row['other_value'])})",
             "  ",
             "    ",
         )
-    for why, names in by_reason(beside["not_run"]).items():
-        yield from wrapped(f"Not run there, {counted(len(names), 'row')}: {why}")
+    for why, names in by_reason(comparison["not_run"]).items():
+        yield from wrapped(f"Not run there, {plural(len(names), 'row')}: {why}")
 
 
 def _against(change: Mapping[str, Any]) -> Iterator[str]:
     counts = {how: sum(row["how"] == how for row in change["changed"]) for how in ("better", "same", "worse")}
-    said = f"Against {change['against']} ({change['algorithm']}): {change['unchanged']} rows unchanged, "
-    said += ", ".join(f"{count} {how}" for how, count in counts.items())
-    said += f", {change['only_before']} not made now" if change["only_before"] else ""
-    yield from wrapped(said, rest="  ")
+    summary = f"Against {change['against']} ({change['algorithm']}): {change['unchanged']} rows unchanged, "
+    summary += ", ".join(f"{count} {how}" for how, count in counts.items())
+    summary += f", {change['only_before']} not made now" if change["only_before"] else ""
+    yield from wrapped(summary, rest="  ")
     for row in change["changed"]:
         if row["how"] in MARKS:
             verdicts = f"{row['verdict_before']} -> {row['verdict_now']}"

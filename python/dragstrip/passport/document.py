@@ -78,23 +78,28 @@ def document(
 
 
 def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Counts the rows by verdict, those without one left out."""
-    found = Counter(row["verdict"] for row in rows)
-    return {name: found[name] for name in VERDICTS if found[name]}
+    """Returns the number of rows by verdict, without verdicts that no row has."""
+    verdict_counts = Counter(row["verdict"] for row in rows)
+    return {name: verdict_counts[name] for name in VERDICTS if verdict_counts[name]}
 
 
 def _chapter(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    own = [row for row in rows if row["chapter"] == name]
-    return {"name": name, "title": suite.TITLES[name], "rows": len(own), "verdicts": counts(own)}
-
-
-def _value(found: Value) -> dict[str, Any]:
+    chapter_rows = [row for row in rows if row["chapter"] == name]
     return {
-        "value": found.median,
-        "values": list(found.each),
-        "recordings": list(found.recordings),
-        **({"failure": found.failure} if found.failure else {}),
-        **({"smaller": found.smaller} if found.smaller else {}),
+        "name": name,
+        "title": suite.TITLES[name],
+        "rows": len(chapter_rows),
+        "verdicts": counts(chapter_rows),
+    }
+
+
+def _value(value: Value) -> dict[str, Any]:
+    return {
+        "value": value.median,
+        "values": list(value.by_seed),
+        "recordings": list(value.recordings),
+        **({"failure": value.failure} if value.failure else {}),
+        **({"smaller": value.smaller} if value.smaller else {}),
     }
 
 
@@ -118,7 +123,8 @@ def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
         "verdict": entry.verdict,
         **_value(entry.value),
         "baselines": {
-            name: {**_value(found), **_difference(entry, name)} for name, found in entry.baselines.items()
+            name: {**_value(baseline), **_difference(entry, name)}
+            for name, baseline in entry.baselines.items()
         },
         "theory": None
         if law is None
@@ -141,33 +147,35 @@ def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, An
     """Harm by its doer, the neighbour that suffers it, and the buffer; its own kind first."""
     cells = []
     for bdp, path in beside.PATHS.items():
-        for neighbour in (beside.OWN, *BASELINES):
+        for neighbour in (beside.SAME_KIND, *BASELINES):
             row = rows.get(f"{beside.NAME}-{beside.key(neighbour, bdp)}-neighbour")
-            if row is None or (neighbour == beside.OWN and word in BASELINES):
+            if row is None or (neighbour == beside.SAME_KIND and word in BASELINES):
                 continue
             doers = {word: row["value"]}
-            if neighbour != beside.OWN:
+            if neighbour != beside.SAME_KIND:
                 doers.update({name: of["value"] for name, of in row["baselines"].items()})
             cells += [
                 {
                     "path": path.name,
                     "by": doer,
-                    "to": word if neighbour == beside.OWN else neighbour,
-                    "goodput_mbit": left,
-                    "harm": None if left is None else 1 - left / (path.mbit * PAYLOAD_BYTES / FRAME_BYTES),
+                    "to": word if neighbour == beside.SAME_KIND else neighbour,
+                    "goodput_mbit": goodput_mbit,
+                    "harm": None
+                    if goodput_mbit is None
+                    else 1 - goodput_mbit / (path.mbit * PAYLOAD_BYTES / FRAME_BYTES),
                 }
-                for doer, left in doers.items()
+                for doer, goodput_mbit in doers.items()
             ]
     return cells
 
 
 def _left_out(subject: Subject, chapters: Sequence[str], quick: bool) -> list[dict[str, str]]:
-    left = [
+    omissions = [
         {"what": f"chapter {name}", "why": "--only leaves it out"}
         for name in suite.NAMES
         if name not in chapters
     ]
-    left += [
+    omissions += [
         {"what": f"chapter {name}", "why": f"not applicable: no row is about {subject.name}"}
         for name in chapters
         if not suite.rows(subject.name, [name], quick=False)
@@ -175,15 +183,15 @@ def _left_out(subject: Subject, chapters: Sequence[str], quick: bool) -> list[di
     if quick:
         whole = len(suite.rows(subject.name, chapters, quick=False))
         part = len(suite.rows(subject.name, chapters, quick=True))
-        left.append({"what": f"{whole - part} of {whole} rows", "why": "--quick leaves them out"})
+        omissions.append({"what": f"{whole - part} of {whole} rows", "why": "--quick leaves them out"})
     if beyond := suite.beyond(subject.name):
-        left.append({"what": f"theory: {', '.join(beyond)}", "why": f"no law of {subject.name}"})
-    return left
+        omissions.append({"what": f"theory: {', '.join(beyond)}", "why": f"no law of {subject.name}"})
+    return omissions
 
 
 def _untested(subject: Subject) -> list[dict[str, str]]:
     return [
-        {"what": entry.what, "why": entry.why}
+        {"what": entry.topic, "why": entry.why}
         for entry in suite.UNTESTED
-        if not (entry.what == KERNEL and subject.on.kernel)
+        if not (entry.topic == KERNEL and subject.on.kernel)
     ]

@@ -1,7 +1,7 @@
 """Figures of a run that rows judge, each from the run's entry of the result document alone.
 
-Whoever replays a row reads the same entry (`dragstrip compare --json`), so every figure here can be checked
-by hand.
+A replay of a row gives the same entry (`dragstrip compare --json`), so every figure here can be checked by
+hand.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def _utilisation(summary: Summary, scenario: Scenario) -> float | None:
     return _total_bps(subjects(summary, scenario)) / rate
 
 
-def _beside(summary: Summary, scenario: Scenario) -> float | None:
+def _neighbour_goodput(summary: Summary, scenario: Scenario) -> float | None:
     return _total_bps(neighbours(summary, scenario)) / 1e6
 
 
 def _resent(flows: Sequence[Summary]) -> float | None:
-    sent = sum(flow["segments_sent"] for flow in flows)
-    return sum(flow["retransmits"] for flow in flows) / sent if sent else None
+    segments_sent = sum(flow["segments_sent"] for flow in flows)
+    return sum(flow["retransmits"] for flow in flows) / segments_sent if segments_sent else None
 
 
 def _base_ms(scenario: Scenario) -> float:
@@ -95,11 +95,11 @@ def _least_share(summary: Summary, scenario: Scenario) -> float | None:
 
 def _sides(summary: Summary, scenario: Scenario) -> list[tuple[float, str]]:
     """The mean goodput and the name of the algorithm's side and its neighbours', or of each of its flows."""
-    own, others = subjects(summary, scenario), neighbours(summary, scenario)
-    if not others:
-        return [(flow["goodput_bps"], flow["label"]) for flow in own]
-    name = "cc" if own[0]["cc"] != others[0]["cc"] else "label"
-    return [(_total_bps(side) / len(side), side[0][name]) for side in (own, others)]
+    subject_flows, neighbour_flows = subjects(summary, scenario), neighbours(summary, scenario)
+    if not neighbour_flows:
+        return [(flow["goodput_bps"], flow["label"]) for flow in subject_flows]
+    name = "cc" if subject_flows[0]["cc"] != neighbour_flows[0]["cc"] else "label"
+    return [(_total_bps(side) / len(side), side[0][name]) for side in (subject_flows, neighbour_flows)]
 
 
 def _imbalance(summary: Summary, scenario: Scenario) -> float | None:
@@ -116,9 +116,9 @@ IMBALANCE_MAX = 1e6
 
 
 def _own_share(summary: Summary, scenario: Scenario) -> float | None:
-    own = _total_bps(subjects(summary, scenario))
-    every = own + _total_bps(neighbours(summary, scenario))
-    return own / every if every else None
+    subject_bps = _total_bps(subjects(summary, scenario))
+    total_bps = subject_bps + _total_bps(neighbours(summary, scenario))
+    return subject_bps / total_bps if total_bps else None
 
 
 def _times(flows: Sequence[Summary]) -> list[float]:
@@ -136,10 +136,10 @@ def _mean_completion(flows: Sequence[Summary]) -> float | None:
 
 
 def _long_share(summary: Summary, scenario: Scenario) -> float | None:
-    own = _total_bps(subjects(summary, scenario))
-    others = neighbours(summary, scenario)
-    every = own + _total_bps(others) / len(others)
-    return own / every if every else None
+    long_bps = _total_bps(subjects(summary, scenario))
+    neighbour_flows = neighbours(summary, scenario)
+    link_bps = long_bps + _total_bps(neighbour_flows) / len(neighbour_flows)
+    return long_bps / link_bps if link_bps else None
 
 
 def _slowdown(percentile: float, summary: Summary, scenario: Scenario) -> float | None:
@@ -172,9 +172,9 @@ def _mos(summary: Summary, scenario: Scenario) -> float | None:
     pings: Any = summary["probes"][0] if summary["probes"] else None
     if pings is None or pings["rtt_ms"]["p95"] is None:
         return None
-    sent = summary["duration_s"] / PING_INTERVAL_S
+    pings_sent = summary["duration_s"] / PING_INTERVAL_S
     return mos(
-        pings["rtt_ms"]["p95"] / 2 + FRAMING_MS + JITTER_BUFFER_MS, 100 * min(1.0, pings["lost"] / sent)
+        pings["rtt_ms"]["p95"] / 2 + FRAMING_MS + JITTER_BUFFER_MS, 100 * min(1.0, pings["lost"] / pings_sent)
     )
 
 
@@ -200,13 +200,13 @@ def mos(delay_ms: float, loss_percent: float) -> float:
 
 def _video(name: str, summary: Summary) -> float | None:
     videos = [flow["video"] for flow in summary["flows"] if flow.get("video")]
-    known = [float(video[name]) for video in videos if video[name] is not None]
-    return sum(known) / len(known) if known else None
+    values = [float(video[name]) for video in videos if video[name] is not None]
+    return sum(values) / len(values) if values else None
 
 
 GOODPUT = Figure("goodput", "Mbit/s", True, _goodput, "sum of the algorithm's flows[].goodput_bps")
 UTILISATION = Figure("utilisation", "of the rate", True, _utilisation, "GOODPUT over the link's rate")
-NEIGHBOUR = Figure("neighbour", "Mbit/s", True, _beside, "sum of the other flows[].goodput_bps")
+NEIGHBOUR = Figure("neighbour", "Mbit/s", True, _neighbour_goodput, "sum of the other flows[].goodput_bps")
 RESENT = Figure(
     "resent",
     "of all segments",

@@ -24,28 +24,28 @@ def xml(document: Mapping[str, Any], failed: Mapping[str, str]) -> str:
 
 def _suite(document: Mapping[str, Any], chapter: str, failed: Mapping[str, str]) -> str:
     rows = [row for row in document["rows"] if row["chapter"] == chapter]
-    here = sum(row["id"] in failed for row in rows)
+    failures = sum(row["id"] in failed for row in rows)
     cases = "".join(_case(row, chapter, failed.get(row["id"])) for row in rows)
-    head = f'  <testsuite name={_attribute(chapter)} tests="{len(rows)}" failures="{here}">'
+    head = f'  <testsuite name={_attribute(chapter)} tests="{len(rows)}" failures="{failures}">'
     return f"{head}\n{cases}  </testsuite>\n"
 
 
 def _case(row: Mapping[str, Any], chapter: str, reason: str | None) -> str:
-    others = ", ".join(f"{name} {measured(of['value'])}" for name, of in row["baselines"].items())
-    out = f"{row['title']}: {row['measure']} {unit(row)} ({others}): {row['verdict']}\n{row['replay']}"
+    baselines = ", ".join(f"{name} {measured(of['value'])}" for name, of in row["baselines"].items())
+    out = f"{row['title']}: {row['measure']} {unit(row)} ({baselines}): {row['verdict']}\n{row['replay']}"
     failure = "" if reason is None else f"<failure message={_attribute(reason)}/>"
     case = f"    <testcase classname={_attribute('passport.' + chapter)} name={_attribute(row['id'])}>"
     return f"{case}{failure}<system-out>{escape(_valid(out))}</system-out></testcase>\n"
 
 
-def _attribute(said: str) -> str:
-    return quoteattr(_valid(said))
+def _attribute(text: str) -> str:
+    return quoteattr(_valid(text))
 
 
-def _valid(said: str) -> str:
+def _valid(text: str) -> str:
     """Text without what XML 1.0 has no place for."""
     return "".join(
-        one
-        for one in printable(said)
-        if one in "\t\n" or " " <= one <= "\ud7ff" or "\ue000" <= one <= "\ufffd"
+        character
+        for character in printable(text)
+        if character in "\t\n" or " " <= character <= "\ud7ff" or "\ue000" <= character <= "\ufffd"
     )

@@ -75,10 +75,10 @@ def long_share(hops: int, alpha: float) -> float:
 
 def ware_share(bdp: float, flows: int, buffer_packets: float, mbit: float, rtt_ms: float) -> float:
     """The part of the link that `flows` flows of BBRv1 take from loss-based ones (Ware et al., IMC 2019)."""
-    others = 0.5 - 1 / (2 * bdp) - 4 * flows / buffer_packets
+    loss_based_share = 0.5 - 1 / (2 * bdp) - 4 * flows / buffer_packets
     drain_s = buffer_packets * FRAME_BYTES * 8 / (mbit * 1e6)
     probing = (drain_s + 0.2 + rtt_ms / 1e3) / 10
-    return (1 - others) * (1 - probing)
+    return (1 - loss_based_share) * (1 - probing)
 
 
 def _mbit(packets_per_s: float) -> float:

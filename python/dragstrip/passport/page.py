@@ -61,17 +61,17 @@ def page(document: Mapping[str, Any]) -> str:
             ("chapter", "rows", "verdicts"),
             (
                 (
-                    f'<a href="#{one["name"]}">{_text(one["title"])}</a>',
-                    str(one["rows"]),
-                    _tally(one["verdicts"]),
+                    f'<a href="#{chapter["name"]}">{_text(chapter["title"])}</a>',
+                    str(chapter["rows"]),
+                    _tally(chapter["verdicts"]),
                 )
-                for one in document["chapters"]
+                for chapter in document["chapters"]
             ),
             numbers=(1,),
         ),
         "<h2>The worst rows</h2>",
         _worst([rows[name] for name in document["worst"]]),
-        *_beside(document.get("beside")),
+        *_second_engine(document.get("beside")),
         *_against(document.get("against")),
         "<h2>Harm</h2>",
         _harm(document["harm"]),
@@ -81,14 +81,14 @@ def page(document: Mapping[str, Any]) -> str:
         "<h2>Not tested</h2>",
         "<p>A row that is not here is no pass.</p>",
         "<ul>",
-        *(f"<li>{_text(one['what'])}: {_text(one['why'])}</li>" for one in document["not_tested"]),
+        *(f"<li>{_text(entry['what'])}: {_text(entry['why'])}</li>" for entry in document["not_tested"]),
         "</ul>",
         "<h2>All rows</h2>",
         "<p>P: a document's limit. T: somebody's published target. K: worse, or better, than CUBIC and Reno "
         "by more than 1 %; with several seeds, by the 95 % interval of the differences seed by seed. "
         "R: reported. Figures of several seeds are medians. A command that names a file is run in the "
         "passport's folder.</p>",
-        *(_chapter(one, document["rows"]) for one in document["chapters"]),
+        *(_chapter(chapter, document["rows"]) for chapter in document["chapters"]),
     ]
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -100,8 +100,8 @@ def page(document: Mapping[str, Any]) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def _text(said: object) -> str:
-    return html.escape(str(said))
+def _text(content: object) -> str:
+    return html.escape(str(content))
 
 
 def _tally(verdicts: Mapping[str, int]) -> str:
@@ -115,11 +115,11 @@ def _table(
     """A table that scrolls by itself; of kind `rows`, each line is a card where the page is narrow."""
     styles = [' class="n"' if at in numbers else "" for at in range(len(heads))]
     top = "".join(f'<th scope="col"{style}>{head}</th>' for head, style in zip(heads, styles, strict=True))
-    named = [
+    attributes = [
         f'{style} data-head="{head}"' if kind else style for head, style in zip(heads, styles, strict=True)
     ]
     body = "".join(
-        f"<tr>{''.join(f'<td{style}>{cell}</td>' for cell, style in zip(line, named, strict=True))}</tr>"
+        f"<tr>{''.join(f'<td{style}>{cell}</td>' for cell, style in zip(line, attributes, strict=True))}</tr>"
         for line in lines
     )
     style = f' class="{kind}"' if kind else ""
@@ -151,9 +151,9 @@ def _worst(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"<ol>{''.join(items)}</ol>"
 
 
-def _command(said: str) -> str:
+def _command(command: str) -> str:
     """A command line whose words stay whole where it is broken."""
-    words = [f"<span>{_text(shlex.quote(word))}</span>" for word in shlex.split(said)]
+    words = [f"<span>{_text(shlex.quote(word))}</span>" for word in shlex.split(command)]
     return f"<code>{' '.join(words)}</code>"
 
 
@@ -166,10 +166,10 @@ def _harm(cells: Sequence[Mapping[str, Any]]) -> str:
         return "<p>No row of this passport has a neighbour.</p>"
     paths = list(dict.fromkeys(cell["path"] for cell in cells))
     doers = list(dict.fromkeys(cell["by"] for cell in cells))
-    found = {(cell["by"], cell["to"], cell["path"]): cell["harm"] for cell in cells}
+    harm_by_cell = {(cell["by"], cell["to"], cell["path"]): cell["harm"] for cell in cells}
     victims = list(dict.fromkeys(cell["to"] for cell in cells))
     lines = [
-        (f"{_text(by)} to {_text(to)}", *(_share(found.get((by, to, path))) for path in paths))
+        (f"{_text(by)} to {_text(to)}", *(_share(harm_by_cell.get((by, to, path))) for path in paths))
         for by in doers
         for to in victims
         if any(cell["by"] == by and cell["to"] == to for cell in cells)
@@ -187,8 +187,8 @@ def _share(harm: float | None) -> str:
 
 
 def _theory(rows: Sequence[Mapping[str, Any]]) -> str:
-    known = [row for row in rows if row["theory"] is not None]
-    if not known:
+    law_rows = [row for row in rows if row["theory"] is not None]
+    if not law_rows:
         return "<p>No law of this suite describes the algorithm, or the chapter was left out.</p>"
     lines = [
         (
@@ -199,7 +199,7 @@ def _theory(rows: Sequence[Mapping[str, Any]]) -> str:
             "–" if row["theory"]["deviation"] is None else f"{100 * row['theory']['deviation']:+.0f} %",
             f"{_text(row['theory']['valid'])} <small>({_text(row['source'])})</small>",
         )
-        for row in known
+        for row in law_rows
     ]
     return _table(("path", "law", "figure", "theory", "apart", "valid"), lines, numbers=(2, 3, 4))
 
@@ -215,8 +215,8 @@ def _not_run(rows: Sequence[Mapping[str, Any]], title: str) -> list[str]:
     return [f"<h2>{_text(title)}</h2>", f"<ul>{''.join(items)}</ul>"]
 
 
-def _beside(beside: Mapping[str, Any] | None) -> list[str]:
-    if beside is None:
+def _second_engine(comparison: Mapping[str, Any] | None) -> list[str]:
+    if comparison is None:
         return []
     lines = [
         (
@@ -227,14 +227,14 @@ def _beside(beside: Mapping[str, Any] | None) -> list[str]:
             measured(row["other_value"]),
             _coloured(row["other_verdict"]),
         )
-        for row in beside["different"]
+        for row in comparison["different"]
     ]
-    heads = ("row", "measure", "here", "verdict", _text(beside["engine"]), "verdict")
+    heads = ("row", "measure", "here", "verdict", _text(comparison["engine"]), "verdict")
     return [
-        f"<h2>Beside engine {_text(engine(beside))}</h2>",
-        f"<p>{_text(agreed(beside))}.</p>",
+        f"<h2>Beside engine {_text(engine(comparison))}</h2>",
+        f"<p>{_text(agreed(comparison))}.</p>",
         *([_table(heads, lines, numbers=(2, 4))] if lines else []),
-        *_not_run(beside["not_run"], f"Not run on engine {engine(beside)}"),
+        *_not_run(comparison["not_run"], f"Not run on engine {engine(comparison)}"),
     ]
 
 

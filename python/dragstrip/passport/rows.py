@@ -57,8 +57,8 @@ class On:
             return []
         pairs = [
             f"{name}={text}"
-            for name, given in self.options.items()
-            for text in (given if isinstance(given, list | tuple) else [given])
+            for name, value in self.options.items()
+            for text in (value if isinstance(value, list | tuple) else [value])
         ]
         options = [word for pair in pairs for word in ("--engine-option", pair)]
         return ["--engine", self.engine, *options, *(word for file in self.load for word in ("--load", file))]

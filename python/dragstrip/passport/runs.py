@@ -1,4 +1,4 @@
-"""The runs of a passport: which ones rows need, each made once, on all cores, and what is kept of them."""
+"""The runs of a passport: each run that its rows need, once, on all cores, and its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragstrip.execution.runner import Job
 from dragstrip.experiment.expand import PlannedRun, expand
 from dragstrip.io.progress import ProgressMessages
 from dragstrip.passport.rows import SEEDS, SIMULATOR, On, Row, Scenario, Subject
-from dragstrip.passport.store import Shown, Store
+from dragstrip.passport.store import RunResult, Store
 from dragstrip.pool import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.pool.local import too_long
 from dragstrip.recording import core_build
@@ -59,20 +59,23 @@ def _seeds(run: PlannedRun) -> int:
     return SEEDS if engines.named(run.engine).model else SLOW_SEEDS
 
 
-class Made:
+class PassportRuns:
     """Results of the runs of a passport."""
 
     def __init__(
-        self, shown: dict[str, Shown], plans: dict[tuple[str, str], Planned], left: dict[str, str]
+        self,
+        results: dict[str, RunResult],
+        plans: dict[tuple[str, str], Planned],
+        skip_reasons: dict[str, str],
     ) -> None:
-        self.shown, self._plans = shown, plans
-        self.left = left
-        """The rows that were not run on this engine, by id, and why."""
+        self.results, self._plans = results, plans
+        self.skip_reasons = skip_reasons
+        """Reasons for the rows that were not run on this engine, by id."""
 
-    def of(self, row: Row, subject: Subject) -> list[Shown]:
+    def of(self, row: Row, subject: Subject) -> list[RunResult]:
         """Returns the results of a row's runs with this algorithm, by seed, or the reason for none."""
         plan = self._plans[row.id, subject.word]
-        return [self.shown[_key(run)] for run in plan.runs] or [Shown(None, failure=plan.failure)]
+        return [self.results[_key(run)] for run in plan.runs] or [RunResult(None, failure=plan.failure)]
 
 
 def make(
@@ -82,49 +85,49 @@ def make(
     quiet: bool,
     store: Store | None = None,
     on: On = SIMULATOR,
-) -> Made:
+) -> PassportRuns:
     """Make the runs of these rows with each algorithm, every scenario once.
 
-    What an earlier passport of the same build made is read from the store. A run that fails fails alone. Rows
-    that this engine cannot run, or that would take too long on it, are left out.
+    Results of an earlier passport of the same build are read from the store. A run that fails fails alone.
+    Rows that this engine cannot run, or that would take too long on it, are left out.
     """
     engine = engines.named(on.engine)
     with _Keeping(quiet) as watcher:
         engine.prepare(on.all_options, watcher.preparing)
         words = list(subjects)
-        known: dict[tuple[int, str], Planned] = {}  # the rows of one scenario share its runs
+        plans_by_scenario: dict[tuple[int, str], Planned] = {}  # the rows of one scenario share its runs
         plans = {}
         for row in rows:
             for subject in words:
                 at = id(row.scenario), subject.word
-                if at not in known:
-                    known[at] = planned(row.scenario, subject)
-                plans[row.id, subject.word] = known[at]
-        left = _left(rows, words, plans, on)
-        names = {row.id for row in rows} - left.keys()
+                if at not in plans_by_scenario:
+                    plans_by_scenario[at] = planned(row.scenario, subject)
+                plans[row.id, subject.word] = plans_by_scenario[at]
+        skip_reasons = _skip_reasons(rows, words, plans, on)
+        names = {row.id for row in rows} - skip_reasons.keys()
         runs: dict[str, PlannedRun] = {}
-        whose: dict[str, str] = {}
+        algorithms: dict[str, str] = {}
         for (name, word), plan in plans.items():
             for run in plan.runs if name in names else ():
                 runs[_key(run)] = run
-                whose.setdefault(_key(run), word)
+                algorithms.setdefault(_key(run), word)
         watcher.store = (Store(on.build) if store is None else store) if not engine.real_time else None
-        shown = watcher.shown
+        results = watcher.results
         for key in runs:
-            found = None if watcher.store is None else watcher.store.find(key)
-            if found is not None:
-                shown[key] = found
+            stored_result = None if watcher.store is None else watcher.store.find(key)
+            if stored_result is not None:
+                results[key] = stored_result
         missing = sorted(
-            (key for key in runs if key not in shown), key=lambda key: (-packets(runs[key].scenario), key)
+            (key for key in runs if key not in results), key=lambda key: (-packets(runs[key].scenario), key)
         )
-        _run(missing, runs, whose, on, workers, watcher)
-    return Made(shown, plans, left)
+        _run(missing, runs, algorithms, on, workers, watcher)
+    return PassportRuns(results, plans, skip_reasons)
 
 
 def _run(
     missing: Sequence[str],
     runs: Mapping[str, PlannedRun],
-    whose: Mapping[str, str],
+    algorithms: Mapping[str, str],
     on: On,
     workers: int | None,
     watcher: _Keeping,
@@ -135,7 +138,7 @@ def _run(
     limits = Limits(SLOW_LIMIT_S, 0) if slow else Limits(time_s=TIME_LIMIT_S)
     waiting = list(missing)
     while waiting:
-        watcher.begin(waiting, [whose[key] for key in waiting], too_long(limits)["reason"])
+        watcher.begin(waiting, [algorithms[key] for key in waiting], too_long(limits)["reason"])
         try:
             run_all(
                 [Task(runs[key].scenario, None, engine=on.engine, options=on.all_options) for key in waiting],
@@ -146,55 +149,63 @@ def _run(
         except _StalledError as stalled:
             reason = f"not started: {STALLED_MAX} runs of {stalled.word} took longer than {limits.time_s:g} s"
             for key in waiting:
-                if key not in watcher.shown and whose[key] == stalled.word:
-                    watcher.shown[key] = Shown(None, failure=reason)
-        waiting = [key for key in waiting if key not in watcher.shown]
+                if key not in watcher.results and algorithms[key] == stalled.word:
+                    watcher.results[key] = RunResult(None, failure=reason)
+        waiting = [key for key in waiting if key not in watcher.results]
 
 
-def _left(
+def _skip_reasons(
     rows: Sequence[Row], subjects: Sequence[Subject], plans: Mapping[tuple[str, str], Planned], on: On
 ) -> dict[str, str]:
-    """The rows that this engine does not run, by id, and why: it cannot, or all would take too long."""
+    """The reasons for rows that this engine does not run, by id: it cannot, or all would take too long."""
     engine, options = engines.named(on.engine), on.all_options
     if on == SIMULATOR:
         return {}
     untold = "a kernel does not tell the phases of an algorithm"
-    left = {row.id: untold for row in rows if row.figure.of_phases and not engine.model}
+    skip_reasons = {row.id: untold for row in rows if row.figure.of_phases and not engine.model}
     together: dict[int, list[Row]] = {}
-    for row in (row for row in rows if row.id not in left):
+    for row in (row for row in rows if row.id not in skip_reasons):
         together.setdefault(id(row.scenario), []).append(row)
     costs: list[tuple[float, int]] = []
     for at, group in together.items():
-        own = [plans[group[0].id, subject.word] for subject in subjects]
-        scenarios = [run.scenario for plan in own for run in plan.runs]
-        reasons = [plan.failure for plan in own if plan.failure]
-        reasons += [str(it.error()) for one in scenarios for it in engine.refusals(one, options)[:1]]
+        group_plans = [plans[group[0].id, subject.word] for subject in subjects]
+        scenarios = [run.scenario for plan in group_plans for run in plan.runs]
+        reasons = [plan.failure for plan in group_plans if plan.failure]
+        reasons += [
+            str(refusal.error())
+            for scenario in scenarios
+            for refusal in engine.refusals(scenario, options)[:1]
+        ]
         if not reasons:
-            reasons += [str(it.error()) for it in engine.missing(scenarios, options) if it is not None]
-        each = [engine.cost_s(one) for one in scenarios]
-        if not reasons and each and max(each) > RUN_MAX_S:
+            reasons += [
+                str(refusal.error()) for refusal in engine.missing(scenarios, options) if refusal is not None
+            ]
+        run_costs_s = [engine.cost_s(scenario) for scenario in scenarios]
+        if not reasons and run_costs_s and max(run_costs_s) > RUN_MAX_S:
             reasons = [f"one of its runs takes more than {RUN_MAX_S:.0f} s of a core there"]
         if reasons:
-            left.update((row.id, reasons[0]) for row in group)
+            skip_reasons.update((row.id, reasons[0]) for row in group)
         else:
-            costs.append((sum(each), at))
+            costs.append((sum(run_costs_s), at))
     limit, total = REAL_TIME_MAX_S if engine.real_time else COST_MAX_S, 0.0
-    for cost, at in sorted(costs, key=lambda it: (it[0], together[it[1]][0].id)):
+    for cost, at in sorted(costs, key=lambda entry: (entry[0], together[entry[1]][0].id)):
         total += cost
         if total > limit:
             reason = f"cheaper rows fill the {limit:.0f} s of a core that a passport takes there"
-            left.update((row.id, reason) for row in together[at])
-    return left
+            skip_reasons.update((row.id, reason) for row in together[at])
+    return skip_reasons
 
 
 def _key(run: PlannedRun) -> str:
-    """A hash of what decides a run beside the build: its scenario, and the Rust files of its algorithms."""
-    own = [sha256 for name, sha256 in core_build.algorithm_files().items() if f'"cc":"{name}"' in run.text]
-    return Job(run, "").simulated + "".join(own)
+    """A hash of a run's inputs beside the build: its scenario, and the Rust files of its algorithms."""
+    rust_hashes = [
+        sha256 for name, sha256 in core_build.algorithm_files().items() if f'"cc":"{name}"' in run.text
+    ]
+    return Job(run, "").simulated + "".join(rust_hashes)
 
 
 class _StalledError(Exception):
-    """Raised while runs are made, where those of an algorithm stall."""
+    """Raised when the runs of an algorithm stall."""
 
     def __init__(self, word: str) -> None:
         super().__init__(word)
@@ -202,45 +213,45 @@ class _StalledError(Exception):
 
 
 class _Keeping(Watcher):
-    """Keeps what each run showed as it ends, and says how many have ended."""
+    """Stores the result of each finished run and reports the progress."""
 
     def __init__(self, quiet: bool) -> None:
-        self.shown: dict[str, Shown] = {}
+        self.results: dict[str, RunResult] = {}
         self.store: Store | None = None
         self.keys: Sequence[str] = ()
         self.words: Sequence[str] = ()
         self.stall = ""
         self.stalled: Counter[str] = Counter()
-        self.done = self.count = 0
+        self.finished_count = self.count = 0
         self.quiet = quiet
         self.messages = ProgressMessages()
 
-    def preparing(self, what: str) -> None:
-        """Say what is compiled or started."""
+    def preparing(self, activity: str) -> None:
+        """Reports a compilation or start before the runs."""
         if not self.quiet:
-            self.messages.doing(lambda: what)
+            self.messages.doing(lambda: activity)
 
     def begin(self, keys: Sequence[str], words: Sequence[str], stall: str) -> None:
-        """Take these runs, each with its algorithm, to be made; `stall` is the failure of one that stalls."""
+        """Starts a batch of runs, each with its algorithm; `stall` is the failure of a stalled run."""
         self.keys, self.words, self.stall = keys, words, stall
         self.count = self.count or len(keys)
         if not self.quiet:
-            self.messages.doing(lambda: f"running: {self.done} of {self.count} runs done")
+            self.messages.doing(lambda: f"running: {self.finished_count} of {self.count} runs done")
 
     def finished(self, index: int, outcome: Outcome) -> None:
-        """Keep a run that has ended.
+        """Stores the result of a finished run.
 
         Raises `BadInputError` for a program that the kernel refuses to load: no other run would load it.
         """
         if outcome.wrong and outcome.wrong[0] == "load":
             field, value, expected, source = outcome.wrong
             raise BadInputError(field, Raw(value), expected, source)
-        self.done += 1
-        made = Shown(outcome.summary, outcome.sha256, outcome.failure)
-        self.shown[self.keys[index]] = made
-        if made.summary is not None:
+        self.finished_count += 1
+        result = RunResult(outcome.summary, outcome.sha256, outcome.failure)
+        self.results[self.keys[index]] = result
+        if result.summary is not None:
             if self.store is not None:
-                self.store.keep(self.keys[index], made)
+                self.store.keep(self.keys[index], result)
         elif outcome.failure == self.stall:
             word = self.words[index]
             self.stalled[word] += 1

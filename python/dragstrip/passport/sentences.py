@@ -1,4 +1,4 @@
-"""Three sentences made from rows: what an algorithm is good at, where it fails, whom it harms."""
+"""Three sentences made from rows: an algorithm's strengths, its failures, and its harm to neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragstrip.passport.chapters import beside
 from dragstrip.passport.figures import NEIGHBOUR
 from dragstrip.passport.rows import BASELINES, Subject
 from dragstrip.passport.verdicts import Judged, ratio, worst
-from dragstrip.passport.wording import counted, measured
+from dragstrip.passport.wording import measured, plural
 
 
 def sentences(subject: Subject, judged: Sequence[Judged]) -> dict[str, str]:
@@ -28,7 +28,7 @@ def _good(subject: Subject, judged: Sequence[Judged]) -> str:
     if not compared:
         return f"Good at: no row compares {subject.word} with the baselines."
     if subject.word in BASELINES:
-        return f"Good at: {subject.word} is a baseline itself: {counted(len(compared), 'row')} cannot tell."
+        return f"Good at: {subject.word} is a baseline itself: {plural(len(compared), 'row')} cannot tell."
     if not better:
         return f"Good at: {subject.word} is better than CUBIC and Reno in none of {len(compared)} rows."
     chapters = Counter(suite.TITLES[entry.row.chapter] for entry in better)
@@ -48,18 +48,18 @@ def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
     shared = sum(entry.verdict == "missed, as by CUBIC" for entry in judged)
     below = sum(entry.verdict == "worse" for entry in judged)
     if not (failed or limits or targets or shared or below):
-        return f"Fails: nothing in {counted(len(judged), 'row')}."
+        return f"Fails: nothing in {plural(len(judged), 'row')}."
     holds = "" if subject.word == "cubic" else " that CUBIC holds"
-    parts = [f"{counted(failed, 'row')} without a figure"] if failed else []
-    parts += [f"{counted(limits, 'limit')} of documents missed{holds}"] if limits else []
+    parts = [f"{plural(failed, 'row')} without a figure"] if failed else []
+    parts += [f"{plural(limits, 'limit')} of documents missed{holds}"] if limits else []
     if len(targets) > alone:
-        parts.append(f"{counted(len(targets) - alone, 'published target')} missed{holds}")
-    parts += [f"{counted(alone, 'example case')} of its draft missed"] if alone else []
+        parts.append(f"{plural(len(targets) - alone, 'published target')} missed{holds}")
+    parts += [f"{plural(alone, 'example case')} of its draft missed"] if alone else []
     parts += [f"{shared} missed, as by CUBIC"] if shared else []
-    parts += [f"{counted(below, 'row')} worse than both baselines"] if below else []
-    said = f"Fails: {'; '.join(parts)}"
+    parts += [f"{plural(below, 'row')} worse than both baselines"] if below else []
+    summary = f"Fails: {'; '.join(parts)}"
     gravest = worst(judged, 1)[0]
-    return f"{said}; worst of all {gravest.row.title}: {_figures(gravest)}."
+    return f"{summary}; worst of all {gravest.row.title}: {_figures(gravest)}."
 
 
 def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
@@ -69,7 +69,7 @@ def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
     worse = [entry for entry in harm if entry.verdict == "worse"]
     if not worse:
         return (
-            f"Harms: no neighbour more than CUBIC or Reno would, in {counted(len(harm), 'row')} beside "
+            f"Harms: no neighbour more than CUBIC or Reno would, in {plural(len(harm), 'row')} beside "
             "flows of CUBIC and Reno."
         )
     gravest = max(worse, key=lambda entry: (entry.row.figure is NEIGHBOUR, entry.badness, entry.row.id))
@@ -80,19 +80,21 @@ def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
 
 
 def _lead(entry: Judged) -> float:
-    others = [other.median for other in entry.baselines.values() if other.median is not None]
-    own, figure = entry.value.median, entry.row.figure
-    if own is None or not others:
+    baseline_medians = [
+        baseline.median for baseline in entry.baselines.values() if baseline.median is not None
+    ]
+    median, figure = entry.value.median, entry.row.figure
+    if median is None or not baseline_medians:
         return 0.0
-    return min(abs(ratio(own, other, figure.floor)) for other in others)
+    return min(abs(ratio(median, baseline_median, figure.floor)) for baseline_median in baseline_medians)
 
 
 def _figures(entry: Judged) -> str:
     unit, name = entry.row.figure.unit, entry.row.figure.name
-    others = [
-        f"{baseline.upper() if baseline == 'cubic' else baseline.capitalize()} {measured(found.median)}"
-        for baseline, found in entry.baselines.items()
+    baseline_texts = [
+        f"{baseline.upper() if baseline == 'cubic' else baseline.capitalize()} {measured(value.median)}"
+        for baseline, value in entry.baselines.items()
     ]
     less = f", {entry.value.smaller} has less" if entry.value.smaller else ""
-    own = entry.value.failure or f"{name} {measured(entry.value.median)} {unit}{less}"
-    return f"{own} ({', '.join(others)})"
+    subject_text = entry.value.failure or f"{name} {measured(entry.value.median)} {unit}{less}"
+    return f"{subject_text} ({', '.join(baseline_texts)})"

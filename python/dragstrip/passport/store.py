@@ -27,7 +27,7 @@ SHIPPED = Path(__file__).with_name("baselines.json.gz")
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunResult:
     """Result of a run, or the reason why there is none."""
 
     summary: dict[str, Any] | None
@@ -37,7 +37,7 @@ class Shown:
 
 
 class Store:
-    """Finished runs of one build of the engine. An entry that is damaged is made again."""
+    """Finished runs of one build of the engine. A damaged entry counts as absent."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -47,11 +47,11 @@ class Store:
         key = hashlib.sha256(f"{self.build} {simulated}".encode()).hexdigest()
         return self.folder / key[:2] / f"{key}.json"
 
-    def find(self, simulated: str) -> Shown | None:
+    def find(self, simulated: str) -> RunResult | None:
         """Returns the result of the run with this hash of engine and scenario; None if absent or damaged."""
-        return self._kept(simulated) or _shipped(self.build).get(simulated)
+        return self._cached(simulated) or _shipped(self.build).get(simulated)
 
-    def _kept(self, simulated: str) -> Shown | None:
+    def _cached(self, simulated: str) -> RunResult | None:
         file = self._file(simulated)
         if not file.exists():
             return None
@@ -60,37 +60,37 @@ class Store:
             expect(entry, {"sha256": TEXT, "summary": SUMMARY, "check": TEXT}, str(file))
         except BadInputError:
             return None
-        made = Shown(entry["summary"], entry["sha256"])
-        return made if entry["check"] == _check(file.stem, made) else None
+        result = RunResult(entry["summary"], entry["sha256"])
+        return result if entry["check"] == _check(file.stem, result) else None
 
-    def keep(self, simulated: str, made: Shown) -> None:
-        """Keep what a run showed; a cache that cannot be written keeps nothing."""
+    def keep(self, simulated: str, result: RunResult) -> None:
+        """Stores the result of a run; does nothing if the cache cannot be written."""
         file = self._file(simulated)
-        entry = {"sha256": made.sha256, "summary": made.summary, "check": _check(file.stem, made)}
+        entry = {"sha256": result.sha256, "summary": result.summary, "check": _check(file.stem, result)}
         with contextlib.suppress(NotWrittenError):
             make_folder(file.parent)
             write_text(file, json.dumps(entry, allow_nan=False) + "\n")
 
 
 @once
-def _shipped(build: str) -> Mapping[str, Shown]:
+def _shipped(build: str) -> Mapping[str, RunResult]:
     """The shipped runs, if they are of this build and of the core's sources; else none."""
     if not SHIPPED.is_file():
         return {}
     try:
-        found = json.loads(gzip.decompress(untrusted.content(SHIPPED)))
-        expect(found, {"build": TEXT, "sources": TEXT, "runs": _RUNS}, str(SHIPPED))
+        archive = json.loads(gzip.decompress(untrusted.content(SHIPPED)))
+        expect(archive, {"build": TEXT, "sources": TEXT, "runs": _RUNS}, str(SHIPPED))
     except (BadInputError, OSError, ValueError, EOFError):
         return {}
-    if (found["build"], found["sources"]) != (build, core_build.built_of()):
+    if (archive["build"], archive["sources"]) != (build, core_build.built_of()):
         return {}
-    return {key: Shown(one["summary"], one["sha256"]) for key, one in found["runs"].items()}
+    return {key: RunResult(run["summary"], run["sha256"]) for key, run in archive["runs"].items()}
 
 
-_RUNS = Plain("an object", lambda it: isinstance(it, dict))
+_RUNS = Plain("an object", lambda value: isinstance(value, dict))
 
 
-def _check(key: str, made: Shown) -> str:
+def _check(key: str, result: RunResult) -> str:
     """Return a hash of an entry and of its key, so that an entry in another's place counts as damaged."""
-    text = json.dumps([key, made.sha256, made.summary], sort_keys=True)
+    text = json.dumps([key, result.sha256, result.summary], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

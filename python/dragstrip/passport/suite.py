@@ -1,4 +1,4 @@
-"""The suite: all chapters in order, their rows, and what they do not test."""
+"""The suite: all chapters in order, their rows, and the properties that they do not test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TITLES = {chapter.NAME: chapter.TITLE for chapter in CHAPTERS}
 class Untested:
     """Something that RFC 9743 or a suite asks for and that no row tests."""
 
-    what: str
+    topic: str
     why: str
 
 
@@ -74,20 +74,20 @@ def chapters(only: str | None) -> tuple[str, ...]:
     """
     if only is None:
         return NAMES
-    asked = [name.strip() for name in only.split(",")]
-    for name in asked:
+    names = [name.strip() for name in only.split(",")]
+    for name in names:
         if name not in NAMES:
             expected = f"chapters out of {', '.join(NAMES)}, with commas between{nearest(name, NAMES)}"
             raise BadInputError("--only", only, expected, "command line")
-    return tuple(name for name in NAMES if name in asked)
+    return tuple(name for name in NAMES if name in names)
 
 
-def rows(algorithm: str, wanted: Sequence[str], quick: bool) -> list[Row]:
+def rows(algorithm: str, chapter_names: Sequence[str], quick: bool) -> list[Row]:
     """The rows of these chapters that are about this algorithm, of the quick suite or of all."""
     return [
         row
         for chapter in CHAPTERS
-        if chapter.NAME in wanted
+        if chapter.NAME in chapter_names
         for row in chapter.rows()
         if (row.quick or not quick) and _is_about(row, algorithm)
     ]
@@ -103,5 +103,5 @@ def _is_about(row: Row, algorithm: str) -> bool:
 def beyond(algorithm: str) -> list[str]:
     """The laws of the suite that do not describe this algorithm."""
     laws = [row.law for row in theory.rows() if row.law is not None]
-    known = {law.name for law in laws if algorithm in law.holds_for}
-    return [name for name in dict.fromkeys(law.name for law in laws) if name not in known]
+    applicable = {law.name for law in laws if algorithm in law.holds_for}
+    return [name for name in dict.fromkeys(law.name for law in laws) if name not in applicable]

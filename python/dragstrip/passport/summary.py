@@ -26,14 +26,16 @@ def markdown(document: Mapping[str, Any]) -> str:
         lines += ["", "## The worst rows", ""]
         for name in document["worst"]:
             row = rows[name]
-            others = ", ".join(f"{one} {measured(of['value'])}" for one, of in row["baselines"].items())
+            baseline_figures = ", ".join(
+                f"{baseline} {measured(of['value'])}" for baseline, of in row["baselines"].items()
+            )
             lines += [
-                f"- **{escaped(row['title'])}**: {row['measure']} {unit(row)} ({others}), {row['verdict']} "
-                f"({escaped(row['rule'])}; {escaped(row['source'])})  ",
+                f"- **{escaped(row['title'])}**: {row['measure']} {unit(row)} ({baseline_figures}), "
+                f"{row['verdict']} ({escaped(row['rule'])}; {escaped(row['source'])})  ",
                 f"  {_code(row['replay'])}",
             ]
     if "beside" in document:
-        lines += ["", *_beside(document["beside"])]
+        lines += ["", *_second_engine(document["beside"])]
     if "against" in document:
         lines += ["", *_against(document["against"])]
     if document["not_run"]:
@@ -47,18 +49,18 @@ def _not_run(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"- {escaped(why)}: {', '.join(names)}" for why, names in by_reason(rows).items()]
 
 
-def _beside(beside: Mapping[str, Any]) -> list[str]:
-    name = escaped(engine(beside))
-    lines = [f"## Beside engine {name}", "", f"{escaped(agreed(beside))}."]
-    if beside["different"]:
+def _second_engine(comparison: Mapping[str, Any]) -> list[str]:
+    name = escaped(engine(comparison))
+    lines = [f"## Beside engine {name}", "", f"{escaped(agreed(comparison))}."]
+    if comparison["different"]:
         lines += ["", f"| row | unit | here | verdict | {name} | verdict |", "|---|---|---|---|---|---|"]
         lines += [
             f"| {row['id']} | {row['unit']} | {measured(row['value'])} | {row['verdict']} | "
             f"{measured(row['other_value'])} | {row['other_verdict']} |"
-            for row in beside["different"]
+            for row in comparison["different"]
         ]
-    if beside["not_run"]:
-        lines += ["", "Not run there:", "", *_not_run(beside["not_run"])]
+    if comparison["not_run"]:
+        lines += ["", "Not run there:", "", *_not_run(comparison["not_run"])]
     return lines
 
 
@@ -75,6 +77,6 @@ def _against(change: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _code(said: str) -> str:
-    fence = "``" if "`" in said else "`"
-    return f"{fence}{' '.join(said.split())}{fence}"
+def _code(text: str) -> str:
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{' '.join(text.split())}{fence}"

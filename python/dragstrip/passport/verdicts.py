@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dragstrip.passport.rows import BASELINES, Figure, Row, Rule
-from dragstrip.passport.store import Shown
+from dragstrip.passport.store import RunResult
 from dragstrip.results.intervals import interval
 
 Verdict: TypeAlias = Literal[
@@ -28,7 +28,7 @@ class Value:
     """A row's figure with one algorithm, over all seeds."""
 
     median: float | None
-    each: tuple[float, ...] = ()
+    by_seed: tuple[float, ...] = ()
     recordings: tuple[str, ...] = ()
     """Hashes of the runs' recordings, by seed."""
     failure: str = ""
@@ -51,45 +51,45 @@ class Judged:
     """The ends of the interval of the figure less the baseline's, by baseline; empty unless K compares."""
 
 
-def value(row: Row, shown: Sequence[Shown]) -> Value:
+def value(row: Row, results: Sequence[RunResult]) -> Value:
     """The figure of a row over its runs; there is none if one failed or has nothing to measure."""
-    each = []
-    for made in shown:
-        if made.summary is None:
-            return Value(None, failure=made.failure)
-        figure = row.figure.of(made.summary, row.scenario)
+    figures = []
+    for result in results:
+        if result.summary is None:
+            return Value(None, failure=result.failure)
+        figure = row.figure.of(result.summary, row.scenario)
         if figure is None or not math.isfinite(figure):
-            return Value(None, recordings=_hashes(shown), failure=f"nothing to measure: {row.figure.name}")
-        each.append(figure)
-    return Value(statistics.median(each), tuple(each), _hashes(shown), smaller=_smaller(row, shown))
+            return Value(None, recordings=_hashes(results), failure=f"nothing to measure: {row.figure.name}")
+        figures.append(figure)
+    return Value(statistics.median(figures), tuple(figures), _hashes(results), smaller=_smaller(row, results))
 
 
-def _smaller(row: Row, shown: Sequence[Shown]) -> str:
+def _smaller(row: Row, results: Sequence[RunResult]) -> str:
     if row.figure.smaller is None:
         return ""
-    names = [row.figure.smaller(run.summary, row.scenario) for run in shown if run.summary is not None]
+    names = [row.figure.smaller(run.summary, row.scenario) for run in results if run.summary is not None]
     name, count = Counter(names).most_common(1)[0]
     return name if 2 * count > len(names) else ""
 
 
-def _hashes(shown: Sequence[Shown]) -> tuple[str, ...]:
-    return tuple(made.sha256 for made in shown)
+def _hashes(results: Sequence[RunResult]) -> tuple[str, ...]:
+    return tuple(result.sha256 for result in results)
 
 
-def judge(row: Row, own: Value, baselines: Mapping[str, Value]) -> Judged:
+def judge(row: Row, subject_value: Value, baselines: Mapping[str, Value]) -> Judged:
     """The verdict of a row; `baselines` are the figures of CUBIC and Reno, by name."""
-    if own.median is None:
-        return Judged(row, own, baselines, "failed", math.inf)
+    if subject_value.median is None:
+        return Judged(row, subject_value, baselines, "failed", math.inf)
     if row.rule.kind == "R":
-        return Judged(row, own, baselines, "reported", 0.0)
+        return Judged(row, subject_value, baselines, "reported", 0.0)
     if row.rule.kind == "K":
-        return _compared(row, own, baselines)
-    if holds(row.rule, own.median):
-        return Judged(row, own, baselines, "held", 0.0)
+        return _compared(row, subject_value, baselines)
+    if holds(row.rule, subject_value.median):
+        return Judged(row, subject_value, baselines, "held", 0.0)
     cubic = baselines["cubic"]
-    as_cubic = cubic is not own and cubic.median is not None and not holds(row.rule, cubic.median)
+    as_cubic = cubic is not subject_value and cubic.median is not None and not holds(row.rule, cubic.median)
     verdict: Verdict = "missed, as by CUBIC" if as_cubic else "missed"
-    return Judged(row, own, baselines, verdict, _excess(row.rule, own.median))
+    return Judged(row, subject_value, baselines, verdict, _excess(row.rule, subject_value.median))
 
 
 def holds(rule: Rule, figure: float) -> bool:
@@ -97,7 +97,7 @@ def holds(rule: Rule, figure: float) -> bool:
     return (rule.most is None or figure <= rule.most) and (rule.least is None or figure >= rule.least)
 
 
-def _compared(row: Row, own: Value, baselines: Mapping[str, Value]) -> Judged:
+def _compared(row: Row, subject_value: Value, baselines: Mapping[str, Value]) -> Judged:
     """The verdict against the baselines, and by how much the figure is worse than the worse of them.
 
     Worse: the interval of the difference from each baseline lies beyond the margin on the wrong side; better:
@@ -107,24 +107,24 @@ def _compared(row: Row, own: Value, baselines: Mapping[str, Value]) -> Judged:
     sides: set[Verdict] = set()
     for name in BASELINES:
         if (median := baselines[name].median) is not None:
-            low, high = differences[name] = difference(own, baselines[name], row.id)
+            low, high = differences[name] = difference(subject_value, baselines[name], row.id)
             sides.add(_side(row.figure, low, high, max(MARGIN * abs(median), row.figure.floor)))
     verdict: Verdict = sides.pop() if len(sides) == 1 else "same"
     badness = 0.0
-    if verdict == "worse" and own.median is not None:
-        others = [found.median for found in baselines.values() if found.median is not None]
-        nearest = min(others) if row.figure.more_is_better else max(others)
-        badness = abs(ratio(own.median, nearest, row.figure.floor))
-    return Judged(row, own, baselines, verdict, badness, differences)
+    if verdict == "worse" and subject_value.median is not None:
+        medians = [baseline.median for baseline in baselines.values() if baseline.median is not None]
+        nearest = min(medians) if row.figure.more_is_better else max(medians)
+        badness = abs(ratio(subject_value.median, nearest, row.figure.floor))
+    return Judged(row, subject_value, baselines, verdict, badness, differences)
 
 
-def difference(own: Value, other: Value, name: str) -> tuple[float, float]:
+def difference(first: Value, second: Value, name: str) -> tuple[float, float]:
     """The interval of the median of differences, seed by seed, between two values of the row with this name.
 
     A paired bootstrap at 95 % (`dragstrip.results.intervals`). A value of one run, where nothing was random,
     stands for every seed; between two of them there is no chance, and both ends are their difference.
     """
-    pairs = np.subtract(*np.broadcast_arrays(np.array(own.each), np.array(other.each)))
+    pairs = np.subtract(*np.broadcast_arrays(np.array(first.by_seed), np.array(second.by_seed)))
     _, low, high = interval(pairs[None, :], name)
     return float(low[0]), float(high[0])
 
@@ -141,10 +141,10 @@ def _excess(rule: Rule, figure: float) -> float:
     return abs(ratio(figure, limit if limit is not None else figure, 0.0))
 
 
-def ratio(one: float, other: float, floor: float) -> float:
+def ratio(numerator: float, denominator: float, floor: float) -> float:
     """The natural logarithm of a ratio of two figures, neither below the floor or a millionth."""
     least = max(floor, 1e-6)
-    return math.log(max(abs(one), least) / max(abs(other), least))
+    return math.log(max(abs(numerator), least) / max(abs(denominator), least))
 
 
 def worst(judged: Sequence[Judged], count: int) -> list[Judged]:
@@ -157,8 +157,8 @@ def worst(judged: Sequence[Judged], count: int) -> list[Judged]:
         grades = {"failed": 0, "missed": 1 if row.row.rule.kind == "P" else 2, "worse": 2}
         return grades.get(row.verdict, 3), -row.badness, row.row.id
 
-    chosen: list[Judged] = []
+    worst_rows: list[Judged] = []
     for row in sorted((row for row in judged if row.verdict not in GOOD), key=gravity):
-        if row.row.title not in (other.row.title for other in chosen):
-            chosen.append(row)
-    return chosen[:count]
+        if row.row.title not in (entry.row.title for entry in worst_rows):
+            worst_rows.append(row)
+    return worst_rows[:count]

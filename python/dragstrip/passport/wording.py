@@ -17,7 +17,7 @@ def measured(figure: float | None) -> str:
     return f"{figure:.3g}"
 
 
-def counted(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     """A count with its noun, such as `1 row` or `2 rows`."""
     return f"{count} {noun if count == 1 else noun + 's'}"
 
@@ -30,17 +30,18 @@ def engine(document: Mapping[str, Any]) -> str:
 
 def by_reason(not_run: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """The ids of rows that were not run, by the reason."""
-    found: dict[str, list[str]] = {}
+    ids_by_reason: dict[str, list[str]] = {}
     for row in not_run:
-        found.setdefault(row["why"], []).append(row["id"])
-    return found
+        ids_by_reason.setdefault(row["why"], []).append(row["id"])
+    return ids_by_reason
 
 
-def agreed(beside: Mapping[str, Any]) -> str:
+def agreed(comparison: Mapping[str, Any]) -> str:
     """Number of rows with the same verdict on a second engine, in words."""
-    rows, same = beside["rows"], beside["same"]
-    share = f" ({100 * same / rows:.0f} %)" if rows else ""
-    return f"Beside engine {engine(beside)}: {same} of {counted(rows, 'row')} have the same verdict{share}"
+    rows, same_verdicts = comparison["rows"], comparison["same"]
+    share = f" ({100 * same_verdicts / rows:.0f} %)" if rows else ""
+    counts = f"{same_verdicts} of {plural(rows, 'row')} have the same verdict{share}"
+    return f"Beside engine {engine(comparison)}: {counts}"
 
 
 def tally(verdicts: Mapping[str, int]) -> str:
@@ -48,9 +49,9 @@ def tally(verdicts: Mapping[str, int]) -> str:
     return "; ".join(f"{count} {name}" for name, count in verdicts.items()) or "no rows"
 
 
-def escaped(said: str) -> str:
+def escaped(text: str) -> str:
     """Text on one line as Markdown shows it literally."""
-    flat = " ".join(said.split())
+    flat = " ".join(text.split())
     return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in flat)
 
 

@@ -1,4 +1,4 @@
-"""Validation: how far the simulator is from a kernel, for `dragstrip validate`.
+"""Validation: the distance of the simulator from a kernel, for `dragstrip validate`.
 
 Belongs here: reading recordings of a real kernel, running the same scenario in the simulator, and measuring
 the difference. Does not belong here: corrections. A constant that makes one recording match hides a missing

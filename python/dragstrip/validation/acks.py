@@ -39,10 +39,10 @@ def compare(capture: Json, run: KernelRun) -> Comparison:
     spec["duration_ns"] = round(capture["until_s"] * 1e9)
     upto = numbers(simulate(spec)["samples"], "bytes_acked") // capture["segment_bytes"]
     # The first row is the answer to the SYN.
-    ours, theirs = np.diff(upto), np.array(capture["steps"])
-    both = min(len(theirs), len(ours))
-    apart = np.flatnonzero(theirs[:both] != ours[:both])
-    return Comparison(both, int(apart[0]) if apart.size else None, capture["until_s"])
+    simulated_steps, kernel_steps = np.diff(upto), np.array(capture["steps"])
+    common_count = min(len(kernel_steps), len(simulated_steps))
+    apart = np.flatnonzero(kernel_steps[:common_count] != simulated_steps[:common_count])
+    return Comparison(common_count, int(apart[0]) if apart.size else None, capture["until_s"])
 
 
 def captures(folder: Path) -> list[Json]:

@@ -49,12 +49,12 @@ def read(file: Path) -> dict[str, dict[str, float]]:
 
 def beyond(case: Case, band: dict[str, float]) -> list[str]:
     """Return in words the figures that exceed their band; a figure without a band counts as one."""
-    said = []
+    violations = []
     for figure in (figure for figure in case.figures if figure.limit is not None):
         limit = band.get(figure.quantity)
         if limit is None or figure.error > limit:
-            said.append(
+            violations.append(
                 f"{case.name}: the error of {figure.quantity} is {figure.error:.4g}, its band ends "
                 f"at {limit} (kernel {figure.kernel}, simulator {figure.simulator})"
             )
-    return said
+    return violations

@@ -65,7 +65,7 @@ def with_hosts(
     return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
 
 
-def beside(document: Mapping[str, Any], folder: Path, prefix: str, model: str) -> Agreement:
+def with_model(document: Mapping[str, Any], folder: Path, prefix: str, model: str) -> Agreement:
     """Return the agreement of the reference's recordings with another model, which is run now."""
     return _agreement(document, folder, prefix, partial(_with_model, model=model))
 
@@ -105,7 +105,7 @@ def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_
 
 
 def _release(provenance: Mapping[str, Any]) -> str:
-    """Return what made a recording: a kernel, if the engine has one, else engine and version."""
+    """Return the producer of a recording: a kernel, if the engine has one, else engine and version."""
     about = provenance.get("kernel")
     if about is None:
         return f"{provenance['engine']} {provenance['version']}"
@@ -129,24 +129,26 @@ def _with_model(pair: _Pair, model: str) -> Case:
 def _with_hosts(pair: _Pair, spread: bool) -> Case:
     if not named(pair.model()).model:
         return _as_recorded(pair)  # its hosts work too
-    its, spec = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
-    seeds = SEEDS if its.random else (spec["seed"],)
+    case_conditions, spec = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
+    seeds = SEEDS if case_conditions.random else (spec["seed"],)
     engine = named(pair.model())
 
     def run(seed: int, scenario: Json) -> TimeLine:
-        return of_recording(engine.run({**scenario, "seed": seed}, {}), its.bottleneck)
+        return of_recording(engine.run({**scenario, "seed": seed}, {}), case_conditions.bottleneck)
 
     simulator = [run(seed, spec) for seed in seeds]
-    made = _case(pair, its, spec, simulator)
+    case = _case(pair, case_conditions, spec, simulator)
     if spread:
         longer = lengthened(pair.scenario, {way: ns + LONGER_NS for way, ns in pair.idle_rtt_ns.items()})
-        made.own.extend(figures(its, simulator, [run(seed + len(SEEDS), longer) for seed in seeds]))
-    return made
+        case.spread.extend(
+            figures(case_conditions, simulator, [run(seed + len(SEEDS), longer) for seed in seeds])
+        )
+    return case
 
 
-def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[TimeLine]) -> Case:
+def _case(pair: _Pair, case_conditions: Conditions, scenario: Json, simulator: list[TimeLine]) -> Case:
     kernel = next(traces for engine, traces in pair.traces.items() if engine != pair.model())
-    floor = figures(its, kernel[::2], kernel[1::2]) if len(kernel) > 1 else []
+    floor = figures(case_conditions, kernel[::2], kernel[1::2]) if len(kernel) > 1 else []
     return Case(
         pair.name,
         scenario,
@@ -154,7 +156,7 @@ def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[TimeLine
         pair.seeds,
         kernel,
         simulator,
-        figures(its, kernel, simulator),
+        figures(case_conditions, kernel, simulator),
         floor=floor,
         limits=list(pair.limits),
         idle_shares=pair.idle_shares,
@@ -168,14 +170,14 @@ def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
     """
     spec = copy.deepcopy(scenario)
     links = {link["name"]: link for link in spec["links"]}
-    done: set[str] = set()
+    lengthened_links: set[str] = set()
     for flow in scenario["flows"]:
         way = path_of(scenario, flow["sender"], flow["receiver"])
         measured_ns = idle_rtt_ns.get(f"{flow['sender']} to {flow['receiver']}")
-        if measured_ns is None or not way.back or way.back[0]["name"] in done:
+        if measured_ns is None or not way.back or way.back[0]["name"] in lengthened_links:
             continue
         extra_ns = measured_ns - way.ping_ns
         if 0 < extra_ns <= IDLE_MS_MAX * 1e6:  # else pings met other traffic, or chance
             links[way.back[0]["name"]]["delay_ns"] += extra_ns
-            done.add(way.back[0]["name"])
+            lengthened_links.add(way.back[0]["name"])
     return spec

@@ -61,10 +61,10 @@ WIDE = "w-"
 
 
 def held_out(name: str) -> bool:
-    """Return whether a case belongs to the third that is compared only when the model is finished.
+    """Return True for a case of the third that is compared only when the model is finished.
 
-    These are the cells of the wider grid whose name's SHA-256 begins with a byte divisible by three, so that
-    nobody chooses them.
+    These are the cells of the wider grid whose name's SHA-256 begins with a byte divisible by three: a fixed
+    rule, not a choice.
     """
     return name.startswith(WIDE) and hashlib.sha256(name.encode()).digest()[0] % 3 == 0
 
@@ -76,31 +76,31 @@ def cell(name: str, seed: int = 1) -> Json:
     each time: microseconds decide which of them loses the packet at a full queue, so that one run is only one
     sample of many there too. Raises `BadInputError` for a name that is no cell's.
     """
-    found = CELL.fullmatch(name)
-    if found is None:
+    cell_match = CELL.fullmatch(name)
+    if cell_match is None:
         raise BadInputError("CELL", name, f"a cell: {FORM}", "command line")
-    rate_kbit, rtt_ms = round(float(found["rate"]) * 1000), float(found["rtt"])
-    words = found["without"].split("-")[1:]
+    rate_kbit, rtt_ms = round(float(cell_match["rate"]) * 1000), float(cell_match["rtt"])
+    words = cell_match["without"].split("-")[1:]
     sysctl = dict(STOCK if "stockbuf" in words else SYSCTL)
     sysctl.update(WITHOUT[word] for word in words if word in WITHOUT)
-    if found["aqm"]:
-        sysctl["net.ipv4.tcp_ecn"] = int(bool(found["ecn"]))
+    if cell_match["aqm"]:
+        sysctl["net.ipv4.tcp_ecn"] = int(bool(cell_match["ecn"]))
     spec: Json = {
         "name": name,
-        "duration_s": int(found["duration"] or DURATION_S),
+        "duration_s": int(cell_match["duration"] or DURATION_S),
         "rtt_ms": rtt_ms,
         "sysctl": sysctl,
-        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(found, rate_kbit, rtt_ms)},
-        "flows": _flows(found),
+        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(cell_match, rate_kbit, rtt_ms)},
+        "flows": _flows(cell_match),
     }
     if "nogso" in words:
         spec["gso"] = "off"
-    impairments = [f"delay {found['jitter']}ms {found['jitter']}ms"] if found["jitter"] else []
-    impairments += [f"loss random {found['loss']}%"] if found["loss"] else []
+    impairments = [f"delay {cell_match['jitter']}ms {cell_match['jitter']}ms"] if cell_match["jitter"] else []
+    impairments += [f"loss random {cell_match['loss']}%"] if cell_match["loss"] else []
     if impairments:
         spec["fwd_netem"] = " ".join([*impairments, "limit 100000"])
     algorithms = {flow["cc"] for flow in spec["flows"]}
-    draws = not algorithms.isdisjoint(RANDOMIZED) or found["aqm"] in DRAWING
+    draws = not algorithms.isdisjoint(RANDOMIZED) or cell_match["aqm"] in DRAWING
     if len(spec["flows"]) > 1 and not impairments and not draws:
         spec["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
     if seed > 1:
@@ -108,24 +108,24 @@ def cell(name: str, seed: int = 1) -> Json:
     return spec
 
 
-def _flows(found: re.Match[str]) -> list[Json]:
-    parts = [part.partition("x") for part in found["cc"].split("+")]
+def _flows(cell_match: re.Match[str]) -> list[Json]:
+    parts = [part.partition("x") for part in cell_match["cc"].split("+")]
     algorithms = [cc for cc, _, count in parts for _ in range(int(count or 1))]
     flows: list[Json] = [{"src": f"s{n}", "cc": cc} for n, cc in enumerate(algorithms, 1)]
     for before, flow in enumerate(flows):
-        if found["late"] and before:
-            flow["start_s"] = float(found["late"]) * before
-        if found["spread"] and before:
-            flow["extra_rtt_ms"] = float(found["spread"]) * before
+        if cell_match["late"] and before:
+            flow["start_s"] = float(cell_match["late"]) * before
+        if cell_match["spread"] and before:
+            flow["extra_rtt_ms"] = float(cell_match["spread"]) * before
     return flows
 
 
-def _queue(found: re.Match[str], rate_kbit: int, rtt_ms: float) -> str:
+def _queue(cell_match: re.Match[str], rate_kbit: int, rtt_ms: float) -> str:
     bdp_bytes = rate_kbit * rtt_ms / 8
-    marks = "ecn" if found["ecn"] else "noecn"
-    limit = max(round(bdp_bytes * float(found["buffer"])), SMALLEST_QUEUE_BYTES)
-    ecn = " ecn" if found["ecn"] else ""
-    match found["aqm"]:
+    marks = "ecn" if cell_match["ecn"] else "noecn"
+    limit = max(round(bdp_bytes * float(cell_match["buffer"])), SMALLEST_QUEUE_BYTES)
+    ecn = " ecn" if cell_match["ecn"] else ""
+    match cell_match["aqm"]:
         case "codel":
             return f"codel limit 1000 {marks}"
         case "fqcodel":
@@ -135,8 +135,8 @@ def _queue(found: re.Match[str], rate_kbit: int, rtt_ms: float) -> str:
         case "choke":
             return f"choke limit {limit // FRAME_BYTES} bandwidth {rate_kbit}kbit{ecn}"
         case "pie" | "fqpie":
-            return {"pie": "pie", "fqpie": "fq_pie"}[found["aqm"]] + ecn
+            return {"pie": "pie", "fqpie": "fq_pie"}[cell_match["aqm"]] + ecn
         case "sfb" | "cake" | "fq" | "sfq":  # sfb and cake mark whatever can be marked
-            return str(found["aqm"])
+            return str(cell_match["aqm"])
         case _:
             return f"bfifo limit {limit}"

@@ -87,14 +87,14 @@ def traces(case: Case) -> Figure:
 
 
 def _curves(flows: Sequence[FlowTrace], name: str) -> list[Curve]:
-    return [decimate(Curve(flow.t_s, _known(getattr(flow, name))), TRACE_POINTS) for flow in flows]
+    return [decimate(Curve(flow.t_s, _as_floats(getattr(flow, name))), TRACE_POINTS) for flow in flows]
 
 
-def _known(values: Floats) -> Floats:
+def _as_floats(values: Floats) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
 def _panel(sides: dict[str, list[Curve]], title: str, unit: str) -> Panel:
     top = max((float(c.y.max()) for curves in sides.values() for c in curves if len(c)), default=1.0) or 1.0
-    strokes = [Stroke(curves, *LOOK[who], label=who, main=True) for who, curves in sides.items()]
+    strokes = [Stroke(curves, *LOOK[side], label=side, main=True) for side, curves in sides.items()]
     return Panel(Axis(f"{title} ({unit})", 0, top * 1.05, unit), strokes)

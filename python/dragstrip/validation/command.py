@@ -29,12 +29,14 @@ class Stored:
     missing: dict[str, tuple[int, int]]
     """Numbers of recordings present and wanted, by case, for described cases that are incomplete."""
 
-    def part(self, held: bool) -> list[KernelRun]:
+    def part(self, is_held_out: bool) -> list[KernelRun]:
         """Return the recordings of either part; raises `BadInputError` if there are none."""
-        runs, other = (self.held_out, self.open) if held else (self.open, self.held_out)
+        runs, remainder = (self.held_out, self.open) if is_held_out else (self.open, self.held_out)
         if not runs:
-            expected = "cases that are not held out (--held-out compares those)" if other else "a whole case"
-            raise BadInputError("--only", None, "held-out cases" if held else expected, "command line")
+            expected = (
+                "cases that are not held out (--held-out compares those)" if remainder else "a whole case"
+            )
+            raise BadInputError("--only", None, "held-out cases" if is_held_out else expected, "command line")
         return runs
 
 
@@ -43,10 +45,10 @@ def stored(grid_file: Path | None, recordings: Path | None, only: str | None = N
     grid, file = read(grid_file)
     runs = load_all(recordings or (file.parent / grid.recordings).resolve(), only)
     have = {case: len(group) for case, group in grouped(runs).items()}
-    wanted = {} if recordings else grid.described
+    seeds_by_case = {} if recordings else grid.described
     missing = {
         name: (have.get(name, 0), seeds)
-        for name, seeds in wanted.items()
+        for name, seeds in seeds_by_case.items()
         if have.get(name, 0) < seeds and (only is None or name in have)
     }
     whole = [run for run in runs if run.case not in missing]
@@ -58,16 +60,16 @@ def stored(grid_file: Path | None, recordings: Path | None, only: str | None = N
     )
 
 
-def explain_one(found: Agreement, name: str) -> None:
-    """Print where the one case whose name contains `name` diverges.
+def explain_one(agreement: Agreement, name: str) -> None:
+    """Print the first divergence of the one case whose name contains `name`.
 
-    Raises `BadInputError` if not one does.
+    Raises `BadInputError` for no such case or several.
     """
-    fitting = [case for case in found.cases if name in case.name]
+    fitting = [case for case in agreement.cases if name in case.name]
     exact = [case for case in fitting if case.name == name] or fitting
     if len(exact) != 1:
-        known = ", ".join(case.name for case in fitting or found.cases)
-        raise BadInputError("CASE", name, f"one case of {known}", "command line")
+        names = ", ".join(case.name for case in fitting or agreement.cases)
+        raise BadInputError("CASE", name, f"one case of {names}", "command line")
     console.show_divergence(exact[0].name, explain(exact[0]))
 
 
@@ -83,34 +85,40 @@ def record_cells(
 def record_described(
     grid_file: Path | None, folder: Path, workers: int | None, notify: Callable[[str], object]
 ) -> None:
-    """Record what the grid describes and the folder lacks, in the order of the description."""
+    """Record the described cases that the folder lacks, in the order of the description."""
     grid, _ = read(grid_file)
     for part in grid.cells:
         record(part.names, part.seeds, folder, workers, notify)
 
 
 def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:
-    """Print where the case whose name contains `name` diverges from its recording; raises `BadInputError`."""
-    groups = grouped(stored(grid_file, recordings, name).part(held=False))
+    """Print the first divergence of the case whose name contains `name`; raises `BadInputError`."""
+    groups = grouped(stored(grid_file, recordings, name).part(is_held_out=False))
     exact = {key: group for key, group in groups.items() if key == name}
     if not exact and len(groups) > 1:
-        known = ", ".join(list(groups)[:6])
-        raise BadInputError("CASE", name, f"one case; it fits {len(groups)}: {known} ...", "command line")
+        names = ", ".join(list(groups)[:6])
+        raise BadInputError("CASE", name, f"one case; it fits {len(groups)}: {names} ...", "command line")
     for key, group in (exact or groups).items():
         console.show_divergence(key, explain(measure(key, group, nominal=nominal)))
 
 
 def write_docs(
-    agreement: Agreement, grid_file: Path | None, its: Stored, workers: int | None, file: Path
+    agreement: Agreement, grid_file: Path | None, recordings: Stored, workers: int | None, file: Path
 ) -> None:
     """Write docs/reference/fidelity.md: `agreement`, held-out third, path as configured, and ACK captures."""
     grid, source = read(grid_file)
-    known = {run.name: run for run in its.open}
-    kept = captures(source.parent / grid.captures) if grid.captures else []
-    captured = [(one["case"], compare(one, known[one["case"]])) for one in kept if one["case"] in known]
-    held = validate(its.held_out, workers)
-    nominal = validate(its.open, workers, nominal=True)
-    document.write(document.Page(agreement, held, nominal, grid, its.missing, captured), file)
+    open_runs = {run.name: run for run in recordings.open}
+    ack_captures = captures(source.parent / grid.captures) if grid.captures else []
+    captured = [
+        (capture["case"], compare(capture, open_runs[capture["case"]]))
+        for capture in ack_captures
+        if capture["case"] in open_runs
+    ]
+    held_out_agreement = validate(recordings.held_out, workers)
+    nominal = validate(recordings.open, workers, nominal=True)
+    document.write(
+        document.Page(agreement, held_out_agreement, nominal, grid, recordings.missing, captured), file
+    )
 
 
 def write_bands(agreement: Agreement, grid: Grid, file: Path) -> None:

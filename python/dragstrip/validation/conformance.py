@@ -47,24 +47,24 @@ class Played:
         return self.verdict in ("pass", "known gap", "not here")
 
 
-def scripts(named: list[str] | None = None) -> dict[str, str]:
-    """Return scripts by name: all of the project's, or those that `named` lists.
+def scripts(selection: list[str] | None = None) -> dict[str, str]:
+    """Return scripts by name: all of the project's, or those that `selection` lists.
 
-    An entry of `named` is a name, with or without its ending, or a file. Raises `BadInputError` for an
+    An entry of `selection` is a name, with or without its ending, or a file. Raises `BadInputError` for an
     unknown one, and `DragstripError` outside a checkout.
     """
-    known = {file.name: file for file in sorted(FOLDER.glob("*.script"))}
-    if not named:
-        if not known:
+    files = {file.name: file for file in sorted(FOLDER.glob("*.script"))}
+    if not selection:
+        if not files:
             raise DragstripError("there are no scripts here: `conformance/` is part of the sources only")
-        return {name: _read(file) for name, file in known.items()}
-    chosen = {}
-    for name in named:
-        file = known.get(name) or known.get(f"{name}.script") or Path(name)
+        return {name: _read(file) for name, file in files.items()}
+    texts = {}
+    for name in selection:
+        file = files.get(name) or files.get(f"{name}.script") or Path(name)
         if not file.exists():
             raise BadInputError("SCRIPT", name, "a script in conformance/, or a file")
-        chosen[file.name] = _read(file)
-    return chosen
+        texts[file.name] = _read(file)
+    return texts
 
 
 def _read(file: Path) -> str:
@@ -81,7 +81,7 @@ def play(texts: dict[str, str], engine: str) -> list[Played]:
     beyond = {
         name: lacking[need]
         for name, text in texts.items()
-        for need in [" ".join(found.split()) for found in NEEDS.findall(text)]
+        for need in [" ".join(words.split()) for words in NEEDS.findall(text)]
         if need in lacking
     }
     if beyond and len(beyond) == len(texts):
@@ -95,8 +95,8 @@ def play(texts: dict[str, str], engine: str) -> list[Played]:
 
 def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:
     failures = [Failure(**failure) for failure in entry["failures"]]
-    found = GAP.search(text)
-    gap = found.group(1).strip() if found and named(engine).model else None
+    gap_line = GAP.search(text)
+    gap = gap_line.group(1).strip() if gap_line and named(engine).model else None
     failed, passed = ("known gap", "gap closed") if gap else ("fail", "pass")
     verdict = failed if failures else passed
     return Played(entry["name"], engine, verdict, entry["checks"], gap, failures, entry["sent"])
@@ -105,10 +105,10 @@ def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:
 def document(played: list[Played]) -> dict[str, Any]:
     """Return the results as one JSON document."""
     counts: dict[str, dict[str, int]] = {}
-    for one in played:
-        of_engine = counts.setdefault(one.engine, {})
-        of_engine[one.verdict] = of_engine.get(one.verdict, 0) + 1
-    return {"counts": counts, "scripts": [asdict(one) for one in played]}
+    for result in played:
+        of_engine = counts.setdefault(result.engine, {})
+        of_engine[result.verdict] = of_engine.get(result.verdict, 0) + 1
+    return {"counts": counts, "scripts": [asdict(result) for result in played]}
 
 
 def table(played: list[Played], *, trace: bool = False) -> str:
@@ -117,17 +117,18 @@ def table(played: list[Played], *, trace: bool = False) -> str:
     With `trace`, what the endpoint sent comes before them.
     """
     lines = []
-    for one in played:
+    for result in played:
         if trace:
-            lines += [f"{one.script} on {one.engine}:", *(f"  {sent}" for sent in one.sent)]
-        if one.verdict == "pass":
+            lines += [f"{result.script} on {result.engine}:", *(f"  {segment}" for segment in result.sent)]
+        if result.verdict == "pass":
             continue
         lines.append(
-            f"{one.script} on {one.engine}: {one.verdict}" + (f": {one.known_gap}" if one.known_gap else "")
+            f"{result.script} on {result.engine}: {result.verdict}"
+            + (f": {result.known_gap}" if result.known_gap else "")
         )
-        for failure in one.failures:
+        for failure in result.failures:
             lines += [f"  line {failure.line}: {failure.expected}", f"    got {failure.got}"]
     for engine, counts in document(played)["counts"].items():
-        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-        lines.append(f"{engine}: {sum(counts.values())} scripts: {said}")
+        tally = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        lines.append(f"{engine}: {sum(counts.values())} scripts: {tally}")
     return "\n".join(hanging(line, len(line) - len(line.lstrip()) + 4) for line in lines)

@@ -33,7 +33,7 @@ CASES_LISTED = 12
 
 
 def show(agreement: Agreement, most: int | None = None) -> None:
-    """Print the cases, at most `most` of them, then what is reached."""
+    """Print the cases, at most `most` of them, then the standings."""
     console = Terminal()
     if len(agreement.cases) <= CASES_LISTED and any(case.floor for case in agreement.cases):
         for case in agreement.cases:
@@ -61,11 +61,11 @@ def show_lines(lines: Iterable[str]) -> None:
 
 
 def show_left_out(runs: Sequence[KernelRun], held_out: bool, missing: Mapping[str, tuple[int, int]]) -> None:
-    """Print what a comparison left out: the other part of the grid, and what is not recorded yet."""
+    """Print the number of cases left out: the other part of the grid, and those not recorded yet."""
     console = Terminal(highlight=False)
-    other = len({run.case for run in runs})
-    if other and not held_out:
-        console.print(f"{other} more cases are held out: --held-out compares them.", style="dim")
+    other_cases = len({run.case for run in runs})
+    if other_cases and not held_out:
+        console.print(f"{other_cases} more cases are held out: --held-out compares them.", style="dim")
     if missing:
         console.print(
             f"{len(missing)} described cases are not recorded yet, or not all of their seeds.", style="dim"
@@ -98,30 +98,34 @@ def _case(case: Case) -> Table:
 
 def _fitting(agreement: Agreement, most: int | None, console: Terminal) -> Table:
     """Return a table with as many quantities as fit the terminal, those with a limit first."""
-    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    quantities = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     wide = console.options.update(max_width=WIDEST)
-    kept = sorted(there, key=lambda quantity: not quantity.judged)
+    columns = sorted(quantities, key=lambda quantity: not quantity.judged)
     while True:
-        left_out = [quantity for quantity in there if quantity not in kept]
-        table = _cases(agreement, most, [quantity for quantity in there if quantity in kept], left_out)
-        if len(kept) == 1 or table.__rich_measure__(console, wide).maximum <= console.width:
+        left_out = [quantity for quantity in quantities if quantity not in columns]
+        table = _cases(
+            agreement, most, [quantity for quantity in quantities if quantity in columns], left_out
+        )
+        if len(columns) == 1 or table.__rich_measure__(console, wide).maximum <= console.width:
             return table
-        kept.pop()
+        columns.pop()
 
 
-def _cases(agreement: Agreement, most: int | None, there: list[Quantity], left_out: list[Quantity]) -> Table:
-    shown = agreement.cases[:most]
-    more = f" ({len(shown)} of {len(agreement.cases)})" if len(shown) < len(agreement.cases) else ""
+def _cases(
+    agreement: Agreement, most: int | None, quantities: list[Quantity], left_out: list[Quantity]
+) -> Table:
+    cases = agreement.cases[:most]
+    more = f" ({len(cases)} of {len(agreement.cases)})" if len(cases) < len(agreement.cases) else ""
     table = Table(
         title=f"errors, worst first{more}; red: beyond its limit", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
     table.add_column("case", no_wrap=True)
-    for quantity in there:
+    for quantity in quantities:
         table.add_column(_heading(quantity), justify="right", no_wrap=True)
-    for case in shown:
-        table.add_row(case.name, *(_cell(case, quantity) for quantity in there))
+    for case in cases:
+        table.add_row(case.name, *(_cell(case, quantity) for quantity in quantities))
     notes = (
-        ["in brackets: the kernel against itself, with another seed"] if any(c.floor for c in shown) else []
+        ["in brackets: the kernel against itself, with another seed"] if any(c.floor for c in cases) else []
     )
     if left_out:
         titles = ", ".join(quantity.title for quantity in left_out)
@@ -132,7 +136,7 @@ def _cases(agreement: Agreement, most: int | None, there: list[Quantity], left_o
 
 def _heading(quantity: Quantity) -> str:
     words = {"rtt": "RTT flow\n%", "ping": "RTT ping\n%", "rtt_ks": "KS\nflow", "ping_ks": "KS\nping"}
-    named = {
+    titles = {
         "reductions": "reductions\nkern/sim",
         "retransmits": "retransmitted\nkern/sim",
         "share": "share\npoints",
@@ -140,7 +144,7 @@ def _heading(quantity: Quantity) -> str:
         "window": "window\n%",
         "period": "epoch\n%",
     }
-    return {**words, **named}.get(quantity.key, f"{quantity.title}\n{quantity.unit}")
+    return {**words, **titles}.get(quantity.key, f"{quantity.title}\n{quantity.unit}")
 
 
 def _cell(case: Case, quantity: Quantity) -> Text:
@@ -188,12 +192,12 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
         parts = [rows.get(row.quantity.key) for rows in groups.values()]
         table.add_row(
             row.quantity.title,
-            row.wanted,
-            Text(f"{row.within}/{row.cases}", style=style) if row.quantity.judged else Text(UNKNOWN),
+            row.target,
+            Text(f"{row.cases_within}/{row.cases}", style=style) if row.quantity.judged else Text(UNKNOWN),
             f"{row.median:.3g}",
             f"{row.worst:.3g}",
             *(
-                Text(f"{part.within}/{part.cases}", style="" if part.reached else "red")
+                Text(f"{part.cases_within}/{part.cases}", style="" if part.reached else "red")
                 if part and row.quantity.judged
                 else Text(UNKNOWN)
                 for part in parts
@@ -203,7 +207,7 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
 
 
 def show_divergence(name: str, divergence: Divergence | None) -> None:
-    """Print where one case diverges from its recording, and the samples around it."""
+    """Print the point at which a case diverges from its recording, and the samples around it."""
     console = Terminal(highlight=False)
     if divergence is None:
         console.print(f"{name}: no event differs, and the windows stay together.")

@@ -1,4 +1,4 @@
-"""docs/reference/fidelity.md: what is reached, what is not and why, written from the runs themselves."""
+"""docs/reference/fidelity.md: targets reached and missed, with causes, written from the runs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Page:
 
     agreement: Agreement
     """The agreement of the open part."""
-    held: Agreement
+    held_out: Agreement
     """The agreement of the held-out third."""
     nominal: Agreement
     """The agreement of the open part on the path as configured."""
@@ -73,20 +73,20 @@ class Page:
 
 def write(page: Page, file: Path) -> None:
     """Write the page."""
-    agreement, held = page.agreement, page.held
+    agreement, held_out = page.agreement, page.held_out
     lines = [
         HEAD.format(
             kernel=page.grid.kernel,
             cases=len(agreement.cases),
             files=sum(len(case.seeds) for case in agreement.cases),
-            held=len(held.cases),
-            held_files=sum(len(case.seeds) for case in held.cases),
+            held=len(held_out.cases),
+            held_files=sum(len(case.seeds) for case in held_out.cases),
         ),
         *_held_out(page),
-        *standings(agreement, held),
-        *_disciplines(agreement, held),
+        *standings(agreement, held_out),
+        *_disciplines(agreement, held_out),
         *_random(agreement),
-        *_limited(agreement, held),
+        *_limited(agreement, held_out),
         *_missing(page.missing),
         *definitions(),
         *_acks(page.captured),
@@ -104,29 +104,30 @@ def _held_out(page: Page) -> Iterator[str]:
         "whose name's SHA-256 begins with a byte divisible by three. They are recorded like the others, "
         "are not listed here, and count in separate columns (`dragstrip validate --held-out`).\n"
     )
-    for which, found in (("open", page.agreement), ("held out", page.held)):
-        if found.failed:
-            yield f"Not run ({which}): {', '.join(f'{name}: {why}' for name, why in found.failed.items())}\n"
+    for part, agreement in (("open", page.agreement), ("held out", page.held_out)):
+        if agreement.failed:
+            failures = ", ".join(f"{name}: {why}" for name, why in agreement.failed.items())
+            yield f"Not run ({part}): {failures}\n"
 
 
-def _limited(agreement: Agreement, held: Agreement) -> Iterator[str]:
+def _limited(agreement: Agreement, held_out: Agreement) -> Iterator[str]:
     cases = agreement.limited
-    if not cases and not held.limited:
+    if not cases and not held_out.limited:
         return
     yield "## Where the kernel's processor limits\n"
     yield (
         f"The emulator's one processor was idle for less than {IDLE_SHARE_MIN * 100:.0f} % of the time in "
-        f"{len(cases)} open and {len(held.limited)} held-out cases. They show that "
+        f"{len(cases)} open and {len(held_out.limited)} held-out cases. They show that "
         "machine as much as the path, and are in no count above.\n"
     )
     yield "| case | idle | goodput % | median RTT, ping % | retransmissions | figures within |"
     yield "|---|---|---|---|---|---|"
     for case in cases:
         judged = [figure for figure in case.figures if figure.limit is not None]
-        shown = (case.figure(key) for key in ("goodput", "ping", "retransmits"))
-        entries = [cell(figure) if figure else "–" for figure in shown]
-        within = f"{sum(figure.reached for figure in judged)} of {len(judged)}"
-        yield f"| {case.name} | {case.idle_share:.2f} | {' | '.join(entries)} | {within} |"
+        summary_figures = (case.figure(key) for key in ("goodput", "ping", "retransmits"))
+        entries = [cell(figure) if figure else "–" for figure in summary_figures]
+        within_limit = f"{sum(figure.reached for figure in judged)} of {len(judged)}"
+        yield f"| {case.name} | {case.idle_share:.2f} | {' | '.join(entries)} | {within_limit} |"
     yield ""
 
 
@@ -138,14 +139,14 @@ def _missing(missing: Mapping[str, tuple[int, int]]) -> Iterator[str]:
         f"{len(missing)} cases of the wider grid have not all their recordings and are in no count above; "
         "`dragstrip validate record FOLDER --described` goes on with them:\n"
     )
-    for name, (have, wanted) in missing.items():
-        yield f"- {name}: {have} of {wanted}"
+    for name, (have, seeds) in missing.items():
+        yield f"- {name}: {have} of {seeds}"
     yield ""
 
 
-def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[str]:
-    """Yield the tables of what is reached; with a held-out part, that part and the whole stand beside it."""
-    whole = Agreement([*agreement.cases, *held.cases], {}) if held else agreement
+def standings(agreement: Agreement, held_out: Agreement | None = None) -> Iterator[str]:
+    """Yield the tables of standings; with a held-out part, that part and the whole have columns beside it."""
+    whole = Agreement([*agreement.cases, *held_out.cases], {}) if held_out else agreement
     for stochastic in (False, True):
         rows = list(agreement.standings(stochastic))
         if not rows:
@@ -156,24 +157,26 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
             yield f"Means over {_seeds(agreement)}.\n"
         apart = len(names) > COLUMNS_MAX
         columns = [] if apart else names
-        beside = [] if held is None else [("held out", held), ("whole", whole)]
-        more = "".join(f" {title} | median | worst | |" for title, _ in beside)
-        own = "".join(f"{name} | " for name in columns)
-        yield f"| quantity | target | within | median error | worst | {own}|{more}"
-        yield "|---|---|---|---|---|" + "---|" * (len(columns) + 1 + 4 * len(beside))
-        rest = [{part.quantity.key: part for part in found.standings(stochastic)} for _, found in beside]
+        extra_parts = [] if held_out is None else [("held out", held_out), ("whole", whole)]
+        more = "".join(f" {title} | median | worst | |" for title, _ in extra_parts)
+        algorithm_heads = "".join(f"{name} | " for name in columns)
+        yield f"| quantity | target | within | median error | worst | {algorithm_heads}|{more}"
+        yield "|---|---|---|---|---|" + "---|" * (len(columns) + 1 + 4 * len(extra_parts))
+        rest = [
+            {part.quantity.key: part for part in subset.standings(stochastic)} for _, subset in extra_parts
+        ]
         parts = {
             name: {part.quantity.key: part for part in agreement.standings(stochastic, name)}
             for name in names
         }
         for row in rows:
             unit = f" {row.quantity.unit}" if row.quantity.unit else ""
-            each = "".join(f"{_part(parts[name], row.quantity)} | " for name in columns)
-            others = "".join(_beside(part.get(row.quantity.key)) for part in rest)
+            algorithm_cells = "".join(f"{_part(parts[name], row.quantity)} | " for name in columns)
+            extra_cells = "".join(_extra_columns(part.get(row.quantity.key)) for part in rest)
             yield (
-                f"| {row.quantity.title} | {row.wanted} | {row.counted} "
+                f"| {row.quantity.title} | {row.target} | {row.count_text} "
                 f"| {row.median:.2g}{unit} "
-                f"| {row.worst:.3g}{unit} | {each}{_verdict(row)} |{others}"
+                f"| {row.worst:.3g}{unit} | {algorithm_cells}{_verdict(row)} |{extra_cells}"
             )
         yield ""
         if apart:
@@ -186,24 +189,25 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
             yield ""
 
 
-def _disciplines(agreement: Agreement, held: Agreement) -> Iterator[str]:
-    """Yield what is reached behind each discipline, without random loss; all FIFOs share a row."""
+def _disciplines(agreement: Agreement, held_out: Agreement) -> Iterator[str]:
+    """Yield the standings behind each discipline, without random loss; all FIFOs share a row."""
     yield "## By queue discipline\n"
     yield (
         "Cases without random loss behind a discipline that decides who is dropped or marked, and all FIFOs "
         "beside them. In brackets: of the cases that are held out.\n"
     )
-    sides = [_by_discipline(found) for found in (agreement, held)]
+    sides = [_by_discipline(subset) for subset in (agreement, held_out)]
     judged = [quantity for quantity in QUANTITIES if quantity.judged]
     yield f"| | {' | '.join(quantity.title for quantity in judged)} |"
     yield "|---|" + "---|" * len(judged)
     for name in sorted(set(sides[0]) | set(sides[1]), key=lambda name: (name == FIFO, name)):
         parts = [side.get(name, {}) for side in sides]
-        yield f"| {name} | {' | '.join(' '.join(_both(parts, quantity)) for quantity in judged)} |"
+        entries = [" ".join(_open_and_held_out(parts, quantity)) for quantity in judged]
+        yield f"| {name} | {' | '.join(entries)} |"
     yield ""
 
 
-def _both(parts: Sequence[Mapping[str, Standing]], quantity: Quantity) -> Iterator[str]:
+def _open_and_held_out(parts: Sequence[Mapping[str, Standing]], quantity: Quantity) -> Iterator[str]:
     yield _part(parts[0], quantity)
     if quantity.key in parts[1]:
         yield f"({_part(parts[1], quantity)})"
@@ -221,9 +225,9 @@ def _by_discipline(agreement: Agreement) -> dict[str, dict[str, Standing]]:
 
 
 def _part(of_algorithm: Mapping[str, Standing], quantity: Quantity) -> str:
-    """Return how many cases of an algorithm are within the limit."""
+    """Return the number of an algorithm's cases within the limit."""
     part = of_algorithm.get(quantity.key)
-    return f"{part.within}/{part.cases}" if part and quantity.judged else "–"
+    return f"{part.cases_within}/{part.cases}" if part and quantity.judged else "–"
 
 
 def _verdict(row: Standing) -> str:
@@ -232,17 +236,17 @@ def _verdict(row: Standing) -> str:
     return "reached" if row.reached else "**not reached**"
 
 
-def _beside(row: Standing | None) -> str:
+def _extra_columns(row: Standing | None) -> str:
     if row is None:
         return " – | – | – | |"
-    return f" {row.counted} | {row.median:.2g} | {row.worst:.3g} | {_verdict(row)} |"
+    return f" {row.count_text} | {row.median:.2g} | {row.worst:.3g} | {_verdict(row)} |"
 
 
 def _seeds(agreement: Agreement) -> str:
     """Return the number of seeds of both sides, where impairments are random."""
     cases = [case for case in agreement.cases if case.stochastic]
     sides = {"the kernel": [len(c.seeds) for c in cases], "the simulator": [len(c.simulator) for c in cases]}
-    return " and ".join(f"{_span(counts)} seeds of {who}" for who, counts in sides.items())
+    return " and ".join(f"{_span(counts)} seeds of {side}" for side, counts in sides.items())
 
 
 def _span(counts: Iterable[int]) -> str:
@@ -252,14 +256,14 @@ def _span(counts: Iterable[int]) -> str:
 
 
 def _random(agreement: Agreement) -> Iterator[str]:
-    """Yield how often the kernel ran what is random without netem."""
+    """Yield the number of kernel runs of cases that are random without netem."""
     plain = [case for case in agreement.cases if not case.stochastic]
     competing = [case for case in plain if case.group == COMPETING]
     drawing = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in RANDOMIZED}
     behind = [c for c in plain if c.conditions.discipline in DRAWING_QUEUES]
     drawing[f"behind {', '.join(DRAWING_QUEUES)}"] = behind
     drawing["where they compete"] = [case for case in competing if case.conditions.random]
-    kernel = [f"{_runs(cases)} {which}" for which, cases in drawing.items() if cases]
+    kernel = [f"{_runs(cases)} {condition}" for condition, cases in drawing.items() if cases]
     if kernel:
         yield (
             f"{', '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own, and so do the "
@@ -282,7 +286,7 @@ def _runs(cases: Iterable[Case]) -> str:
 
 
 def definitions() -> Iterator[str]:
-    """Yield what each quantity means."""
+    """Yield the definition of each quantity."""
     yield "What is measured, the same on both sides:\n"
     for quantity in QUANTITIES:
         yield f"- **{quantity.title}**: {quantity.meaning}"
@@ -299,9 +303,9 @@ def _acks(captured: list[tuple[str, Comparison]]) -> Iterator[str]:
     )
     yield "| case | ACKs compared | |"
     yield "|---|---|---|"
-    for name, found in captured:
-        verdict = "all the same" if found.first is None else f"the same up to ACK {found.first}"
-        yield f"| {name} | {found.acks} ({found.until_s:g} s) | {verdict} |"
+    for name, comparison in captured:
+        verdict = "all the same" if comparison.first is None else f"the same up to ACK {comparison.first}"
+        yield f"| {name} | {comparison.acks} ({comparison.until_s:g} s) | {verdict} |"
     yield ""
 
 
@@ -324,18 +328,20 @@ def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
     yield "| quantity | median | 95 % of cases below | cases beyond the limit |"
     yield "|---|---|---|---|"
     for quantity in QUANTITIES:
-        own = sorted(
-            (figure for case in agreement.cases for figure in case.own if figure.quantity == quantity.key),
+        spread_figures = sorted(
+            (figure for case in agreement.cases for figure in case.spread if figure.quantity == quantity.key),
             key=lambda figure: figure.error,
         )
-        if own:
-            high = own[min(len(own) - 1, round(0.95 * len(own)))]
-            beyond = f"{sum(not figure.reached for figure in own)} of {len(own)}" if quantity.judged else "–"
-            unit = f" {quantity.unit}" if quantity.unit else ""
-            yield (
-                f"| {quantity.title} | {own[len(own) // 2].error:.2g}{unit} | {high.error:.2g}{unit} "
-                f"| {beyond} |"
+        if spread_figures:
+            middle = spread_figures[len(spread_figures) // 2]
+            high = spread_figures[min(len(spread_figures) - 1, round(0.95 * len(spread_figures)))]
+            beyond = (
+                f"{sum(not figure.reached for figure in spread_figures)} of {len(spread_figures)}"
+                if quantity.judged
+                else "–"
             )
+            unit = f" {quantity.unit}" if quantity.unit else ""
+            yield f"| {quantity.title} | {middle.error:.2g}{unit} | {high.error:.2g}{unit} | {beyond} |"
     yield ""
 
 
@@ -343,10 +349,10 @@ def _between_seeds(agreement: Agreement) -> dict[Quantity, list[float]]:
     """Return each recorded seed's errors against the others of its case, where impairments are random."""
     errors: dict[Quantity, list[float]] = {}
     for case in agreement.cases:
-        for number, one in enumerate(case.kernel):
-            others = case.kernel[:number] + case.kernel[number + 1 :]
-            if case.stochastic and others:
-                for figure in figures(case.conditions, others, [one]):
+        for number, time_line in enumerate(case.kernel):
+            remaining = case.kernel[:number] + case.kernel[number + 1 :]
+            if case.stochastic and remaining:
+                for figure in figures(case.conditions, remaining, [time_line]):
                     errors.setdefault(BY_KEY[figure.quantity], []).append(figure.error)
     return errors
 
@@ -362,9 +368,9 @@ def _nominal(nominal: Agreement) -> Iterator[str]:
     yield "|---|---|---|"
     sides = [{row.quantity.key: row for row in nominal.standings(side)} for side in (False, True)]
     for quantity in (quantity for quantity in QUANTITIES if quantity.judged):
-        found = [side.get(quantity.key) for side in sides]
-        if any(found):
-            counts = [f"{row.counted} within" if row else "–" for row in found]
+        rows = [side.get(quantity.key) for side in sides]
+        if any(rows):
+            counts = [f"{row.count_text} within" if row else "–" for row in rows]
             yield f"| {quantity.title} | {' | '.join(counts)} |"
     yield ""
 
@@ -385,7 +391,7 @@ def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
         for case, figure in entries:
             yield (
                 f"| {case.name} | {BY_KEY[figure.quantity].title} | {_error(figure)} "
-                f"| {_number(figure.limit or 0)} | {_own(case, figure)} |"
+                f"| {_number(figure.limit or 0)} | {_spread(case, figure)} |"
             )
         yield ""
 
@@ -405,28 +411,28 @@ def _number(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
-def _own(case: Case, figure: Compared) -> str:
-    error = case.own_error(figure.quantity)
+def _spread(case: Case, figure: Compared) -> str:
+    error = case.spread_error(figure.quantity)
     return "–" if error is None else _number(error)
 
 
 def every_case(agreement: Agreement) -> Iterator[str]:
     """Yield the table of all figures, with the kernel's difference from itself where it is known."""
-    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    quantities = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     yield "## All cases, worst first\n"
     floor_note = " In brackets: the kernel against itself, with another seed."
     yield (
         "Bold: beyond its limit. Counts are kernel/simulator."
         f"{floor_note if any(case.floor for case in agreement.cases) else ''}\n"
     )
-    yield f"| case | {' | '.join(q.title + (f' {q.unit}' if q.unit else '') for q in there)} |"
-    yield "|---|" + "---|" * len(there)
+    yield f"| case | {' | '.join(q.title + (f' {q.unit}' if q.unit else '') for q in quantities)} |"
+    yield "|---|" + "---|" * len(quantities)
     for case in agreement.cases:
         entries = []
-        for quantity in there:
+        for quantity in quantities:
             figure = case.figure(quantity.key)
             text = cell(figure) if figure else "–"
             floor = case.floor_error(quantity.key)
-            beside = f" ({floor_cell(figure, floor)})" if figure and floor is not None else ""
-            entries.append((text if figure is None or figure.reached else f"**{text}**") + beside)
+            floor_text = f" ({floor_cell(figure, floor)})" if figure and floor is not None else ""
+            entries.append((text if figure is None or figure.reached else f"**{text}**") + floor_text)
         yield f"| {case.name} | {' | '.join(entries)} |"

@@ -20,10 +20,10 @@ POINTS = 20
 
 def epochs(flow: FlowTrace) -> list[Floats]:
     """Return the window between reductions, each as `POINTS` values; start and end count as borders."""
-    known = np.flatnonzero(np.isfinite(flow.cwnd))
-    if not known.size:
+    finite = np.flatnonzero(np.isfinite(flow.cwnd))
+    if not finite.size:
         return []
-    borders = [int(known[0]), *falls(flow), int(known[-1]) + 1]
+    borders = [int(finite[0]), *falls(flow), int(finite[-1]) + 1]
     pieces = (flow.cwnd[first:end] for first, end in pairwise(borders))
     return [_stretched(piece[np.isfinite(piece)]) for piece in pieces if np.isfinite(piece).any()]
 
@@ -33,14 +33,14 @@ def _stretched(values: Floats) -> Floats:
     return np.asarray(np.interp(at, np.arange(values.size), values), dtype=np.float64)
 
 
-def window_error(kernel: TimeLine, other: TimeLine) -> float | None:
+def window_error(kernel: TimeLine, simulator: TimeLine) -> float | None:
     """Return the root mean square difference of windows over all pairs of epochs.
 
     It is in per cent of the kernel's mean window; None if there is no pair.
     """
     pairs = [
         (theirs, ours)
-        for k, o in zip(kernel.flows, other.flows, strict=True)
+        for k, o in zip(kernel.flows, simulator.flows, strict=True)
         for theirs, ours in zip(epochs(k), epochs(o), strict=False)
     ]
     if not pairs:

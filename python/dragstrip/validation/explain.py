@@ -48,16 +48,16 @@ class Divergence:
 
 def events(flow: FlowTrace) -> list[Event]:
     """Return changes of the threshold and bursts of retransmissions, in order of time."""
-    found = []
+    flow_events = []
     for change in changes(flow):
         if change.reduction:
             words = f"reduces ssthresh to {change.ssthresh:.0f} (window {change.cwnd:.0f})"
-            found.append(Event(change.t_s, "reduction", change.ssthresh, words))
+            flow_events.append(Event(change.t_s, "reduction", change.ssthresh, words))
         else:
             words = f"leaves slow start at a window of {change.ssthresh:.0f}"
-            found.append(Event(change.t_s, "threshold", change.ssthresh, words))
-    found += _bursts(flow)
-    return sorted(found, key=lambda event: (event.t_s, event.kind))
+            flow_events.append(Event(change.t_s, "threshold", change.ssthresh, words))
+    flow_events += _bursts(flow)
+    return sorted(flow_events, key=lambda event: (event.t_s, event.kind))
 
 
 def _bursts(flow: FlowTrace) -> Iterator[Event]:
@@ -78,9 +78,9 @@ def explain(case: Case) -> Divergence | None:
     for number, (kernel, simulator) in enumerate(
         zip(case.kernel[0].flows, case.simulator[0].flows, strict=True)
     ):
-        found = _first_event(kernel, simulator) or _first_drift(kernel, simulator)
-        if found:
-            t_s, words = found
+        first_difference = _first_event(kernel, simulator) or _first_drift(kernel, simulator)
+        if first_difference:
+            t_s, words = first_difference
             words += _exactly(case, number, t_s)
             return Divergence(t_s, number, words, _around(kernel, simulator, t_s))
     return None
@@ -95,16 +95,20 @@ def _first_event(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] |
             return min(k.t_s, s.t_s), (
                 f"at {k.t_s:.1f} s the kernel {k.words}; the simulator, at {s.t_s:.1f} s, {s.words}"
             )
-        first, other = (k, s) if k.t_s <= s.t_s else (s, k)
-        return first.t_s, _lone(first, other, first is k)
+        first, second = (k, s) if k.t_s <= s.t_s else (s, k)
+        return first.t_s, _lone(first, second, first is k)
     rest = theirs[len(ours) :] or ours[len(theirs) :]
     return (rest[0].t_s, _lone(rest[0], None, len(theirs) > len(ours))) if rest else None
 
 
-def _lone(event: Event, other: Event | None, by_kernel: bool) -> str:
-    who, against = ("kernel", "simulator") if by_kernel else ("simulator", "kernel")
-    then = f"its next event is at {other.t_s:.1f} s: it {other.words}" if other else "nothing follows there"
-    return f"at {event.t_s:.1f} s the {who} {event.words}, the {against} does not ({then})"
+def _lone(event: Event, counterpart: Event | None, by_kernel: bool) -> str:
+    side, against = ("kernel", "simulator") if by_kernel else ("simulator", "kernel")
+    then = (
+        f"its next event is at {counterpart.t_s:.1f} s: it {counterpart.words}"
+        if counterpart
+        else "nothing follows there"
+    )
+    return f"at {event.t_s:.1f} s the {side} {event.words}, the {against} does not ({then})"
 
 
 def _slack_s(flow: FlowTrace, t_s: float) -> float:
@@ -132,9 +136,9 @@ def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] |
             run = run + 1 if is_apart else 0
             if run == SAMPLES_APART:
                 at = index - SAMPLES_APART + 1
-                what = "the window" if name == "cwnd" else "the smoothed RTT"
+                quantity = "the window" if name == "cwnd" else "the smoothed RTT"
                 sides = f"{k[at]:.4g} {unit} in the kernel, {s[at]:.4g} in the simulator"
-                words = f"from {t[at]:.1f} s {what} is {sides}, without an event before it that differs"
+                words = f"from {t[at]:.1f} s {quantity} is {sides}, without an event before it that differs"
                 return float(t[at]), words
     return None
 
@@ -150,7 +154,7 @@ def _aligned(kernel: FlowTrace, simulator: FlowTrace, name: str) -> tuple[Floats
 
 
 def _exactly(case: Case, flow: int, t_s: float) -> str:
-    """Return in words what the simulator did around that time, from a sample at every ACK."""
+    """Return the simulator's changes of state and ssthresh around that time in words, ACK by ACK."""
     recording = _every_ack(case, t_s + 2)
     samples = recording["samples"]
     mine = numbers(samples, "flow") == flow
@@ -195,8 +199,8 @@ def _around(kernel: FlowTrace, simulator: FlowTrace, t_s: float) -> list[list[st
         k, s, t = _aligned(kernel, simulator, name)
         columns += [[_number(value, digits) for value in side] for side in (k, s)]
     middle = int(np.searchsorted(t, t_s - 0.05))
-    chosen = range(max(0, middle - AROUND), min(len(t), middle + AROUND + 1))
-    return [[f"{t[index]:.1f}", *(column[index] for column in columns)] for index in chosen]
+    indices = range(max(0, middle - AROUND), min(len(t), middle + AROUND + 1))
+    return [[f"{t[index]:.1f}", *(column[index] for column in columns)] for index in indices]
 
 
 def _number(value: float, digits: int) -> str:

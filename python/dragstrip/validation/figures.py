@@ -53,28 +53,30 @@ def figures(of: Conditions, kernel: Sequence[TimeLine], simulator: Sequence[Time
     Figures of several seeds are means; their distributions are pooled.
     """
     loose = of.stochastic
-    found = [
+    candidates = [
         _relative("goodput", kernel, simulator, lambda t: t.goodput_bps, 5.0 if loose else 3.0),
         _delay("rtt", of, kernel, simulator, lambda t: t.srtt_ms),
         _delay("ping", of, kernel, simulator, lambda t: t.ping_ms),
         _distance("rtt_ks", kernel, simulator, lambda t: t.srtt_ms, 0.15 if loose else 0.10),
         _distance("ping_ks", kernel, simulator, lambda t: t.ping_ms, 0.15 if loose else 0.10),
         _transport("rtt_w1", kernel, simulator),
-        _counted(
+        _event_count(
             "reductions",
             kernel,
             simulator,
             _reductions(of, (*kernel, *simulator)),
             (0.2, 0) if loose else (0.1, 1),
         ),
-        _counted("retransmits", kernel, simulator, lambda t: t.retransmits, (0.2, 0) if loose else (0.1, 3)),
+        _event_count(
+            "retransmits", kernel, simulator, lambda t: t.retransmits, (0.2, 0) if loose else (0.1, 3)
+        ),
         *(_decided(kernel, simulator, 0.2 if loose else 0.1) if of.managed else ()),
         None if loose else _window(kernel[0], simulator[0]),
         _period(kernel, simulator),
     ]
     if len(kernel[0].flows) > 1:
-        found.append(_shares(kernel, simulator, 5.0 if loose else 3.0))
-    return [figure for figure in found if figure is not None]
+        candidates.append(_shares(kernel, simulator, 5.0 if loose else 3.0))
+    return [figure for figure in candidates if figure is not None]
 
 
 def _relative(
@@ -151,9 +153,9 @@ def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[Ti
 
 def _decided(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], allowed: float) -> Iterator[Compared]:
     """Yield a discipline's drops, and its marks if the recordings count them and there are any."""
-    yield _counted("drops", kernel, simulator, lambda t: t.drops, (allowed, 3))
+    yield _event_count("drops", kernel, simulator, lambda t: t.drops, (allowed, 3))
     if all(trace.marks is not None for trace in kernel) and any(t.marks for t in (*kernel, *simulator)):
-        yield _counted("marks", kernel, simulator, lambda t: t.marks or 0, (allowed, 3))
+        yield _event_count("marks", kernel, simulator, lambda t: t.marks or 0, (allowed, 3))
 
 
 def _window(kernel: TimeLine, simulator: TimeLine) -> Compared | None:
@@ -167,7 +169,7 @@ def _period(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compar
 
 
 def _reductions(of: Conditions, traces: Sequence[TimeLine]) -> Callable[[TimeLine], float]:
-    """Return how to count reductions, the same way on both sides.
+    """Return the function that counts reductions, the same way on both sides.
 
     If only losses reduce the window, the endpoints' own counters are used (recoveries entered, timeouts). The
     kernel keeps no such count for an algorithm that reduces by itself, or for ECN. There the falls of the
@@ -178,7 +180,7 @@ def _reductions(of: Conditions, traces: Sequence[TimeLine]) -> Callable[[TimeLin
     return lambda trace: float(trace.recoveries or 0)
 
 
-def _counted(
+def _event_count(
     quantity: str,
     kernel: Sequence[TimeLine],
     simulator: Sequence[TimeLine],

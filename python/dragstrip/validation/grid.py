@@ -27,7 +27,7 @@ class Floor(_Part):
     value: str
 
 
-class Known(_Part):
+class KnownDisagreement(_Part):
     """A disagreement with its cause: shell patterns of cases, quantities (none means all) and words."""
 
     cases: list[str]
@@ -35,7 +35,7 @@ class Known(_Part):
     cause: str
 
     def concerns(self, case: str, quantity: str) -> bool:
-        """Return whether it applies to this figure."""
+        """Return True when it applies to this figure."""
         return (not self.quantities or quantity in self.quantities) and any(
             fnmatchcase(case, pattern) for pattern in self.cases
         )
@@ -75,7 +75,7 @@ class Grid(_Part):
     sample: list[str] = []
     """Cases whose errors continuous integration limits to their bands."""
     floor: list[Floor] = []
-    known: list[Known] = []
+    known: list[KnownDisagreement] = []
     cells: list[Cells] = []
     """The wider grid, in the order in which it is recorded."""
     between_kernels: list[str] = []
@@ -95,7 +95,9 @@ class Grid(_Part):
 
     def cause(self, case: str, quantity: str) -> str:
         """Return the first known cause of a figure's disagreement, or an empty string."""
-        return next((known.cause for known in self.known if known.concerns(case, quantity)), "")
+        return next(
+            (disagreement.cause for disagreement in self.known if disagreement.concerns(case, quantity)), ""
+        )
 
 
 def read(file: Path | None) -> tuple[Grid, Path]:

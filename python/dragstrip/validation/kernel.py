@@ -95,21 +95,21 @@ def load_all(folder: Path, pattern: str | None = None) -> list[KernelRun]:
 def _files(folder: Path, pattern: str | None) -> Iterator[Path]:
     if not folder.is_dir():
         raise BadInputError("", None, "a folder of kernel recordings is missing", str(folder))
-    wanted = f"*{pattern or ''}*" if not pattern or not set("*?[") & set(pattern) else pattern
-    found = 0
+    glob = f"*{pattern or ''}*" if not pattern or not set("*?[") & set(pattern) else pattern
+    count = 0
     for file in sorted(folder.iterdir()):
-        if file.name.endswith(SUFFIXES) and fnmatchcase(file.name.split(".json")[0], wanted):
-            found += 1
+        if file.name.endswith(SUFFIXES) and fnmatchcase(file.name.split(".json")[0], glob):
+            count += 1
             yield file
-    if not found:
-        what = f"matching {pattern!r}" if pattern else "(*.json, *.json.xz)"
-        raise BadInputError("", None, f"holds no kernel recording {what}", str(folder))
+    if not count:
+        filter_text = f"matching {pattern!r}" if pattern else "(*.json, *.json.xz)"
+        raise BadInputError("", None, f"holds no kernel recording {filter_text}", str(folder))
 
 
 def packed(run: KernelRun) -> bytes:
     """Return the recording reduced to what is compared, compressed: 2 to 5 kB for half a minute."""
     flows = [{key: flow[key] for key in FLOW_KEPT if key in flow} for flow in run.flows]
-    kept = {
+    content = {
         "scenario": run.scenario,
         "flows": flows,
         "netstat": run.content.get("netstat", {}),
@@ -117,7 +117,7 @@ def packed(run: KernelRun) -> bytes:
         "ping_series": run.content["ping_series"],
         "run": run.content.get("run", {}),
     }
-    text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
 
 

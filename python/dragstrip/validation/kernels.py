@@ -1,4 +1,4 @@
-"""Kernels compared with one another over cells of the grid, to find what changed between them."""
+"""Kernels compared with one another over cells of the grid, to find changes between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEEDS_MAX = 3
 
 
 @dataclass(frozen=True)
-class Changed:
+class CellComparison:
     """A cell's figures on two kernels.
 
     `kernel` of each figure is the first one's, `simulator` the other's.
@@ -42,36 +42,36 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Between:
+class KernelComparison:
     """One kernel compared with others."""
 
     first: str
-    others: dict[str, list[Changed]]
-    simulator: list[Changed]
+    comparisons: dict[str, list[CellComparison]]
+    simulator: list[CellComparison]
     """The simulator compared with the first kernel."""
 
-    def standings(self, other: str | None) -> Iterator[tuple[str, int, int]]:
+    def standings(self, kernel_name: str | None) -> Iterator[tuple[str, int, int]]:
         """Yield quantity, cells within its limit and cells that have it.
 
         They are another kernel's, or for None the simulator's.
         """
-        cells = self.simulator if other is None else self.others[other]
+        cells = self.simulator if kernel_name is None else self.comparisons[kernel_name]
         for quantity in QUANTITIES:
-            found = [f for cell in cells for f in cell.figures if f.quantity == quantity.key]
-            judged = [figure for figure in found if figure.limit is not None]
+            quantity_figures = [f for cell in cells for f in cell.figures if f.quantity == quantity.key]
+            judged = [figure for figure in quantity_figures if figure.limit is not None]
             if judged:
                 yield quantity.title, sum(figure.reached for figure in judged), len(judged)
 
 
-def between(
+def compare_kernels(
     grid: Grid,
     source: Path,
     first: str,
-    others: Sequence[str],
+    other_kernels: Sequence[str],
     only: str | None,
     workers: int | None,
     notify: Callable[[str], object],
-) -> Between:
+) -> KernelComparison:
     """Compare a kernel with each of the others over the grid's cells `between_kernels`.
 
     Missing recordings are made first: the grid has those of its own kernel, and those of others are kept in
@@ -83,61 +83,71 @@ def between(
         raise BadInputError("--only", only, "a part of the name of a cell in between_kernels", str(source))
     seeds = {cell: min(grid.described[cell], SEEDS_MAX) for cell in cells}
     stored = _stored((source.parent / grid.recordings).resolve(), seeds)
-    own = {run.kernel.removeprefix("linux-image-") for runs in stored.values() for run in runs}
-    for option, name in (("--kernel", first), *(("--against-kernel", other) for other in others)):
-        known = sorted({one.name for one in kernel.kernels()} | own)
-        if name not in known:
+    grid_kernels = {run.kernel.removeprefix("linux-image-") for runs in stored.values() for run in runs}
+    for option, name in (
+        ("--kernel", first),
+        *(("--against-kernel", kernel_name) for kernel_name in other_kernels),
+    ):
+        kernel_names = sorted({cached_kernel.name for cached_kernel in kernel.kernels()} | grid_kernels)
+        if name not in kernel_names:
             raise BadInputError(
-                option, name, f"one of {', '.join(known)}{nearest(name, known)}", "command line"
+                option, name, f"one of {', '.join(kernel_names)}{nearest(name, kernel_names)}", "command line"
             )
 
     def recorded(name: str) -> dict[str, list[KernelRun]]:
-        return stored if own == {name} else _recorded(name, seeds, workers, notify)
+        return stored if grid_kernels == {name} else _recorded(name, seeds, workers, notify)
 
-    its = recorded(first)
-    found = {name: recorded(name) for name in others}
-    return Between(
+    first_runs = recorded(first)
+    other_runs = {name: recorded(name) for name in other_kernels}
+    return KernelComparison(
         first,
-        {name: [compared(cell, its[cell], other[cell]) for cell in cells] for name, other in found.items()},
+        {
+            name: [compared(cell, first_runs[cell], runs[cell]) for cell in cells]
+            for name, runs in other_runs.items()
+        },
         [
-            Changed(case.name, case.figures)
-            for case in validate([run for runs in its.values() for run in runs], workers).cases
+            CellComparison(case.name, case.figures)
+            for case in validate([run for runs in first_runs.values() for run in runs], workers).cases
         ],
     )
 
 
-def compared(cell: str, first: Sequence[KernelRun], other: Sequence[KernelRun]) -> Changed:
+def compared(cell: str, first: Sequence[KernelRun], second: Sequence[KernelRun]) -> CellComparison:
     """Compare two kernels' recordings of one cell."""
-    its = conditions(scenario(first[0], nominal=True))
-    return Changed(cell, figures(its, [of_kernel(run) for run in first], [of_kernel(run) for run in other]))
+    cell_conditions = conditions(scenario(first[0], nominal=True))
+    return CellComparison(
+        cell, figures(cell_conditions, [of_kernel(run) for run in first], [of_kernel(run) for run in second])
+    )
 
 
 def _stored(folder: Path, seeds: Mapping[str, int]) -> dict[str, list[KernelRun]]:
     """Return the grid's own recordings of these cells, the given number of each."""
     names = {cell: [cell, *(f"{cell}-seed{n}" for n in range(2, count + 1))] for cell, count in seeds.items()}
-    return {cell: [load(folder / f"{name}.json.xz") for name in each] for cell, each in names.items()}
+    return {
+        cell: [load(folder / f"{name}.json.xz") for name in run_names] for cell, run_names in names.items()
+    }
 
 
 def _recorded(
     name: str, seeds: Mapping[str, int], workers: int | None, notify: Callable[[str], object]
 ) -> dict[str, list[KernelRun]]:
     folder = cache() / "grid" / name
-    found: dict[str, list[KernelRun]] = {}
+    runs_by_cell: dict[str, list[KernelRun]] = {}
     for cell, count in seeds.items():
         files = record([cell], count, folder, workers, lambda file: notify(f"{name}: {file}"), name)
-        found[cell] = [load(file) for file in files]
-    return found
+        runs_by_cell[cell] = [load(file) for file in files]
+    return runs_by_cell
 
 
-def document(found: Between) -> Json:
+def document(comparison: KernelComparison) -> Json:
     """Return the result as JSON."""
     return {
-        "kernel": found.first,
+        "kernel": comparison.first,
         "against": {
-            other: {
+            kernel_name: {
                 "standings": [
-                    {"quantity": title, "within": within, "cells": cells}
-                    for title, within, cells in found.standings(other)
+                    {"quantity": title, "within": within_limit, "cells": cells}
+                    for title, within_limit, cells in comparison.standings(kernel_name)
                 ],
                 "cells": [
                     {
@@ -156,18 +166,18 @@ def document(found: Between) -> Json:
                     for cell in cells
                 ],
             }
-            for other, cells in found.others.items()
+            for kernel_name, cells in comparison.comparisons.items()
         },
     }
 
 
-def lines(found: Between) -> Iterator[str]:
+def lines(comparison: KernelComparison) -> Iterator[str]:
     """Yield the result as lines for a terminal."""
-    for other, cells in found.others.items():
+    for kernel_name, cells in comparison.comparisons.items():
         changed = [cell for cell in cells if cell.beyond]
-        yield f"{found.first} -> {other}: {len(changed)} of {len(cells)} cells differ"
-        for title, within, count in found.standings(other):
-            yield f"  {title:24} {within:4} of {count} within the limit"
+        yield f"{comparison.first} -> {kernel_name}: {len(changed)} of {len(cells)} cells differ"
+        for title, within_limit, count in comparison.standings(kernel_name):
+            yield f"  {title:24} {within_limit:4} of {count} within the limit"
         for cell in changed:
             yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
 
@@ -202,21 +212,21 @@ than that. Look at goodput and median RTT first.
 """
 
 
-def page(found: Between, file: Path) -> None:
+def page(comparison: KernelComparison, file: Path) -> None:
     """Write the page of documentation."""
-    names = list(found.others)
-    cells = len(next(iter(found.others.values())))
-    parts = [HEAD.format(first=found.first, others=",".join(names), file=file.name, cells=cells)]
-    parts.append(f"| within the limit of {found.first} | {' | '.join(names)} | the simulator |")
+    names = list(comparison.comparisons)
+    cells = len(next(iter(comparison.comparisons.values())))
+    parts = [HEAD.format(first=comparison.first, others=",".join(names), file=file.name, cells=cells)]
+    parts.append(f"| within the limit of {comparison.first} | {' | '.join(names)} | the simulator |")
     parts.append("|---|" + "---|" * len(names) + "---|")
     columns = [*names, None]
-    tables = [{title: f"{k} of {n}" for title, k, n in found.standings(name)} for name in columns]
+    tables = [{title: f"{k} of {n}" for title, k, n in comparison.standings(name)} for name in columns]
     for title in tables[0]:
         parts.append(f"| {title} | {' | '.join(table.get(title, '–') for table in tables)} |")
-    for name, its in found.others.items():
-        changed = [cell for cell in its if cell.beyond]
-        parts += ["", f"## {found.first} to {name}", ""]
-        parts += [f"{len(changed)} of {len(its)} cells differ in some figure.", ""]
+    for name, kernel_cells in comparison.comparisons.items():
+        changed = [cell for cell in kernel_cells if cell.beyond]
+        parts += ["", f"## {comparison.first} to {name}", ""]
+        parts += [f"{len(changed)} of {len(kernel_cells)} cells differ in some figure.", ""]
         parts += ["| cell | what differs |", "|---|---|"]
         for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
             worst = sorted(cell.beyond, key=lambda figure: -figure.severity)

@@ -8,7 +8,7 @@ from pathlib import Path
 from dragstrip import __version__
 from dragstrip.io.files import adding
 from dragstrip.report import viewer
-from dragstrip.report.page import figure as drawn
+from dragstrip.report.page import figure as figure_html
 from dragstrip.report.page import style
 from dragstrip.validation import charts
 from dragstrip.validation.console import cell, floor_cell
@@ -73,11 +73,13 @@ def _heat(heat: charts.HeatMap) -> str:
     for condition in heat.conditions:
         cells = []
         for name in heat.algorithms:
-            found = heat.cells.get((condition, name))
-            if found is None:
+            heat_cell = heat.cells.get((condition, name))
+            if heat_cell is None:
                 cells.append("<td></td>")
             else:
-                cells.append(f'<td class="depth{found[2]}"><a href="#{found[0]}">{found[1]}</a></td>')
+                cells.append(
+                    f'<td class="depth{heat_cell[2]}"><a href="#{heat_cell[0]}">{heat_cell[1]}</a></td>'
+                )
         lines.append(f'<tr><th scope="row">{html.escape(condition)}</th>{"".join(cells)}</tr>')
     return (
         f'<figure><figcaption>{html.escape(heat.title)}</figcaption><div class="scroll" tabindex="0">'
@@ -102,8 +104,8 @@ def _standings(agreement: Agreement, stochastic: bool) -> str:
     lines = [
         [
             html.escape(row.quantity.title),
-            html.escape(row.wanted),
-            _grade(row.counted, row.reached) if row.quantity.judged else row.counted,
+            html.escape(row.target),
+            _grade(row.count_text, row.reached) if row.quantity.judged else row.count_text,
             f"{row.median:.3g}",
             f"{row.worst:.3g}",
         ]
@@ -121,35 +123,38 @@ def _grade(text: str, reached: bool) -> str:
 
 
 def _cases(agreement: Agreement) -> str:
-    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    quantities = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     lines = []
     for case in agreement.cases:
         line = [f'<a href="#{charts.anchor(case)}">{html.escape(case.name)}</a>']
-        for quantity in there:
+        for quantity in quantities:
             figure = case.figure(quantity.key)
             text = cell(figure) if figure else "–"
             floor = case.floor_error(quantity.key)
-            beside = f"<small>{floor_cell(figure, floor)}</small>" if figure and floor is not None else ""
+            floor_text = f"<small>{floor_cell(figure, floor)}</small>" if figure and floor is not None else ""
             line.append(
-                f'<strong class="grade bad">{text}</strong>{beside}'
+                f'<strong class="grade bad">{text}</strong>{floor_text}'
                 if figure and not figure.reached
-                else text + beside
+                else text + floor_text
             )
         lines.append(line)
-    heads = ["case", *(f"{q.title}{f' ({q.unit})' if q.unit else ''}" for q in there)]
+    heads = ["case", *(f"{q.title}{f' ({q.unit})' if q.unit else ''}" for q in quantities)]
     floor_note = "Small: the kernel against itself, with another seed." if agreement.cases[0].floor else ""
     return _table(heads, lines) + (f'<p class="note">{floor_note}</p>' if floor_note else "")
 
 
 def _traces(case: Case, grid: Grid | None) -> str:
     parting = explain(case)
-    said = html.escape(parting.words).replace("\n", "<br>") if parting else "The time lines do not part."
+    divergence_text = (
+        html.escape(parting.words).replace("\n", "<br>") if parting else "The time lines do not part."
+    )
     causes = dict.fromkeys(
         grid.cause(case.name, figure.quantity) for figure in case.figures if grid and not figure.reached
     )
-    known = "".join(f'<p class="caution">{html.escape(cause)}</p>' for cause in causes if cause)
+    cause_notes = "".join(f'<p class="caution">{html.escape(cause)}</p>' for cause in causes if cause)
     return (
         f'<section id="{charts.anchor(case)}"><h3>{html.escape(case.name)}</h3>'
-        f'<div class="figures two">{drawn(charts.traces(case))}</div><p class="note">{said}</p>{known}'
+        f'<div class="figures two">{figure_html(charts.traces(case))}</div>'
+        f'<p class="note">{divergence_text}</p>{cause_notes}'
         "</section>"
     )

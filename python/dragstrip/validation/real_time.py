@@ -1,4 +1,4 @@
-"""An engine in real time beside engines in virtual time: what is reached, and the page of documentation.
+"""An engine in real time beside engines in virtual time: targets reached, and the page of documentation.
 
 Limits are wider than those of the simulator beside the kernel in virtual time, because the machine has other
 work. The runs' own checks tell which runs the machine limited; these are shown and counted separately.
@@ -61,11 +61,11 @@ class Judged:
         """True when the median RTT is within its limit."""
         if self.rtt_ms is None:
             return False
-        here, there = self.rtt_ms
-        return abs(here - there) <= max(RTT_PERCENT / 100 * here, RTT_MS)
+        real_time_ms, other_ms = self.rtt_ms
+        return abs(real_time_ms - other_ms) <= max(RTT_PERCENT / 100 * real_time_ms, RTT_MS)
 
     @property
-    def within(self) -> bool:
+    def within_limits(self) -> bool:
         """True when both are within their limits."""
         return self.goodput_reached and self.rtt_reached
 
@@ -75,41 +75,43 @@ class Judged:
         return self.case.conditions.random
 
 
-def summary_lines(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
-    """Yield lines for the terminal: what is reached, and each case that is outside or was flagged."""
-    for other, agreement in found.items():
+def summary_lines(agreements: Mapping[str, Agreement], engine: str) -> Iterator[str]:
+    """Yield lines for the terminal: the targets reached, and each case that is outside or was flagged."""
+    for other_engine, agreement in agreements.items():
         cases = [Judged(case) for case in agreement.cases]
-        yield f"{engine} beside {other}: {_reached(cases)}"
-        for one in cases:
-            if not one.within:
-                yield f"  outside: {one.case.name}: {_errors(one)}"
+        yield f"{engine} beside {other_engine}: {_reached(cases)}"
+        for judged in cases:
+            if not judged.within_limits:
+                yield f"  outside: {judged.case.name}: {_errors(judged)}"
         yield from (f"  not run: {name}: {reason}" for name, reason in agreement.failed.items())
-    limits = {case.name: case.limits for one in found.values() for case in one.cases if case.limits}
+    limits = {
+        case.name: case.limits for agreement in agreements.values() for case in agreement.cases if case.limits
+    }
     for name, words in limits.items():
         yield f"  flagged: {name}: {'; '.join(words)}"
 
 
 def page(
-    found: Mapping[str, Agreement], engine: str, experiments: Sequence[str], command: str
+    agreements: Mapping[str, Agreement], engine: str, experiments: Sequence[str], command: str
 ) -> Iterator[str]:
     """Yield the page's lines of Markdown."""
-    cases = [case for one in found.values() for case in one.cases]
+    cases = [case for agreement in agreements.values() for case in agreement.cases]
     yield f"<!-- Written by `{command}`: do not edit. -->"
-    yield f"# The engine {engine} beside {' and '.join(found)}\n"
-    yield f"Runs of {', '.join(experiments)} in real time, and on {' and '.join(found)}. Written by\n"
+    yield f"# The engine {engine} beside {' and '.join(agreements)}\n"
+    yield f"Runs of {', '.join(experiments)} in real time, and on {' and '.join(agreements)}. Written by\n"
     yield f"    {command}\n"
     yield f"on {_machine()}; kernel: {', '.join(sorted({case.release for case in cases}))}."
     yield from _load(cases)
     yield "\n| beside | quantity | target | without dice | with dice |"
     yield "|---|---|---|---|---|"
-    for other, agreement in found.items():
+    for other_engine, agreement in agreements.items():
         judged = [Judged(case) for case in agreement.cases]
-        fixed, random = ([one for one in judged if one.random == dice] for dice in (False, True))
-        for what, wanted, of in (
+        fixed, random = ([entry for entry in judged if entry.random == dice] for dice in (False, True))
+        for quantity, target, of in (
             ("goodput", f"{GOODPUT_SHARE * 100:.0f} % of cases ≤ {GOODPUT_PERCENT:g} %", _goodput),
             ("median RTT", f"{RTT_SHARE * 100:.0f} % of cases ≤ {RTT_PERCENT:g} % or {RTT_MS:g} ms", _rtt),
         ):
-            yield f"| {other} | {what} | {wanted} | {of(fixed)} | {of(random)} |"
+            yield f"| {other_engine} | {quantity} | {target} | {of(fixed)} | {of(random)} |"
     yield (
         "\nWith dice: the algorithm (BBR), the queue (PIE) or the path (loss) draws random numbers: one run "
         "is one sample of many."
@@ -119,37 +121,39 @@ def page(
         "own time, as pings on the idle path show it; another kernel has its own. In brackets: "
         f"{engine} against itself, with the next seed.\n"
     )
-    yield from _outside(found)
-    yield from _every_case(found, engine)
+    yield from _outside(agreements)
+    yield from _every_case(agreements, engine)
     yield from _flagged(cases)
-    failed = {name: reason for one in found.values() for name, reason in one.failed.items()}
+    failed = {name: reason for agreement in agreements.values() for name, reason in agreement.failed.items()}
     if failed:
         yield "\n## Left out\n\n| run | why |\n|---|---|"
         yield from (f"| {name} | {reason} |" for name, reason in failed.items())
 
 
 def _goodput(cases: Sequence[Judged]) -> str:
-    return _counted(cases, [one.goodput_reached for one in cases], GOODPUT_SHARE)
+    return _count_text(cases, [judged.goodput_reached for judged in cases], GOODPUT_SHARE)
 
 
 def _rtt(cases: Sequence[Judged]) -> str:
-    return _counted(cases, [one.rtt_reached for one in cases], RTT_SHARE)
+    return _count_text(cases, [judged.rtt_reached for judged in cases], RTT_SHARE)
 
 
-def _counted(cases: Sequence[Judged], within: Sequence[bool], share: float) -> str:
+def _count_text(cases: Sequence[Judged], passes: Sequence[bool], share: float) -> str:
     if not cases:
         return "none"
-    verdict = "reached" if sum(within) >= share * len(within) - 1e-9 else "**not reached**"
-    return f"{sum(within)} of {len(cases)}, {verdict}"
+    verdict = "reached" if sum(passes) >= share * len(passes) - 1e-9 else "**not reached**"
+    return f"{sum(passes)} of {len(cases)}, {verdict}"
 
 
 def _reached(cases: Sequence[Judged]) -> str:
     return f"goodput {_goodput(cases)}; median RTT {_rtt(cases)}".replace("**", "")
 
 
-def _errors(one: Judged) -> str:
-    rtt = "no RTT" if one.rtt_ms is None else "RTT {:.3g} and {:.3g} ms".format(*one.rtt_ms)
-    goodput = "no goodput" if one.goodput_percent is None else f"goodput off by {one.goodput_percent:.2g} %"
+def _errors(judged: Judged) -> str:
+    rtt = "no RTT" if judged.rtt_ms is None else "RTT {:.3g} and {:.3g} ms".format(*judged.rtt_ms)
+    goodput = (
+        "no goodput" if judged.goodput_percent is None else f"goodput off by {judged.goodput_percent:.2g} %"
+    )
     return f"{goodput}, {rtt}"
 
 
@@ -174,15 +178,18 @@ def _machine() -> str:
     return f"{os.cpu_count()} cores ({model})"
 
 
-def _outside(found: Mapping[str, Agreement]) -> Iterator[str]:
-    """Yield each case that is outside its limits, and why, as far as the other engines tell."""
+def _outside(agreements: Mapping[str, Agreement]) -> Iterator[str]:
+    """Yield each case outside its limits, with the cause as far as the other engines tell."""
     yield "## Outside\n"
-    names = {other: {case.name: Judged(case) for case in one.cases} for other, one in found.items()}
+    names = {
+        other_engine: {case.name: Judged(case) for case in agreement.cases}
+        for other_engine, agreement in agreements.items()
+    }
     lines = [
-        f"| {name} | {other} | {_errors(one)} | {_cause(name, other, one, names)} |"
-        for other, cases in names.items()
-        for name, one in sorted(cases.items(), key=lambda item: _natural(item[0]))
-        if not one.within
+        f"| {name} | {other_engine} | {_errors(judged)} | {_cause(name, other_engine, judged, names)} |"
+        for other_engine, cases in names.items()
+        for name, judged in sorted(cases.items(), key=lambda item: _natural(item[0]))
+        if not judged.within_limits
     ]
     if lines:
         yield "| case | beside | errors | cause |\n|---|---|---|---|"
@@ -192,29 +199,29 @@ def _outside(found: Mapping[str, Agreement]) -> Iterator[str]:
     yield ""
 
 
-def _cause(name: str, other: str, one: Judged, names: Mapping[str, Mapping[str, Judged]]) -> str:
-    """Return why a case is outside.
+def _cause(name: str, other_engine: str, judged: Judged, names: Mapping[str, Mapping[str, Judged]]) -> str:
+    """Return the cause of a case outside its limits.
 
-    The run's own checks, chance, or the engine with which another disagrees.
+    The cause is one of the run's own checks, chance, or the engine with which another disagrees.
     """
-    limits = [limit for limit in one.case.limits if not limit.startswith(BUSY)]
+    limits = [limit for limit in judged.case.limits if not limit.startswith(BUSY)]
     if limits:
         return f"flagged: {'; '.join(limits)}"
-    if one.random:
+    if judged.random:
         return "chance: it draws random numbers"
-    agreeing = [engine for engine, cases in names.items() if name in cases and cases[name].within]
+    agreeing = [engine for engine, cases in names.items() if name in cases and cases[name].within_limits]
     if agreeing:
-        return f"that of {other}: {' and '.join(agreeing)} agrees"
-    return "flagged: the processors were busy" if one.case.limits else "not known"
+        return f"that of {other_engine}: {' and '.join(agreeing)} agrees"
+    return "flagged: the processors were busy" if judged.case.limits else "not known"
 
 
-def _every_case(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
+def _every_case(agreements: Mapping[str, Agreement], engine: str) -> Iterator[str]:
     by_name: dict[str, dict[str, Judged]] = {}
-    for other, agreement in found.items():
+    for other_engine, agreement in agreements.items():
         for case in agreement.cases:
-            by_name.setdefault(case.name, {})[other] = Judged(case)
-    heads = [f"goodput, {engine} (Mbit/s)", *(f"{other} off by %" for other in found)]
-    heads += [f"RTT, {engine} (ms)", *(f"{other} (ms)" for other in found)]
+            by_name.setdefault(case.name, {})[other_engine] = Judged(case)
+    heads = [f"goodput, {engine} (Mbit/s)", *(f"{other_engine} off by %" for other_engine in agreements)]
+    heads += [f"RTT, {engine} (ms)", *(f"{other_engine} (ms)" for other_engine in agreements)]
     yield "## All cases\n\nBold: outside.\n"
     yield "| case | " + " | ".join(heads) + " | flagged |"
     yield "|---" * (len(heads) + 2) + "|"
@@ -228,9 +235,9 @@ def _every_case(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
                 None if goodput is None or goodput.kernel is None else goodput.kernel / 1e6, floor, "goodput"
             )
         ]
-        row += [_off(cells.get(other)) for other in found]
+        row += [_off(cells.get(other_engine)) for other_engine in agreements]
         row += [_number(None if first.rtt_ms is None else first.rtt_ms[0], floor, "rtt")]
-        row += [_there(cells.get(other)) for other in found]
+        row += [_other_rtt(cells.get(other_engine)) for other_engine in agreements]
         yield f"| {name} | {' | '.join(row)} | {'yes' if first.case.limits else ''} |"
 
 
@@ -239,18 +246,18 @@ def _number(value: float | None, floor: Mapping[str, float], quantity: str) -> s
     return "–" if value is None else f"{value:.4g}{spread}"
 
 
-def _off(one: Judged | None) -> str:
-    if one is None or one.goodput_percent is None:
+def _off(judged: Judged | None) -> str:
+    if judged is None or judged.goodput_percent is None:
         return "–"
-    text = f"{one.goodput_percent:.2f}"
-    return text if one.goodput_reached else f"**{text}**"
+    text = f"{judged.goodput_percent:.2f}"
+    return text if judged.goodput_reached else f"**{text}**"
 
 
-def _there(one: Judged | None) -> str:
-    if one is None or one.rtt_ms is None:
+def _other_rtt(judged: Judged | None) -> str:
+    if judged is None or judged.rtt_ms is None:
         return "–"
-    text = f"{one.rtt_ms[1]:.4g}"
-    return text if one.rtt_reached else f"**{text}**"
+    text = f"{judged.rtt_ms[1]:.4g}"
+    return text if judged.rtt_reached else f"**{text}**"
 
 
 def _flagged(cases: Sequence[Case]) -> Iterator[str]:

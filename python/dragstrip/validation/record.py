@@ -44,10 +44,10 @@ def record(
     their own runs. `kernel` names another kernel than the one in use.
     """
     options: Json = {} if kernel is None else {"kernel": kernel}
-    files = {folder / f"{run.name}.json.xz": run for run in _wanted(names, seeds)}
+    files = {folder / f"{run.name}.json.xz": run for run in _planned_runs(names, seeds)}
     missing = [file for file in files if not file.exists()]
 
-    def one(file: Path) -> None:
+    def record_file(file: Path) -> None:
         write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file], options))))
         notify(files[file].name)
 
@@ -55,11 +55,11 @@ def record(
         KERNEL.prepare(options)
         make_folder(folder)
         with ThreadPoolExecutor(worker_count(workers, len(missing))) as pool:
-            list(pool.map(one, missing))
+            list(pool.map(record_file, missing))
     return list(files)
 
 
-def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
+def _planned_runs(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
     """Yield recordings still to be made, with a scenario and nothing else."""
     for name in names:
         for seed in range(1, seeds + 1):
@@ -70,21 +70,21 @@ def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
 
 def recorded(run: KernelRun, options: Json) -> KernelRun:
     """Return a scenario as a kernel ran it."""
-    made = KERNEL.run(complete(scenario(run, nominal=True)), options)
-    return KernelRun(run.name, content(run.scenario, made))
+    recording = KERNEL.run(complete(scenario(run, nominal=True)), options)
+    return KernelRun(run.name, content(run.scenario, recording))
 
 
-def content(spec: Json, made: Recording) -> Json:
+def content(spec: Json, recording: Recording) -> Json:
     """Return a recording of the vm engine in the exchange format."""
-    verified = made.provenance["verified"]
-    rows, measured = made["flows"].to_pylist(), Measured(made)
-    queue = matching(made["queues"], "link", BOTTLENECK)
-    probes = made["probes"]
+    verified = recording.provenance["verified"]
+    rows, measured = recording["flows"].to_pylist(), Measured(recording)
+    queue = matching(recording["queues"], "link", BOTTLENECK)
+    probes = recording["probes"]
     idle_ms = min(verified["idle_rtt_ns"].values()) / 1e6 - spec["rtt_ms"]
     return {
         "scenario": spec,
         "flows": [
-            _flow(made, row, measured.segment_bytes(flow))
+            _flow(recording, row, measured.segment_bytes(flow))
             for row, flow in zip(rows, measured.flows, strict=True)
         ],
         "netstat": {
@@ -102,8 +102,8 @@ def content(spec: Json, made: Recording) -> Json:
             "rtt_ms": _rounded(numbers(probes, "rtt_ns") / 1e6),
         },
         "run": {
-            "kernel": made.provenance["kernel"]["package"] or made.provenance["kernel"]["release"],
-            "emulator": made.provenance["emulator"],
+            "kernel": recording.provenance["kernel"]["package"] or recording.provenance["kernel"]["release"],
+            "emulator": recording.provenance["emulator"],
             "cpu_idle_share": round(verified["cpu_idle_share"], 3),
             "late_ms": 0.0,
             # The hosts' own work cannot be seen where every ping has jitter.
@@ -112,8 +112,8 @@ def content(spec: Json, made: Recording) -> Json:
     }
 
 
-def _flow(made: Recording, row: dict[str, Any], segment: int) -> Json:
-    samples = made["samples"]
+def _flow(recording: Recording, row: dict[str, Any], segment: int) -> Json:
+    samples = recording["samples"]
     mine = numbers(samples, "flow") == row["flow"]
 
     def of(name: str) -> Floats:

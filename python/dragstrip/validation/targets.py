@@ -1,4 +1,4 @@
-"""The targets: which share of the cases must lie within their limits."""
+"""The targets: the share of the cases that must lie within their limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Quantity:
     title: str
     unit: str
     """Unit of the error."""
-    wanted: tuple[str, str]
+    target: tuple[str, str]
     """The target in words, without random loss and with it."""
     share: tuple[float, float]
     """Share of cases that must lie within the limit, without random loss and with it."""
@@ -27,7 +27,7 @@ class Quantity:
     @property
     def judged(self) -> bool:
         """True when there is a target; other quantities are only shown."""
-        return any(self.wanted)
+        return any(self.target)
 
 
 QUANTITIES = (
@@ -151,24 +151,24 @@ class Standing:
     group: str
     stochastic: bool
     cases: int
-    within: int
+    cases_within: int
     median: float
     worst: float
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The target in words."""
-        return self.quantity.wanted[self.stochastic] or "–"
+        return self.quantity.target[self.stochastic] or "–"
 
     @property
-    def counted(self) -> str:
+    def count_text(self) -> str:
         """The number of cases within their limits, if there is a target."""
-        return f"{self.within} of {self.cases}" if self.quantity.judged else "–"
+        return f"{self.cases_within} of {self.cases}" if self.quantity.judged else "–"
 
     @property
     def reached(self) -> bool:
         """True when enough cases are within their limits, and the median too if it has a target."""
-        enough = self.within >= self.quantity.share[self.stochastic] * self.cases - 1e-9
+        enough = self.cases_within >= self.quantity.share[self.stochastic] * self.cases - 1e-9
         half = self.quantity.key != "goodput" or self.stochastic or self.median <= GOODPUT_MEDIAN_MAX
         return enough and half
 
@@ -177,9 +177,11 @@ def standing(
     quantity: Quantity, group: str, stochastic: bool, figures: Iterable[Compared | None]
 ) -> Standing | None:
     """Return the standing of some cases, or None if none of them has the quantity."""
-    there: Sequence[Compared] = [figure for figure in figures if figure is not None]
-    if not there:
+    comparisons: Sequence[Compared] = [figure for figure in figures if figure is not None]
+    if not comparisons:
         return None
-    errors = [figure.error for figure in there]
-    within = sum(figure.reached for figure in there)
-    return Standing(quantity, group, stochastic, len(there), within, float(np.median(errors)), max(errors))
+    errors = [figure.error for figure in comparisons]
+    cases_within = sum(figure.reached for figure in comparisons)
+    return Standing(
+        quantity, group, stochastic, len(comparisons), cases_within, float(np.median(errors)), max(errors)
+    )

@@ -114,9 +114,9 @@ def of_kernel(run: KernelRun) -> TimeLine:
     )
 
 
-def _last(counted: Sequence[int] | None) -> int | None:
+def _last(counter: Sequence[int] | None) -> int | None:
     """Return the last value of a growing counter."""
-    return int(counted[-1]) if counted else None
+    return int(counter[-1]) if counter else None
 
 
 RECOVERIES = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts")
@@ -126,9 +126,11 @@ RECOVERIES = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts")
 def _recoveries(counters: Json, senders: Iterable[str]) -> int | None:
     """Return these hosts' entries into recovery plus timeouts, or None if one's counters are missing."""
     by_host = {sender: counters.get(sender) for sender in senders}
-    if any(own is None for own in by_host.values()):
+    if any(host_counters is None for host_counters in by_host.values()):
         return None
-    return sum(int((own or {}).get(word, 0)) for own in by_host.values() for word in RECOVERIES)
+    return sum(
+        int((host_counters or {}).get(word, 0)) for host_counters in by_host.values() for word in RECOVERIES
+    )
 
 
 def of_recording(recording: Recording, queue_link: str | None) -> TimeLine:
@@ -191,9 +193,9 @@ def _pings_ms(recording: Recording, queue_link: str | None, start_ns: int) -> Fl
             passing.append(probe["label"])
     probes = recording["probes"]
     rtt_ns, sent_ns = numbers(probes, "rtt_ns"), numbers(probes, "time_ns")
-    beside = np.isfinite(rtt_ns) & (sent_ns >= (0 if start_ns <= LATE_MS_MAX * 1e6 else start_ns))
-    beside &= np.isin(texts(probes, "probe").astype(str), passing)
-    return np.asarray(np.round(rtt_ns[beside] / 1e6, DIGITS), dtype=np.float64)
+    mask = np.isfinite(rtt_ns) & (sent_ns >= (0 if start_ns <= LATE_MS_MAX * 1e6 else start_ns))
+    mask &= np.isin(texts(probes, "probe").astype(str), passing)
+    return np.asarray(np.round(rtt_ns[mask] / 1e6, DIGITS), dtype=np.float64)
 
 
 # --- reductions ---------------------------------------------------------------------------------
@@ -223,14 +225,14 @@ def changes(flow: FlowTrace) -> list[Change]:
 
     Two between samples count as one.
     """
-    found = []
+    threshold_changes = []
     before = np.nan
     for index, value in enumerate(flow.ssthresh):
         if np.isfinite(value) and value != before:
             window = float(np.nanmax(flow.cwnd[max(0, index - 2) : index + 1]))
-            found.append(Change(index, float(flow.t_s[index]), float(value), window))
+            threshold_changes.append(Change(index, float(flow.t_s[index]), float(value), window))
             before = value
-    return found
+    return threshold_changes
 
 
 def falls(flow: FlowTrace) -> list[int]:
@@ -240,7 +242,7 @@ def falls(flow: FlowTrace) -> list[int]:
     41 of the 48 recordings with at most 100. The others have 1 % loss, where reductions are closer together
     than samples.
     """
-    found, peak, trough, falling = [], 0.0, 0.0, False
+    fall_indices, peak, trough, falling = [], 0.0, 0.0, False
     for index in np.flatnonzero(np.isfinite(flow.cwnd)):
         window = float(flow.cwnd[index])
         if falling and window <= trough:
@@ -248,8 +250,8 @@ def falls(flow: FlowTrace) -> list[int]:
         elif falling:
             falling, peak = False, window
         elif window < DEPTH * peak:
-            found.append(int(index))
+            fall_indices.append(int(index))
             falling, trough = True, window
         else:
             peak = max(peak, window)
-    return found
+    return fall_indices

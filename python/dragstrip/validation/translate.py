@@ -18,9 +18,19 @@ from dragstrip.experiment.expand import complete
 from dragstrip.validation.kernel import Json, KernelRun
 
 PING_NS = 200_000_000
-KNOWN = {"name", "duration_s", "rtt_ms", "sysctl", "bottleneck", "flows", "fwd_netem", "gso", "seed"}
-KNOWN_BOTTLENECK = {"rate_kbit", "qdisc", "overhead"}
-KNOWN_FLOW = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_bytes", "extra_rtt_ms"}
+SCENARIO_FIELDS = {
+    "name",
+    "duration_s",
+    "rtt_ms",
+    "sysctl",
+    "bottleneck",
+    "flows",
+    "fwd_netem",
+    "gso",
+    "seed",
+}
+BOTTLENECK_FIELDS = {"rate_kbit", "qdisc", "overhead"}
+FLOW_FIELDS = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_bytes", "extra_rtt_ms"}
 
 
 LATE_MS_MAX = 20.0
@@ -49,12 +59,12 @@ def machine(run: KernelRun) -> Machine:
 
     The delay at the start comes from the first ping, which is stamped 0 and leaves with the first SYN.
     """
-    its = run.content.get("run", {})
+    run_info = run.content.get("run", {})
     series, rtt_ms = run.content["ping_series"], float(run.scenario["rtt_ms"])
     idle_ms = _usual_ms([rtt for rtt in series["rtt_ms"] if rtt is not None], rtt_ms)
     if idle_ms is None:
-        idle_ms = its.get("idle_ms", IDLE_MS_FARTHER if run.scenario.get("fwd_netem") else IDLE_MS)
-    late_ms = its.get("late_ms")
+        idle_ms = run_info.get("idle_ms", IDLE_MS_FARTHER if run.scenario.get("fwd_netem") else IDLE_MS)
+    late_ms = run_info.get("late_ms")
     if late_ms is None:
         first = series["rtt_ms"][0] if series["t_s"] and series["t_s"][0] == 0 else None
         late_ms = first - rtt_ms - idle_ms if first is not None else 0.0
@@ -63,7 +73,7 @@ def machine(run: KernelRun) -> Machine:
 
 
 def _usual_ms(pings: list[float], rtt_ms: float) -> float | None:
-    """Return what an idle path adds to a ping most often, or None if hardly any ping met one."""
+    """Return the most frequent excess of a ping on an idle path, or None if hardly any ping met one."""
     added = [round(ping - rtt_ms, 2) for ping in pings if 0 <= ping - rtt_ms <= IDLE_MS_MAX]
     counts = Counter(added).most_common(1)
     if not counts or counts[0][1] < IDLE_SHARE * len(pings):
@@ -79,9 +89,9 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
     would be another case.
     """
     spec = run.scenario
-    its = Machine(0, 0) if nominal else machine(run)
-    _refuse_unknown(run, spec, KNOWN, "scenario")
-    _refuse_unknown(run, spec["bottleneck"], KNOWN_BOTTLENECK, "scenario.bottleneck")
+    host_timing = Machine(0, 0) if nominal else machine(run)
+    _refuse_unknown(run, spec, SCENARIO_FIELDS, "scenario")
+    _refuse_unknown(run, spec["bottleneck"], BOTTLENECK_FIELDS, "scenario.bottleneck")
     senders = sorted({flow["src"] for flow in spec["flows"]})
     sysctl = {"net.ipv4.tcp_no_metrics_save": "1"}
     sysctl.update({key: str(value) for key, value in spec.get("sysctl", {}).items()})
@@ -104,7 +114,7 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
         "name": "d-r",
         "from": "d",
         "to": "r",
-        "delay_ns": round(spec["rtt_ms"] * 1e6) + its.idle_ns + longer_ns,
+        "delay_ns": round(spec["rtt_ms"] * 1e6) + host_timing.idle_ns + longer_ns,
     }
     return complete(
         {
@@ -113,15 +123,17 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
             "duration_ns": round(spec["duration_s"] * 1e9),
             "nodes": nodes,
             "links": [*links, _bottleneck(spec), back],
-            "flows": [_flow(run, number, flow, its.late_ns) for number, flow in enumerate(spec["flows"], 1)],
+            "flows": [
+                _flow(run, number, flow, host_timing.late_ns) for number, flow in enumerate(spec["flows"], 1)
+            ],
             "cold_arp": True,
             "probes": [{"label": "ping", "from": "d", "target": senders[0], "interval_ns": PING_NS}],
         }
     )
 
 
-def _refuse_unknown(run: KernelRun, part: Json, known: set[str], where: str) -> None:
-    unknown = sorted(set(part) - known)
+def _refuse_unknown(run: KernelRun, part: Json, allowed: set[str], where: str) -> None:
+    unknown = sorted(set(part) - allowed)
     if unknown:
         raise BadInputError(f"{where}.{unknown[0]}", part[unknown[0]], "a field known here", run.name)
 
@@ -139,8 +151,8 @@ def _bottleneck(spec: Json) -> Json:
 
 
 def _flow(run: KernelRun, number: int, flow: Json, late_ns: int) -> Json:
-    _refuse_unknown(run, flow, KNOWN_FLOW, f"scenario.flows[{number - 1}]")
-    made: Json = {
+    _refuse_unknown(run, flow, FLOW_FIELDS, f"scenario.flows[{number - 1}]")
+    flow_spec: Json = {
         "label": f"{flow['cc']}-{number}",
         "sender": flow["src"],
         "receiver": "d",
@@ -149,5 +161,5 @@ def _flow(run: KernelRun, number: int, flow: Json, late_ns: int) -> Json:
         "start_ns": round(flow.get("start_s", 0) * 1e9) or late_ns,
     }
     if flow.get("stop_s") is not None:
-        made["stop_ns"] = round(flow["stop_s"] * 1e9)
-    return made
+        flow_spec["stop_ns"] = round(flow["stop_s"] * 1e9)
+    return flow_spec

@@ -56,7 +56,7 @@ class Case:
     kernel: list[TimeLine]
     simulator: list[TimeLine]
     figures: list[Compared]
-    own: list[Compared] = field(default_factory=list)
+    spread: list[Compared] = field(default_factory=list)
     """The simulator against itself with a path 37 µs longer and another seed."""
     floor: list[Compared] = field(default_factory=list)
     """The kernel against itself: one half of its seeds against the other."""
@@ -108,9 +108,9 @@ class Case:
         """Return one of its figures, or None if the case lacks it."""
         return next((figure for figure in self.figures if figure.quantity == quantity), None)
 
-    def own_error(self, quantity: str) -> float | None:
+    def spread_error(self, quantity: str) -> float | None:
         """Return the simulator's difference from itself, or None."""
-        return next((figure.error for figure in self.own if figure.quantity == quantity), None)
+        return next((figure.error for figure in self.spread if figure.quantity == quantity), None)
 
     def floor_error(self, quantity: str) -> float | None:
         """Return the kernel's difference from itself, or None."""
@@ -141,17 +141,17 @@ class Agreement:
 
     def standings(self, stochastic: bool, algorithm: str | None = None) -> Iterator[Standing]:
         """Yield every quantity of a class of cases, for all or one algorithm, without limited cases."""
-        chosen = [
+        cases = [
             case
             for case in self.cases
             if case.stochastic == stochastic and algorithm in (None, case.group) and not case.limited
         ]
         for quantity in QUANTITIES:
-            found = standing(
-                quantity, algorithm or "all", stochastic, (case.figure(quantity.key) for case in chosen)
+            class_standing = standing(
+                quantity, algorithm or "all", stochastic, (case.figure(quantity.key) for case in cases)
             )
-            if found:
-                yield found
+            if class_standing:
+                yield class_standing
 
 
 def validate(
@@ -181,18 +181,18 @@ def validate(
 
 
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
-    """Run and compare one case, simulated as often as `_draws` says."""
+    """Run and compare one case, with one simulation for each draw of `_draws`."""
     kernel = [of_kernel(run) for run in runs]
     spec = scenario(runs[0], nominal=nominal)
-    its = conditions(spec)
-    few = nominal or (name.startswith(WIDE) and not its.stochastic)
-    drawn = _draws(runs, its.random, FEWER if few else SEEDS)
-    simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
-    own: list[Compared] = []
+    case_conditions = conditions(spec)
+    few = nominal or (name.startswith(WIDE) and not case_conditions.stochastic)
+    draws = _draws(runs, case_conditions.random, FEWER if few else SEEDS)
+    simulator = [simulated(run, seed, nominal=nominal) for run, seed in draws]
+    spread_figures: list[Compared] = []
     if spread:
-        again = _draws(runs, its.random, FEWER)
-        longer = [simulated(run, seed + len(drawn), LONGER_NS, nominal) for run, seed in again]
-        own = figures(its, simulator, longer)
+        again = _draws(runs, case_conditions.random, FEWER)
+        longer = [simulated(run, seed + len(draws), LONGER_NS, nominal) for run, seed in again]
+        spread_figures = figures(case_conditions, simulator, longer)
     return Case(
         name,
         spec,
@@ -200,14 +200,14 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
         [run.seed for run in runs],
         kernel,
         simulator,
-        figures(its, kernel, simulator),
-        own,
+        figures(case_conditions, kernel, simulator),
+        spread_figures,
         idle_share=min(run.idle_share for run in runs),
     )
 
 
 def _draws(runs: list[KernelRun], random: bool, seeds: Sequence[int]) -> list[tuple[KernelRun, int]]:
-    """Return which of the kernel's runs is simulated with which seed.
+    """Return the kernel's runs to simulate, each with its seed.
 
     Each run uses its own seed. If a case is random, all runs take turns (they may come from different
     machines) until there are as many as `seeds`.
@@ -233,9 +233,9 @@ def document(agreement: Agreement) -> Json:
                 "quantity": row.quantity.key,
                 "class": STOCHASTIC if row.stochastic else DETERMINISTIC,
                 "algorithm": row.group,
-                "wanted": row.wanted,
+                "wanted": row.target,
                 "cases": row.cases,
-                "within": row.within if row.quantity.judged else None,
+                "within": row.cases_within if row.quantity.judged else None,
                 "error_median": row.median,
                 "error_max": row.worst,
                 "reached": row.reached if row.quantity.judged else None,
@@ -272,7 +272,7 @@ def document(agreement: Agreement) -> Json:
                         "error": figure.error,
                         "limit": figure.limit,
                         "reached": figure.reached,
-                        "own_spread": case.own_error(figure.quantity),
+                        "own_spread": case.spread_error(figure.quantity),
                         "floor": case.floor_error(figure.quantity),
                     }
                     for figure in case.figures

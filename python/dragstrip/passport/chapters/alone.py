@@ -22,7 +22,7 @@ SAFECC = "draft-mathis-ccwg-safecc"
 TCPEVAL = "draft-irtf-iccrg-tcpeval-01"
 C4_TESTS = "draft-huitema-ccwg-c4-test"
 
-USED = Rule("T", f"{TRANSPERF}: goodput at least 80 % of the rate", least=0.8)
+GOODPUT_TARGET = Rule("T", f"{TRANSPERF}: goodput at least 80 % of the rate", least=0.8)
 RESPONSIVE = Rule("T", f"{TRANSPERF}: least over median round trip at least 0.3", least=0.3)
 LITTLE_LOSS = Rule("T", f"{SAFECC}: steady loss of its own making at most 2 %", most=0.02)
 SHORT_QUEUE = Rule("T", f"{SAFECC}: standing queue below 2 bandwidth-delay products", most=2.0)
@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
                 f"{mbit:g}-{rtt}-1bdp",
                 path.name,
                 path.scenario(),
-                (UTILISATION, USED),
+                (UTILISATION, GOODPUT_TARGET),
                 (RTT_RATIO, RESPONSIVE),
                 (RESENT, LITTLE_LOSS),
                 quick=mbit == 10,
@@ -52,7 +52,7 @@ def rows() -> Iterator[Row]:
             f"10-40-{bdp:g}bdp",
             path.name,
             path.scenario(),
-            (UTILISATION, USED),
+            (UTILISATION, GOODPUT_TARGET),
             (RESENT, LITTLE_LOSS),
             *judged,
             quick=True,

@@ -72,12 +72,12 @@ def _stays(summary: Summary) -> Sequence[Stay]:
 
 def _of(stays: Sequence[Stay], *states: str) -> list[tuple[Stay, Stay]]:
     """The stays in these states that ended, each with the one after."""
-    return [(one, after) for one, after in pairwise(stays) if one["state"] in states]
+    return [(stay, after) for stay, after in pairwise(stays) if stay["state"] in states]
 
 
-def _bandwidth(stay: Stay, which: str = "last") -> float | None:
-    told: Mapping[str, float] = stay[which]
-    return told.get("max_bandwidth", told.get("bandwidth"))
+def _bandwidth(stay: Stay, statistic: str = "last") -> float | None:
+    variables: Mapping[str, float] = stay[statistic]
+    return variables.get("max_bandwidth", variables.get("bandwidth"))
 
 
 def _payload_bps(mbit: float) -> float:
@@ -108,20 +108,20 @@ def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], fo
 
     def away(stays: Sequence[Stay]) -> float | None:
         stay = at(stays)
-        found = None if stay is None else _bandwidth(stay)
-        return None if found is None else abs(found / _payload_bps(mbit) - 1)
+        bandwidth = None if stay is None else _bandwidth(stay)
+        return None if bandwidth is None else abs(bandwidth / _payload_bps(mbit) - 1)
 
     return _figure("bandwidth away", "of the rate", away, formula)
 
 
 def _first(state: str) -> Callable[[Sequence[Stay]], Stay | None]:
-    return lambda stays: next((one for one, _ in _of(stays, state)), None)
+    return lambda stays: next((stay for stay, _ in _of(stays, state)), None)
 
 
 def _all_lead(start: str, to: str) -> Callable[[Sequence[Stay]], bool | None]:
     def lead(stays: Sequence[Stay]) -> bool | None:
-        found = _of(stays, start)
-        return all(after["state"] == to for _, after in found) if found else None
+        transitions = _of(stays, start)
+        return all(after["state"] == to for _, after in transitions) if transitions else None
 
     return lead
 
@@ -130,21 +130,23 @@ def _rounds(state: str) -> Callable[[Sequence[Stay]], float | None]:
     """The longest stay in a state, in round trips as smoothed at its middle."""
 
     def rounds(stays: Sequence[Stay]) -> float | None:
-        found = [
-            (one["until_s"] - one["from_s"]) / ((one["first"]["srtt_ns"] + one["last"]["srtt_ns"]) / 2e9)
-            for one, _ in _of(stays, state)
+        round_trips = [
+            (stay["until_s"] - stay["from_s"]) / ((stay["first"]["srtt_ns"] + stay["last"]["srtt_ns"]) / 2e9)
+            for stay, _ in _of(stays, state)
         ]
-        return max(found, default=None)
+        return max(round_trips, default=None)
 
     return rounds
 
 
-def _value(state: str, name: str, which: str, scale: float = 1.0) -> Callable[[Sequence[Stay]], float | None]:
+def _value(
+    state: str, name: str, statistic: str, scale: float = 1.0
+) -> Callable[[Sequence[Stay]], float | None]:
     """A variable in the first stay in a state that has it."""
 
     def value(stays: Sequence[Stay]) -> float | None:
-        found = (one[which][name] for one, _ in _of(stays, state) if name in one[which])
-        first = next(found, None)
+        values = (stay[statistic][name] for stay, _ in _of(stays, state) if name in stay[statistic])
+        first = next(values, None)
         return None if first is None else first / scale
 
     return value
@@ -164,14 +166,14 @@ BDP = _bdp_bytes(50, 40)
 
 
 def _scenario(path: Path, *flows: Mapping[str, Any], **fields: Any) -> Scenario:
-    made = path.scenario(*(flows or ({"cc": PLACE},)), subjects=1)
-    return replace(made, repeats=1, fields={"record": RECORD, **fields})
+    scenario = path.scenario(*(flows or ({"cc": PLACE},)), subjects=1)
+    return replace(scenario, repeats=1, fields={"record": RECORD, **fields})
 
 
 def _at_entry(path: Path, phase: str, stay: int, **change: str) -> Scenario:
-    made = _scenario(path)
+    base = _scenario(path)
     return AtEntry(
-        made.flows, made.options, made.subjects, 1, made.fields, phase=phase, stay=stay, change=change
+        base.flows, base.options, base.subjects, 1, base.fields, phase=phase, stay=stay, change=change
     )
 
 
@@ -201,8 +203,8 @@ def _yes(
     """A figure that is 1 where every observation is as the draft states, and the limit of 1."""
 
     def answer(stays: Sequence[Stay]) -> float | None:
-        found = of(stays)
-        return None if found is None else float(found)
+        holds = of(stays)
+        return None if holds is None else float(holds)
 
     return _figure(name, "1 for yes", answer, formula, True), {"least": 1.0}
 
@@ -282,7 +284,7 @@ def _cycle() -> Iterator[Row]:
                 "left in flight",
                 "BDP",
                 lambda stays: max(
-                    (one["last"]["bytes_in_flight"] / BDP for one, _ in _of(stays, DOWN)), default=None
+                    (stay["last"]["bytes_in_flight"] / BDP for stay, _ in _of(stays, DOWN)), default=None
                 ),
                 "most of last bytes_in_flight of DOWN",
             ),
@@ -304,7 +306,7 @@ def _cycle() -> Iterator[Row]:
                 "longest DOWN",
                 "s",
                 lambda stays: max(
-                    (one["until_s"] - one["from_s"] for one, _ in _of(stays, DOWN)), default=None
+                    (stay["until_s"] - stay["from_s"] for stay, _ in _of(stays, DOWN)), default=None
                 ),
                 "until_s - from_s of DOWN",
             ),
@@ -332,8 +334,8 @@ def _probes_end_on_loss(stays: Sequence[Stay]) -> bool | None:
     """Checks that the recovery that ends a probe paces below the bandwidth, as DOWN does."""
     ends = [
         third
-        for (one, second), (_, third) in pairwise(pairwise(stays))
-        if one["state"] == UP and second["state"] == "disorder" and third["state"] == "recovery"
+        for (first, second), (_, third) in pairwise(pairwise(stays))
+        if first["state"] == UP and second["state"] == "disorder" and third["state"] == "recovery"
     ]
     return all(end["least"]["pacing_gain"] < 1 for end in ends) if ends else None
 
@@ -412,8 +414,8 @@ def _apart(stays: Sequence[Stay]) -> float | None:
 
 
 def _shortest(stays: Sequence[Stay]) -> float | None:
-    found: Iterator[float] = (one["until_s"] - one["from_s"] for one, _ in _of(stays, "probe_rtt"))
-    return min(found, default=None)
+    durations_s: Iterator[float] = (stay["until_s"] - stay["from_s"] for stay, _ in _of(stays, "probe_rtt"))
+    return min(durations_s, default=None)
 
 
 def _aggregation() -> Iterator[Row]:
@@ -466,8 +468,8 @@ def _aggregation() -> Iterator[Row]:
 
 
 def _most(stays: Sequence[Stay], name: str) -> float | None:
-    found: Iterator[float] = (stay["most"][name] for stay in stays if name in stay["most"])
-    return max(found, default=None)
+    maxima: Iterator[float] = (stay["most"][name] for stay in stays if name in stay["most"])
+    return max(maxima, default=None)
 
 
 def _last(stays: Sequence[Stay]) -> Stay:

@@ -1,4 +1,4 @@
-"""Chapter beside: what flows of CUBIC, Reno and its own kind lose when the algorithm comes beside them."""
+"""Chapter beside: harm to flows of CUBIC, Reno and its own kind beside the algorithm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "beside"
 TITLE = "beside others"
 HARM = Rule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
 OWN_KIND = Rule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
-OWN = "own"
+SAME_KIND = "own"
 """Placeholder for its own kind where a neighbour is named."""
 ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
 PATHS = {bdp: Path(50, 30, bdp, 60 if bdp <= 4 else 120) for bdp in (0.5, 1, 4, 16)}
@@ -40,22 +40,24 @@ def rows() -> Iterator[Row]:
     for bdp, path in PATHS.items():
         yield from rated(
             NAME,
-            key(OWN, bdp),
+            key(SAME_KIND, bdp),
             f"beside one of its own kind at {path.name}",
             path.scenario("{a}+0.3s", PLACE, subjects=1),
             (NEIGHBOUR, OWN_KIND),
             quick=bdp in (1, 4),
         )
-    for own, others in ((1, 4), (1, 16), (4, 1)):
+    for subject_count, cubic_count in ((1, 4), (1, 16), (4, 1)):
         path = Path(10, 40, 4, 60)
         yield from rated(
             NAME,
-            f"{own}-and-{others}-cubic",
-            f"{own} beside {others} cubic at {path.name}",
-            path.scenario(several("{a}", own), f"{several('cubic', others)}+0.3s", subjects=own),
+            f"{subject_count}-and-{cubic_count}-cubic",
+            f"{subject_count} beside {cubic_count} cubic at {path.name}",
+            path.scenario(
+                several("{a}", subject_count), f"{several('cubic', cubic_count)}+0.3s", subjects=subject_count
+            ),
             (NEIGHBOUR, HARM),
             (IMBALANCE, ORDER),
-            quick=others == 4,
+            quick=cubic_count == 4,
         )
     for mbit in (8, 50):
         path = Path(mbit, 50, 4, 60)

@@ -18,8 +18,8 @@ def parking_lot(rate: str, queue: str, one_way: str) -> Mapping[str, Any]:
     hosts = [{"name": f"{side}{at}", "kind": "host"} for side in "sd" for at in range(HOPS + 1)]
     links: list[dict[str, Any]] = []
     for at in range(HOPS):
-        there = {"from": f"r{at}", "to": f"r{at + 1}", "rate": rate, "queue": queue, "both_ways": False}
-        links += [there, {"from": f"r{at + 1}", "to": f"r{at}", "both_ways": False}]
+        forward = {"from": f"r{at}", "to": f"r{at + 1}", "rate": rate, "queue": queue, "both_ways": False}
+        links += [forward, {"from": f"r{at + 1}", "to": f"r{at}", "both_ways": False}]
     for at in range(HOPS + 1):
         first, last = (0, HOPS) if at == 0 else (at - 1, at)
         links.append({"from": f"s{at}", "to": f"r{first}"})

@@ -1,4 +1,4 @@
-"""Chapter many: flows of one kind share a bottleneck; whether each gets its part, and at what cost."""
+"""Chapter many: flows of one kind share a bottleneck; the share of each, and its cost."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def rows() -> Iterator[Row]:
             path.scenario("{a}*2"),
             (PING_P95, Rule("K", "google/bbr nsperf: bufferbloat; RFC 9743 5.1.2")),
         )
-    both = Path(10, 20, 4, 30).with_(up_rate="1mbit", both_ways=True, receiver_on_line=True)
+    two_way = Path(10, 20, 4, 30).with_(up_rate="1mbit", both_ways=True, receiver_on_line=True)
     yield from rated(
         NAME,
         "both-ways",
-        f"a flow each way at {both.name}, 1 Mbit/s back",
-        both.scenario(subjects=1),
+        f"a flow each way at {two_way.name}, 1 Mbit/s back",
+        two_way.scenario(subjects=1),
         (UTILISATION, Rule("K", "heistp/l4s-tests: asymmetric")),
         (PING_P95, Rule("K", "heistp/l4s-tests: asymmetric")),
     )

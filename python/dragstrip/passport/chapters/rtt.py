@@ -15,14 +15,14 @@ EVEN = Rule("K", "RFC 5166 2.3.2; draft-irtf-iccrg-tcpeval-01: intra- and inter-
 
 def rows() -> Iterator[Row]:
     """The rows of the chapter."""
-    for other in (40, 80, 160):
+    for rtt_ms in (40, 80, 160):
         for bdp in (1, 4):
             path = Path(20, 20, bdp, 60)
             yield from rated(
                 NAME,
-                f"20-{other}-{bdp}bdp",
-                f"20 and {other} ms at {path.name}",
-                path.scenario("{a}", f"{{a}}@{other}ms"),
+                f"20-{rtt_ms}-{bdp}bdp",
+                f"20 and {rtt_ms} ms at {path.name}",
+                path.scenario("{a}", f"{{a}}@{rtt_ms}ms"),
                 (IMBALANCE, ORDER),
                 (LEAST, EVEN),
                 quick=bdp == 1,
@@ -36,13 +36,13 @@ def rows() -> Iterator[Row]:
         (IMBALANCE, ORDER),
         (LEAST, EVEN),
     )
-    beside = Path(20, 20, 2, 60)
-    for own, cubic in ((20, 80), (80, 20)):
+    mixed_path = Path(20, 20, 2, 60)
+    for subject_rtt_ms, cubic_rtt_ms in ((20, 80), (80, 20)):
         yield from rated(
             NAME,
-            f"cubic-{own}-{cubic}",
-            f"with {own} ms beside a cubic with {cubic} ms at {beside.name}",
-            beside.scenario(f"{{a}}@{own}ms", f"cubic@{cubic}ms+0.3s", subjects=1),
+            f"cubic-{subject_rtt_ms}-{cubic_rtt_ms}",
+            f"with {subject_rtt_ms} ms beside a cubic with {cubic_rtt_ms} ms at {mixed_path.name}",
+            mixed_path.scenario(f"{{a}}@{subject_rtt_ms}ms", f"cubic@{cubic_rtt_ms}ms+0.3s", subjects=1),
             (NEIGHBOUR, Rule("K", "RFC 9743 5.2.1; heistp/l4s-tests: pairs of round trips")),
             (IMBALANCE, ORDER),
         )

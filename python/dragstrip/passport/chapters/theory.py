@@ -44,9 +44,9 @@ def rows() -> Iterator[Row]:
             yield _sawtooth(bdp, names, beta)
     for bdp in (0.5, 1):
         path = Path(20, 100, bdp, 6)
-        lost = laws.overshoot_packets(20, 100, bdp)
+        overshoot = laws.overshoot_packets(20, 100, bdp)
         law = Law(
-            "overshoot", lost, "no HyStart, buffer up to 1 BDP", "path and buffer, lost once", ("reno",)
+            "overshoot", overshoot, "no HyStart, buffer up to 1 BDP", "path and buffer, lost once", ("reno",)
         )
         yield _row(f"overshoot-{bdp:g}", f"first 6 s of {path.name}", path.scenario(), RETRANSMITS, law)
     path = Path(10, 40, 4, 60)

@@ -31,9 +31,10 @@ NOT_POOR = Rule("T", "draft-ietf-ippm-responsiveness-09: below 300 a minute is p
 
 def downloads(cc: str, sizes: Mapping[str, int], first_s: float, apart_s: float) -> list[dict[str, Any]]:
     """Short flows, so many of each size, one after the other, as an experiment's `[[flows]]`."""
-    every = [size for size, count in sizes.items() for _ in range(count)]
+    flow_sizes = [size for size, count in sizes.items() for _ in range(count)]
     return [
-        {"cc": cc, "bytes": size, "start": f"{first_s + at * apart_s:g}s"} for at, size in enumerate(every)
+        {"cc": cc, "bytes": size, "start": f"{first_s + at * apart_s:g}s"}
+        for at, size in enumerate(flow_sizes)
     ]
 
 
@@ -115,13 +116,13 @@ def load(share: float, mbit: float, duration_s: float, seed: int) -> list[dict[s
     """
     dice = random.Random(seed)  # noqa: S311 - a workload's numbers are no secret
     pairs = list(pairwise(WEB_SEARCH))
-    mean = sum((one[0] + other[0]) / 2 * (other[1] - one[1]) for one, other in pairs)
+    mean = sum((low[0] + high[0]) / 2 * (high[1] - low[1]) for low, high in pairs)
     gap_s = mean * 8 / (share * mbit * 1e6)
     flows, now = [], WARM_UP_S
     while (now := now + dice.expovariate(1 / gap_s)) < duration_s * 2 / 3:
         draw = dice.random()
-        one, other = next(pair for pair in pairs if draw < pair[1][1])
-        size = one[0] + (other[0] - one[0]) * (draw - one[1]) / (other[1] - one[1])
+        low, high = next(pair for pair in pairs if draw < pair[1][1])
+        size = low[0] + (high[0] - low[0]) * (draw - low[1]) / (high[1] - low[1])
         flows.append({"cc": "{a}", "bytes": f"{max(1, round(size))}b", "start": f"{now * 1000:.0f}ms"})
     return flows
 
