@@ -267,11 +267,11 @@ def _bundle(folder: Path, planned: Plan, document: dict[str, Any]) -> Bundle:
 
     Reading takes seconds for a hundred thousand flows.
     """
-    from dragstrip.report.load import Made, load
+    from dragstrip.report.load import FreshResult, load
 
     known = {f"runs/{run.slug}": run for run in planned.runs}
     written = [line["recording"] for line in document["runs"]]
-    return load(folder, Made(document, {name: known[name].facts for name in written}))
+    return load(folder, FreshResult(document, {name: known[name].facts for name in written}))
 
 
 def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:

@@ -49,16 +49,19 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
         ("sndbuf", "the send buffer"),
         ("app", "the application"),
     ):
-        held = [(title, limits.get(reason, 0.0)) for title, limits in held_back]
-        held = [(title, share) for title, share in held if share > LIMITED_SHARE_MAX]
-        if held:
-            least, most = min(share for _, share in held), max(share for _, share in held)
+        held_shares = [(title, limits.get(reason, 0.0)) for title, limits in held_back]
+        held_shares = [(title, share) for title, share in held_shares if share > LIMITED_SHARE_MAX]
+        if held_shares:
+            least, most = min(share for _, share in held_shares), max(share for _, share in held_shares)
             span = f"{least * 100:.0f}" + (
                 f" to {most * 100:.0f}" if round(most, 2) > round(least, 2) else ""
             )
             notes.append(
                 Markup("{} {} held back by {} for {} % of the time: that is not congestion control.").format(
-                    _bold([title for title, _ in held]), "was" if len(held) == 1 else "were", name, span
+                    _bold([title for title, _ in held_shares]),
+                    "was" if len(held_shares) == 1 else "were",
+                    name,
+                    span,
                 )
             )
     silent = [
@@ -88,15 +91,15 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
 def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
     """Return warnings about runs of a core that is no release build or does not match its sources."""
     builds = [run.recording.provenance.get("build") for run in runs]
-    known = [build if isinstance(build, Mapping) else {} for build in builds]
+    build_facts = [build if isinstance(build, Mapping) else {} for build in builds]
     notes = []
     for count, words in (
         (
-            sum(build.get("profile") == core_build.QUICK for build in known),
+            sum(build.get("profile") == core_build.QUICK for build in build_facts),
             Markup("{} made by a quick build (<code>make quick</code>): the same figures, but slower."),
         ),
         (
-            sum(build.get("sources_changed_since") is True for build in known),
+            sum(build.get("sources_changed_since") is True for build in build_facts),
             Markup(
                 "{} made by a core older than its sources, which had changed since it was built: "
                 "<code>make python</code> builds it anew."
@@ -104,8 +107,8 @@ def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
         ),
     ):
         if count:
-            which = "All runs were" if count == len(runs) else f"{count} of {len(runs)} runs were"
-            notes.append(words.format("The run was" if len(runs) == 1 else which))
+            subject = "All runs were" if count == len(runs) else f"{count} of {len(runs)} runs were"
+            notes.append(words.format("The run was" if len(runs) == 1 else subject))
     return notes
 
 

@@ -52,7 +52,7 @@ class Run:
         raise NotImplementedError
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts."""
         return scenario_facts(self.scenario)
 
@@ -100,7 +100,7 @@ class Planned(Run):
         return self.planned.scenario
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts."""
         return self.planned
 
@@ -194,7 +194,7 @@ class Setup:
     @cached_property
     def path(self) -> PathFacts:
         """The path of the first flow."""
-        ways = self.runs[0].known.ways
+        ways = self.runs[0].facts.ways
         return ways[0] if ways else PathFacts([], [])
 
     def way(self, contender: Contender) -> PathFacts:
@@ -214,11 +214,11 @@ class Setup:
         bout = contender.bouts[0]
         labels = [flow["label"] for flow in bout.run.scenario.get("flows") or []]
         first = str(bout.results[0].get("label")) if bout.results else ""
-        ways = bout.run.known.ways
+        ways = bout.run.facts.ways
         way = ways[labels.index(first)] if first in labels and len(ways) == len(labels) else self.path
         rows = (row for each in contender.bouts for row in each.results)
         named = Counter(str(row["bottleneck"]) for row in rows if row.get("bottleneck"))
-        links = {str(link["name"]): link for link in bout.run.known.scenario.get("links") or []}
+        links = {str(link["name"]): link for link in bout.run.facts.scenario.get("links") or []}
         link = next((links[name] for name, _ in named.most_common() if name in links), None)
         if link is None or (way.bottleneck is not None and link["name"] == way.bottleneck["name"]):
             return way
@@ -267,7 +267,7 @@ class Setup:
     @cached_property
     def draws(self) -> bool:
         """Whether another seed may give other figures."""
-        return any(run.engine not in NO_RANDOM_ENGINES or run.known.draws for run in self.runs)
+        return any(run.engine not in NO_RANDOM_ENGINES or run.facts.draws for run in self.runs)
 
 
 def setups_of(runs: Iterable[Run], colours: Mapping[str, str] | None = None) -> list[Setup]:
@@ -361,7 +361,7 @@ def _signatures(run: Run) -> dict[str, str]:
     specs = run.scenario.get("flows") or []
     if len(specs) < 2:
         return {}
-    ways = run.known.ways
+    ways = run.facts.ways
     links = [[str(link["name"]) for link in way.forward] for way in ways]
     used = Counter(name for names in links for name in names)
     competing = run.summary.get("competing") or []
@@ -466,7 +466,7 @@ def _name(setups: list[Setup]) -> None:
     for setup in setups:
         count = flows[setup.key]
         words = [
-            paths.summary(setup.path, setup.runs[0].known.ways),
+            paths.summary(setup.path, setup.runs[0].facts.ways),
             *([f"{count} flows"] if count > 1 else []),
         ]
         if setup.together:
