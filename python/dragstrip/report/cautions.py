@@ -11,7 +11,7 @@ from dragstrip.recording import core_build
 from dragstrip.report.load import RecordedRun, flows_of, recording_of
 from dragstrip.results.intervals import REPEATS_MIN
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, drawn
+from dragstrip.results.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, sampled_flows
 from dragstrip.results.standings.stats import Row
 from dragstrip.results.standings.verdict import reach
 
@@ -75,7 +75,7 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
     if crowd > FLOWS_DRAWN_MAX:
         notes.append(
             Markup("Curves and distributions are those of {} of its {} flows, evenly spaced.").format(
-                len(drawn(range(crowd))), crowd
+                len(sampled_flows(range(crowd))), crowd
             )
         )
     for contender in setup.contenders:
@@ -136,7 +136,7 @@ def limits_of(contender: Contender) -> dict[str, float]:
     totals: dict[str, int] = {}
     for bout in contender.bouts if contender.is_tcp else []:
         carried = {row.get("flow") for row in bout.results if row.get("goodput_bps")}
-        for flow in drawn([flow for flow in flows_of(bout) if flow.flow in carried]):
+        for flow in sampled_flows([flow for flow in flows_of(bout) if flow.flow in carried]):
             for reason, samples in recording_of(bout.run).limits(flow).items():
                 totals[reason] = totals.get(reason, 0) + samples
     everything = sum(totals.values())

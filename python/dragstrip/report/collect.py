@@ -12,7 +12,7 @@ from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of,
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.results.measures import THROUGHPUT_NS, rates_bps
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Contender, Json, Run, Setup, drawn
+from dragstrip.results.standings.setups import Contender, Json, Run, Setup, sampled_flows
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200
@@ -141,7 +141,7 @@ def _seconds(contender: Contender) -> Curve:
 
 def _flows(contender: Contender) -> Iterator[tuple[Recording, RecordedFlow]]:
     for bout in contender.bouts:
-        for flow in drawn(flows_of(bout)):
+        for flow in sampled_flows(flows_of(bout)):
             yield recording_of(bout.run), flow
 
 
@@ -207,10 +207,13 @@ def _cwnd_curve(recording: Recording, flow: RecordedFlow) -> Curve:
 def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, RecordedFlow], Curve]) -> Panel:
     """Return the first run's flows as main lines, with the repeats pale behind them."""
     first = [
-        curve(recording_of(contender.bouts[0].run), flow) for flow in drawn(flows_of(contender.bouts[0]))
+        curve(recording_of(contender.bouts[0].run), flow)
+        for flow in sampled_flows(flows_of(contender.bouts[0]))
     ]
     repeat_curves = [
-        curve(recording_of(bout.run), flow) for bout in contender.bouts[1:] for flow in drawn(flows_of(bout))
+        curve(recording_of(bout.run), flow)
+        for bout in contender.bouts[1:]
+        for flow in sampled_flows(flows_of(bout))
     ]
     if len(first) > LINES_MAX:
         bold = middle(first, max(timeline_bin_s(setup), 0.5))

@@ -14,7 +14,7 @@ from dragstrip.report.tables import Cell, Table
 from dragstrip.report.timeline import WIDTHS, marks
 from dragstrip.results.standings import look, quantity
 from dragstrip.results.standings.quantity import RATES, unit_for
-from dragstrip.results.standings.setups import Contender, Setup, drawn
+from dragstrip.results.standings.setups import Contender, Setup, sampled_flows
 from dragstrip.results.standings.video import SEEN, plays
 
 PLAYERS_MAX = 8
@@ -81,7 +81,7 @@ def _players(setup: Setup) -> Iterator[tuple[Contender, Curve, Curve]]:
     """Yield each player's bit rate in bit/s from when a segment was asked for, and its buffer in s."""
     for contender in setup.contenders:
         bout = contender.bouts[0]
-        for flow in drawn(flows_of(bout)):
+        for flow in sampled_flows(flows_of(bout)):
             rows = recording_of(bout.run).video
             if flow.flow in rows.rows:
                 asked_s = rows.column("asked_ns", flow.flow) / 1e9
