@@ -20,7 +20,7 @@ from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.execution.side_by_side import Chosen
+    from dragstrip.execution.side_by_side import Selection
     from dragstrip.pool import Limits
 
 DEFAULT = "compare"
@@ -201,9 +201,9 @@ def compare(
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
     if experiments:
-        from dragstrip.execution.side_by_side import MODEL, REFERENCE, Chosen
+        from dragstrip.execution.side_by_side import MODEL, REFERENCE, Selection
 
-        chosen = Chosen(
+        chosen = Selection(
             experiments,
             only,
             set_ or [],
@@ -262,7 +262,7 @@ def explain(
         return
     from dragstrip.execution import side_by_side as side
 
-    chosen = side.Chosen(experiments, None, set_ or [], repeat, duration, load or [])
+    chosen = side.Selection(experiments, None, set_ or [], repeat, duration, load or [])
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
     found = side.run(
         side.plans(chosen), None, workers, typed, nominal=nominal, spread=False, quiet=False, limits=limits
@@ -414,7 +414,7 @@ def _kernels(
 
 
 def _experiments(
-    chosen: Chosen,
+    chosen: Selection,
     nominal: bool,
     out: Path | None,
     write_docs: Path | None,
@@ -439,7 +439,7 @@ def _experiments(
             spread=write_docs is not None,
             quiet=as_json,
             limits=limits,
-            beside=chosen.against[1:],
+            other_engines=chosen.against[1:],
         )
     first, *others = found.values()
     if as_json:
