@@ -162,12 +162,12 @@ def test_a_trivial_cause_does_not_count(kind: str, numbers: tuple[int, ...]) -> 
 def test_without_an_attack_cubic_fills_the_link() -> None:
     score = trial(UTILISATION, "cubic").score(())
     assert score.value > 0.98
-    assert score.figure == pytest.approx(score.left, rel=0.01)
+    assert score.figure == pytest.approx(score.available, rel=0.01)
 
 
 def test_what_cross_traffic_takes_is_not_the_victims_fault() -> None:
     score = trial(UTILISATION, "cubic").score((element("steady", 20),))
-    assert score.left == pytest.approx(12 * 0.8 * 1448 / 1514, rel=0.02)
+    assert score.available == pytest.approx(12 * 0.8 * 1448 / 1514, rel=0.02)
 
 
 def test_the_rate_that_steps_leave_is_the_reference() -> None:
@@ -182,7 +182,7 @@ def test_known_starvations_score_low() -> None:
     assert held.value < 0.3
     two = trial(STARVATION, "bbr", rate="120mbit").score((element("other_rtt", 200),))
     assert two.figure < 20  # Mbit/s, beside:
-    assert (two.other or 0) > 90
+    assert (two.other_flow or 0) > 90
 
 
 def test_held_acks_of_two_bbrs_at_40_and_80_ms_are_found_from_scratch(tmp_path: Path) -> None:

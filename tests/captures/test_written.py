@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.cli.capture import _is_algorithm, asked, spread
+from dragstrip.cli.capture import _is_algorithm, capture_request, spread
 from dragstrip.engines.capture import CaptureRequest, names
 from dragstrip.engines.registry import named
 from dragstrip.errors import BadInputError
@@ -203,10 +203,10 @@ def test_any_number_of_names_follows_the_option() -> None:
     algorithms = ["--capture", "s1", "d", "cubic:beta=0.8*2", "bbr"]
     assert spread(algorithms, _is_algorithm) == ["--capture=s1", "--capture=d", "cubic:beta=0.8*2", "bbr"]
     assert spread(["--capture=a", "e", "--", "--capture"]) == ["--capture=a", "e", "--", "--capture"]
-    assert asked(None, None) is None
-    assert asked([""], None) == CaptureRequest([])
+    assert capture_request(None, None) is None
+    assert capture_request([""], None) == CaptureRequest([])
     with pytest.raises(BadInputError, match="--snaplen"):
-        asked(None, 100)
+        capture_request(None, 100)
 
 
 def test_files_are_called_as_the_points_are() -> None:

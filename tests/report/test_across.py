@@ -65,7 +65,7 @@ def test_setups_stand_side_by_side_with_paired_differences(tmp_path: Path) -> No
     assert set(figures) == {"across-goodput", "across-rtt", "across-retransmitted"}
     bars = figures["across-goodput"].content
     assert isinstance(bars, Bars)
-    assert [bar.who for bar in bars.bars] == ["cubic · A", "cubic · B", "reno · A", "reno · B"]
+    assert [bar.label for bar in bars.bars] == ["cubic · A", "cubic · B", "reno · A", "reno · B"]
     assert bars.bars[1].value == pytest.approx(middle_of(goodput["cubic", 1]) / 1e6)
     assert "Across setups" in (tmp_path / "out" / "report.html").read_text()
     assert (tmp_path / "out" / "figures" / "across-goodput.csv").exists()

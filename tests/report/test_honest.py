@@ -41,7 +41,7 @@ def test_who_hardly_sends_does_not_win_on_delay_without_a_word(
     text = _text(write_report(tmp_path))
     (setup,) = setups_of(load(tmp_path).runs)
     rows = rows_of(setup)
-    of_delay = {verdict.what: verdict for verdict in verdicts(setup, rows)}["Lowest median RTT"]
+    of_delay = {verdict.quantity_name: verdict for verdict in verdicts(setup, rows)}["Lowest median RTT"]
     assert of_delay.best == ["vegas"]
     assert bool(of_delay.note) == starved
     words = re.compile(r"vegas reaches [\d.]+ % of the highest goodput; of those that reach a tenth, (\w+)")

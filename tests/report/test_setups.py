@@ -22,7 +22,7 @@ from dragstrip.report.load import load
 from dragstrip.report.write import prefixes
 from dragstrip.results.standings import path as paths
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
+from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, sampled_flows, setups_of
 from dragstrip.results.standings.stats import Order, Row, Statistic, order_of, rows_of
 from dragstrip.results.standings.verdict import headline, verdicts
 from dragstrip.scenario.paths import path_of, scenario_facts, with_facts
@@ -200,7 +200,7 @@ def test_another_queue_is_another_setup(tmp_path: Path) -> None:
 def test_who_wins(folder_of: FolderOf) -> None:
     (setup,) = setups(folder_of("five"))
     rows = rows_of(setup)
-    by_what = {verdict.what: verdict for verdict in verdicts(setup, rows)}
+    by_what = {verdict.quantity_name: verdict for verdict in verdicts(setup, rows)}
     assert by_what["Lowest median RTT"].best == ["vegas"]
     assert by_what["Lowest median RTT"].worst == ["cubic"]
     assert by_what["Highest goodput"].worst == ["vegas"]
@@ -211,7 +211,10 @@ def test_who_shares_a_queue_does_not_win_on_delay(folder_of: FolderOf) -> None:
     (setup,) = setups(folder_of("together"))
     rows = rows_of(setup)
     assert setup.together
-    assert [v.what for v in verdicts(setup, rows)] == ["Highest goodput", "Lowest retransmission rate"]
+    assert [v.quantity_name for v in verdicts(setup, rows)] == [
+        "Highest goodput",
+        "Lowest retransmission rate",
+    ]
     text = headline(setup, rows)
     assert "<strong>bbr</strong> got 66" in text
     assert "Jain’s index is 0.52 over 4 flows" in text
@@ -222,7 +225,7 @@ def test_equal_figures_have_no_winner(tmp_path: Path) -> None:
     runs = [synthetic.RunPlan(n, [synthetic.FlowPlan(n, n)]) for n in ("alike1", "alike2")]
     synthetic.write(synthetic.Plan(runs, duration_s=plan.duration_s), tmp_path)
     (setup,) = setups(tmp_path)
-    most = next(v for v in verdicts(setup, rows_of(setup)) if v.what == "Highest goodput")
+    most = next(v for v in verdicts(setup, rows_of(setup)) if v.quantity_name == "Highest goodput")
     assert (most.best, most.worst) == (["alike1", "alike2"], [])
 
 
@@ -308,7 +311,7 @@ def test_a_winner_is_not_also_the_worst() -> None:
     contenders = [Contender(name, name, name, "#000") for name in "abc"]
     rows = [row_of(c, Statistic(v, v, v)) for c, v in zip(contenders, (100.0, 99.2, 98.5), strict=True)]
     setup = Setup("", "", [], contenders)
-    (most,) = (v for v in verdicts(setup, rows) if v.what == "Highest goodput")
+    (most,) = (v for v in verdicts(setup, rows) if v.quantity_name == "Highest goodput")
     assert (most.best, most.worst) == (["a", "b"], ["c"])
 
 
@@ -347,8 +350,8 @@ def test_a_medium_is_named_and_is_the_bottleneck() -> None:
 
 
 def test_a_crowd_is_drawn_from_some_of_its_flows() -> None:
-    assert list(drawn(range(1000))) == list(range(1000))
-    some = drawn(range(100_000))
+    assert list(sampled_flows(range(1000))) == list(range(1000))
+    some = sampled_flows(range(100_000))
     assert (len(some), some[:3]) == (1000, range(0, 300, 100))
 
 

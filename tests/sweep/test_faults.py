@@ -174,7 +174,7 @@ def test_a_worker_whose_engine_is_another_build_than_the_sweep_s_ends_it(
 ) -> None:
     """As where another kernel was put into use meanwhile: nothing of that one is kept as the first one's."""
     monkeypatch.setattr(type(named("sim")), "slow", True)
-    sweep = replace(plan("flow.cc=reno,cubic"), built="0.1.0+ffffffff")
+    sweep = replace(plan("flow.cc=reno,cubic"), engine_build="0.1.0+ffffffff")
     with pytest.raises(DragstripError, match="a different build than at the start"):
         command.execute(sweep, tmp_path, Options(report=False), Progress())
     assert not list((tmp_path / "store").iterdir())

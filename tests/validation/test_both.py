@@ -146,10 +146,10 @@ def test_claims_are_graded_on_the_first_engine(tmp_path: Path) -> None:
     assert document["claims"][0]["measured"] == pytest.approx(sum(sims) / 2)
 
 
-def chosen(*experiments: str, **changed: Any) -> side.Chosen:
+def chosen(*experiments: str, **changed: Any) -> side.Selection:
     given: dict[str, Any] = {"only": None, "settings": [], "repeat": None, "duration": None, "load": []}
     given |= changed
-    return side.Chosen(list(experiments), **given)
+    return side.Selection(list(experiments), **given)
 
 
 def test_a_shelf_is_all_of_its_experiments_and_settings_reach_them() -> None:
@@ -236,7 +236,7 @@ def beside(tmp_path: Path, **changed: Any) -> tuple[dict[str, Any], str]:
     (one,) = planned
     assert one.experiment.engine == "vm,netns"
     typed, more = "dragstrip validate x", what.against[1:]
-    found = side.run(planned, None, None, typed, nominal=False, spread=False, quiet=True, beside=more)
+    found = side.run(planned, None, None, typed, nominal=False, spread=False, quiet=True, other_engines=more)
     side.write_docs(found, what, planned, typed, tmp_path / "page.md")
     return found, (tmp_path / "page.md").read_text()
 

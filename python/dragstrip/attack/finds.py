@@ -35,7 +35,7 @@ WORKERS_MAX = 1024
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """Search request: the algorithm, goals and vectors, and the path if not each goal's own."""
 
     algorithm: str
@@ -77,11 +77,12 @@ class Find:
     def words(self) -> str:
         """Description of the attack."""
         return (
-            "; ".join(element.words(self.score.other is not None) for element in self.attack) or "no attack"
+            "; ".join(element.words(self.score.other_flow is not None) for element in self.attack)
+            or "no attack"
         )
 
 
-def asked(
+def search_request(
     algorithm: str,
     goal_names: Sequence[str],
     vectors: Sequence[str],
@@ -90,14 +91,15 @@ def asked(
     evaluations: int | None,
     seconds: float | None,
     programs: Mapping[str, str],
-) -> Asked:
+) -> SearchRequest:
     """Return what is searched. Raises `BadInputError` for what cannot be."""
     chosen_goals = tuple(
-        goals.named(_valid_word("--goal", name, [goal.name for goal in goals.GOALS])) for name in goal_names
+        goals.goal_named(_valid_word("--goal", name, [goal.name for goal in goals.GOALS]))
+        for name in goal_names
     )
     chosen_vectors = tuple(_valid_word("--with", vector, elements.VECTORS) for vector in vectors)
     path_words = {name: value for name, value in path.items() if value is not None}
-    request = Asked(
+    request = SearchRequest(
         _plain(algorithm, programs),
         chosen_goals or goals.GOALS,
         chosen_vectors,
@@ -174,7 +176,7 @@ def _check(trial: Trial) -> None:
         raise BadInputError(name, text, error.expected, "command line") from None
 
 
-def _searches(request: Asked) -> list[tuple[Goal, str]]:
+def _searches(request: SearchRequest) -> list[tuple[Goal, str]]:
     """Return each goal with each of its vectors; several vectors are mixed at the end."""
     searches: list[tuple[Goal, str]] = []
     for goal in request.goals:
@@ -186,7 +188,7 @@ def _searches(request: Asked) -> list[tuple[Goal, str]]:
 
 
 def attack(
-    request: Asked, workers: int | None = None, quiet: bool = False
+    request: SearchRequest, workers: int | None = None, quiet: bool = False
 ) -> tuple[dict[str, Any], list[Find]]:
     """Search, minimise and confirm; return the document and the finds in its order.
 
@@ -238,7 +240,7 @@ def attack(
     return {**_document(request, finds, nothing, without, scored_attacks), "partial": partial}, finds
 
 
-def _budgets(request: Asked, searches: int) -> Iterator[search.Budget]:
+def _budgets(request: SearchRequest, searches: int) -> Iterator[search.Budget]:
     """Yield what each search may take when it begins: an equal share of what is left."""
     if request.evaluations is not None:
         share, more = divmod(request.evaluations, searches)
@@ -250,7 +252,7 @@ def _budgets(request: Asked, searches: int) -> Iterator[search.Budget]:
 
 
 def _best(
-    request: Asked,
+    request: SearchRequest,
     trial: Trial,
     vector: str,
     budget: search.Budget,
@@ -270,7 +272,7 @@ def _progress_text(goal: Goal, vector: str, at: int, of: int, bench: search.Benc
 
 
 def _goal(find: Find) -> Goal:
-    return goals.named(find.name.partition("-")[0])
+    return goals.goal_named(find.name.partition("-")[0])
 
 
 def _counts(strongest: search.Confirmed, bare: search.Confirmed, mine: Sequence[Find], goal: Goal) -> bool:
@@ -300,7 +302,7 @@ def _find(goal: Goal, vector: str, confirmed: search.Confirmed) -> Find:
 
 
 def _document(
-    request: Asked,
+    request: SearchRequest,
     finds: Sequence[Find],
     nothing: list[dict[str, Any]],
     without: Mapping[str, search.Confirmed],
@@ -358,8 +360,8 @@ def _figures(score: Score) -> dict[str, Any]:
         "value": score.value,
         "figure": score.figure,
         "reference": score.reference,
-        "left_mbps": score.left,
-        "other_mbps": score.other,
+        "left_mbps": score.available,
+        "other_mbps": score.other_flow,
     }
 
 
@@ -373,8 +375,9 @@ def experiment(trial: Trial, find: Find) -> dict[str, Any]:
     head = {
         "title": f"{trial.algorithm}: {find.words}",
         "source": "dragstrip attack",
-        "description": f"The goal was the {goal.about}. The victim got {goals.said(goal, find.score)}; "
-        f"in a run of twice the duration {goals.said(goal, find.doubled)}. Compared with: {goal.reference}.",
+        "description": f"The goal was the {goal.about}. The victim got {goals.score_text(goal, find.score)}; "
+        f"in a run of twice the duration {goals.score_text(goal, find.doubled)}. "
+        f"Compared with: {goal.reference}.",
     }
     claim: dict[str, Any] = {
         "id": CLAIM,
@@ -390,7 +393,7 @@ def experiment(trial: Trial, find: Find) -> dict[str, Any]:
     return {**head, **content, "claims": [claim]}
 
 
-def files(request: Asked, finds: Sequence[Find]) -> dict[str, str]:
+def files(request: SearchRequest, finds: Sequence[Find]) -> dict[str, str]:
     """Return the texts of all finds' experiments, and of the recorded links beside them, by file name."""
     texts: dict[str, str] = {}
     for find in finds:

@@ -106,9 +106,9 @@ class Score:
     """The victim's figure, in the goal's unit."""
     reference: float
     """Reference figure, in the goal's unit."""
-    left: float
+    available: float
     """The capacity that cross traffic leaves, in Mbit/s of payload."""
-    other: float | None
+    other_flow: float | None
     """The other flow's goodput in Mbit/s."""
     whole: bool = True
     """True when the reference sender has run; if not, `value` is a lower bound."""
@@ -274,12 +274,12 @@ def _ratio(figure: float, reference: float) -> float:
     return min(1.0, figure / reference) if reference > 0.01 else 1.0
 
 
-def named(name: str) -> Goal:
+def goal_named(name: str) -> Goal:
     """Return a goal by its name, which exists."""
     return next(goal for goal in GOALS if goal.name == name)
 
 
-def said(goal: Goal, score: Score) -> str:
+def score_text(goal: Goal, score: Score) -> str:
     """Return the figure and what it is compared with, such as `1.2 of 9.8 Mbit/s`."""
     if goal is STALL:
         return f"{score.figure:.1f} s, not {score.reference:.1f}"

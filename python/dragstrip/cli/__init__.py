@@ -75,8 +75,8 @@ app.add_typer(lab.app, name="lab")
 app.add_typer(validate.app, name="validate")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from dragstrip import __version__
 
         typer.echo(f"dragstrip {__version__}")

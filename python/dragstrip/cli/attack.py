@@ -121,7 +121,7 @@ def attack(
     Example: dragstrip attack --check finds
     """
     if check is not None:
-        given = {
+        search_options = {
             "ALGORITHM": algorithm,
             "--goal": goal,
             "--with": using,
@@ -135,7 +135,7 @@ def attack(
             "--program": program,
             "--out": out,
         }
-        for name, value in given.items():
+        for name, value in search_options.items():
             if value is not None:
                 raise BadInputError(name, None, "is not for --check, which runs what is kept", "command line")
         _check(check, workers, as_json)
@@ -151,13 +151,15 @@ def attack(
     seconds = None if evaluations is not None else words.time_limit(time or TIME, "--time").time_s
     path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
     programs = of_files(program or [])
-    asked = finds.asked(algorithm, goal or [], using or [], path, seed, evaluations, seconds, programs)
+    request = finds.search_request(
+        algorithm, goal or [], using or [], path, seed, evaluations, seconds, programs
+    )
     if out is not None:
         finds.expect_free(out)
     with place(out, "attack") as folder:
-        document, found = finds.attack(asked, workers, quiet=as_json)
+        document, found_attacks = finds.attack(request, workers, quiet=as_json)
         with adding(folder) as draft:
-            for name, content in finds.files(asked, found).items():
+            for name, content in finds.files(request, found_attacks).items():
                 write_text(draft / name, content)
             write_json(draft / finds.DOCUMENT, document)
             write_text(draft / finds.PAGE, console.markdown(document))

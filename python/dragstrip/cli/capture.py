@@ -60,7 +60,7 @@ def spread(words: Sequence[str], ends: Callable[[str], bool] = _is_none) -> list
     return spread
 
 
-def asked(points: Sequence[str] | None, snaplen: int | None) -> CaptureRequest | None:
+def capture_request(points: Sequence[str] | None, snaplen: int | None) -> CaptureRequest | None:
     """Return the requested capture, or None; raises `BadInputError` for `--snaplen` without `--capture`."""
     if not points:
         if snaplen is not None:

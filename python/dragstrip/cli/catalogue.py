@@ -98,7 +98,7 @@ def _measures() -> list[Row]:
     ]
 
 
-def _named(kind: str) -> Callable[[], list[Row]]:
+def _rows_of(kind: str) -> Callable[[], list[Row]]:
     def rows() -> list[Row]:
         entries: list[Row] = _core.names()[kind]
         return entries
@@ -109,11 +109,11 @@ def _named(kind: str) -> Callable[[], list[Row]]:
 _LISTS: dict[str, Callable[[], list[Row]]] = {
     "experiments": _experiments,
     "algorithms": _algorithms,
-    "queues": _named("queues"),
+    "queues": _rows_of("queues"),
     "measures": _measures,
-    "paths": _named("paths"),
-    "media": _named("media"),
-    "workloads": _named("workloads"),
+    "paths": _rows_of("paths"),
+    "media": _rows_of("media"),
+    "workloads": _rows_of("workloads"),
 }
 _COLUMNS = {
     "experiments": ("name", "title", "claims"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragstrip.cli import words
-from dragstrip.cli.capture import asked
+from dragstrip.cli.capture import capture_request
 from dragstrip.cli.execute import check_twice, execute
 from dragstrip.cli.options import (
     CaptureAt,
@@ -67,9 +67,9 @@ def compare(
     from dragstrip.experiment.comparison import COMMAND_LINE, reworded
     from dragstrip.experiment.comparison import compare as describe
 
-    wanted = words.figures(figures, width, report)
+    paper = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
-    packets = asked(capture, snaplen)
+    packets = capture_request(capture, snaplen)
     if not algorithms and capture and any(capture):
         names = " ".join(capture)
         expected = (
@@ -82,15 +82,15 @@ def compare(
         )
     options = words.with_strict(words.engine_options(engine_option or [], lab), strict)
 
-    def experiment(names: list[str], given: Race) -> Experiment:
+    def experiment(names: list[str], race_options: Race) -> Experiment:
         return describe(
-            names, engine=engine, engine_options=options, load=load or [], source=COMMAND_LINE, **given
+            names, engine=engine, engine_options=options, load=load or [], source=COMMAND_LINE, **race_options
         )
 
-    def checked(names: list[str], given: Race) -> object:
+    def checked(names: list[str], race_options: Race) -> object:
         from dragstrip.experiment.expand import expand
 
-        described = experiment(names, given)
+        described = experiment(names, race_options)
         return reworded(lambda: expand(described), COMMAND_LINE)
 
     try:
@@ -118,4 +118,4 @@ def compare(
     else:
         queue = described.content()["path"].get("queue", "")
         heading = "" if {"queue", "path"} & race.keys() else f"queue {queue} (the default)"
-        execute(planned, out, "compare", workers, limits, report, wanted, as_json, heading)
+        execute(planned, out, "compare", workers, limits, report, paper, as_json, heading)

@@ -12,17 +12,17 @@ def algorithms(typed: str) -> list[str]:
 
 def paths(typed: str) -> list[str]:
     """Complete the name of a path."""
-    return _named("paths", typed)
+    return _names_of("paths", typed)
 
 
 def media(typed: str) -> list[str]:
     """Complete the name of a medium."""
-    return _named("media", typed)
+    return _names_of("media", typed)
 
 
 def workloads(typed: str) -> list[str]:
     """Complete the name of a workload."""
-    return _named("workloads", typed)
+    return _names_of("workloads", typed)
 
 
 def experiments(typed: str) -> list[str]:
@@ -32,6 +32,6 @@ def experiments(typed: str) -> list[str]:
     return [name for name in catalogue.files() if name.startswith(typed)]
 
 
-def _named(kind: str, typed: str) -> list[str]:
+def _names_of(kind: str, typed: str) -> list[str]:
     names = [entry["name"] for entry in _core.names()[kind]]
     return [name for name in names if name.lower().startswith(typed.lower())]

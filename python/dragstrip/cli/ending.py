@@ -118,10 +118,10 @@ def _renamed(error: Exception) -> str:
     if not option or context is None:
         return ""
     names = sorted({name for parameter in context.command.params for name in parameter.opts})
-    meant = OTHERWISE.get(option, "")
-    if meant.split(" ")[0] not in names:
-        meant = _core.nearest(option, names) or ""
-    return f"No such option: {option}; did you mean {meant}?" if meant else ""
+    suggestion = OTHERWISE.get(option, "")
+    if suggestion.split(" ")[0] not in names:
+        suggestion = _core.nearest(option, names) or ""
+    return f"No such option: {option}; did you mean {suggestion}?" if suggestion else ""
 
 
 def _in_program(error: BadInputError) -> BadInputError:

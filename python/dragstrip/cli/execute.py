@@ -82,7 +82,7 @@ def execute(
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[None]:
+def noting_interruption(folder: Path) -> Iterator[None]:
     """Print, if the block is interrupted, that finished recordings are kept and the run cannot be resumed."""
     try:
         yield
@@ -101,7 +101,7 @@ def place(out: Path | None, stem: str) -> Iterator[Path]:
     from dragstrip.execution.runner import next_folder
 
     if out is not None:
-        with kept(out):
+        with noting_interruption(out):
             yield out
         return
     parent = Path("runs")
@@ -109,7 +109,7 @@ def place(out: Path | None, stem: str) -> Iterator[Path]:
     try:
         with next_folder(parent, stem) as folder:
             try:
-                with kept(folder):
+                with noting_interruption(folder):
                     yield folder
             except BaseException:
                 with suppress(OSError):

@@ -91,23 +91,25 @@ def inspect(
     if capture_files and out is not None and (out / CAPTURES).exists():
         raise BadInputError("--out", str(out / CAPTURES), "a folder that does not exist", "command line")
     names = {} if out is None else summary.folders(summary_files, out, [CAPTURES] if capture_files else [])
-    told, read = (
+    summaries, read = (
         summary.inspect(summary_files) if summary_files else ({"files": [], "flows": [], "notes": []}, {})
     )
-    said: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
+    report: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
     recording, paths = None, []
     if capture_files and path:
-        said, recording, each = captures.inspect_with_segments(
+        report, recording, segments_by_file = captures.inspect_with_segments(
             capture_files, rows=out is not None, labels=labels
         )
         paths = [
-            one for file, found in zip(capture_files, each, strict=True) for one in of_segments(file, found)
+            inferred_path
+            for file, segments in zip(capture_files, segments_by_file, strict=True)
+            for inferred_path in of_segments(file, segments)
         ]
-        places = {(one.file, one.flow): one.place for one in paths}
-        for flow in said["flows"]:  # segments show more of the place than the handshake
+        places = {(inferred_path.file, inferred_path.flow): inferred_path.place for inferred_path in paths}
+        for flow in report["flows"]:  # segments show more of the place than the handshake
             flow["place"] = places.get((str(capture_files[flow["file"]]), flow["label"]), flow["place"])
     elif capture_files:
-        said, recording = captures.inspect(capture_files, rows=out is not None, labels=labels)
+        report, recording = captures.inspect(capture_files, rows=out is not None, labels=labels)
     if out is not None:
         with adding(out) as draft:
             for file, name in names.items():
@@ -115,17 +117,17 @@ def inspect(
             if recording is not None:
                 write(recording, draft / CAPTURES)
     if as_json:
-        shown = {**said, **{key: said.get(key, []) + told[key] for key in told}}
-        print_json({**shown, "paths": console.document(paths)} if path else shown)
+        merged = {**report, **{key: report.get(key, []) + summaries[key] for key in summaries}}
+        print_json({**merged, "paths": console.document(paths)} if path else merged)
         return
     if capture_files:
-        _say(said)
+        _say(report)
     if path:
         say("")
         say(console.text(paths) if paths else "No path to infer: no capture with data.")
     if summary_files:
-        say(summary.as_text(told))
-        for note in told["notes"]:
+        say(summary.as_text(summaries))
+        for note in summaries["notes"]:
             say(f"note: {note}")
 
 
@@ -139,26 +141,26 @@ def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
     if out.exists() and out.samefile(files[0]):
         raise BadInputError("--anonymise", str(out), "another file than the capture", "command line")
     expect_file("--anonymise", out)
-    packets, kept = anonymise(files[0], out, quiet=as_json)
+    packets, segment_count = anonymise(files[0], out, quiet=as_json)
     if as_json:
-        print_json({"version": 1, "file": str(out), "packets": packets, "kept": kept})
+        print_json({"version": 1, "file": str(out), "packets": packets, "kept": segment_count})
     else:
-        say(f"{out}: {kept} TCP segments of {packets} packets")
+        say(f"{out}: {segment_count} TCP segments of {packets} packets")
 
 
-def _say(said: dict[str, Any]) -> None:
+def _say(report: dict[str, Any]) -> None:
     """Print what captures show."""
     from dragstrip.formats import captures
 
-    say(captures.table(said) if said["flows"] else captures.empty_text(said))
-    if said["flows"] and "wireshark" in said["flows"][0]:
-        say(captures.labels_table(said))
-    for line in captures.details(said):
+    say(captures.table(report) if report["flows"] else captures.empty_text(report))
+    if report["flows"] and "wireshark" in report["flows"][0]:
+        say(captures.labels_table(report))
+    for line in captures.details(report):
         say(line)
-    for file in said["files"]:
+    for file in report["files"]:
         counts = ", ".join(
             f"{file[name]} {name}" for name in ("missing", "duplicates", "disorder", "repeated") if file[name]
         )
         say(f"{file['path']}: {file['packets']} packets" + (f" ({counts})" if counts else ""))
-    for note in said["notes"]:
+    for note in report["notes"]:
         say(f"note: {note}")

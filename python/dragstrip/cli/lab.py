@@ -64,8 +64,8 @@ def check(
     else:
         _show(report["findings"])
     if not healthy:
-        written = any(finding["refused"] for finding in report["findings"] if not finding["ok"])
-        raise typer.Exit(2 if written else 1)
+        refused = any(finding["refused"] for finding in report["findings"] if not finding["ok"])
+        raise typer.Exit(2 if refused else 1)
 
 
 def _first(experiment: str, file: Path) -> dict[str, Any]:
@@ -86,8 +86,8 @@ def _show(findings: list[dict[str, Any]]) -> None:
     for finding in findings:
         where = f"host {finding['host']}: " if finding["host"] else ""
         expectation = f", expected {finding['expected']}" if finding["expected"] and not finding["ok"] else ""
-        said = f"{where}{finding['what']}: {one_line(finding['found'])}{one_line(expectation)}"
-        say_finding("ok" if finding["ok"] else "WRONG", said)
+        line = f"{where}{finding['what']}: {one_line(finding['found'])}{one_line(expectation)}"
+        say_finding("ok" if finding["ok"] else "WRONG", line)
 
 
 @app.command(short_help="Show who is using the hosts.")
@@ -97,15 +97,17 @@ def show(file: File, as_json: JsonFlag = False) -> None:
     Example: dragstrip lab show lab.toml
     """
     report = _checked(file)
-    used = [finding for finding in report["findings"] if finding["what"] in ("in use", "reached")]
+    in_use = [finding for finding in report["findings"] if finding["what"] in ("in use", "reached")]
     if as_json:
-        print_json({"hosts": [{"host": one["host"], one["what"]: one["found"]} for one in used]})
+        print_json(
+            {"hosts": [{"host": finding["host"], finding["what"]: finding["found"]} for finding in in_use]}
+        )
     else:
         from dragstrip.io.untrusted import one_line
 
-        for one in used:
-            say(f"host {one['host']}: {one['what']}: {one_line(one['found'])}")
-    if any(one["what"] == "reached" for one in used):
+        for finding in in_use:
+            say(f"host {finding['host']}: {finding['what']}: {one_line(finding['found'])}")
+    if any(finding["what"] == "reached" for finding in in_use):
         raise typer.Exit(1)
 
 

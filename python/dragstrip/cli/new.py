@@ -48,10 +48,10 @@ def new_algorithm(
     )
     if out is not None and bpf:
         raise BadInputError("--out", str(out), "without --bpf: a BPF program is in the clone", "command line")
-    written = (
+    written_files = (
         skeletons.new_algorithm(place, name, bpf=bpf) if out is None else skeletons.new_file(place, name, out)
     )
-    _say(written, "docs/how-to/new-algorithm.md")
+    _say(written_files, "docs/how-to/new-algorithm.md")
 
 
 def new_qdisc(
@@ -70,7 +70,7 @@ def new_qdisc(
     _say(skeletons.new_qdisc(skeletons.clone("new-qdisc"), name), "docs/how-to/new-qdisc.md")
 
 
-def _say(written: WrittenFiles, guide: str) -> None:
-    for file in written.files:
+def _say(written_files: WrittenFiles, guide: str) -> None:
+    for file in written_files.files:
         say(f"wrote {file}")
-    say(f"next: {written.next} ({guide})")
+    say(f"next: {written_files.next} ({guide})")

@@ -52,7 +52,7 @@ def passport(
     engine: Engine = "sim",
     engine_option: EngineOption = None,
     load: Load = None,
-    beside: Annotated[
+    second_engine: Annotated[
         str | None,
         typer.Option(
             "--beside",
@@ -91,7 +91,7 @@ def passport(
     from dragstrip.passport.rows import On
 
     files = program or []
-    asked = command.read_request(
+    request = command.read_request(
         algorithm,
         of_files(files),
         files,
@@ -99,21 +99,21 @@ def passport(
         only=only,
         against_file=against,
         on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
-        second_engine=beside,
+        second_engine=second_engine,
     )
     if out is not None:
         expect_folder("--out", out)
     if junit is not None and junit.parent != out:  # the folder may not exist yet
         expect_file("--junit", junit)
     with place(out, "passport") as folder:
-        found = command.make(asked, workers, quiet=as_json)
-        command.write(found, asked, folder)
+        document = command.make(request, workers, quiet=as_json)
+        command.write(document, request, folder)
         if junit is not None:
-            command.write_junit(found, junit)
+            command.write_junit(document, junit)
     if as_json:
-        print_json(found)
+        print_json(document)
     else:
-        say(console.text(found))
+        say(console.text(document))
         say(f"\nPassport: {folder / 'passport.html'}")
-    if command.fails(found):
+    if command.fails(document):
         raise typer.Exit(WORSE)

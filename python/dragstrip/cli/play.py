@@ -17,13 +17,13 @@ from dragstrip.experiment.race import OPTIONS
 if TYPE_CHECKING:
     from dragstrip.execution.runner import Plan
     from dragstrip.experiment.types import Experiment
-    from dragstrip.play import Race as Shown
+    from dragstrip.play import Race as InitialRace
 
 
 @takes_race(EVERY)
 def play(
     context: typer.Context,
-    what: Annotated[
+    subjects: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[ALGORITHM... | EXPERIMENT | RUN]",
@@ -61,11 +61,11 @@ def play(
     from dragstrip.io.files import expect_name
 
     expect_name("--out", out)
-    given = [option.word for option in OPTIONS if option.name in race]
-    shown = _shown(what or [], race, given)
+    option_words = [option.word for option in OPTIONS if option.name in race]
+    initial_race = _initial_race(subjects or [], race, option_words)
     if not serve and _is_given(context, "port"):
         raise BadInputError("--port", port, "--serve beside it", "command line")
-    content = playground.page(shown, __version__)
+    content = playground.page(initial_race, __version__)
     if serve:
         _serve(content, port)
         return
@@ -83,32 +83,34 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _shown(what: list[str], race: Race, given: list[str]) -> Shown | None:
+def _initial_race(subjects: list[str], race: Race, option_words: list[str]) -> InitialRace | None:
     """Initial state of the page."""
-    if not what:
-        if given:
-            raise BadInputError("ALGORITHM", None, f"is needed beside {given[0]}", "command line")
+    if not subjects:
+        if option_words:
+            raise BadInputError("ALGORITHM", None, f"is needed beside {option_words[0]}", "command line")
         return None
-    kind = _kind(what)
-    if kind is not None and given:
-        raise BadInputError(given[0], None, f"is for a race of algorithms, not for {what[0]}", "command line")
+    kind = _kind(subjects)
+    if kind is not None and option_words:
+        raise BadInputError(
+            option_words[0], None, f"is for a race of algorithms, not for {subjects[0]}", "command line"
+        )
     if kind == "run":
-        return _recorded(Path(what[0]))
+        return _recorded(Path(subjects[0]))
     if kind == "experiment":
-        return _experiment(what[0])
-    return _described(what, race)
+        return _experiment(subjects[0])
+    return _described(subjects, race)
 
 
-def _kind(what: list[str]) -> str | None:
+def _kind(subjects: list[str]) -> str | None:
     """`run`, `experiment`, or nothing for algorithms."""
-    if len(what) > 1:
+    if len(subjects) > 1:
         return None
-    if Path(what[0]).is_dir() and (Path(what[0]) / "result.json").exists():
+    if Path(subjects[0]).is_dir() and (Path(subjects[0]) / "result.json").exists():
         return "run"
-    return "experiment" if "/" in what[0] or what[0].endswith(".toml") else None
+    return "experiment" if "/" in subjects[0] or subjects[0].endswith(".toml") else None
 
 
-def _recorded(folder: Path) -> Shown:
+def _recorded(folder: Path) -> InitialRace:
     from dragstrip.play import of_runs
     from dragstrip.report.load import load, recording_of
     from dragstrip.scenario.paths import bare
@@ -117,19 +119,19 @@ def _recorded(folder: Path) -> Shown:
     recordings = [recording_of(run) for run in bundle.runs]
     runs = [
         (
-            str(one.scenario.get("name")),
-            json.dumps(bare(one.scenario)),
-            one.provenance.get("recording_sha256"),
+            str(recording.scenario.get("name")),
+            json.dumps(bare(recording.scenario)),
+            recording.provenance.get("recording_sha256"),
         )
-        for one in recordings
-        if one.provenance.get("engine", "sim") == "sim"
+        for recording in recordings
+        if recording.provenance.get("engine", "sim") == "sim"
     ]
     if not runs:
         raise BadInputError("RUN", folder, "a run of the simulator, which is what a page has", "command line")
     return of_runs(bundle.title, runs)
 
 
-def _experiment(name: str) -> Shown:
+def _experiment(name: str) -> InitialRace:
     from dragstrip.execution.runner import plan
     from dragstrip.experiment.catalogue import load
     from dragstrip.play import of_runs
@@ -142,21 +144,21 @@ def _experiment(name: str) -> Shown:
     return of_runs(experiment.title or name, runs)
 
 
-def _described(algorithms: list[str], race: Race) -> Shown:
+def _described(algorithms: list[str], race: Race) -> InitialRace:
     """The options of `compare`, checked as it checks them; a recorded link is in the scenario."""
     from dragstrip.execution.runner import plan
     from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
     from dragstrip.play import of_form, of_runs
 
-    def planned(names: list[str], given: Race) -> tuple[Experiment, Plan]:
-        described = compare(names, source=COMMAND_LINE, **given)
+    def planned(names: list[str], race_options: Race) -> tuple[Experiment, Plan]:
+        described = compare(names, source=COMMAND_LINE, **race_options)
         return described, reworded(lambda: plan(described), COMMAND_LINE)
 
     try:
-        described, made = planned(algorithms, race)
+        described, race_plan = planned(algorithms, race)
     except BadInputError as error:
         raise all_wrong(error, algorithms, race, planned) from None
-    runs = made.runs
+    runs = race_plan.runs
     if "trace" in race or "up_trace" in race:
         return of_runs(described.title, [(run.name, run.text, None) for run in runs])
     return of_form({"algorithms": algorithms, "duration": described.duration, "seed": described.seed, **race})

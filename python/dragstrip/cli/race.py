@@ -30,20 +30,20 @@ Algorithms = Annotated[
 
 def takes_race(names: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator of a command whose parameter `race` is filled from these options, which take its place."""
-    chosen = [option for option in OPTIONS if option.name in names]
-    return lambda command: _taking(command, chosen)
+    selected = [option for option in OPTIONS if option.name in names]
+    return lambda command: _taking(command, selected)
 
 
 def _taking(command: Callable[..., None], options: Sequence[RaceOption]) -> Callable[..., None]:
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        own = [_parameter(option, parameter.kind) for option in options]
-        parameters += own if parameter.name == "race" else [parameter]
+        option_parameters = [_parameter(option, parameter.kind) for option in options]
+        parameters += option_parameters if parameter.name == "race" else [parameter]
 
-    def called(**given: Any) -> None:
-        race = {option.name: given.pop(option.name) for option in options}
-        command(**given, race=read(race))
+    def called(**arguments: Any) -> None:
+        race = {option.name: arguments.pop(option.name) for option in options}
+        command(**arguments, race=read(race))
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -82,12 +82,12 @@ def all_wrong(error: BadInputError, algorithms: list[str], race: Race, build: Bu
 
     `build(algorithms, race)` raises a `BadInputError` about an option for the first thing that is wrong.
     """
-    found, settled = [error], set[str]()
+    errors, settled = [error], set[str]()
     race, algorithms = dict(race), list(algorithms)
-    while (name := _named(found[-1].field)) is not None and name not in settled:
+    while (name := _option_name(errors[-1].field)) is not None and name not in settled:
         settled.add(name)
         if name == ALGORITHMS.name:
-            found += _each(algorithms, found.pop(), build)
+            errors += _algorithm_errors(algorithms, errors.pop(), build)
             algorithms = ["reno"]
         race.pop(name, None)
         if name in STAND_INS:
@@ -101,37 +101,37 @@ def all_wrong(error: BadInputError, algorithms: list[str], race: Race, build: Bu
         try:
             build(algorithms, race)
         except BadInputError as another:
-            found.append(another)
+            errors.append(another)
         else:
-            return ManyInputsError(found) if len(found) > 1 else error
-    told = found[:-1] if len(found) > 1 and _named(found[-1].field) in settled else found
-    return ManyInputsError(told) if len(told) > 1 else error
+            return ManyInputsError(errors) if len(errors) > 1 else error
+    reported = errors[:-1] if len(errors) > 1 and _option_name(errors[-1].field) in settled else errors
+    return ManyInputsError(reported) if len(reported) > 1 else error
 
 
-def _each(algorithms: list[str], error: BadInputError, build: Build) -> list[BadInputError]:
+def _algorithm_errors(algorithms: list[str], error: BadInputError, build: Build) -> list[BadInputError]:
     """Return what is wrong with each algorithm."""
     wrong = []
     for algorithm in dict.fromkeys(algorithms):
         try:
             build([algorithm], dict(STAND_INS))
-        except BadInputError as own:
-            wrong.append(own)
-    known = {(own.value, own.expected) for own in wrong}
-    return wrong if (error.value, error.expected) in known else [error]
+        except BadInputError as algorithm_error:
+            wrong.append(algorithm_error)
+    algorithm_faults = {(entry.value, entry.expected) for entry in wrong}
+    return wrong if (error.value, error.expected) in algorithm_faults else [error]
 
 
-def _named(field: str) -> str | None:
+def _option_name(field: str) -> str | None:
     """Return the name of the option with this word on a command line."""
     return next((option.name for option in (ALGORITHMS, *OPTIONS) if option.word == field), None)
 
 
-def read(given: Race) -> Race:
+def read(arguments: Race) -> Race:
     """The options on the command line. Raises `BadInputError` for a pair or a file that is wrong."""
     from dragstrip.experiment.programs import of_files
 
     race: Race = {}
     for option in OPTIONS:
-        value = given.get(option.name)
+        value = arguments.get(option.name)
         if value is None or value is False or value == []:
             continue
         if option.takes == "pairs":

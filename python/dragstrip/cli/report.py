@@ -43,17 +43,17 @@ def report(
     Example: dragstrip report server.pcapng iperf.json runs/compare-001 --out beside
     """
     paper = words.figures(figures, width, None)
-    (first, *others) = of
+    (first, *more_paths) = of
     recorded = (first / "provenance.json").exists() and not (first / "result.json").exists()
-    if others or recorded or first.is_file():
-        _beside(of, out, paper, as_json)
+    if more_paths or recorded or first.is_file():
+        _side_by_side(of, out, paper, as_json)
         return
     if not first.is_dir():
         expected = "the output folder of a run, or a file that exists"
         raise BadInputError("FOLDER", str(first), expected, "command line")
     inspected = list(_recordings(first))
     if inspected and not any((first / name).exists() for name in ("result.json", "sweep.json")):
-        _beside(inspected, out, paper, as_json)
+        _side_by_side(inspected, out, paper, as_json)
         return
     if out is not None:
         expected = "no folder: the report of a run stays in the run's folder"
@@ -61,7 +61,7 @@ def report(
     _again(first, figures, paper, as_json)
 
 
-def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> None:
+def _again(folder: Path, figures: str | None, paper: Paper, as_json: bool) -> None:
     """Write the page of a run or a sweep again."""
     from dragstrip.execution.runner import completed, write_report
     from dragstrip.io import checksums
@@ -70,7 +70,7 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
     from dragstrip.report.load import load
 
     if (folder / "sweep.json").exists():
-        if wanted.endings:
+        if paper.endings:
             raise BadInputError(
                 "--figures",
                 figures,
@@ -87,14 +87,14 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
         for run in bundle.runs:
             read(run.recording.folder)
         with completed(folder):
-            report_file = write_report(folder, wanted, bundle)
+            report_file = write_report(folder, paper, bundle)
     if as_json:
         print_json({"report": str(report_file), "result": checksums.read_json(folder, "result.json")})
     else:
         say(f"Report: {report_file}")
 
 
-def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) -> None:
+def _side_by_side(of: Sequence[Path], out: Path | None, paper: Paper, as_json: bool) -> None:
     """Write the page of several recordings of any kind."""
     from dragstrip.cli.execute import place
     from dragstrip.io.files import expect_name
@@ -115,7 +115,7 @@ def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) 
         expected = "an empty folder, or one that does not exist"
         raise BadInputError("--out", str(out), expected, "command line")
     with place(out, "report") as folder:
-        report_file = beside.write(sources, folder, wanted)
+        report_file = beside.write(sources, folder, paper)
     if as_json:
         print_json({"report": str(report_file), **beside.document(sources)})
     else:
@@ -152,8 +152,8 @@ def _folders(path: Path) -> list[Path]:
         return [path]
     if (path / "result.json").exists():
         return [run.recording.folder for run in load(path).runs]
-    if found := list(_recordings(path)):
-        return found
+    if recordings := list(_recordings(path)):
+        return recordings
     expected = "the output folder of a run, or a folder of recordings"
     raise BadInputError("FOLDER", str(path), expected, "command line")
 

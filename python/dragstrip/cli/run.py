@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragstrip.cli import words
-from dragstrip.cli.capture import asked
+from dragstrip.cli.capture import capture_request
 from dragstrip.cli.completion import experiments
 from dragstrip.cli.execute import check_twice, execute, execute_publication
 from dragstrip.cli.options import (
@@ -90,21 +90,23 @@ def run(
     if programs.of_files(program or []):
         expected = "an algorithm in Rust: the experiment itself names texts, in [programs]"
         raise BadInputError("--program", (program or [""])[0], expected, "command line")
-    wanted = words.figures(figures, width, report)
+    paper = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
-    packets = asked(capture, snaplen)
-    given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
-    changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    packets = capture_request(capture, snaplen)
+    overrides = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
+    changed: dict[str, Any] = {key: value for key, value in overrides.items() if value is not None}
     options = words.engine_options(engine_option or [], lab)
 
     def planned(name: str) -> Plan:
         described, source = catalogue.load(name, engine, load)
-        own = options or described.engine_options
-        asked = (
-            {**changed, "engine_options": words.with_strict(own, strict)} if options or strict else changed
+        engine_settings = options or described.engine_options
+        fields = (
+            {**changed, "engine_options": words.with_strict(engine_settings, strict)}
+            if options or strict
+            else changed
         )
-        if asked:
-            described, replaced = rebuilt(described.content(), asked)
+        if fields:
+            described, replaced = rebuilt(described.content(), fields)
             if replaced:
                 say(f"note: {name}: the engine's own stack replaces {', '.join(replaced)}", err=True)
         return captured(plan(described, source), packets)
@@ -127,8 +129,8 @@ def run(
             out,
             workers,
             limits,
-            bool(report or wanted.endings),
-            wanted,
+            bool(report or paper.endings),
+            paper,
             write_docs,
             as_json,
         )
@@ -139,4 +141,4 @@ def run(
         check_twice(single, out, workers, limits, as_json)
         return
     stem = single.experiment.name.split("/")[-1]
-    execute(single, out, stem, workers, limits, report is not False, wanted, as_json)
+    execute(single, out, stem, workers, limits, report is not False, paper, as_json)

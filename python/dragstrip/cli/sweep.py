@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import words
-from dragstrip.cli.capture import asked
+from dragstrip.cli.capture import capture_request
 from dragstrip.cli.ending import INTERRUPTED
 from dragstrip.cli.options import (
     CaptureAt,
@@ -143,7 +143,7 @@ def sweep(
         engine_options=words.with_strict({}, strict),
         programs=of_files(program or []),
     )
-    packets = command.checked(asked(capture, snaplen), described, keep_recordings)
+    packets = command.checked(capture_request(capture, snaplen), described, keep_recordings)
     folder = out if out is not None else Path("runs") / f"sweep-{described.name.replace('/', '-')}"
     options = command.Options(
         workers=workers,

@@ -42,7 +42,7 @@ def tc_import(
     if not queues:
         say("No queue is left: the commands delete every queue that they add.")
     for queue in queues:
-        say(_said(queue))
+        say(_queue_text(queue))
     if skipped:
         lines = "".join(f"  line {command['line']}: {command['command']}\n" for command in skipped)
         say(f"Skipped, since they make no queue:\n{lines}")
@@ -55,7 +55,7 @@ def _by_device(queues: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
     return [(device, list(of)) for device, of in groupby(ordered, key=lambda queue: queue["device"])]
 
 
-def _said(queue: dict[str, Any]) -> str:
+def _queue_text(queue: dict[str, Any]) -> str:
     """One queue: what it is of, and the options of `compare` that make it."""
     way = "outgoing" if queue["direction"] == "out" else "incoming"
     way += f", through {queue['through']}" if queue["through"] else ""
@@ -63,13 +63,13 @@ def _said(queue: dict[str, Any]) -> str:
     head = f"{queue['device']}, {way} ({'line' if len(queue['lines']) == 1 else 'lines'} {lines})"
     fields = queue["path"]
     # Settings without a `compare` option stay in the queue's words.
-    known = fields.keys() <= OPTIONS and "rate" in fields
+    expressible = fields.keys() <= OPTIONS and "rate" in fields
     options = "".join(
         f"--{name} {shlex.quote(fields[name])} "
         for name in ("rate", "rtt", "loss", "netem")
-        if name in fields and (known or name != "rate")
+        if name in fields and (expressible or name != "rate")
     )
-    words = fields["queue"] if known else queue["queue"]
+    words = fields["queue"] if expressible else queue["queue"]
     notes = "".join(f"\n  note: {note}" for note in queue["notes"])
     return f'{head}\n  {options}--queue "{words}"{notes}\n'
 

@@ -18,7 +18,7 @@ def doctor(as_json: JsonFlag = False) -> None:
     """
     from dragstrip.execution.doctor import examine
 
-    findings = examine(lambda what: say(what, err=True))
+    findings = examine(lambda step: say(step, err=True))
     if as_json:
         print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
     else:

@@ -13,14 +13,14 @@ import typer
 from typer.core import TyperGroup
 
 from dragstrip.cli import words
-from dragstrip.cli.execute import kept
+from dragstrip.cli.execute import noting_interruption
 from dragstrip.cli.once import Commands
 from dragstrip.cli.options import Duration, JsonFlag, Load, Strict, TimeLimit, Workers
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.execution.side_by_side import Chosen
+    from dragstrip.execution.side_by_side import Selection
     from dragstrip.pool import Limits
 
 DEFAULT = "compare"
@@ -185,25 +185,29 @@ def compare(
     if write_docs is not None:
         expect_file("--write-docs", write_docs)
     if kernel is not None or against_kernel is not None:
-        others: dict[str, object] = {"EXPERIMENT": experiments, "--recordings": recordings, "--set": set_}
-        others |= {
+        other_options: dict[str, object] = {
+            "EXPERIMENT": experiments,
+            "--recordings": recordings,
+            "--set": set_,
+        }
+        other_options |= {
             "--repeat": repeat,
             "--duration": duration,
             "--load": load,
             "--engine": engine,
             "--against": against,
         }
-        others |= {"--strict": strict, "--nominal": nominal, "--held-out": held_out, "--out": out}
-        others |= {"--time-limit": time_limit}
-        _kernels(kernel, against_kernel, others, grid, only, write_docs, workers, as_json)
+        other_options |= {"--strict": strict, "--nominal": nominal, "--held-out": held_out, "--out": out}
+        other_options |= {"--time-limit": time_limit}
+        _kernels(kernel, against_kernel, other_options, grid, only, write_docs, workers, as_json)
         return
     of_runs = {"--engine": engine, "--against": against, "--strict": strict}
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
     if experiments:
-        from dragstrip.execution.side_by_side import MODEL, REFERENCE, Chosen
+        from dragstrip.execution.side_by_side import MODEL, REFERENCE, Selection
 
-        chosen = Chosen(
+        selection = Selection(
             experiments,
             only,
             set_ or [],
@@ -214,24 +218,24 @@ def compare(
             tuple((against or MODEL).split(",")),
             strict,
         )
-        _experiments(chosen, nominal, out, write_docs, workers, limits, as_json)
+        _experiments(selection, nominal, out, write_docs, workers, limits, as_json)
         return
     from dragstrip.validation import command, console
     from dragstrip.validation.validate import document, validate
 
     stored = command.stored(grid, recordings, only)
-    found = validate(stored.part(held_out), workers, spread=write_docs is not None, nominal=nominal)
+    agreement = validate(stored.part(held_out), workers, spread=write_docs is not None, nominal=nominal)
     if as_json:
-        print_json({**document(found), "held_out": held_out, "not_recorded": list(stored.missing)})
+        print_json({**document(agreement), "held_out": held_out, "not_recorded": list(stored.missing)})
     else:
-        console.show(found)
+        console.show(agreement)
         console.show_left_out(stored.open if held_out else stored.held_out, held_out, stored.missing)
     if out is not None:
-        page = command.write_page(found, stored.grid, out)
+        page = command.write_page(agreement, stored.grid, out)
         say(f"Page: {page}", err=as_json)
     if write_docs is not None:
-        command.write_docs(found, grid, stored, workers, write_docs)
-    if found.failed:
+        command.write_docs(agreement, grid, stored, workers, write_docs)
+    if agreement.failed:
         raise typer.Exit(1)
 
 
@@ -262,12 +266,12 @@ def explain(
         return
     from dragstrip.execution import side_by_side as side
 
-    chosen = side.Chosen(experiments, None, set_ or [], repeat, duration, load or [])
+    selection = side.Selection(experiments, None, set_ or [], repeat, duration, load or [])
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
-    found = side.run(
-        side.plans(chosen), None, workers, typed, nominal=nominal, spread=False, quiet=False, limits=limits
+    agreements = side.run(
+        side.plans(selection), None, workers, typed, nominal=nominal, spread=False, quiet=False, limits=limits
     )
-    command.explain_one(found[side.MODEL], case)
+    command.explain_one(agreements[side.MODEL], case)
 
 
 @app.command(short_help="Record cells of the grid on a kernel.")
@@ -331,25 +335,25 @@ def bands(
 
 def former(words: Sequence[str]) -> list[str]:
     """Translate the words of `dragstrip agree`, the former command, to those of `validate`."""
-    left = list(words)
+    rest = list(words)
 
     def take(option: str) -> str | None:
-        for at, word in enumerate(left):
-            if word == option and at + 1 < len(left):
-                del left[at]
-                return left.pop(at)
+        for at, word in enumerate(rest):
+            if word == option and at + 1 < len(rest):
+                del rest[at]
+                return rest.pop(at)
             if word.startswith(f"{option}="):
-                return left.pop(at).partition("=")[2]
+                return rest.pop(at).partition("=")[2]
         return None
 
     if (folder := take("--record")) is not None:
         cells = (take("--only") or "").split(",")
-        return ["record", folder, *filter(None, cells), *left]
+        return ["record", folder, *filter(None, cells), *rest]
     if (case := take("--explain")) is not None:
-        return ["explain", case, *left]
+        return ["explain", case, *rest]
     if (file := take("--write-bands")) is not None:
-        return ["bands", file, *left]
-    return left
+        return ["bands", file, *rest]
+    return rest
 
 
 def _refuse_misplaced(
@@ -361,26 +365,26 @@ def _refuse_misplaced(
     duration: str | None,
     load: list[str] | None,
     time_limit: str | None,
-    **others: object,
+    **run_options: object,
 ) -> None:
     """Raise `BadInputError` for an option of the grid given with experiments, or the other way round."""
     of_grid = {"--grid": grid, "--recordings": recordings}
     of_runs: dict[str, object] = {"--set": set_, "--repeat": repeat, "--duration": duration}
-    of_runs |= {"--load": load, "--time-limit": time_limit, **others}
+    of_runs |= {"--load": load, "--time-limit": time_limit, **run_options}
     for name, value in (of_grid if experiments else of_runs).items():
         if value:
-            wanted = (
+            expected = (
                 "is for the grid of stored recordings: give it or EXPERIMENT, not both"
                 if experiments
                 else "is for runs of an EXPERIMENT: name one"
             )
-            raise BadInputError(name, None, wanted, "command line")
+            raise BadInputError(name, None, expected, "command line")
 
 
 def _kernels(
     first: str | None,
     against: str | None,
-    others: dict[str, object],
+    other_options: dict[str, object],
     grid: Path | None,
     only: str | None,
     write_docs: Path | None,
@@ -392,29 +396,29 @@ def _kernels(
     from dragstrip.validation.grid import read
 
     if first is None or against is None:
-        given, missing = (
+        given_option, missing = (
             ("--kernel", "--against-kernel") if against is None else ("--against-kernel", "--kernel")
         )
-        raise BadInputError(missing, None, f"is needed with {given}", "command line")
-    for name, value in others.items():
+        raise BadInputError(missing, None, f"is needed with {given_option}", "command line")
+    for name, value in other_options.items():
         if value:
             raise BadInputError(
                 name, None, "is not for a comparison of kernels: leave it out", "command line"
             )
-    its, source = read(grid)
-    found = kernels.compare_kernels(
-        its, source, first, against.split(","), only, workers, lambda done: say(done, err=True)
+    stored_grid, source = read(grid)
+    comparison = kernels.compare_kernels(
+        stored_grid, source, first, against.split(","), only, workers, lambda step: say(step, err=True)
     )
     if as_json:
-        print_json(kernels.document(found))
+        print_json(kernels.document(comparison))
     else:
-        console.show_lines(kernels.lines(found))
+        console.show_lines(kernels.lines(comparison))
     if write_docs is not None:
-        kernels.page(found, write_docs)
+        kernels.page(comparison, write_docs)
 
 
 def _experiments(
-    chosen: Chosen,
+    selection: Selection,
     nominal: bool,
     out: Path | None,
     write_docs: Path | None,
@@ -428,9 +432,9 @@ def _experiments(
     from dragstrip.validation.validate import document
 
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
-    plans = side.plans(chosen)
-    with nullcontext() if out is None else kept(out):
-        found = side.run(
+    plans = side.plans(selection)
+    with nullcontext() if out is None else noting_interruption(out):
+        agreements = side.run(
             plans,
             out,
             workers,
@@ -439,20 +443,20 @@ def _experiments(
             spread=write_docs is not None,
             quiet=as_json,
             limits=limits,
-            beside=chosen.against[1:],
+            other_engines=selection.against[1:],
         )
-    first, *others = found.values()
+    first, *other_agreements = agreements.values()
     if as_json:
-        beside = {engine: document(one) for engine, one in list(found.items())[1:]}
-        print_json({**document(first), "beside": beside} if beside else document(first))
-    elif side.in_real_time(chosen):
-        console.show_lines(real_time.summary_lines(found, chosen.engine))
+        by_engine = {engine: document(agreement) for engine, agreement in list(agreements.items())[1:]}
+        print_json({**document(first), "beside": by_engine} if by_engine else document(first))
+    elif side.in_real_time(selection):
+        console.show_lines(real_time.summary_lines(agreements, selection.engine))
     else:
-        for one in (first, *others):
-            console.show(one)
+        for agreement in (first, *other_agreements):
+            console.show(agreement)
     if out is not None:
-        say(f"Page: {page.write(first, side.grid(chosen, first), out)}", err=as_json)
+        say(f"Page: {page.write(first, side.grid(selection, first), out)}", err=as_json)
     if write_docs is not None:
-        side.write_docs(found, chosen, plans, typed, write_docs)
+        side.write_docs(agreements, selection, plans, typed, write_docs)
     if not first.cases:
         raise typer.Exit(1)

@@ -62,7 +62,7 @@ def whatif(
     ] = None,
     *,
     race: Race,
-    own: Annotated[
+    capture_cc: Annotated[
         str | None,
         typer.Option(
             "--cc",
@@ -104,16 +104,16 @@ def whatif(
     if out is not None:
         expect_folder("--out", out)
     verdict = walk.whatif(
-        capture, algorithms or [], own=own, name=flow, changes=race, anyway=anyway, quiet=as_json
+        capture, algorithms or [], own=capture_cc, name=flow, changes=race, anyway=anyway, quiet=as_json
     )
-    found = document.document(verdict, addresses)
+    verdict_document = document.document(verdict, addresses)
     if out is not None:
         with adding(out) as draft:
             write_text(draft / "path.toml", experiment(verdict))
-            write_json(draft / "whatif.json", found)
-            write_text(draft / page.NAME, page.page(verdict, found, addresses))
+            write_json(draft / "whatif.json", verdict_document)
+            write_text(draft / page.NAME, page.page(verdict, verdict_document, addresses))
     if as_json:
-        print_json(found)
+        print_json(verdict_document)
         return
     say(console.text(verdict, addresses))
     if out is not None:
@@ -138,8 +138,8 @@ def identify(
     """
     from dragstrip.whatif import console, document, walk
 
-    found, _, answer = walk.identify(capture, flow, quiet=as_json)
+    subject, _, answer = walk.identify(capture, flow, quiet=as_json)
     if as_json:
-        print_json({"version": document.VERSION, **document.subject(found, addresses), **answer.document()})
+        print_json({"version": document.VERSION, **document.subject(subject, addresses), **answer.document()})
     else:
-        say(console.identified(found, answer, addresses))
+        say(console.identified(subject, answer, addresses))

@@ -27,9 +27,9 @@ def engine_options(pairs: list[str], lab: Path | None = None) -> dict[str, str |
     """Name → value, or values where it is given several times; `lab` is an option with a name of its own."""
     options: dict[str, str | list[str]] = {}
     for pair in pairs:
-        name, value = named("--engine-option", pair, "NAME=VALUE, such as kernel=6.1.0-56-amd64")
-        known = options.get(name, [])
-        options[name] = [*([known] if isinstance(known, str) else known), value] if known else value
+        name, value = key_value("--engine-option", pair, "NAME=VALUE, such as kernel=6.1.0-56-amd64")
+        earlier = options.get(name, [])
+        options[name] = [*([earlier] if isinstance(earlier, str) else earlier), value] if earlier else value
     return options if lab is None else {**options, "lab": str(lab)}
 
 
@@ -54,7 +54,7 @@ def time_limit(text: str | None, option: str = "--time-limit") -> Limits:
     return Limits(limit_ns / 1e9, 0)
 
 
-def named(option: str, pair: str, expected: str) -> tuple[str, str]:
+def key_value(option: str, pair: str, expected: str) -> tuple[str, str]:
     """The two sides of `KEY=VALUE`."""
     key, equals, value = pair.partition("=")
     if not (key.strip() and equals and value.strip()):

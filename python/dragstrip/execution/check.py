@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def identical(self) -> bool:
-        """Whether both runs succeeded and left the same bytes."""
+        """True when both runs succeeded and left the same bytes."""
         return not self.difference and not self.failure
 
 
@@ -77,25 +77,28 @@ def twice(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
 def difference(first: Recording, second: Recording) -> str:
     """Return the first place where two recordings differ, in words, or an empty string."""
     for table in TABLES:
-        one, other = first[table], second[table]
-        if one.column_names != other.column_names:
-            return f"table {table}: columns {one.column_names} and {other.column_names}"
-        rows = min(one.num_rows, other.num_rows)
-        places = [(_first(one[column], other[column], rows), column) for column in one.column_names]
+        first_table, second_table = first[table], second[table]
+        if first_table.column_names != second_table.column_names:
+            return f"table {table}: columns {first_table.column_names} and {second_table.column_names}"
+        rows = min(first_table.num_rows, second_table.num_rows)
+        places = [
+            (_first(first_table[column], second_table[column], rows), column)
+            for column in first_table.column_names
+        ]
         row, column = min(places, key=lambda place: place[0])
         if row < rows:
-            sides = f"{one[column][row].as_py()} and {other[column][row].as_py()}"
+            sides = f"{first_table[column][row].as_py()} and {second_table[column][row].as_py()}"
             return f"table {table}, row {row}, column {column}: {sides}"
-        if one.num_rows != other.num_rows:
-            return f"table {table}: {one.num_rows} and {other.num_rows} rows"
+        if first_table.num_rows != second_table.num_rows:
+            return f"table {table}: {first_table.num_rows} and {second_table.num_rows} rows"
     return ""
 
 
-def _first(one: pa.ChunkedArray[Any], other: pa.ChunkedArray[Any], rows: int) -> int:
+def _first(first: pa.ChunkedArray[Any], second: pa.ChunkedArray[Any], rows: int) -> int:
     """Return the first row that differs, or `rows` if none does."""
-    if one.slice(0, rows).equals(other.slice(0, rows)):
+    if first.slice(0, rows).equals(second.slice(0, rows)):
         return rows
-    values = [np.asarray(column.slice(0, rows).to_pylist(), dtype=object) for column in (one, other)]
+    values = [np.asarray(column.slice(0, rows).to_pylist(), dtype=object) for column in (first, second)]
     apart = np.flatnonzero(values[0] != values[1])
     return int(apart[0]) if apart.size else rows
 

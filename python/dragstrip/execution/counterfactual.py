@@ -46,18 +46,18 @@ SMALLER = 1.25
 MOVED = 0.1
 """A figure that changes by a smaller part than this stays as it is."""
 UNEQUAL_SHARE = 1 / 3
-"""Where a flow has less than this of what two get, the other has twice as much: what a rule calls unequal."""
+"""Share of one of two flows below which the other gets twice as much: unequal in a rule's terms."""
 ACK_PART = 1 / 30
 """A way back with less than this part of the rate holds ACKs up: one of 66 bytes for two frames of 1514."""
 FIFO = "pfifo limit 1000"
-"""What stands in the place of an active queue management: Linux's default."""
+"""The queue that replaces an active queue management: Linux's default."""
 
 Json: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What a run without the cause shows: a sentence, its figures, and whether it confirms the cause."""
+class _Effect:
+    """Effect of a run without the cause: a sentence, its figures, and whether it confirms the cause."""
 
     sentence: str
     figures: dict[str, float]
@@ -68,11 +68,11 @@ class _Told:
 class _Without:
     """An experiment without the cause, and how its summary compares with the flows of the explained run.
 
-    `told` returns None if the run has nothing to do with the cause.
+    `effect_of` returns None if the run has nothing to do with the cause.
     """
 
     experiment: Experiment
-    told: Callable[[Sequence[Json], Json], _Told | None]
+    effect_of: Callable[[Sequence[Json], Json], _Effect | None]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,9 @@ class _Case:
     def with_sysctls(self, how: str, sysctls: Mapping[str, str], flows: Sequence[Flow] = ()) -> Experiment:
         """Return the experiment with sysctls of all hosts."""
         hosts = {
-            name: replace(host, sysctl={key: it for key, it in host.sysctl.items() if key not in sysctls})
+            name: replace(
+                host, sysctl={key: value for key, value in host.sysctl.items() if key not in sysctls}
+            )
             for name, host in self.bare.hosts.items()
         }
         everyone = hosts.get("*", HostSettings())
@@ -165,13 +167,13 @@ def add(
     Of repeats it is added to the first that has the explanation. Only runs of the simulator that cost little
     are made again, for at most `RUNS_MAX` explanations.
     """
-    known = {f"runs/{run.slug}": run for run in runs}
+    runs_by_recording = {f"runs/{run.slug}": run for run in runs}
     trials = [
         trial
-        for lines in _repeats(document["runs"], known)
+        for lines in _repeats(document["runs"], runs_by_recording)
         if all(_segments(line) <= SEGMENTS_MAX for line in lines)
         and sum(map(_segments, lines)) <= REPEATS_SEGMENTS_MAX
-        for trial in _trials(experiment, lines, known)
+        for trial in _trials(experiment, lines, runs_by_recording)
     ][:RUNS_MAX]
     if not trials:
         return []
@@ -185,28 +187,28 @@ def add(
     files = []
     for at, trial in enumerate(trials):
         summaries = [next(outcomes).summary for _ in trial.runs]
-        told = _compare(trial, [summary for summary in summaries if summary is not None])
-        if told is None:
+        effect = _compare(trial, [summary for summary in summaries if summary is not None])
+        if effect is None:
             continue
         name = f"{FOLDER}/{at:02d}.toml"
         make_folder(out / FOLDER)
         write_text(out / name, toml.toml_text(trial.without.experiment.content()))
         files.append(name)
         trial.finding["without"] = {
-            "sentence": told.sentence,
-            "figures": told.figures,
-            "confirms": told.confirms,
+            "sentence": effect.sentence,
+            "figures": effect.figures,
+            "confirms": effect.confirms,
             "experiment": name,
             "repeats": len(trial.runs),
         }
     return files
 
 
-def _repeats(lines: Sequence[Json], known: Mapping[str, PlannedRun]) -> list[list[Json]]:
+def _repeats(lines: Sequence[Json], runs_by_recording: Mapping[str, PlannedRun]) -> list[list[Json]]:
     """Return the simulator's lines of the result, those that differ in the seed alone together."""
     groups: list[tuple[Mapping[str, Any], list[Json]]] = []
     for line in lines:
-        run = known[line["recording"]]
+        run = runs_by_recording[line["recording"]]
         if run.engine != DEFAULT:
             continue
         members = next((members for settings, members in groups if settings == run.settings), None)
@@ -239,14 +241,14 @@ def _leading(lines: Sequence[Json]) -> tuple[Json, dict[str, Any]] | None:
 
 
 def _trials(
-    experiment: Experiment, lines: Sequence[Json], known: Mapping[str, PlannedRun]
+    experiment: Experiment, lines: Sequence[Json], runs_by_recording: Mapping[str, PlannedRun]
 ) -> Iterator[_Trial]:
     """Yield the counterfactual of what explains repeats, if there is one and it can be run."""
     leading = _leading(lines)
     if leading is None or experiment.alternatives:
         return
     line, finding = leading
-    run = known[line["recording"]]
+    run = runs_by_recording[line["recording"]]
     if {"flows", "hosts"} & run.settings.keys():
         return
     alone = {name: [value] for name, value in run.settings.items()}
@@ -260,30 +262,35 @@ def _trials(
             if without is None:
                 continue
             repeated = without.experiment.changed(repeat=len(lines))
-            others = {other.scenario["seed"]: other for other in expand(repeated)}
-            before = {known[each["recording"]].scenario["seed"]: each for each in lines}
-            if others.keys() != before.keys():
+            changed_by_seed = {changed_run.scenario["seed"]: changed_run for changed_run in expand(repeated)}
+            before = {
+                runs_by_recording[repeat_line["recording"]].scenario["seed"]: repeat_line
+                for repeat_line in lines
+            }
+            if changed_by_seed.keys() != before.keys():
                 return
-            other = others[run.scenario["seed"]]
+            changed_run = changed_by_seed[run.scenario["seed"]]
             # A preset, or a host's own setting, may stand above what was changed.
-            differs = any(other.scenario[key] != run.scenario[key] for key in ("flows", "links", "nodes"))
-            if differs and packets(other.scenario) <= SEGMENTS_MAX:
+            differs = any(
+                changed_run.scenario[key] != run.scenario[key] for key in ("flows", "links", "nodes")
+            )
+            if differs and packets(changed_run.scenario) <= SEGMENTS_MAX:
                 yield _Trial(
                     finding,
                     replace(without, experiment=repeated),
                     list(before.values()),
-                    [others[number] for number in before],
+                    [changed_by_seed[number] for number in before],
                 )
                 return
     except BadInputError:
         return  # what is left is no experiment, such as a workload without the flow that it loads
 
 
-def _compare(trial: _Trial, summaries: Sequence[Json]) -> _Told | None:
+def _compare(trial: _Trial, summaries: Sequence[Json]) -> _Effect | None:
     """Return what the medians of the runs say, or None if a run failed or most repeats say something else."""
     if len(summaries) != len(trial.runs):
         return None
-    told = trial.without.told
+    effect_of = trial.without.effect_of
     before, after = _medians([line["flows"] for line in trial.lines]), summaries[0]
     if len(summaries) > 1:
         lead = next(iter(causes(summaries)), None)
@@ -292,14 +299,16 @@ def _compare(trial: _Trial, summaries: Sequence[Json]) -> _Told | None:
             "why": [{"rule": lead.rule, "flows": lead.flows}] if lead and lead.leads else [],
             "queues": [queue for summary in summaries for queue in summary["queues"]],
         }
-    whole = told(before, after)
+    whole = effect_of(before, after)
     if whole is None:
         return None
-    each = [told(line["flows"], summary) for line, summary in zip(trial.lines, summaries, strict=True)]
-    holds = sum(one is not None and one.confirms == whole.confirms for one in each)
-    if 2 * holds <= len(each):
+    effects = [
+        effect_of(line["flows"], summary) for line, summary in zip(trial.lines, summaries, strict=True)
+    ]
+    holds = sum(effect is not None and effect.confirms == whole.confirms for effect in effects)
+    if 2 * holds <= len(effects):
         return None
-    extent = "" if holds == len(each) else f" (holds in {holds} of {len(each)} repeats)"
+    extent = "" if holds == len(effects) else f" (holds in {holds} of {len(effects)} repeats)"
     return replace(whole, sentence=whole.sentence + extent)
 
 
@@ -346,34 +355,34 @@ def _compared(
     if moved == 0:
         aside = "" if was == now else f" ({was} before)"
         return f"{when}, {subject} stays at {now}{aside}: {cause} does not explain it alone", False
-    said = f"{when}, {subject} {verb} {now} instead of {was}"
-    return (said, True) if moved > 0 else (f"{said}: {cause} does not explain it", False)
+    sentence = f"{when}, {subject} {verb} {now} instead of {was}"
+    return (sentence, True) if moved > 0 else (f"{sentence}: {cause} does not explain it", False)
 
 
 def _goodput(
     case: _Case, place: int, when: str, cause: str
-) -> Callable[[Sequence[Json], Json], _Told | None]:
-    """Return what tells how a flow's goodput rises without the cause."""
+) -> Callable[[Sequence[Json], Json], _Effect | None]:
+    """Return the function that measures how a flow's goodput rises without the cause."""
     label = case.flows[place]["label"]
 
-    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
+    def effect_of(flows: Sequence[Json], summary: Json) -> _Effect | None:
         before, after = flows[place]["goodput_bps"], summary["flows"][place]["goodput_bps"]
         compared = (label, "gets", before, after, quantity.rate, cause, True)
         sentence, confirms = _compared(when, *compared)
-        return _Told(sentence, {"goodput_bps": after}, confirms)
+        return _Effect(sentence, {"goodput_bps": after}, confirms)
 
-    return told
+    return effect_of
 
 
-def _share(case: _Case, when: str, cause: str) -> Callable[[Sequence[Json], Json], _Told | None]:
-    """Return what tells how the share of the flow that gets less rises, of what both get while both live."""
+def _share(case: _Case, when: str, cause: str) -> Callable[[Sequence[Json], Json], _Effect | None]:
+    """Return the function that measures how the smaller of two shares rises, while both flows live."""
     most, least = _rivals(case)
 
     def share(flows: Sequence[Json]) -> float | None:
         more, less = flows[most]["share"], flows[least]["share"]
         return None if more is None or less is None or more + less <= 0 else less / (more + less)
 
-    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
+    def effect_of(flows: Sequence[Json], summary: Json) -> _Effect | None:
         before, after = share(flows), share(summary["flows"])
         if before is None or after is None:
             return None
@@ -382,47 +391,47 @@ def _share(case: _Case, when: str, cause: str) -> Callable[[Sequence[Json], Json
         if confirms and after <= UNEQUAL_SHARE:
             still = quantity.digits((1 - after) / after)
             sentence += f", but {case.flows[most]['label']} still gets {still} times as much"
-        return _Told(sentence, {"share": after}, confirms)
+        return _Effect(sentence, {"share": after}, confirms)
 
-    return told
+    return effect_of
 
 
 def _rtt(
     case: _Case, place: int, when: str, cause: str, rises: bool
-) -> Callable[[Sequence[Json], Json], _Told | None]:
-    """Return what tells how a flow's median RTT changes without the cause."""
+) -> Callable[[Sequence[Json], Json], _Effect | None]:
+    """Return the function that measures how a flow's median RTT changes without the cause."""
     label = case.flows[place]["label"]
 
-    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
-        before, other = flows[place]["rtt_ms"]["p50"], summary["flows"][place]
-        after = other["rtt_ms"]["p50"]
+    def effect_of(flows: Sequence[Json], summary: Json) -> _Effect | None:
+        before, changed_flow = flows[place]["rtt_ms"]["p50"], summary["flows"][place]
+        after = changed_flow["rtt_ms"]["p50"]
         if before is None or after is None:
             return None
         compared = (f"the median RTT of {label}", "is", before, after, quantity.milliseconds, cause, rises)
         sentence, confirms = _compared(when, *compared)
         if confirms:
-            sentence += f", at {quantity.rate(other['goodput_bps'])}"
-        return _Told(sentence, {"goodput_bps": other["goodput_bps"], "rtt_ms": after}, confirms)
+            sentence += f", at {quantity.rate(changed_flow['goodput_bps'])}"
+        return _Effect(sentence, {"goodput_bps": changed_flow["goodput_bps"], "rtt_ms": after}, confirms)
 
-    return told
+    return effect_of
 
 
 def _resent(
     places: Sequence[int], case: _Case, when: str, cause: str, rises: bool
-) -> Callable[[Sequence[Json], Json], _Told]:
-    """Return what tells how many segments these flows send again without the cause."""
+) -> Callable[[Sequence[Json], Json], _Effect]:
+    """Return the function that measures how many segments these flows retransmit without the cause."""
 
     def again(flows: Sequence[Json]) -> float:
         return float(sum(flows[place]["retransmits"] or 0 for place in places))
 
-    def told(flows: Sequence[Json], summary: Json) -> _Told:
+    def effect_of(flows: Sequence[Json], summary: Json) -> _Effect:
         of = f" of {case.flows[places[0]]['label']}" if len(places) == 1 else ""
         before, after = again(flows), again(summary["flows"])
         compared = (f"the number of segments{of} sent again", "is", before, after, quantity.count)
         sentence, confirms = _compared(when, *compared, cause, rises)
-        return _Told(sentence, {"retransmits": after}, confirms)
+        return _Effect(sentence, {"retransmits": after}, confirms)
 
-    return told
+    return effect_of
 
 
 def _rivals(case: _Case) -> tuple[int, int]:
@@ -435,21 +444,21 @@ def _rivals(case: _Case) -> tuple[int, int]:
 def _alike(case: _Case) -> bool:
     """Return whether the flows that get most and least run one algorithm with the same options."""
     flows = case.run.scenario["flows"]
-    one, other = (
+    most_transport, least_transport = (
         (flow.get("cc"), flow.get("cc_options")) for flow in (flows[at]["transport"] for at in _rivals(case))
     )
-    return one == other
+    return most_transport == least_transport
 
 
 def _entry(case: _Case, place: int) -> tuple[int, int, int] | None:
     """Return which entry of `flows` has the flow at this place, and the places of its first and its end."""
-    flows, every = case.bare.flows, len(case.run.scenario["flows"])
+    flows, flow_count = case.bare.flows, len(case.run.scenario["flows"])
     if not 2 <= len(flows) <= ENTRIES_MAX or set(case.bare.hosts) - {"*"}:
         return None
     begin = 0
     for at in range(len(flows)):
         rest = case.bare.changed(flows=[*flows[:at], *flows[at + 1 :]])
-        end = begin + every - len(expand(rest)[0].scenario["flows"])
+        end = begin + flow_count - len(expand(rest)[0].scenario["flows"])
         if begin <= place < end:
             return at, begin, end
         begin = end
@@ -459,11 +468,11 @@ def _entry(case: _Case, place: int) -> tuple[int, int, int] | None:
 def _without_a_flow(case: _Case) -> _Without | None:
     """The entry of `flows` that has the flow which gets more is left out."""
     most, least = _rivals(case)
-    found = None if _alike(case) else _entry(case, most)
-    if found is None or found[1] <= least < found[2]:
+    entry = None if _alike(case) else _entry(case, most)
+    if entry is None or entry[1] <= least < entry[2]:
         return None
-    at, begin, end = found
-    who = (
+    at, begin, end = entry
+    removed_flows = (
         case.flows[most]["label"]
         if end - begin == 1
         else f"the {end - begin} flows of {case.flows[most]['cc']}"
@@ -471,17 +480,17 @@ def _without_a_flow(case: _Case) -> _Without | None:
     place = least if least < begin else least - (end - begin)
     label = case.flows[least]["label"]
 
-    def told(flows: Sequence[Json], summary: Json) -> _Told:
+    def effect_of(flows: Sequence[Json], summary: Json) -> _Effect:
         flow, before = summary["flows"][place], flows[least]["goodput_bps"]
-        after, when = flow["goodput_bps"], f"without {who} beside it"
-        sentence, confirms = _compared(when, label, "gets", before, after, quantity.rate, who, True)
+        after, when = flow["goodput_bps"], f"without {removed_flows} beside it"
+        sentence, confirms = _compared(when, label, "gets", before, after, quantity.rate, removed_flows, True)
         first = summary["why"][0] if summary["why"] else {}
         if confirms and first.get("rule") == "unfair_share" and first["flows"][1] == flow["label"]:
-            sentence += f", and {first['flows'][0]} still gets more: {who} is not the only cause"
-        return _Told(sentence, {"goodput_bps": after}, confirms)
+            sentence += f", and {first['flows'][0]} still gets more: {removed_flows} is not the only cause"
+        return _Effect(sentence, {"goodput_bps": after}, confirms)
 
     rest = [*case.bare.flows[:at], *case.bare.flows[at + 1 :]]
-    return _Without(case.changed(f"without {who}", flows=rest), told)
+    return _Without(case.changed(f"without {removed_flows}", flows=rest), effect_of)
 
 
 def _without_part(flow: Flow, sign: str) -> tuple[Flow, str | None]:
@@ -505,8 +514,8 @@ def _with_equal_round_trips(case: _Case) -> _Without | None:
     flows[places[1][0]] = replace(far, rtt=near.rtt or part)
     rtt = quantity.duration_ns(case.facts(most).rtt_ns)
     when = f"with the RTT of {case.flows[most]['label']} ({rtt})"
-    told = _share(case, when, "the difference in RTT")
-    return _Without(case.changed("equal round-trip times", (".rtt",), flows=flows), told)
+    effect_of = _share(case, when, "the difference in RTT")
+    return _Without(case.changed("equal round-trip times", (".rtt",), flows=flows), effect_of)
 
 
 def _with_one_start(case: _Case) -> _Without | None:
@@ -514,8 +523,8 @@ def _with_one_start(case: _Case) -> _Without | None:
     if "later_s" not in case.finding["figures"] or not _alike(case):
         return None
     flows = [replace(_without_part(flow, "+")[0], start="0s", stagger="0s") for flow in case.bare.flows]
-    told = _share(case, "if all start at once", "the later start")
-    return _Without(case.changed("all start at once", (".start", ".stagger"), flows=flows), told)
+    effect_of = _share(case, "if all start at once", "the later start")
+    return _Without(case.changed("all start at once", (".start", ".stagger"), flows=flows), effect_of)
 
 
 def _with_ecn_for_both(case: _Case) -> _Without | None:
@@ -541,8 +550,8 @@ def _with_one_bdp(case: _Case) -> _Without | None:
 
 
 def _buffers(before: float, after: float) -> str:
-    one, other = quantity.milliseconds(after), quantity.milliseconds(before)
-    return f"with a buffer of {one} (one BDP) instead of {other}"
+    after_text, before_text = quantity.milliseconds(after), quantity.milliseconds(before)
+    return f"with a buffer of {after_text} (one BDP) instead of {before_text}"
 
 
 def _with_a_deeper_buffer(case: _Case) -> _Without | None:
@@ -594,7 +603,7 @@ def _with_a_faster_way_back(case: _Case) -> _Without | None:
     figures = case.finding["figures"]
     place = case.place(lambda flow: figures.get("rtt_ms") in (None, flow["rtt_ms"]["p50"]))
     facts = case.facts(place)
-    rates = [known["rate_bps"] for known in link_facts({**case.run.scenario, "links": facts.back})]
+    rates = [link["rate_bps"] for link in link_facts({**case.run.scenario, "links": facts.back})]
     back = min((rate for rate in rates if rate), default=0)
     if not facts.rate_bps or not 0 < back < ACK_PART * facts.rate_bps:
         return None
@@ -622,11 +631,11 @@ def _without_ecn(case: _Case) -> _Without | None:
     places = [at for at, flow in enumerate(case.flows) if flow["label"] in case.finding["flows"]]
     resent = _resent(places, case, "without ECN", "ECN", rises=True)
 
-    def told(flows: Sequence[Json], summary: Json) -> _Told | None:
+    def effect_of(flows: Sequence[Json], summary: Json) -> _Effect | None:
         marked = any(queue["marked"] for queue in summary["queues"])
         return None if marked else resent(flows, summary)  # DCTCP and Prague negotiate ECN all the same
 
-    return _Without(case.with_sysctls("no ECN", {"net.ipv4.tcp_ecn": "0"}), told)
+    return _Without(case.with_sysctls("no ECN", {"net.ipv4.tcp_ecn": "0"}), effect_of)
 
 
 def _with_larger_window(case: _Case) -> _Without | None:
@@ -640,9 +649,11 @@ def _with_larger_window(case: _Case) -> _Without | None:
     largest = min(2**30, 1 << (8 * bdp + 2**23).bit_length())
     sysctls = {"net.ipv4.tcp_wmem": f"4096 16384 {largest}", "net.ipv4.tcp_rmem": f"4096 131072 {largest}"}
     flows = [replace(flow, send_buffer=None, receive_buffer=None) for flow in case.bare.flows]
-    what = "send buffer" if case.finding["rule"] == "send_buffer" else "receive window"
-    told = _goodput(case, place, f"with socket buffers of up to {quantity.limit(largest)}", f"the {what}")
-    return _Without(case.with_sysctls("large socket buffers", sysctls, flows), told)
+    buffer_name = "send buffer" if case.finding["rule"] == "send_buffer" else "receive window"
+    effect_of = _goodput(
+        case, place, f"with socket buffers of up to {quantity.limit(largest)}", f"the {buffer_name}"
+    )
+    return _Without(case.with_sysctls("large socket buffers", sysctls, flows), effect_of)
 
 
 def _with_hystart(case: _Case) -> _Without | None:
@@ -653,8 +664,8 @@ def _with_hystart(case: _Case) -> _Without | None:
     if not options <= {"reno", "cubic"}:
         return None
     flows = [replace(flow, cc_options={**flow.cc_options, "hystart_pp": 1}) for flow in case.bare.flows]
-    told = _resent([place], case, "with HyStart++", "slow start", rises=False)
-    return _Without(case.changed("HyStart++", (".cc_options.hystart_pp",), flows=flows), told)
+    effect_of = _resent([place], case, "with HyStart++", "slow start", rises=False)
+    return _Without(case.changed("HyStart++", (".cc_options.hystart_pp",), flows=flows), effect_of)
 
 
 def _without_pauses(case: _Case) -> _Without | None:
@@ -669,9 +680,9 @@ def _without_pauses(case: _Case) -> _Without | None:
         elif isinstance(doing, RequestResponse):
             doing = replace(doing, think="0s")
         flows.append(replace(flow, application=doing))
-    told = _goodput(case, place, "without pauses of the application", "its pauses")
+    effect_of = _goodput(case, place, "without pauses of the application", "its pauses")
     dropped = (".application", ".application.off", ".application.on", ".application.think")
-    return _Without(case.changed("no pauses", dropped, flows=flows), told)
+    return _Without(case.changed("no pauses", dropped, flows=flows), effect_of)
 
 
 _HOW: Mapping[str, Sequence[Callable[[_Case], _Without | None]]] = {

@@ -1,4 +1,4 @@
-"""What works on this machine, for `dragstrip doctor`."""
+"""Examination of this machine, for `dragstrip doctor`."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def examine(say: Say = quietly) -> list[dict[str, Any]]:
     return findings
 
 
-def _finding(what: str, found: str, ok: bool) -> dict[str, Any]:
-    return {"what": what, "found": found, "ok": ok, "available": ok}
+def _finding(part: str, result: str, ok: bool) -> dict[str, Any]:
+    return {"what": part, "found": result, "ok": ok, "available": ok}
 
 
-def _extra(what: str, examined: Callable[[], str]) -> dict[str, Any]:
+def _extra(part: str, examined: Callable[[], str]) -> dict[str, Any]:
     """A finding about what `sim` does not need: `examined` raises `DragstripError` where that is missing."""
     from dragstrip.errors import DragstripError
 
     try:
-        return _finding(what, examined(), True)
+        return _finding(part, examined(), True)
     except DragstripError as error:
-        return _finding(what, f"not available ({error})", True) | {"available": False}
+        return _finding(part, f"not available ({error})", True) | {"available": False}
 
 
 def _package(name: str) -> dict[str, Any]:
@@ -84,9 +84,10 @@ def _namespaces(say: Say) -> str:
     """Return what this machine's kernel offers."""
     from dragstrip.engines.netns import host
 
-    found = host.about(say)
-    lacks = f", without {', '.join(found['lacks'])}" if found["lacks"] else ""
-    return f"Linux {found['kernel']}: {', '.join(found['algorithms'])}{lacks} (rights: {found['rights']})"
+    host_facts = host.about(say)
+    lacks = f", without {', '.join(host_facts['lacks'])}" if host_facts["lacks"] else ""
+    algorithms = ", ".join(host_facts["algorithms"])
+    return f"Linux {host_facts['kernel']}: {algorithms}{lacks} (rights: {host_facts['rights']})"
 
 
 def _ssh(say: Say) -> str:

@@ -52,8 +52,8 @@ class Speed:
 
 
 class _Quiet(Watcher):
-    def note(self, what: str) -> None:
-        say(what)
+    def note(self, note: str) -> None:
+        say(note)
 
 
 class _Lines(_Quiet):
@@ -62,7 +62,7 @@ class _Lines(_Quiet):
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
         self.runs = runs
         self.several = len({run.engine for run in runs}) > 1
-        self.done = 0
+        self.finished_count = 0
         self.reached = [0.0] * len(runs)
         self.total = sum(run.scenario["duration_ns"] for run in runs) / 1e9
         real = any(named(run.engine).real_time for run in runs)
@@ -72,9 +72,9 @@ class _Lines(_Quiet):
         self.messages = ProgressMessages()
         self.messages.doing(lambda: "checking what is to run ...")
 
-    def preparing(self, what: str) -> None:
-        say(what)
-        self.messages.doing(lambda: f"still {what}")
+    def preparing(self, activity: str) -> None:
+        say(activity)
+        self.messages.doing(lambda: f"still {activity}")
 
     def started(self, index: int) -> None:
         if not any(self.reached):
@@ -83,7 +83,7 @@ class _Lines(_Quiet):
     def _running(self) -> str:
         reached, runs = sum(self.reached), len(self.runs)
         times = f"{quantity.digits(reached)} of {quantity.digits(self.total)} {self.unit}"
-        return f"[{self.done}/{runs}] {times}{self.speed.words()} ...{self._stalled()}"
+        return f"[{self.finished_count}/{runs}] {times}{self.speed.words()} ...{self._stalled()}"
 
     def _stalled(self) -> str:
         """Return a remark on runs that have stood still for long."""
@@ -99,20 +99,20 @@ class _Lines(_Quiet):
         self.speed.arrived(index, now_ns, arrived_bytes)
 
     def finished(self, index: int, outcome: Outcome) -> None:
-        self.done += 1
+        self.finished_count += 1
         self.moved_at = time.monotonic()
         self.reached[index] = self.runs[index].scenario["duration_ns"] / 1e9
         # Why it failed is said once, at the end.
         ending = "done" if outcome.summary is not None else "failed"
         run = self.runs[index]
         name = f"{run.name} ({run.engine})" if self.several else run.name
-        self.tell(f"[{self.done}/{len(self.runs)}] {name}: {ending}", outcome)
+        self.tell(f"[{self.finished_count}/{len(self.runs)}] {name}: {ending}", outcome)
 
     def tell(self, line: str, outcome: Outcome) -> None:
         say(line)
 
-    def concluding(self, what: str) -> None:
-        self.messages.doing(lambda: f"{what} ...")
+    def concluding(self, activity: str) -> None:
+        self.messages.doing(lambda: f"{activity} ...")
 
     def close(self) -> None:
         self.messages.close()
@@ -136,8 +136,8 @@ class _Bar(_Lines):
         self.bar = self.progress.add_task(self.unit, total=round(self.total))
         self.progress.start()
 
-    def preparing(self, what: str) -> None:
-        self.progress.console.print(what, highlight=False)
+    def preparing(self, activity: str) -> None:
+        self.progress.console.print(activity, highlight=False)
         self.messages.doing(None)
 
     def started(self, index: int) -> None:
@@ -158,11 +158,11 @@ class _Bar(_Lines):
     def aside(self) -> None:
         self.progress.stop()
 
-    def concluding(self, what: str) -> None:
+    def concluding(self, activity: str) -> None:
         if self.progress.live.is_started:
-            self.progress.update(self.bar, description=what)
+            self.progress.update(self.bar, description=activity)
         else:
-            say(f"{what} ...")
+            say(f"{activity} ...")
 
     def close(self) -> None:
         super().close()

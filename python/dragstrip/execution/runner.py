@@ -61,18 +61,18 @@ class Plan:
     source: str = ""
     ablations: list[Ablated] = field(default_factory=list)
     capture: CaptureRequest | None = None
-    """What is captured of its runs' packets; runs of ablations are not captured."""
+    """The packet capture of its runs; runs of ablations are not captured."""
 
     @cached_property
     def jobs(self) -> list[Job]:
         """Each run with its recording's folder; a run that also occurs in an ablation is made once."""
         jobs = [Job(run, f"runs/{run.slug}") for run in self.runs]
-        known = {job.simulated for job in jobs}
+        simulated = {job.simulated for job in jobs}
         for at, part in enumerate(self.ablations):
             for run in part.runs:
                 job = Job(run, f"ablations/{at:02d}-{run.slug}")
-                if job.simulated not in known:
-                    known.add(job.simulated)
+                if job.simulated not in simulated:
+                    simulated.add(job.simulated)
                     jobs.append(job)
         return jobs
 
@@ -99,7 +99,7 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
 
     Repeats that could only be copies of the first are left out, with a `Note`.
     """
-    given, runs = experiment, expand(experiment, source)
+    original, runs = experiment, expand(experiment, source)
     if _copies(experiment, runs):
         name = f"{experiment.name}: " if source else ""
         note = f"{name}nothing here is random: every run is made once, not {experiment.repeat} times"
@@ -113,8 +113,8 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
 
     check(experiment, runs, source)
     parts = list(ablated(experiment.changed(engine=experiment.engines[0]), source))
-    if given is not experiment and any(draws(run) for part in parts for run in part.runs):
-        parts = list(ablated(given, source))  # what an ablation changes may be random
+    if original is not experiment and any(draws(run) for part in parts for run in part.runs):
+        parts = list(ablated(original, source))  # what an ablation changes may be random
     return Plan(experiment, runs, source, parts)
 
 
@@ -198,7 +198,7 @@ def execute_all(
             _clean_up(out, made_here)
             raise
         except BaseException:
-            # What took long stays, marked; what is soon made again does not fill the disk.
+            # Recordings of slow engines stay, marked; others are soon made again and must not fill the disk.
             _clean_up(out, made_here, finished=any(engines.named(task.engine).slow for task in tasks))
             raise
         (out / PARTIAL).unlink()
@@ -208,7 +208,7 @@ def execute_all(
 
 
 class NotDrawnError(DragstripError):
-    """Everything was run, measured and written except a report."""
+    """A report could not be written; all runs were made, measured and written."""
 
     def __init__(self, reason: NotWrittenError, documents: dict[str, dict[str, Any]]) -> None:
         super().__init__(f"{reason} (the result is kept; `dragstrip report` draws it)")
@@ -246,10 +246,10 @@ def _conclude(
             from dragstrip.validation import both, validate
 
             document["agreement"] = validate.document(both.of_result(document, folder))
-        written = explain(document, planned.experiment, planned.runs, folder) if explain else []
+        extra_files = explain(document, planned.experiment, planned.runs, folder) if explain else []
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
-        checksums.write(folder, ("experiment.json", "result.json", *written))
+        checksums.write(folder, ("experiment.json", "result.json", *extra_files))
         measured(name, document)
         if report and document["runs"] and undrawn is None:
             watcher.concluding(f"drawing the report {name}".strip())
@@ -267,11 +267,11 @@ def _bundle(folder: Path, planned: Plan, document: dict[str, Any]) -> Bundle:
 
     Reading takes seconds for a hundred thousand flows.
     """
-    from dragstrip.report.load import Made, load
+    from dragstrip.report.load import FreshResult, load
 
-    known = {f"runs/{run.slug}": run for run in planned.runs}
-    written = [line["recording"] for line in document["runs"]]
-    return load(folder, Made(document, {name: known[name].facts for name in written}))
+    runs_by_recording = {f"runs/{run.slug}": run for run in planned.runs}
+    recordings = [line["recording"] for line in document["runs"]]
+    return load(folder, FreshResult(document, {name: runs_by_recording[name].facts for name in recordings}))
 
 
 def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:
@@ -303,18 +303,18 @@ def claimed(out: Path) -> Iterator[bool]:
 
     `PARTIAL` in it is locked meanwhile. Raises `BadInputError` for any other folder.
     """
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as locks:
         try:
             made_here = not out.exists()
             _expect_free(out)
-            held.enter_context(parents_of(out))
+            locks.enter_context(parents_of(out))
             out.mkdir(exist_ok=True)
         except NotWrittenError as error:
             raise _unwritable(out, error.error) from None
         except OSError as error:
             raise _unwritable(out, error) from None
         try:
-            held.enter_context(only_one(out / PARTIAL, "run"))
+            locks.enter_context(only_one(out / PARTIAL, "run"))
             with writing(out / PARTIAL):
                 (out / PARTIAL).write_text("This folder is being written, or its run was interrupted.\n")
         except NotWrittenError:
@@ -369,15 +369,15 @@ def next_folder(parent: Path, stem: str) -> Iterator[Path]:
     The folder is held until the block ends. Folders that killed runs left without a recording are removed
     first.
     """
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as locks:
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            for left in parent.glob("*-[0-9][0-9][0-9]"):
-                if (left / PARTIAL).exists() and not is_held(left / PARTIAL):
-                    _cleared(left)
-                remove_empty(left)
+            for old_folder in parent.glob("*-[0-9][0-9][0-9]"):
+                if (old_folder / PARTIAL).exists() and not is_held(old_folder / PARTIAL):
+                    _cleared(old_folder)
+                remove_empty(old_folder)
             names = (parent / f"{stem}-{number:03d}" for number in itertools.count(1))
-            folder = next(folder for folder in names if held.enter_context(claimed_folder(folder)))
+            folder = next(folder for folder in names if locks.enter_context(claimed_folder(folder)))
         except OSError as error:
             raise _unwritable(parent, error) from None
         yield folder
@@ -391,7 +391,7 @@ def write_report(out: Path, figures: Paper = NO_FIGURES, bundle: Bundle | None =
     from dragstrip.report.write import write_report as write
 
     try:
-        return write(out, figures, _beside, bundle)
+        return write(out, figures, _engine_section, bundle)
     except OSError as error:
         raise NotWrittenError(out / "report.html", error) from error
 
@@ -410,7 +410,7 @@ def completed(out: Path) -> Iterator[None]:
             (out / PARTIAL).unlink()
 
 
-def _beside(bundle: Bundle) -> Markup | None:
+def _engine_section(bundle: Bundle) -> Markup | None:
     """Return the section that overlays two engines' runs, or None if all runs are of one engine."""
     if len({run.engine for run in bundle.runs}) < 2:
         return None
@@ -452,15 +452,15 @@ def _capture(planned: Plan, job: Job) -> dict[str, Any] | None:
     return asdict(planned.capture.of(job.run.scenario))
 
 
-def captured(planned: Plan, asked: CaptureRequest | None) -> Plan:
+def captured(planned: Plan, request: CaptureRequest | None) -> Plan:
     """Return the plan with the requested captures; raises `BadInputError` if they are impossible."""
-    if asked is None:
+    if request is None:
         return planned
     for name in planned.experiment.engines:
-        asked.check_engine(engines.named(name))
+        request.check_engine(engines.named(name))
     for run in planned.runs:
-        asked.of(run.scenario)
-    return replace(planned, capture=asked)
+        request.of(run.scenario)
+    return replace(planned, capture=request)
 
 
 def _unwritable(folder: Path, error: OSError) -> DragstripError:
@@ -490,18 +490,18 @@ def _remove_partial(out: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-Made = Mapping[str, tuple[str, Outcome]]
+OutcomesByRun = Mapping[str, tuple[str, Outcome]]
 """The folder and outcome of each simulated run, by `Job.simulated`."""
 
 
 def _document(planned: Plan, ended: Sequence[tuple[Job, Outcome]], out: Path) -> dict[str, Any]:
-    made: dict[str, tuple[str, Outcome]] = {}
+    outcomes: dict[str, tuple[str, Outcome]] = {}
     lines = []
     failed = []
     for job, outcome in ended:
         # The same run may be there twice (`compare reno reno`), and one of them may have failed.
-        if job.simulated not in made or made[job.simulated][1].summary is None:
-            made[job.simulated] = job.folder, outcome
+        if job.simulated not in outcomes or outcomes[job.simulated][1].summary is None:
+            outcomes[job.simulated] = job.folder, outcome
         run = job.run
         if outcome.summary is None:
             failed.append({"scenario": run.name, "seed": run.scenario["seed"], "reason": outcome.failure})
@@ -517,12 +517,12 @@ def _document(planned: Plan, ended: Sequence[tuple[Job, Outcome]], out: Path) ->
             )
     graded = [run for run in planned.runs if run.engine == planned.experiment.engines[0]]
     needed = planned.experiment.claims or planned.experiment.flow_tables
-    finished = _finished(graded, made, out) if needed else []
+    finished = _finished(graded, outcomes, out) if needed else []
     return {
         "version": _core.__version__,
         "experiment": planned.experiment.name,
         "runs": lines,
-        "claims": _claims(planned, finished, made, out),
+        "claims": _claims(planned, finished, outcomes, out),
         "flow_tables": _flow_tables(planned, finished),
         "failed": failed,
     }
@@ -536,13 +536,13 @@ def _flow_tables(planned: Plan, finished: Sequence[Finished]) -> list[dict[str, 
     return [flow_table(table, finished) for table in planned.experiment.flow_tables]
 
 
-def _finished(runs: Sequence[PlannedRun], made: Made, out: Path) -> list[Finished]:
+def _finished(runs: Sequence[PlannedRun], outcomes: OutcomesByRun, out: Path) -> list[Finished]:
     """Return the runs that left a recording."""
     from dragstrip.recording import read
     from dragstrip.results.claims import Finished
     from dragstrip.results.measures import Measured
 
-    ended = ((run, *made[Job(run, "").simulated]) for run in runs)
+    ended = ((run, *outcomes[Job(run, "").simulated]) for run in runs)
     return [
         Finished(run, Measured(read(out / folder)))
         for run, folder, outcome in ended
@@ -550,16 +550,18 @@ def _finished(runs: Sequence[PlannedRun], made: Made, out: Path) -> list[Finishe
     ]
 
 
-def _claims(planned: Plan, finished: Sequence[Finished], made: Made, out: Path) -> list[dict[str, Any]]:
+def _claims(
+    planned: Plan, finished: Sequence[Finished], outcomes: OutcomesByRun, out: Path
+) -> list[dict[str, Any]]:
     if not planned.experiment.claims:
         return []
     from dragstrip.results.claims import grade
 
     graded = {claim.id: grade(claim, finished) for claim in planned.experiment.claims}
     for part in planned.ablations:
-        others = _finished(part.runs, made, out)
+        ablation_runs = _finished(part.runs, outcomes, out)
         for claim in part.claims:
-            line = grade(claim, others)
+            line = grade(claim, ablation_runs)
             ablation = {"about": part.about, "setting": part.setting}
             ablation.update({key: line[key] for key in ("measured", "grade")})
             graded[claim.id].setdefault("ablations", []).append(ablation)

@@ -30,7 +30,7 @@ REPEATS = 10
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """Experiments as a command line names and changes them."""
 
     experiments: list[str]
@@ -46,51 +46,51 @@ class Chosen:
     against: tuple[str, ...] = (MODEL,)
     """Engines compared with the reference; the first runs beside it, the others when it has finished."""
     strict: bool = False
-    """Whether a run that the machine slowed down counts as failed."""
+    """True when a run that the machine slowed down counts as failed."""
 
     @property
     def pair(self) -> str:
         """The engines of the runs; raises `BadInputError` if they are no pair."""
-        for one in self.against:
-            engines.parse(f"{one},{self.engine}")
+        for engine_name in self.against:
+            engines.parse(f"{engine_name},{self.engine}")
         return f"{self.against[0]},{self.engine}"
 
 
-def plans(chosen: Chosen) -> list[Plan]:
+def plans(selection: Selection) -> list[Plan]:
     """Return the plans of what is to run; raises `BadInputError` before anything does."""
-    made = []
-    for name in chosen.experiments:
-        for one in catalogue.members(name) or [name]:
-            experiment, source = catalogue.load(one, chosen.pair, chosen.load or None)
-            planned = plan(_changed(experiment, chosen), source)
+    selected_plans = []
+    for name in selection.experiments:
+        for member in catalogue.members(name) or [name]:
+            experiment, source = catalogue.load(member, selection.pair, selection.load or None)
+            planned = plan(_changed(experiment, selection), source)
             runs = [
                 run
                 for run in planned.runs
-                if _wanted(experiment, run.name, chosen.only)
-                and _needed(run, chosen.repeat, planned.experiment.engines[0])
+                if _matches(experiment, run.name, selection.only)
+                and _needed(run, selection.repeat, planned.experiment.engines[0])
             ]
             if runs:
-                made.append(replace(planned, runs=runs))
-    if not made:
+                selected_plans.append(replace(planned, runs=runs))
+    if not selected_plans:
         raise BadInputError(
-            "--only", chosen.only, "the name of a run, or a part or a pattern of it", "command line"
+            "--only", selection.only, "the name of a run, or a part or a pattern of it", "command line"
         )
-    return made
+    return selected_plans
 
 
-def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
+def _changed(experiment: Experiment, selection: Selection) -> Experiment:
     content = experiment.content()
-    changed: dict[str, object] = {"engine": chosen.pair}
-    if chosen.strict:
+    changed: dict[str, object] = {"engine": selection.pair}
+    if selection.strict:
         changed["engine_options"] = {**experiment.engine_options, "strict": "yes"}
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
-    content["repeat"] = chosen.repeat or REPEATS
-    if chosen.load:
-        content["load"] = chosen.load
-    if chosen.duration is not None:
-        changed["duration"] = chosen.duration
-    for setting in chosen.settings:
+    content["repeat"] = selection.repeat or REPEATS
+    if selection.load:
+        content["load"] = selection.load
+    if selection.duration is not None:
+        changed["duration"] = selection.duration
+    for setting in selection.settings:
         path, equals, value = setting.partition("=")
         if not (path.strip() and equals and value.strip()):
             raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
@@ -116,7 +116,7 @@ def _value(text: str) -> object:
         return text
 
 
-def _wanted(experiment: Experiment, run: str, only: str | None) -> bool:
+def _matches(experiment: Experiment, run: str, only: str | None) -> bool:
     if only is None:
         return True
     pattern = only if set("*?[") & set(only) else f"*{only}*"
@@ -133,17 +133,17 @@ def run(
     spread: bool,
     quiet: bool,
     limits: Limits = UNLIMITED,
-    beside: Sequence[str] = (),
+    other_engines: Sequence[str] = (),
 ) -> dict[str, Agreement]:
     """Run everything on both engines and return the agreement of the reference with each engine, by name.
 
     The recordings and a report of each experiment stay in `out`, if given. A run that reaches its `limits` is
     left out, with the reason. `nominal` leaves the kernel hosts' own processing time out of the simulator's
     path; `spread` also measures the simulator against itself. The engines are the model that ran beside the
-    reference and those of `beside`.
+    reference and the `other_engines`.
     """
-    by_name = {one.experiment.name: one for one in planned}
-    runs = [job.run for one in planned for job in one.jobs]
+    by_name = {entry.experiment.name: entry for entry in planned}
+    runs = [job.run for entry in planned for job in entry.jobs]
     with _place(out) as folder, watching(runs, quiet=quiet) as watcher:
         documents = execute_all(
             by_name,
@@ -156,21 +156,21 @@ def run(
         )
         watcher.concluding("comparing")
         model = planned[0].experiment.engines[0]
-        found: dict[str, list[Agreement]] = {engine: [] for engine in (model, *beside)}
+        agreements: dict[str, list[Agreement]] = {engine: [] for engine in (model, *other_engines)}
         for name, document in documents.items():
             prefix = f"{name}: " if len(planned) > 1 else ""
             if nominal:
-                found[model].append(both.of_result(document, folder / name, prefix))
+                agreements[model].append(both.of_result(document, folder / name, prefix))
             else:
-                found[model].append(both.with_hosts(document, folder / name, prefix, spread))
-            for engine in beside:
-                found[engine].append(both.with_model(document, folder / name, prefix, engine))
-    return {engine: _together(parts) for engine, parts in found.items()}
+                agreements[model].append(both.with_hosts(document, folder / name, prefix, spread))
+            for engine in other_engines:
+                agreements[engine].append(both.with_model(document, folder / name, prefix, engine))
+    return {engine: _together(parts) for engine, parts in agreements.items()}
 
 
 def _together(parts: Sequence[Agreement]) -> Agreement:
-    failed = {name: reason for one in parts for name, reason in one.failed.items()}
-    return Agreement(both.worst_first(case for one in parts for case in one.cases), failed)
+    failed = {name: reason for part in parts for name, reason in part.failed.items()}
+    return Agreement(both.worst_first(case for part in parts for case in part.cases), failed)
 
 
 @contextmanager
@@ -182,39 +182,43 @@ def _place(out: Path | None) -> Iterator[Path]:
         yield folder
 
 
-def grid(chosen: Chosen, found: Agreement) -> Grid:
+def grid(selection: Selection, agreement: Agreement) -> Grid:
     """Return what the page needs to know of a grid, for experiments."""
-    title = f"Simulator and kernel: {', '.join(chosen.experiments)}"
-    return Grid(title=title, kernel=", ".join(found.kernels), recordings="")
+    title = f"Simulator and kernel: {', '.join(selection.experiments)}"
+    return Grid(title=title, kernel=", ".join(agreement.kernels), recordings="")
 
 
-def in_real_time(chosen: Chosen) -> bool:
+def in_real_time(selection: Selection) -> bool:
     """Return whether the reference runs in real time, so that no two runs are the same."""
-    return engines.named(chosen.engine).real_time
+    return engines.named(selection.engine).real_time
 
 
 def write_docs(
-    agreements: Mapping[str, Agreement], chosen: Chosen, planned: Sequence[Plan], command: str, file: Path
+    agreements: Mapping[str, Agreement],
+    selection: Selection,
+    planned: Sequence[Plan],
+    command: str,
+    file: Path,
 ) -> None:
     """Write a page for docs/: what agreement is reached, every case, and what was left out."""
-    if in_real_time(chosen):
-        names = [one.experiment.name for one in planned]
-        write_text(file, "\n".join(real_time.page(agreements, chosen.engine, names, command)) + "\n")
+    if in_real_time(selection):
+        names = [entry.experiment.name for entry in planned]
+        write_text(file, "\n".join(real_time.page(agreements, selection.engine, names, command)) + "\n")
         return
-    found = next(iter(agreements.values()))
-    seconds = sorted({run.scenario["duration_ns"] / 1e9 for one in planned for run in one.runs})
+    agreement = next(iter(agreements.values()))
+    seconds = sorted({run.scenario["duration_ns"] / 1e9 for entry in planned for run in entry.runs})
     lasts = f"{seconds[0]:g}" + (f" to {seconds[-1]:g}" if len(seconds) > 1 else "")
     lines = [
         f"<!-- Written by `{command}`: do not edit. -->",
-        f"# The simulator beside the kernel: {', '.join(chosen.experiments)}\n",
-        f"Every run of {', '.join(one.experiment.name for one in planned)}, {lasts} s each, in the "
-        f"simulator and on {', '.join(found.kernels)}. Written by\n",
+        f"# The simulator beside the kernel: {', '.join(selection.experiments)}\n",
+        f"Every run of {', '.join(entry.experiment.name for entry in planned)}, {lasts} s each, in the "
+        f"simulator and on {', '.join(agreement.kernels)}. Written by\n",
         f"    {command}\n",
-        *standings(found),
+        *standings(agreement),
         *definitions(),
-        *every_case(found),
+        *every_case(agreement),
     ]
-    if found.failed:
+    if agreement.failed:
         lines += ["", "## Left out\n", "| run | why |", "|---|---|"]
-        lines += [f"| {name} | {reason} |" for name, reason in found.failed.items()]
+        lines += [f"| {name} | {reason} |" for name, reason in agreement.failed.items()]
     write_text(file, "\n".join(lines) + "\n")

@@ -34,7 +34,7 @@ def of_form(form: Mapping[str, Any]) -> Race:
 
 def of_runs(title: str, runs: Sequence[tuple[str, str, str | None]]) -> Race:
     """Return a race of fixed runs: each a name, a scenario as JSON, and the recording's SHA-256 or None."""
-    listed = [{"name": name, "scenario": scenario, "sha256": known} for name, scenario, known in runs]
+    listed = [{"name": name, "scenario": scenario, "sha256": sha256} for name, scenario, sha256 in runs]
     return {"kind": "runs", "title": title, "runs": listed}
 
 
@@ -45,16 +45,16 @@ def page(race: Race | None, version: str) -> str:
     """
     if not PAGE.exists():
         raise DragstripError("the playground's page is not built: make play (docs/how-to/play.md)")
-    built = text(PAGE, PAGE_MAX, "the playground's page")
-    if built.count(EMPTY) != 1:
+    built_page = text(PAGE, PAGE_MAX, "the playground's page")
+    if built_page.count(EMPTY) != 1:
         raise DragstripError(f"{PAGE}: is of another version: make play (docs/how-to/play.md)")
     if race is None:
-        return built
-    said = json.dumps({"version": version, **race}, ensure_ascii=True).replace("<", "\\u003c")
-    if len(said) > RACE_MAX:
-        size = f"{len(said) / 1e6:.1f} MB of scenarios"
+        return built_page
+    race_text = json.dumps({"version": version, **race}, ensure_ascii=True).replace("<", "\\u003c")
+    if len(race_text) > RACE_MAX:
+        size = f"{len(race_text) / 1e6:.1f} MB of scenarios"
         raise BadInputError("", size, f"at most {RACE_MAX >> 20} MiB in a page", "command line")
-    return built.replace(EMPTY, EMPTY.replace("null", said))
+    return built_page.replace(EMPTY, EMPTY.replace("null", race_text))
 
 
 def write(file: Path, content: str) -> None:

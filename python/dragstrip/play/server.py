@@ -20,7 +20,7 @@ from dragstrip.errors import DragstripError
 
 LOOPBACK = "127.0.0.1"
 OWN_NAMES = ("localhost", LOOPBACK, "[::1]")
-"""What a client may call this machine in `Host`, with any port: a tunnel's end has another."""
+"""Names of this machine that a client may give in `Host`, with any port: a tunnel's end has another."""
 CONNECTION_S = 30.0
 """Seconds a connection lives, whatever its client sends: the page is sent in one."""
 HEADERS = {
@@ -37,8 +37,8 @@ def server(content: str, port: int) -> ThreadingHTTPServer:
 
     Raises `DragstripError` if the port cannot be used.
     """
-    found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', content)
-    policy = f"{found[1]}; frame-ancestors 'none'" if found else "default-src 'none'"
+    match = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', content)
+    policy = f"{match[1]}; frame-ancestors 'none'" if match else "default-src 'none'"
     handler = partial(_Handler, content.encode("utf-8", "backslashreplace"), policy)
     try:
         return _Server((LOOPBACK, port), handler)
@@ -89,10 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _refused(self) -> HTTPStatus | None:
         """Return why a request is not answered, or None."""
         hosts = self.headers.get_all("Host", [])
-        found = _HOST.fullmatch(hosts[0].strip()) if len(hosts) == 1 else None
-        if found is None:
+        match = _HOST.fullmatch(hosts[0].strip()) if len(hosts) == 1 else None
+        if match is None:
             return HTTPStatus.BAD_REQUEST
-        return None if found[1].lower() in OWN_NAMES else HTTPStatus.MISDIRECTED_REQUEST
+        return None if match[1].lower() in OWN_NAMES else HTTPStatus.MISDIRECTED_REQUEST
 
     def _answer(self, status: int, kind: str, body: bytes) -> None:
         """Send a whole answer, without its body to HEAD."""

@@ -45,37 +45,37 @@ def figures(setups: Sequence[Setup]) -> list[Figure]:
     Empty unless there are two to six set-ups and a TCP contender takes part in more than one.
     """
     shared = _shared(setups)
-    found = []
+    bar_charts = []
     for measure in MEASURES if shared else ():
-        known = []
+        labelled_values = []
         for name in shared:
             for letter, setup in zip(LETTERS, setups, strict=False):
                 contender = contender_of(setup, name)
                 values = values_of(contender, measure)
                 if contender and values:
-                    known.append((f"{name} · {letter}", contender.colour, list(values.values())))
-        if not known:
+                    labelled_values.append((f"{name} · {letter}", contender.colour, list(values.values())))
+        if not labelled_values:
             continue
-        unit = unit_for(max(max(values) for _, _, values in known), measure.units)
+        unit = unit_for(max(max(values) for _, _, values in labelled_values), measure.units)
         rates = measure.units is RATES
-        text = quantity.rates(max(max(values) for _, _, values in known)) if rates else measure.text
+        text = quantity.rates(max(max(values) for _, _, values in labelled_values)) if rates else measure.text
         bars = [
             Bar(
-                who,
+                label,
                 colour,
                 unit.scale(middle_of(values)),
                 unit.scale(min(values)),
                 unit.scale(max(values)),
                 text(middle_of(values)),
             )
-            for who, colour, values in known
+            for label, colour, values in labelled_values
         ]
         top = max(bar.greatest for bar in bars) * 1.3 or 1.0
-        listed = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
+        listed = quantity.listing([f"{bar.label} {bar.text}" for bar in bars])
         content = Bars(Axis(f"{measure.title} ({unit.name})", 0, top, unit.name), bars, ranged=True)
         words = f"{measure.title} in each setup: {listed}."
-        found.append(Figure(f"across-{measure.name}", f"{measure.title} by setup", words, content))
-    return found
+        bar_charts.append(Figure(f"across-{measure.name}", f"{measure.title} by setup", words, content))
+    return bar_charts
 
 
 def table(setups: Sequence[Setup]) -> Table | None:
@@ -97,11 +97,13 @@ def _in_columns(setups: Sequence[Setup], shared: Sequence[str]) -> Table:
     for name in shared:
         first, measured = _measured(setups, name)
         for measure, text, values in measured:
-            own = measure is measured[0][0]
-            who = Cell(name, colour=first.colour, number=False) if own else Cell("", number=False)
+            first_measure = measure is measured[0][0]
+            name_cell = (
+                Cell(name, colour=first.colour, number=False) if first_measure else Cell("", number=False)
+            )
             middles = [Cell(text(median(by_seed.values()))) for by_seed in values]
             apart = _difference(values[0], values[1], measure)
-            rows.append([who, Cell(measure.title, number=False), *middles, apart])
+            rows.append([name_cell, Cell(measure.title, number=False), *middles, apart])
             algorithms.append(first.cc)
     caption = f"A: {setups[0].short}; B: {setups[1].short}. {DIFFERENCES}"
     return Table(heads, rows, caption, algorithms, frozenset(["Algorithm", "Measure", "A", "B − A"]))
@@ -114,12 +116,12 @@ def _in_rows(setups: Sequence[Setup], shared: Sequence[str]) -> Table:
     rows, algorithms = [], []
     for name in shared:
         first, measured = _measured(setups, name)
-        known = {measure.name: (text, values) for measure, text, values in measured}
+        by_measure = {measure.name: (text, values) for measure, text, values in measured}
         for at, setup in enumerate(setups):
-            who = Cell("", number=False) if at else Cell(name, colour=first.colour, number=False)
-            cells = [who, Cell(f"{LETTERS[at]}: {setup.short}", number=False)]
+            name_cell = Cell("", number=False) if at else Cell(name, colour=first.colour, number=False)
+            cells = [name_cell, Cell(f"{LETTERS[at]}: {setup.short}", number=False)]
             for measure in MEASURES:
-                text, values = known.get(measure.name, (measure.text, [{}] * len(setups)))
+                text, values = by_measure.get(measure.name, (measure.text, [{}] * len(setups)))
                 cells += [
                     Cell(text(median(values[at].values()))),
                     _difference(values[0], values[at], measure) if at else Cell(""),
@@ -136,14 +138,14 @@ Measured: TypeAlias = tuple[Measure, Callable[[float | None], str], list[dict[ob
 def _measured(setups: Sequence[Setup], name: str) -> tuple[Contender, list[Measured]]:
     """Return that contender, and each measure of it with its words and its values in every set-up."""
     contenders = [contender_of(setup, name) for setup in setups]
-    found: list[Measured] = []
+    measured: list[Measured] = []
     for measure in MEASURES:
         values = [values_of(contender, measure) for contender in contenders]
         if any(values):
             most = max(max(by_seed.values(), default=0.0) for by_seed in values)
             text = quantity.rates(most) if measure.units is RATES else measure.text
-            found.append((measure, text, values))
-    return next(contender for contender in contenders if contender is not None), found
+            measured.append((measure, text, values))
+    return next(contender for contender in contenders if contender is not None), measured
 
 
 def _shared(setups: Sequence[Setup]) -> list[str]:
@@ -161,16 +163,16 @@ def contender_of(setup: Setup, name: str) -> Contender | None:
 
 def values_of(contender: Contender | None, measure: Measure) -> dict[object, float]:
     """Return a contender's values of a measure by seed."""
-    found: dict[object, float] = {}
+    by_seed: dict[object, float] = {}
     for bout in contender.bouts if contender else []:
         value = measure.figure(bout)
         if value is not None:
-            found[bout.run.scenario.get("seed")] = value
-    return found
+            by_seed[bout.run.scenario.get("seed")] = value
+    return by_seed
 
 
-def _difference(first: dict[object, float], other: dict[object, float], measure: Measure) -> Cell:
-    apart = [other[seed] - first[seed] for seed in first if seed in other]
+def _difference(first: dict[object, float], second: dict[object, float], measure: Measure) -> Cell:
+    apart = [second[seed] - first[seed] for seed in first if seed in second]
     if not apart:
         return Cell(quantity.MISSING)
 

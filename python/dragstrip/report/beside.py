@@ -44,7 +44,7 @@ class Source:
 
     title: str
     kind: str
-    """What recorded it: an engine, `capture`, or the program of an imported file."""
+    """The origin of the recording: an engine, `capture`, or the program of an imported file."""
     recording: Recording
     flows: list[Row]
     """Rows of flows as `inspect --json` gives them."""
@@ -55,40 +55,42 @@ class Source:
 def source(title: str, recording: Recording) -> Source:
     """Return any recording as a source, with the findings of `inspect` in its provenance, if any."""
     facts = recording.provenance
-    said = facts.get("flows")
-    flows = said if isinstance(said, list) else per_flow.flows(recording)
+    inspected_flows = facts.get("flows")
+    flows = inspected_flows if isinstance(inspected_flows, list) else per_flow.flows(recording)
     notes = facts.get("notes")
-    told = [str(note) for note in notes] if isinstance(notes, list) else []
+    note_texts = [str(note) for note in notes] if isinstance(notes, list) else []
     kind = str(facts.get("engine") or "")
-    return Source(title, kind, recording, flows, per_flow.probes(recording), told)
+    return Source(title, kind, recording, flows, per_flow.probes(recording), note_texts)
 
 
 def document(sources: Sequence[Source]) -> Row:
     """Return the content of the page as JSON."""
     return {
         "version": 1,
-        "sources": [{"title": it.title, "kind": it.kind, "notes": it.notes} for it in sources],
-        "flows": [{"source": it.title, **flow} for it in sources for flow in it.flows],
-        "probes": [{"source": it.title, **probe} for it in sources for probe in it.probes],
+        "sources": [
+            {"title": source.title, "kind": source.kind, "notes": source.notes} for source in sources
+        ],
+        "flows": [{"source": source.title, **flow} for source in sources for flow in source.flows],
+        "probes": [{"source": source.title, **probe} for source in sources for probe in source.probes],
     }
 
 
 def write(sources: Sequence[Source], out: Path, figures: Paper = NO_FIGURES) -> Path:
     """Write `report.html` and the requested figures for papers into `out`, and return the page's path."""
-    made = _figures(sources)
-    html = page.beside(
-        kinds=list(dict.fromkeys(it.kind for it in sources)),
+    charts = _figures(sources)
+    html = page.side_by_side(
+        kinds=list(dict.fromkeys(source.kind for source in sources)),
         sources=sources,
         table=_table(sources),
         pings=_pings(sources),
-        pictures=made,
+        pictures=charts,
     )
     page_file = out / "report.html"
     with adding(out, page_file) as draft:
         (draft / page_file.name).write_text(html, encoding="utf-8", errors="backslashreplace")
         if figures.endings:
             (draft / "figures").mkdir()
-            for figure in made:
+            for figure in charts:
                 if "csv" in figures.endings:
                     (draft / "figures" / f"{figure.name}.csv").write_text(
                         rows.csv_text(figure), encoding="utf-8"
@@ -131,13 +133,15 @@ _DECIDING = frozenset({"Source", "Flow", "Goodput", "RTT p50", "Retransmitted"})
 def _table(sources: Sequence[Source]) -> Table:
     body: list[list[Cell]] = []
     left_out = 0
-    for it in sources:
+    for source in sources:
         room = max(1, ROWS_MAX // len(sources))
-        ordered = sorted(it.flows, key=lambda flow: -(flow["bytes"] or 0))
+        ordered = sorted(source.flows, key=lambda flow: -(flow["bytes"] or 0))
         left_out += max(0, len(ordered) - room)
-        shown = [flow for flow in it.flows if flow in ordered[:room]]
-        for number, flow in enumerate(shown):
-            body.append([Cell(it.title if number == 0 else "", it.kind if number == 0 else "", number=False)])
+        listed_flows = [flow for flow in source.flows if flow in ordered[:room]]
+        for number, flow in enumerate(listed_flows):
+            body.append(
+                [Cell(source.title if number == 0 else "", source.kind if number == 0 else "", number=False)]
+            )
             body[-1] += _cells(flow)
     caption = "Values that a source lacks are left open (–)."
     if left_out:
@@ -147,10 +151,10 @@ def _table(sources: Sequence[Source]) -> Table:
 
 def _cells(flow: Row) -> list[Cell]:
     rtt, again = flow["rtt_ms"], flow["retransmissions"]
-    known = [count for count in again.values() if count is not None]
+    known_counts = [count for count in again.values() if count is not None]
     parts = [f"{quantity.count(count)} {name}" for name, count in again.items() if count]
     split = "" if again["needed"] is None else quantity.listing(parts)
-    total = sum(known) if known else None
+    total = sum(known_counts) if known_counts else None
     share = total / flow["segments"] if total is not None and flow["segments"] else None
     return [
         Cell(flow["label"], number=False),
@@ -170,12 +174,12 @@ def _cells(flow: Row) -> list[Cell]:
 
 def _pings(sources: Sequence[Source]) -> Table | None:
     body = []
-    for it in sources:
-        for probe in it.probes:
+    for source in sources:
+        for probe in source.probes:
             rtt = probe["rtt_ms"]
             body.append(
                 [
-                    Cell(it.title, it.kind, number=False),
+                    Cell(source.title, source.kind, number=False),
                     Cell(f"{probe['probe']} {probe['target'] or ''}".strip(), number=False),
                     *(Cell(quantity.count(probe[name])) for name in ("sent", "lost")),
                     *(Cell(quantity.milliseconds(rtt[name])) for name in ("p5", "p50", "p95")),
@@ -189,7 +193,7 @@ def _pings(sources: Sequence[Source]) -> Table | None:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _CurveSet:
     """A flow or a ping with its curves; `x` is in seconds from its source's beginning."""
 
     title: str
@@ -202,28 +206,32 @@ class _Drawn:
 
 
 def _figures(sources: Sequence[Source]) -> list[Figure]:
-    drawn = _drawn(sources)
-    made = [_distribution(drawn), _timelines(drawn)]
-    return [figure for figure in made if figure is not None]
+    curve_sets = _curve_sets(sources)
+    figures = [_distribution(curve_sets), _timelines(curve_sets)]
+    return [figure for figure in figures if figure is not None]
 
 
-def _drawn(sources: Sequence[Source]) -> list[_Drawn]:
+def _curve_sets(sources: Sequence[Source]) -> list[_CurveSet]:
     """Choose the largest flow of each source, then the second of each, as far as there is room, then pings.
 
     A source without flows shows its pings instead.
     """
     entries: list[tuple[int, int, Source, Row | None, Row | None]] = []
-    for place, it in enumerate(sources):
-        ordered = sorted(it.flows, key=lambda flow: -(flow["bytes"] or 0))
-        entries += [(rank, place, it, flow, None) for rank, flow in enumerate(ordered)]
+    for place, source in enumerate(sources):
+        ordered = sorted(source.flows, key=lambda flow: -(flow["bytes"] or 0))
+        entries += [(rank, place, source, flow, None) for rank, flow in enumerate(ordered)]
         behind = len(ordered) and ROWS_MAX
-        entries += [(behind + rank, place, it, None, probe) for rank, probe in enumerate(it.probes)]
-    chosen = sorted(entries, key=lambda entry: entry[:2])[:DRAWN_MAX]
-    made = []
-    for number, (_, _, it, flow, probe) in enumerate(sorted(chosen, key=lambda entry: (entry[1], entry[0]))):
+        entries += [(behind + rank, place, source, None, probe) for rank, probe in enumerate(source.probes)]
+    selected = sorted(entries, key=lambda entry: entry[:2])[:DRAWN_MAX]
+    curve_sets = []
+    for number, (_, _, source, flow, probe) in enumerate(
+        sorted(selected, key=lambda entry: (entry[1], entry[0]))
+    ):
         colour = PALETTE[number % len(PALETTE)]
-        made.append(_flow(it, flow, colour) if flow is not None else _ping(it, probe or {}, colour))
-    return made
+        curve_sets.append(
+            _flow(source, flow, colour) if flow is not None else _ping(source, probe or {}, colour)
+        )
+    return curve_sets
 
 
 def _beginning_ns(recording: Recording) -> float:
@@ -231,27 +239,27 @@ def _beginning_ns(recording: Recording) -> float:
     if recording.scenario.get("nodes"):
         return 0.0
     starts = [row["start_ns"] for row in recording["flows"].select(["start_ns"]).to_pylist()]
-    known: list[float] = [float(start) for start in starts if start is not None]
+    first_times_ns: list[float] = [float(start) for start in starts if start is not None]
     for table in ("samples", "received", "rtts", "probes"):
         times = recording[table].column("time_ns")
-        known += [float(times[0].as_py())] if len(times) else []
-    return min(known, default=0.0)
+        first_times_ns += [float(times[0].as_py())] if len(times) else []
+    return min(first_times_ns, default=0.0)
 
 
-def _flow(it: Source, flow: Row, colour: str) -> _Drawn:
-    origin = _beginning_ns(it.recording)
+def _flow(source: Source, flow: Row, colour: str) -> _CurveSet:
+    origin = _beginning_ns(source.recording)
 
     def of(table: str, *columns: str) -> Row:
-        found = per_flow.grouped(it.recording, table, "flow", ("time_ns", *columns))
-        return found.get(flow["flow"], {column: np.empty(0) for column in ("time_ns", *columns)})
+        by_flow = per_flow.grouped(source.recording, table, "flow", ("time_ns", *columns))
+        return by_flow.get(flow["flow"], {column: np.empty(0) for column in ("time_ns", *columns)})
 
     samples = of("samples", "rtt_ns", "srtt_ns", "cwnd_bytes", "bytes_in_flight", "bytes_acked")
     received, rtts = of("received", "new_bytes"), of("rtts", "rtt_ns")
     at = (samples["time_ns"] - origin) / 1e9
 
     def curve(column: str, divisor: float = 1.0) -> Curve:
-        known = np.isfinite(samples[column])
-        return Curve(at[known], samples[column][known] / divisor)
+        finite = np.isfinite(samples[column])
+        return Curve(at[finite], samples[column][finite] / divisor)
 
     trips = Curve((rtts["time_ns"] - origin) / 1e9, rtts["rtt_ns"] / 1e6)
     for column in ("rtt_ns", "srtt_ns"):
@@ -261,19 +269,19 @@ def _flow(it: Source, flow: Row, colour: str) -> _Drawn:
     else:
         acked = curve("bytes_acked")
         arrived = _rate(acked.x[1:] * 1e9, np.diff(acked.y)) if len(acked) else EMPTY
-    several = len(it.flows) > 1
-    title = f"{it.title}: {flow['label']}" if several else it.title
-    return _Drawn(title, colour, SOLID, trips, arrived, curve("cwnd_bytes"), curve("bytes_in_flight"))
+    several = len(source.flows) > 1
+    title = f"{source.title}: {flow['label']}" if several else source.title
+    return _CurveSet(title, colour, SOLID, trips, arrived, curve("cwnd_bytes"), curve("bytes_in_flight"))
 
 
-def _ping(it: Source, probe: Row, colour: str) -> _Drawn:
-    rows_of = per_flow.grouped(it.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
+def _ping(source: Source, probe: Row, colour: str) -> _CurveSet:
+    rows_of = per_flow.grouped(source.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
     mine = rows_of[probe["probe"]]
-    chosen = (mine["target"] == probe["target"]) & (mine["lost"] != True)  # noqa: E712 - an array of objects
-    at = (mine["time_ns"][chosen] - _beginning_ns(it.recording)) / 1e9
-    trips = Curve(at, mine["rtt_ns"][chosen] / 1e6)
-    name = f"{it.title}: ping {probe['target'] or ''}".strip()
-    return _Drawn(name, colour, DASHES[1], trips, EMPTY, EMPTY, EMPTY)
+    answered = (mine["target"] == probe["target"]) & (mine["lost"] != True)  # noqa: E712 - an array of objects
+    at = (mine["time_ns"][answered] - _beginning_ns(source.recording)) / 1e9
+    trips = Curve(at, mine["rtt_ns"][answered] / 1e6)
+    name = f"{source.title}: ping {probe['target'] or ''}".strip()
+    return _CurveSet(name, colour, DASHES[1], trips, EMPTY, EMPTY, EMPTY)
 
 
 def _rate(time_ns: per_flow.FloatArray, size_bytes: per_flow.FloatArray) -> Curve:
@@ -287,15 +295,25 @@ def _rate(time_ns: per_flow.FloatArray, size_bytes: per_flow.FloatArray) -> Curv
     return rate_per_bin(time_ns, np.nan_to_num(size_bytes), 0.0, end_s, bin_s)
 
 
-def _distribution(drawn: Sequence[_Drawn]) -> Figure | None:
-    entries = [(it, cdf(it.round_trips.y)) for it in drawn if len(it.round_trips)]
+def _distribution(curve_sets: Sequence[_CurveSet]) -> Figure | None:
+    entries = [
+        (curve_set, cdf(curve_set.round_trips.y)) for curve_set in curve_sets if len(curve_set.round_trips)
+    ]
     if not entries:
         return None
     unit = TIMES_MS[1] if max(float(curve.x[-1]) for _, curve in entries) >= 1 else TIMES_MS[0]
     lines = []
-    for it, curve in entries:
-        note = quantity.milliseconds(float(np.median(it.round_trips.y)))
-        lines.append(Line(it.title, note, it.colour, Curve(curve.x / unit.divisor, curve.y), it.dash))
+    for curve_set, curve in entries:
+        note = quantity.milliseconds(float(np.median(curve_set.round_trips.y)))
+        lines.append(
+            Line(
+                curve_set.title,
+                note,
+                curve_set.colour,
+                Curve(curve.x / unit.divisor, curve.y),
+                curve_set.dash,
+            )
+        )
     low, high, logarithmic = cdf_scale(lines, None)
     title = f"Round-trip time ({unit.name}{', logarithmic' if logarithmic else ''})"
     listed = quantity.listing([f"{line.label} {line.note}" for line in lines])
@@ -304,7 +322,7 @@ def _distribution(drawn: Sequence[_Drawn]) -> Figure | None:
     return Figure("cdf-rtt", "Round-trip time", words, content)
 
 
-def _timelines(drawn: Sequence[_Drawn]) -> Figure | None:
+def _timelines(curve_sets: Sequence[_CurveSet]) -> Figure | None:
     panels = []
     for name, key in (
         ("arrived", "goodput"),
@@ -313,26 +331,33 @@ def _timelines(drawn: Sequence[_Drawn]) -> Figure | None:
         ("flight", "flight"),
     ):
         title, kind = look.panel(key)
-        curves = [(it, decimate(getattr(it, name), POINTS)) for it in drawn]
-        panel = _panel(title, UNITS[kind], [(it, curve) for it, curve in curves if len(curve)])
+        curves = [(curve_set, decimate(getattr(curve_set, name), POINTS)) for curve_set in curve_sets]
+        panel = _panel(title, UNITS[kind], [(curve_set, curve) for curve_set, curve in curves if len(curve)])
         panels += [] if panel is None else [panel]
     if not panels:
         return None
     strokes = [stroke for panel in panels for stroke in panel.strokes]
     end_s = max(float(curve.x[-1]) for stroke in strokes for curve in stroke.curves)
-    names = quantity.listing([it.title for it in drawn])
+    names = quantity.listing([curve_set.title for curve_set in curve_sets])
     words = f"{names} over time, each from its own beginning, on common axes."
     content = TimeLines(Axis("Time (s)", 0, end_s or 1.0, "s"), panels, 400, 120)
     return Figure("overlay", "Over time", words, content)
 
 
-def _panel(title: str, units: tuple[Unit, ...], curves: Sequence[tuple[_Drawn, Curve]]) -> Panel | None:
+def _panel(title: str, units: tuple[Unit, ...], curves: Sequence[tuple[_CurveSet, Curve]]) -> Panel | None:
     top = max((float(np.nanmax(curve.y)) for _, curve in curves), default=0.0)
     if top <= 0:
         return None
     unit = unit_for(top, units)
     strokes = [
-        Stroke([Curve(c.x, c.y / unit.divisor)], it.colour, 1.3, dash=it.dash, label=it.title, main=True)
-        for it, c in curves
+        Stroke(
+            [Curve(c.x, c.y / unit.divisor)],
+            curve_set.colour,
+            1.3,
+            dash=curve_set.dash,
+            label=curve_set.title,
+            main=True,
+        )
+        for curve_set, c in curves
     ]
     return Panel(Axis(f"{title} ({unit.name})", 0, unit.scale(top) * look.HEADROOM, unit.name), strokes)

@@ -11,7 +11,7 @@ from dragstrip.recording import core_build
 from dragstrip.report.load import RecordedRun, flows_of, recording_of
 from dragstrip.results.intervals import REPEATS_MIN
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, drawn
+from dragstrip.results.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, sampled_flows
 from dragstrip.results.standings.stats import Row
 from dragstrip.results.standings.verdict import reach
 
@@ -49,16 +49,19 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
         ("sndbuf", "the send buffer"),
         ("app", "the application"),
     ):
-        held = [(title, limits.get(reason, 0.0)) for title, limits in held_back]
-        held = [(title, share) for title, share in held if share > LIMITED_SHARE_MAX]
-        if held:
-            least, most = min(share for _, share in held), max(share for _, share in held)
+        held_shares = [(title, limits.get(reason, 0.0)) for title, limits in held_back]
+        held_shares = [(title, share) for title, share in held_shares if share > LIMITED_SHARE_MAX]
+        if held_shares:
+            least, most = min(share for _, share in held_shares), max(share for _, share in held_shares)
             span = f"{least * 100:.0f}" + (
                 f" to {most * 100:.0f}" if round(most, 2) > round(least, 2) else ""
             )
             notes.append(
                 Markup("{} {} held back by {} for {} % of the time: that is not congestion control.").format(
-                    _bold([title for title, _ in held]), "was" if len(held) == 1 else "were", name, span
+                    _bold([title for title, _ in held_shares]),
+                    "was" if len(held_shares) == 1 else "were",
+                    name,
+                    span,
                 )
             )
     silent = [
@@ -72,7 +75,7 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
     if crowd > FLOWS_DRAWN_MAX:
         notes.append(
             Markup("Curves and distributions are those of {} of its {} flows, evenly spaced.").format(
-                len(drawn(range(crowd))), crowd
+                len(sampled_flows(range(crowd))), crowd
             )
         )
     for contender in setup.contenders:
@@ -88,15 +91,15 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
 def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
     """Return warnings about runs of a core that is no release build or does not match its sources."""
     builds = [run.recording.provenance.get("build") for run in runs]
-    known = [build if isinstance(build, Mapping) else {} for build in builds]
+    build_facts = [build if isinstance(build, Mapping) else {} for build in builds]
     notes = []
     for count, words in (
         (
-            sum(build.get("profile") == core_build.QUICK for build in known),
+            sum(build.get("profile") == core_build.QUICK for build in build_facts),
             Markup("{} made by a quick build (<code>make quick</code>): the same figures, but slower."),
         ),
         (
-            sum(build.get("sources_changed_since") is True for build in known),
+            sum(build.get("sources_changed_since") is True for build in build_facts),
             Markup(
                 "{} made by a core older than its sources, which had changed since it was built: "
                 "<code>make python</code> builds it anew."
@@ -104,8 +107,8 @@ def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
         ),
     ):
         if count:
-            which = "All runs were" if count == len(runs) else f"{count} of {len(runs)} runs were"
-            notes.append(words.format("The run was" if len(runs) == 1 else which))
+            subject = "All runs were" if count == len(runs) else f"{count} of {len(runs)} runs were"
+            notes.append(words.format("The run was" if len(runs) == 1 else subject))
     return notes
 
 
@@ -133,7 +136,7 @@ def limits_of(contender: Contender) -> dict[str, float]:
     totals: dict[str, int] = {}
     for bout in contender.bouts if contender.is_tcp else []:
         carried = {row.get("flow") for row in bout.results if row.get("goodput_bps")}
-        for flow in drawn([flow for flow in flows_of(bout) if flow.flow in carried]):
+        for flow in sampled_flows([flow for flow in flows_of(bout) if flow.flow in carried]):
             for reason, samples in recording_of(bout.run).limits(flow).items():
                 totals[reason] = totals.get(reason, 0) + samples
     everything = sum(totals.values())

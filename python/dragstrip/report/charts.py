@@ -61,8 +61,8 @@ def all_figures(
         "scatter": [figure for figure in (delay_throughput(setup, curves),) if figure],
         "shares": [
             replace(figure, name=figure.name + (f"-{number}" if number > 1 else ""))
-            for number, one in enumerate(shares, 1)
-            for figure in share_figures(setup, one)
+            for number, set_shares in enumerate(shares, 1)
+            for figure in share_figures(setup, set_shares)
         ],
         "overlay": [figure for figure in (overlay(setup, curves),) if figure],
         "time": timelines(setup, curves),
@@ -85,13 +85,15 @@ def rtt_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
 
     None if there are no samples.
     """
-    drawn = _distributions([(c.contender, c.rtt_cdf, c.rtt_median_ms) for c in curves], quantity.milliseconds)
-    if not drawn:
+    distributions = _distributions(
+        [(c.contender, c.rtt_cdf, c.rtt_median_ms) for c in curves], quantity.milliseconds
+    )
+    if not distributions:
         return None
-    unit = TIMES_MS[1] if max(d.curve.x[-1] for d in drawn) >= 1 else TIMES_MS[0]
+    unit = TIMES_MS[1] if max(d.curve.x[-1] for d in distributions) >= 1 else TIMES_MS[0]
     idle_ms, words = common_idle(setup)
     rule = Rule(unit.scale(idle_ms), words) if idle_ms > 0 else None
-    return _cdf("cdf-rtt", "Round-trip time", drawn, unit, rule)
+    return _cdf("cdf-rtt", "Round-trip time", distributions, unit, rule)
 
 
 def throughput_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
@@ -99,31 +101,31 @@ def throughput_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
 
     None if there are no samples.
     """
-    drawn = _distributions(
+    distributions = _distributions(
         [(c.contender, c.throughput_cdf, c.throughput_median_bps) for c in curves], quantity.rate
     )
-    if not drawn:
+    if not distributions:
         return None
-    unit = unit_for(max(float(d.curve.x[-1]) for d in drawn), RATES)
+    unit = unit_for(max(float(d.curve.x[-1]) for d in distributions), RATES)
     seconds = throughput_span_s(setup)
     span = "second" if seconds == 1 else f"{seconds:g} s"
-    return _cdf("cdf-throughput", f"Throughput per {span}", drawn, unit, None)
+    return _cdf("cdf-throughput", f"Throughput per {span}", distributions, unit, None)
 
 
 def _distributions(entries: list[tuple[Contender, Curve, float | None]], text: Text) -> list[_Distribution]:
     """Return the contenders with samples, ordered by median, so that the legend matches the curves."""
-    known = [
+    sampled = [
         _Distribution(contender, curve, median, text(median))
         for contender, curve, median in entries
         if median is not None and len(curve)
     ]
-    return sorted(known, key=lambda d: d.median)
+    return sorted(sampled, key=lambda d: d.median)
 
 
-def _cdf(name: str, title: str, drawn: list[_Distribution], unit: Unit, rule: Rule | None) -> Figure:
+def _cdf(name: str, title: str, distributions: list[_Distribution], unit: Unit, rule: Rule | None) -> Figure:
     lines = [
         Line(d.contender.title, d.note, d.contender.colour, _scaled(d.curve, unit), d.contender.dash)
-        for d in drawn
+        for d in distributions
     ]
     low, high, logarithmic = cdf_scale(lines, rule.at if rule else None)
     x = Axis(
@@ -135,7 +137,7 @@ def _cdf(name: str, title: str, drawn: list[_Distribution], unit: Unit, rule: Ru
         title,
         f"{title}: cumulative distribution. Medians: {listed}.",
         Distribution(x, lines, rule),
-        [d.contender.cc for d in drawn],
+        [d.contender.cc for d in distributions],
     )
 
 
@@ -168,15 +170,15 @@ def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
 
     None if no second has both.
     """
-    known = [entry for entry in curves if len(entry.seconds)]
-    if not known:
+    plotted = [entry for entry in curves if len(entry.seconds)]
+    if not plotted:
         return None
-    unit = unit_for(max(float(entry.seconds.y.max()) for entry in known), RATES)
-    clouds = [_cloud(entry, unit) for entry in known]
+    unit = unit_for(max(float(entry.seconds.y.max()) for entry in plotted), RATES)
+    clouds = [_cloud(entry, unit) for entry in plotted]
     idle_ms, words = common_idle(setup)
-    every = [curve for cloud in clouds for curve in (cloud.points, cloud.ellipse) if len(curve)]
-    high_x = max(float(curve.x.max()) for curve in every) * 1.05
-    high_y = max(float(curve.y.max()) for curve in every) * 1.08
+    point_sets = [curve for cloud in clouds for curve in (cloud.points, cloud.ellipse) if len(curve)]
+    high_x = max(float(curve.x.max()) for curve in point_sets) * 1.05
+    high_y = max(float(curve.y.max()) for curve in point_sets) * 1.08
     rule = Rule(idle_ms, words) if 0 < idle_ms <= high_x else None
     listed = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
     return Figure(
@@ -189,17 +191,17 @@ def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
             clouds,
             rule,
         ),
-        _algorithms([entry.contender for entry in known]),
+        _algorithms([entry.contender for entry in plotted]),
     )
 
 
 def _cloud(entry: Curves, unit: Unit) -> Cloud:
     x, y = entry.seconds.x, entry.seconds.y / unit.divisor
     middle = middle_of(x), middle_of(y)
-    every = -(-len(x) // POINTS_MAX)
+    stride = -(-len(x) // POINTS_MAX)
     note = f"{quantity.milliseconds(middle[0])}, {unit.text(middle[1] * unit.divisor)}"
     contender = entry.contender
-    points = Curve(x[::every], y[::every])
+    points = Curve(x[::stride], y[::stride])
     return Cloud(contender.title, note, contender.colour, points, _ellipse(x, y), middle, contender.dash)
 
 
@@ -227,7 +229,7 @@ def _ellipse(x: FloatArray, y: FloatArray) -> Curve:
 def summary_bars(table: list[Row]) -> list[Figure]:
     """Draw goodput, round-trip time and retransmissions, with one line per contender."""
     goodput = unit_for(max((r.goodput_bps.middle for r in table if r.goodput_bps), default=0), RATES)
-    lost = Unit(0.01, "% of sent")
+    percent_of_sent = Unit(0.01, "% of sent")
     figures = [
         _bars("goodput", "Goodput", [(r, r.goodput_bps) for r in table], goodput, quantity.rate),
         _intervals(table),
@@ -235,7 +237,7 @@ def summary_bars(table: list[Row]) -> list[Figure]:
             "retransmissions",
             "Retransmitted segments",
             [(r, r.retransmit_rate) for r in table],
-            lost,
+            percent_of_sent,
             quantity.percent,
         ),
     ]
@@ -245,8 +247,8 @@ def summary_bars(table: list[Row]) -> list[Figure]:
 def _bars(
     name: str, title: str, entries: list[tuple[Row, Measured | None]], unit: Unit, text: Text
 ) -> Figure | None:
-    known = [(row.contender, figure) for row, figure in entries if figure is not None]
-    if not known:
+    bar_values = [(row.contender, figure) for row, figure in entries if figure is not None]
+    if not bar_values:
         return None
     bars = [
         Bar(
@@ -257,24 +259,24 @@ def _bars(
             unit.scale(figure.greatest),
             text(figure.middle),
         )
-        for contender, figure in known
+        for contender, figure in bar_values
     ]
     top = max(bar.greatest for bar in bars) * 1.3 or 1.0
-    varies = any(figure.varies for _, figure in known)
-    listed = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
+    varies = any(figure.varies for _, figure in bar_values)
+    listed = quantity.listing([f"{bar.label} {bar.text}" for bar in bars])
     axis = Axis(f"{title} ({unit.name})", 0, top, unit.name)
     return Figure(
         name,
         title,
         f"{title}: {listed}.",
         Bars(axis, bars, ranged=varies),
-        _algorithms([c for c, _ in known]),
+        _algorithms([c for c, _ in bar_values]),
     )
 
 
 def _intervals(table: list[Row]) -> Figure | None:
-    known = [(row, figure) for row in table if (figure := row.rtt_p50_ms) is not None]
-    if not known:
+    rtt_rows = [(row, figure) for row in table if (figure := row.rtt_p50_ms) is not None]
+    if not rtt_rows:
         return None
     bars = [
         Bar(
@@ -285,13 +287,13 @@ def _intervals(table: list[Row]) -> Figure | None:
             row.rtt_p95_ms.middle if row.rtt_p95_ms else figure.middle,
             quantity.milliseconds(figure.middle),
         )
-        for row, figure in known
+        for row, figure in rtt_rows
     ]
     top = max(max(bar.greatest for bar in bars) * 1.3, 1e-9)
     axis = Axis("RTT (ms): median, 5th to 95th percentile", 0, top, "ms")
     listed = quantity.listing(
         [
-            f"{bar.who} {bar.text} ({quantity.digits(bar.least)} to {quantity.digits(bar.greatest)})"
+            f"{bar.label} {bar.text} ({quantity.digits(bar.least)} to {quantity.digits(bar.greatest)})"
             for bar in bars
         ]
     )
@@ -300,7 +302,7 @@ def _intervals(table: list[Row]) -> Figure | None:
         "Round-trip time",
         f"Round-trip time, median and 5th to 95th percentile: {listed}.",
         Bars(axis, bars, interval=True),
-        _algorithms([row.contender for row, _ in known]),
+        _algorithms([row.contender for row, _ in rtt_rows]),
     )
 
 
@@ -327,12 +329,12 @@ def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
 def _parts(setup: Setup, shares: Shares, everything: float) -> list[Part]:
     """Return the parts; those of one algorithm share the hue and alternate in depth."""
     by_title = {contender.title: contender.colour for contender in setup.contenders}
-    used: dict[str, int] = {}
+    parts_by_colour: dict[str, int] = {}
     parts = []
     for place, (title, total) in enumerate(shares.total.items()):
         colour = by_title.get(title, setup.contenders[0].colour)
-        number = used.get(colour, 0)
-        used[colour] = number + 1
+        number = parts_by_colour.get(colour, 0)
+        parts_by_colour[colour] = number + 1
         depth = (1.0, 0.65, 0.82, 0.5)[number % 4]
         note = quantity.percent(total / everything)
         parts.append(Part(title, colour, depth, total, note, pooled=place >= SHARES_MAX))
@@ -349,8 +351,8 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
     y_title = f"Share of what arrives per {quantity.seconds(shares.bin_s)}"
     return Figure(
         "shares",
-        f"Shares over time{shares.who}",
-        f"Shares over time{shares.who}; in all: {_in_words(parts)}.",
+        f"Shares over time{shares.title_suffix}",
+        f"Shares over time{shares.title_suffix}; in all: {_in_words(parts)}.",
         StackedShares(
             Axis("Time (s)", 0, float(edges[-1]), "s"),
             Axis(y_title, 0, 1, share=True),
@@ -363,7 +365,7 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
 
 def _pie(shares: Shares, parts: list[Part]) -> Figure:
     words = f"Shares of all bytes that arrived: {_in_words(parts)}."
-    return Figure("pie", f"Shares of all bytes{shares.who}", words, Pie(parts))
+    return Figure("pie", f"Shares of all bytes{shares.title_suffix}", words, Pie(parts))
 
 
 def _in_words(parts: list[Part]) -> str:
@@ -371,8 +373,8 @@ def _in_words(parts: list[Part]) -> str:
     if len(parts) <= PARTS_MAX:
         return quantity.listing([f"{part.label} {part.note}" for part in parts])
     ordered = sorted((part for part in parts if not part.pooled), key=lambda part: part.total)
-    others = "".join(f"; {part.label} {part.note} together" for part in parts if part.pooled)
-    return f"{len(ordered)} flows, from {ordered[0].note} to {ordered[-1].note} each{others}"
+    pooled_words = "".join(f"; {part.label} {part.note} together" for part in parts if part.pooled)
+    return f"{len(ordered)} flows, from {ordered[0].note} to {ordered[-1].note} each{pooled_words}"
 
 
 def _jain(setup: Setup, shares: Shares) -> Figure:
@@ -384,5 +386,8 @@ def _jain(setup: Setup, shares: Shares) -> Figure:
     panel = Panel(y, [Stroke([curve], INK, 1.6, main=True)])
     time = Axis("Time (s)", 0, setup.end_s, "s")
     return Figure(
-        "jain", f"Fairness over time{shares.who}", words, TimeLines(time, [panel], JAIN_WIDTH, JAIN_HEIGHT)
+        "jain",
+        f"Fairness over time{shares.title_suffix}",
+        words,
+        TimeLines(time, [panel], JAIN_WIDTH, JAIN_HEIGHT),
     )

@@ -12,7 +12,7 @@ from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of,
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.results.measures import THROUGHPUT_NS, rates_bps
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Contender, Json, Run, Setup, drawn
+from dragstrip.results.standings.setups import Contender, Json, Run, Setup, sampled_flows
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200
@@ -54,7 +54,7 @@ class Curves:
 
 @dataclass
 class Shares:
-    """Who received which share of the arrived bytes, over time and in total, and how evenly."""
+    """Shares of the bytes that arrived, over time and in total, and their fairness."""
 
     bin_s: float
     time_s: FloatArray
@@ -64,8 +64,8 @@ class Shares:
     jain: Curve
     """Jain's index of the active flows in each bin; with `max_min`, of the ratio to the max-min rates."""
     max_min: bool = False
-    who: str = ""
-    """Which of several sets of competing flows this is, as a suffix of the title."""
+    title_suffix: str = ""
+    """A suffix of the title that names the set of competing flows; empty if there is only one set."""
 
 
 def curves_of(setup: Setup) -> list[Curves]:
@@ -131,17 +131,17 @@ def _seconds(contender: Contender) -> Curve:
         rate, rtt = _rate_curve(recording, flow, "wire_bytes", 1.0), _rtt_curve(recording, flow)
         second = np.floor(rtt.x).astype(np.int64)
         for at, bps in zip(rate.x.tolist(), rate.y.tolist(), strict=True):
-            here = rtt.y[second == math.floor(at)]
-            here = here[np.isfinite(here)]
-            if len(here) and math.isfinite(bps):
-                delays.append(middle_of(here))
+            second_rtts = rtt.y[second == math.floor(at)]
+            second_rtts = second_rtts[np.isfinite(second_rtts)]
+            if len(second_rtts) and math.isfinite(bps):
+                delays.append(middle_of(second_rtts))
                 rates.append(bps)
     return Curve(np.asarray(delays, dtype=np.float64), np.asarray(rates, dtype=np.float64))
 
 
 def _flows(contender: Contender) -> Iterator[tuple[Recording, RecordedFlow]]:
     for bout in contender.bouts:
-        for flow in drawn(flows_of(bout)):
+        for flow in sampled_flows(flows_of(bout)):
             yield recording_of(bout.run), flow
 
 
@@ -207,17 +207,20 @@ def _cwnd_curve(recording: Recording, flow: RecordedFlow) -> Curve:
 def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, RecordedFlow], Curve]) -> Panel:
     """Return the first run's flows as main lines, with the repeats pale behind them."""
     first = [
-        curve(recording_of(contender.bouts[0].run), flow) for flow in drawn(flows_of(contender.bouts[0]))
+        curve(recording_of(contender.bouts[0].run), flow)
+        for flow in sampled_flows(flows_of(contender.bouts[0]))
     ]
-    others = [
-        curve(recording_of(bout.run), flow) for bout in contender.bouts[1:] for flow in drawn(flows_of(bout))
+    repeat_curves = [
+        curve(recording_of(bout.run), flow)
+        for bout in contender.bouts[1:]
+        for flow in sampled_flows(flows_of(bout))
     ]
     if len(first) > LINES_MAX:
         bold = middle(first, max(timeline_bin_s(setup), 0.5))
         return Panel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
     return Panel(
         main=[decimate(c, POINTS_MAIN) for c in first],
-        pale=[decimate(c, POINTS_PALE) for c in others[:PALE_LINES_MAX]],
+        pale=[decimate(c, POINTS_PALE) for c in repeat_curves[:PALE_LINES_MAX]],
     )
 
 
@@ -260,13 +263,13 @@ def shares_of(setup: Setup) -> list[Shares]:
     if run is None:
         return []
     sets = run.summary.get("competing") or []
-    several = [each for each in sets if len(each["flows"]) > 1]
-    return [_shares(setup, run, each, named=len(sets) > 1) for each in several]
+    several = [competing_set for competing_set in sets if len(competing_set["flows"]) > 1]
+    return [_shares(setup, run, competing_set, with_suffix=len(sets) > 1) for competing_set in several]
 
 
-def _shares(setup: Setup, run: Run, competing: Json, named: bool) -> Shares:
+def _shares(setup: Setup, run: Run, competing: Json, with_suffix: bool) -> Shares:
     fair_bps = dict(zip(competing["flows"], competing.get("max_min_bps") or [], strict=False))
-    wanted = set(competing["flows"])
+    competing_flows = set(competing["flows"])
     recording = recording_of(run)
     bin_s = nice_bin_s(run.duration_s, SHARE_BINS)
     bins = max(1, int(run.duration_s / bin_s + 1e-6))
@@ -284,7 +287,7 @@ def _shares(setup: Setup, run: Run, competing: Json, named: bool) -> Shares:
     alive = []
     time_s = (np.arange(bins, dtype=np.float64) + 0.5) * bin_s
     for number, flow in enumerate(recording.flows):
-        if flow.flow in wanted:
+        if flow.flow in competing_flows:
             title = titles[flow.flow]
             bps[title] = bps.get(title, np.zeros(bins)) + flows[number]
             total[title] = total.get(title, 0.0) + received[flow.flow]
@@ -293,17 +296,17 @@ def _shares(setup: Setup, run: Run, competing: Json, named: bool) -> Shares:
             alive.append(np.where(lives, flows[number] / fair_bps.get(flow.flow, 1.0), np.nan))
     bps, total = _largest(bps, total)
     index = jain(np.array(alive))
-    known = np.isfinite(index)
-    evenness = Curve(time_s[known], index[known]) if known.any() else EMPTY
-    who = f" of {quantity.listing(list(bps)[:3])}" + (" …" if len(bps) > 3 else "") if named else ""
-    return Shares(bin_s, time_s, bps, total, evenness, bool(fair_bps), who)
+    finite = np.isfinite(index)
+    evenness = Curve(time_s[finite], index[finite]) if finite.any() else EMPTY
+    suffix = f" of {quantity.listing(list(bps)[:3])}" + (" …" if len(bps) > 3 else "") if with_suffix else ""
+    return Shares(bin_s, time_s, bps, total, evenness, bool(fair_bps), suffix)
 
 
 def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
     """Return new data in bit/s in the shape flows × bins: `rate_per_bin` for all flows at once."""
     table, count = recording.received, len(recording.flows)
     rows = [table.rows.get(flow.flow, np.empty(0, dtype=np.intp)) for flow in recording.flows]
-    owner = np.repeat(np.arange(count), [len(own) for own in rows])
+    owner = np.repeat(np.arange(count), [len(flow_rows) for flow_rows in rows])
     at = np.concatenate([np.empty(0, dtype=np.intp), *rows])
     index = np.ceil(table.columns["time_ns"][at] / 1e9 / bin_s - 1e-6).astype(np.int64) - 1
     inside = (index >= 0) & (index < bins)
@@ -321,11 +324,11 @@ def _largest(
     """Return the largest shares in their order, and the sum of the others."""
     if len(bps) <= SHARES_MAX:
         return bps, total
-    kept = set(sorted(bps, key=lambda title: -total[title])[:SHARES_MAX])
-    rest = f"{len(bps) - len(kept)} others"
-    others = np.sum([values for title, values in bps.items() if title not in kept], axis=0)
+    largest = set(sorted(bps, key=lambda title: -total[title])[:SHARES_MAX])
+    rest = f"{len(bps) - len(largest)} others"
+    rest_bps = np.sum([values for title, values in bps.items() if title not in largest], axis=0)
     return (
-        {title: values for title, values in bps.items() if title in kept} | {rest: others},
-        {title: size for title, size in total.items() if title in kept}
-        | {rest: sum(size for title, size in total.items() if title not in kept)},
+        {title: values for title, values in bps.items() if title in largest} | {rest: rest_bps},
+        {title: size for title, size in total.items() if title in largest}
+        | {rest: sum(size for title, size in total.items() if title not in largest)},
     )

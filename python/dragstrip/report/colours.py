@@ -30,8 +30,8 @@ ON_DARK = dict(_PAIRS.values())
 def assign(algorithms: Iterable[str]) -> dict[str, str]:
     """Assign a colour to every algorithm, in the order given; known algorithms always have their own."""
     names = list(dict.fromkeys(algorithms))
-    taken = {KNOWN[name] for name in names if name in KNOWN}
-    free = [colour for colour in PALETTE if colour not in taken]
+    reserved = {KNOWN[name] for name in names if name in KNOWN}
+    free = [colour for colour in PALETTE if colour not in reserved]
     colours: dict[str, str] = {}
     for name in names:
         if name in KNOWN:

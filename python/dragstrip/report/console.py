@@ -72,22 +72,29 @@ def _answers(entries: span.Entries) -> Iterator[str]:
 
 def show_videos(console: Terminal, setups: Sequence[Setup]) -> None:
     """Print what viewers saw, a row per contender that plays videos."""
-    rows = [(setup, who) for setup in setups for who in setup.contenders if video.plays(who)]
+    rows = [
+        (setup, contender) for setup in setups for contender in setup.contenders if video.plays(contender)
+    ]
     if not rows:
         return
     table = Table(title="videos", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("run", min_width=7, overflow="fold")
-    for seen in video.SEEN:
-        table.add_column(seen.head.lower(), justify="right", no_wrap=True)
-    for setup, who in rows:
-        table.add_row(_row_name(setups, setup, who), *(seen.text(seen.of(who)) for seen in video.SEEN))
+    for metric in video.SEEN:
+        table.add_column(metric.head.lower(), justify="right", no_wrap=True)
+    for setup, contender in rows:
+        table.add_row(
+            _row_name(setups, setup, contender), *(metric.text(metric.of(contender)) for metric in video.SEEN)
+        )
     console.print(table)
 
 
 def show_transfers(console: Terminal, setups: Sequence[Setup]) -> None:
     """Print times and slowdowns of transfers, a row per contender and class of size."""
     rows = [
-        (setup, who, one) for setup in setups for who in setup.contenders for one in transfers.classes(who)
+        (setup, contender, size_class)
+        for setup in setups
+        for contender in setup.contenders
+        for size_class in transfers.classes(contender)
     ]
     if not rows:
         return
@@ -95,8 +102,8 @@ def show_transfers(console: Terminal, setups: Sequence[Setup]) -> None:
     table.add_column("run", min_width=7, overflow="fold")
     for head, _ in sized.HEADS:
         table.add_column(head.lower(), justify="right", no_wrap=True)
-    for setup, who, one in rows:
-        table.add_row(_row_name(setups, setup, who), *sized.words(one))
+    for setup, contender, size_class in rows:
+        table.add_row(_row_name(setups, setup, contender), *sized.words(size_class))
     console.print(table)
 
 
@@ -114,7 +121,7 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
     After it comes what a run without the cause shows, with the command that repeats that run.
     """
     rows = [(setup, contender) for setup in setups for contender in setup.contenders]
-    shown = rows[:REASONS_MAX]
+    listed_rows = rows[:REASONS_MAX]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("run", min_width=7, overflow="fold")
     wide = console.width >= WIDE
@@ -122,36 +129,36 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
         table.add_column(heading, overflow="fold")
     for heading in ("reduc-\ntions", "time-\nouts", "link\nidle"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for setup, contender in shown:
+    for setup, contender in listed_rows:
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
         if not limited:
             continue
         counts = [_text(count_of(contender, field), 1) for field in ("reductions", "timeouts")]
         idle = _text(idle_of(setup, contender), 100, " %")
         name = _row_name(setups, setup, contender)
-        spent = [parts_text(part, "\n", 3) for part in ((limited, states) if wide else (limited,))]
-        table.add_row(name, *spent, *counts, idle)
+        time_cells = [parts_text(part, "\n", 3) for part in ((limited, states) if wide else (limited,))]
+        table.add_row(name, *time_cells, *counts, idle)
     if table.row_count:
         console.print(table)
     for sentence in _explanations(setups, folder or Path()):
         console.print(sentence)
-    if len(rows) > len(shown):
+    if len(rows) > len(listed_rows):
         console.print(
-            f"(explanations for the first {len(shown)} of {len(rows)} rows; the report has them all)"
+            f"(explanations for the first {len(listed_rows)} of {len(rows)} rows; the report has them all)"
         )
 
 
 def _explanations(setups: Sequence[Setup], folder: Path) -> Iterator[str]:
     """Yield the first sentence of every explanation, or of many set-ups those that hold in most of them."""
     if len(setups) >= span.SETUPS_MIN:
-        told = [(f"{group.where}: ", group.reason) for group in why.common(setups)]
+        labelled_reasons = [(f"{group.where}: ", group.reason) for group in why.common(setups)]
     else:
-        told = [
+        labelled_reasons = [
             (f"{setup.short}: " if len(setups) > 1 else "", reason)
             for setup in setups
             for reason in why.reasons(setup)[:REASONS_MAX]
         ]
-    for where, reason in told:
+    for where, reason in labelled_reasons:
         yield f"{where}{reason.sentences[0]}" + (f" ({reason.repeats})." if reason.repeats else ".")
         if reason.without:
             again = f"dragstrip run {folder / reason.without['experiment']}"
@@ -171,7 +178,7 @@ class _Column:
     factor: float = 1
     digits: int = 1
     together: bool = False
-    """Whether the column is shown only if flows share a path."""
+    """True for a column that is shown only if flows share a path."""
 
     def cell(self, row: Row) -> str:
         figure = self.figure(row)
@@ -225,17 +232,17 @@ def _runs_table(document: dict[str, Any], entries: span.Entries, width: int) -> 
 
 def _fitting(columns: list[_Column], rows: Sequence[Row], room: int) -> tuple[list[_Column], list[str]]:
     """Return the columns that fit into `room`, the most important first, and the headings of the others."""
-    kept = set()
+    fitting = set()
     for column in sorted(columns, key=lambda column: _DECIDING.index(column.heading.split("\n")[0])):
         lines = [*column.heading.split("\n"), *(column.cell(row) for row in rows)]
         room -= max(map(len, lines)) + 2
         if room < 0:
             break
-        kept.add(column)
+        fitting.add(column)
     left_out = [
-        column.heading.replace("-\n", "").replace("\n", " ") for column in columns if column not in kept
+        column.heading.replace("-\n", "").replace("\n", " ") for column in columns if column not in fitting
     ]
-    return [column for column in columns if column in kept], left_out
+    return [column for column in columns if column in fitting], left_out
 
 
 def _title(document: dict[str, Any], setups: Sequence[Setup]) -> str:
@@ -249,7 +256,7 @@ def _title(document: dict[str, Any], setups: Sequence[Setup]) -> str:
 
 def _engine_words(setups: Sequence[Setup], setup: Setup) -> str:
     """Return the engine's name as a suffix if there are several engines."""
-    engines = {run.engine for each in setups for run in each.runs}
+    engines = {run.engine for compared_setup in setups for run in compared_setup.runs}
     return f" · {setup.runs[0].engine}" if len(engines) > 1 else ""
 
 
@@ -257,13 +264,22 @@ def _row_name(setups: Sequence[Setup], setup: Setup, contender: Contender) -> st
     """Return the contender's title, after the run's name (without its repeat) if that adds something."""
     engine = _engine_words(setups, setup)
     run, name = contender.bouts[0].run, _run_name(contender)
-    if len({_run_name(other) for each in setups for other in each.contenders}) == 1:
+    if (
+        len(
+            {
+                _run_name(compared_contender)
+                for compared_setup in setups
+                for compared_contender in compared_setup.contenders
+            }
+        )
+        == 1
+    ):
         return contender.title + engine
     if alike(name) == alike(contender.title) or name.startswith(tuple(contender.title + c for c in ":*@+")):
         return name + engine  # bbr*4@80ms says its algorithm; a kernel spells my-exp my_exp
     algorithms = list(dict.fromkeys(str(flow["cc"]) for flow in run.flows))
-    named = name not in ("+".join(algorithms), algorithms[0], contender.title)
-    return (f"{name} · {contender.title}" if named else contender.title) + engine
+    distinct_name = name not in ("+".join(algorithms), algorithms[0], contender.title)
+    return (f"{name} · {contender.title}" if distinct_name else contender.title) + engine
 
 
 def _run_name(contender: Contender) -> str:
@@ -286,12 +302,12 @@ def _ablations_table(claims: Sequence[dict[str, Any]]) -> Table | None:
     """Return a table of the settings, each with the claims whose grades it changes, or None."""
     moved: dict[str, list[Text]] = {}
     for claim in claims:
-        for other in claim.get("ablations", []):
-            setting = ", ".join(f"{path} = {value}" for path, value in other["setting"].items())
+        for ablation in claim.get("ablations", []):
+            setting = ", ".join(f"{path} = {value}" for path, value in ablation["setting"].items())
             changed = moved.setdefault(setting, [])
-            if other["grade"] != claim["grade"]:
-                figure = _with_unit(other["measured"], claim["unit"])
-                grade = grade_text(other["grade"])
+            if ablation["grade"] != claim["grade"]:
+                figure = _with_unit(ablation["measured"], claim["unit"])
+                grade = grade_text(ablation["grade"])
                 rest = "" if claim["unit"] == "order" else f" ({figure})"
                 changed.append(Text.assemble(f"{printable(claim['id'])} ", grade, printable(rest)))
     if not moved:

@@ -35,7 +35,7 @@ from dragstrip.results.standings import quantity
 
 Json: TypeAlias = dict[str, Any]
 
-# Of a whole axis. A plot is at most about 560 pixels wide and, over time, 100 high.
+# Steps of a whole axis. A plot is at most about 560 pixels wide and, over time, 100 high.
 STEPS_X, STEPS_Y = 4000, 2000
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # Rows of a table over time. What is drawn of a stretch has its least and greatest value, but not its mean.
@@ -67,7 +67,7 @@ def _content(content: Content) -> Json:
             }
         case Bars():
             bars = [
-                [bar.who, bar.colour, *(_short(v) for v in (bar.value, bar.least, bar.greatest)), bar.text]
+                [bar.label, bar.colour, *(_short(v) for v in (bar.value, bar.least, bar.greatest)), bar.text]
                 for bar in content.bars
             ]
             return {
@@ -163,7 +163,7 @@ def _stroke(stroke: Stroke, x: Axis, y: Axis) -> Json:
         "step": stroke.step,
         "main": stroke.main,
         "curves": [
-            [steps(curve.x, x, STEPS_X), steps(curve.y, y, STEPS_Y)] for curve in map(_known, stroke.curves)
+            [steps(curve.x, x, STEPS_X), steps(curve.y, y, STEPS_Y)] for curve in map(_finite, stroke.curves)
         ],
     }
 
@@ -172,9 +172,9 @@ def _places(curve: Curve, x: Axis, y: Axis) -> list[list[int]]:
     return [steps(curve.x, x, STEPS_X), steps(curve.y, y, STEPS_Y)]
 
 
-def _known(curve: Curve) -> Curve:
-    known = np.isfinite(curve.y)
-    return curve if known.all() else Curve(curve.x[known], curve.y[known])
+def _finite(curve: Curve) -> Curve:
+    finite = np.isfinite(curve.y)
+    return curve if finite.all() else Curve(curve.x[finite], curve.y[finite])
 
 
 def _short(value: float) -> float:
@@ -211,7 +211,7 @@ def table(figure: Figure) -> Table:
                 ["5th percentile", "95th percentile"] if content.interval else ["Least", "Greatest"] * ranged
             )
             rows = [
-                [bar.who, bar.text, *([_digits(bar.least), _digits(bar.greatest)] if ranged else [])]
+                [bar.label, bar.text, *([_digits(bar.least), _digits(bar.greatest)] if ranged else [])]
                 for bar in content.bars
             ]
             return _table(heads, rows, f"In {content.axis.unit}." if content.interval else "")
@@ -247,19 +247,21 @@ def _quantile(curve: Curve, level: float) -> float:
 
 def _share_table(content: Shares) -> Table:
     bins = content.tops.shape[1]
-    every = max(1, -(-bins // STRETCHES))
-    own = [part for part in content.parts if not part.pooled]
-    many = len(own) > PARTS_MAX
+    bins_per_row = max(1, -(-bins // STRETCHES))
+    unpooled = [part for part in content.parts if not part.pooled]
+    many = len(unpooled) > PARTS_MAX
     rows = []
-    for first in range(0, bins, every):
-        behind = min(first + every, bins)
+    for first in range(0, bins, bins_per_row):
+        behind = min(first + bins_per_row, bins)
         parts = (content.tops[:-1, first:behind] - content.tops[1:, first:behind]).mean(axis=1)
-        single, pooled = parts[: len(own)], parts[len(own) :]
-        shown = [single.min(), middle_of(single), single.max(), *pooled] if many else parts.tolist()
-        rows.append([_span(content.edges_s[first], content.edges_s[behind]), *map(quantity.percent, shown)])
+        single, pooled = parts[: len(unpooled)], parts[len(unpooled) :]
+        cell_shares = [single.min(), middle_of(single), single.max(), *pooled] if many else parts.tolist()
+        rows.append(
+            [_span(content.edges_s[first], content.edges_s[behind]), *map(quantity.percent, cell_shares)]
+        )
     names = [part.label for part in content.parts]
     if many:
-        names = ["Least", "Median", "Greatest", *names[len(own) :]]
+        names = ["Least", "Median", "Greatest", *names[len(unpooled) :]]
     return _table(["Time (s)", *names], rows)
 
 
@@ -291,13 +293,19 @@ def _time_table(content: TimeLines) -> Table:
 def _stretches(curves: Sequence[Curve], edges: FloatArray) -> list[Cell]:
     x = np.concatenate([curve.x for curve in curves])
     y = np.concatenate([curve.y for curve in curves])
-    known = np.isfinite(y)
-    x, y = x[known], y[known]
+    finite = np.isfinite(y)
+    x, y = x[finite], y[finite]
     place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
     cells = []
     for number in range(len(edges) - 1):
-        here = y[place == number]
-        cells.append(Cell(_range(float(here.min()), float(here.max())) if len(here) else quantity.MISSING))
+        stretch_values = y[place == number]
+        cells.append(
+            Cell(
+                _range(float(stretch_values.min()), float(stretch_values.max()))
+                if len(stretch_values)
+                else quantity.MISSING
+            )
+        )
     return cells
 
 

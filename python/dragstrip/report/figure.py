@@ -63,7 +63,7 @@ class Distribution:
 class Bar:
     """A contender's figure, the ends of its range, and the figure as text."""
 
-    who: str
+    label: str
     colour: str
     value: float
     least: float
@@ -187,7 +187,7 @@ class Figure:
     title: str
     description: str
     content: Content
-    # Which algorithms it shows; the page hides it with them.
+    # Algorithms that the figure shows; the page hides it with them.
     algorithms: list[str] = field(default_factory=list)
-    # Of the contender that it is all about, if it is about one.
+    # Colour of its contender, if the figure is about a single one.
     colour: str = ""

@@ -55,11 +55,11 @@ class Table:
         values = self.columns[name]
         return cast(FloatArray, values[self.rows.get(key, np.empty(0, dtype=np.intp))].astype(np.float64))
 
-    def tally(self, name: str, key: Any, chosen: npt.NDArray[np.bool_]) -> dict[str, int]:
+    def tally(self, name: str, key: Any, mask: npt.NDArray[np.bool_]) -> dict[str, int]:
         """Return how often each text of a column occurs in the chosen rows of one key."""
         if name not in self.words:
             return {}
-        indexes = self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))][chosen]
+        indexes = self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))][mask]
         counts = np.bincount(indexes[indexes >= 0], minlength=len(self.words[name]))
         return {word: int(n) for word, n in zip(self.words[name], counts, strict=True) if n and word}
 
@@ -69,13 +69,13 @@ class Recording:
     """The folder of one run; each table is read on first use."""
 
     folder: Path
-    known: Known
+    facts: Known
     provenance: Json
 
     @property
     def scenario(self) -> Json:
         """The scenario, with the facts of its links."""
-        return self.known.scenario
+        return self.facts.scenario
 
     def __post_init__(self) -> None:
         """Refuse a recording that was written in another format."""
@@ -201,9 +201,9 @@ class RecordedRun(Run):
         return self.recording.scenario
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts."""
-        return self.recording.known
+        return self.recording.facts
 
     @property
     def settings(self) -> Json:
@@ -240,8 +240,8 @@ class Bundle:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What this process has just written into an output folder and need not read again."""
+class FreshResult:
+    """Content of an output folder that this process has just written and need not read again."""
 
     result: Json
     """The content of `result.json`."""
@@ -249,18 +249,18 @@ class Made:
     """Each recording's scenario, by the folder that `result` gives for it."""
 
 
-def load(folder: Path, made: Made | None = None) -> Bundle:
+def load(folder: Path, fresh: FreshResult | None = None) -> Bundle:
     """Read an output folder of `run` or `compare`; raises `BadInputError` if it is incomplete or damaged."""
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
-    result = _result(folder) if made is None else made.result
-    scenarios = {} if made is None else made.scenarios
+    result = _result(folder) if fresh is None else fresh.result
+    scenarios = {} if fresh is None else fresh.scenarios
     experiment_file = folder / "experiment.json"
     experiment = checksums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
     expect(experiment, EXPERIMENT, str(experiment_file), partly=True)
     runs = [_run(folder, index, run, scenarios) for index, run in enumerate(_list(folder, result, "runs"))]
-    named = result.get("experiment")
-    title = named.get("name") if isinstance(named, Mapping) else named
+    experiment_entry = result.get("experiment")
+    title = experiment_entry.get("name") if isinstance(experiment_entry, Mapping) else experiment_entry
     return Bundle(
         folder=folder,
         version=str(result.get("version") or ""),

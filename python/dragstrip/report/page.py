@@ -39,7 +39,7 @@ COMMON_FIRST = ("engine", "version", "versions", "kernel", "command", "started",
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PageFigure:
     """A figure in the page: the data that the viewer draws, and the same numbers as a table."""
 
     figure: Figure
@@ -47,9 +47,9 @@ class Drawn:
     table: Table
 
 
-def drawn(figure: Figure) -> Drawn:
+def page_figure(figure: Figure) -> PageFigure:
     """Return the figure, ready for the template."""
-    return Drawn(figure, Markup(embed.script(figure)), embed.table(figure))  # noqa: S704 - escaped there
+    return PageFigure(figure, Markup(embed.script(figure)), embed.table(figure))  # noqa: S704 - escaped there
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Section:
     pings: Table | None
     videos: Table | None
     transfers: Table | None
-    pictures: Mapping[str, list[Drawn]]
-    drawn: bool
+    pictures: Mapping[str, list[PageFigure]]
+    has_figures: bool
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ def render(
         common=why.common(setups),
         many_min=span.SETUPS_MIN,
         across=across.table(setups),
-        across_figures=[] if along else [drawn(figure) for figure in across.figures(setups)],
-        along=[drawn(along)] if along else [],
-        multiples=[drawn(figure) for figure in multiples],
+        across_figures=[] if along else [page_figure(figure) for figure in across.figures(setups)],
+        along=[page_figure(along)] if along else [],
+        multiples=[page_figure(figure) for figure in multiples],
         builds=of_builds(bundle.runs),
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),
@@ -135,7 +135,7 @@ def render(
     )
 
 
-def beside(
+def side_by_side(
     kinds: Sequence[str],
     sources: Sequence[Any],
     table: Table,
@@ -154,7 +154,7 @@ def beside(
             sources=sources,
             flows=table,
             pings=pings,
-            pictures=[drawn(figure) for figure in pictures],
+            pictures=[page_figure(figure) for figure in pictures],
             style=Markup(look),  # noqa: S704 - our own file
             script=Markup(script),  # noqa: S704 - our own file
             policy=viewer.policy(look, script),
@@ -166,7 +166,7 @@ def beside(
 def figure(described: Figure) -> str:
     """Return one figure as HTML, for pages without a template."""
     macros: Any = _environment().get_template("macros.html").module
-    return str(macros.picture(drawn(described)))
+    return str(macros.picture(page_figure(described)))
 
 
 class _Compiled(jinja2.BytecodeCache):
@@ -233,7 +233,7 @@ def claim(entry: Json, tolerance: Any) -> Claim:
     """Return a claim's row: its figures with their unit, and its grade with the reason."""
     unit = str(entry.get("unit") or "")
     grade = str(entry.get("grade") or "not graded")
-    within = (
+    tolerance_text = (
         f"±{tolerance}" if isinstance(tolerance, str) else _figure(tolerance, unit, "±") if tolerance else ""
     )
     return Claim(
@@ -241,7 +241,7 @@ def claim(entry: Json, tolerance: Any) -> Claim:
         source=str(entry.get("source") or ""),
         metric=str(entry.get("metric") or ""),
         published=_figure(entry.get("published"), unit),
-        tolerance=within,
+        tolerance=tolerance_text,
         measured=_figure(entry.get("measured"), unit),
         grade=grade,
         look=GRADES.get(grade, "open"),
@@ -275,16 +275,16 @@ def tally(claims: list[Json]) -> str:
 
 
 def _figure(value: Any, unit: str, sign: str = "") -> str:
-    named = unit if unit not in ("1", "order") else ""
+    unit_text = unit if unit not in ("1", "order") else ""
     if value is None:
         return quantity.MISSING
     if isinstance(value, bool | str):
         return str(value)
     if isinstance(value, int | float):
-        return f"{sign}{quantity.digits(float(value))} {named}".strip()
+        return f"{sign}{quantity.digits(float(value))} {unit_text}".strip()
     if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
         low, high = (quantity.digits(float(v)) for v in value)
-        return f"{low} to {high} {named}".strip()
+        return f"{low} to {high} {unit_text}".strip()
     if isinstance(value, list):
         return " < ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False)
@@ -292,7 +292,7 @@ def _figure(value: Any, unit: str, sign: str = "") -> str:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What all runs have in common, and what differs between them."""
+    """Facts that all runs share, and facts that differ between them."""
 
     common: list[tuple[str, str]]
     heads: list[str]
@@ -308,12 +308,12 @@ def provenance(runs: list[RecordedRun]) -> Provenance:
     common = [key for key in keys if len({facts.get(key) for _, facts in sources}) == 1]
     if len(sources) == 1:
         common = [key for key in common if key != "seed"]
-    own = [key for key in keys if key not in common and key != "seed"]
+    differing = [key for key in keys if key not in common and key != "seed"]
     ranked = sorted(common, key=lambda key: _rank(key))
     return Provenance(
         [(key, sources[0][1][key]) for key in ranked],
-        own,
-        [(run, [facts.get(key, "") for key in own]) for run, facts in sources],
+        differing,
+        [(run, [facts.get(key, "") for key in differing]) for run, facts in sources],
     )
 
 

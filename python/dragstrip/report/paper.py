@@ -45,17 +45,17 @@ def paper(endings: Sequence[str], width: str | None = None) -> Paper:
     for ending in endings:
         if ending not in ENDINGS:
             raise BadInputError("--figures", ending, f"one or several of {','.join(ENDINGS)}", "command line")
-    asked = Paper(tuple(dict.fromkeys(endings)), None if width is None else _points(width))
-    if width is not None and not asked.pictures:
+    requested = Paper(tuple(dict.fromkeys(endings)), None if width is None else _points(width))
+    if width is not None and not requested.pictures:
         raise BadInputError("--width", None, "needs --figures with svg, png or pdf", "command line")
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if asked.pictures and limit != resource.RLIM_INFINITY and not _draws():
+    if requested.pictures and limit != resource.RLIM_INFINITY and not _draws():
         expected = (
             "csv alone, or more address space: the library that draws pictures does not start within "
             f"`ulimit -v {limit >> 10}`"
         )
-        raise BadInputError("--figures", ",".join(asked.pictures), expected, "command line")
-    return asked
+        raise BadInputError("--figures", ",".join(requested.pictures), expected, "command line")
+    return requested
 
 
 def _draws() -> bool:
@@ -64,13 +64,13 @@ def _draws() -> bool:
     It reserves far more address space than it uses, and ends its process where it gets none.
     """
     drawing = "import vl_convert; vl_convert.vegalite_to_svg({'mark': 'point'})"
-    tried = [sys.executable, "-P", "-c", drawing]
-    return subprocess.run(tried, capture_output=True, check=False).returncode == 0  # noqa: S603 - our interpreter
+    command = [sys.executable, "-P", "-c", drawing]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - our interpreter
 
 
 def _points(width: str) -> float:
-    found = _LENGTH.fullmatch(width.strip())
-    points = float(found[1]) * POINTS[found[2].lower()] if found else math.nan
+    match = _LENGTH.fullmatch(width.strip())
+    points = float(match[1]) * POINTS[match[2].lower()] if match else math.nan
     if not LEAST_PT - 0.01 <= points <= GREATEST_PT + 0.01:
         expected = "a width from 70mm to 1000mm, such as 84mm, 3.3in or 240pt"
         raise BadInputError("--width", width, expected, "command line")

@@ -41,12 +41,12 @@ def ordered(pdf: bytes) -> bytes:
     if b"Root" not in ends or ends[b"Root"] not in objects:
         raise DragstripError("this PDF has no catalogue that could be read")
     _name_fonts(objects)
-    for each in objects.values():
-        each.head = _RESOURCES.sub(_sorted, each.head)
+    for pdf_object in objects.values():
+        pdf_object.head = _RESOURCES.sub(_sorted, pdf_object.head)
     numbers: dict[int, int] = {}
     for root in ends.values():
         _reach(root, objects, numbers)
-    return _written(objects, numbers, ends)
+    return _serialised(objects, numbers, ends)
 
 
 def _object(pdf: bytes, place: int) -> tuple[int, _Object]:
@@ -66,19 +66,21 @@ def _object(pdf: bytes, place: int) -> tuple[int, _Object]:
 
 def _name_fonts(objects: dict[int, _Object]) -> None:
     """Number the fonts in the order of their names, and rename them in the streams that use them."""
-    owners = [each for each in objects.values() if _FONTS.search(each.head)]
-    used = {font for each in owners for entry in _FONTS.findall(each.head) for font in _FONT.findall(entry)}
-    base = {name: _BASE.search(objects[int(number)].head) for name, number in used}
-    order = sorted(base, key=lambda name: (found[1] if (found := base[name]) else b"", name))
+    owners = [pdf_object for pdf_object in objects.values() if _FONTS.search(pdf_object.head)]
+    fonts = {
+        font for owner in owners for entry in _FONTS.findall(owner.head) for font in _FONT.findall(entry)
+    }
+    base = {name: _BASE.search(objects[int(number)].head) for name, number in fonts}
+    order = sorted(base, key=lambda name: (match[1] if (match := base[name]) else b"", name))
     renamed = {name: b"fo%d" % rank for rank, name in enumerate(order)}
 
     def rename(text: bytes) -> bytes:
-        return re.sub(rb"/(fo\d+)\b", lambda found: b"/" + renamed.get(found[1], found[1]), text)
+        return re.sub(rb"/(fo\d+)\b", lambda match: b"/" + renamed.get(match[1], match[1]), text)
 
-    for each in owners:
-        each.head = rename(each.head)
-        contents = re.search(rb"/Contents (\d+) 0 R", each.head)
-        stream = objects[int(contents[1])] if contents else each
+    for owner in owners:
+        owner.head = rename(owner.head)
+        contents = re.search(rb"/Contents (\d+) 0 R", owner.head)
+        stream = objects[int(contents[1])] if contents else owner
         if stream.stream is not None and _DEFLATED in stream.head:
             stream.stream = zlib.compress(rename(zlib.decompress(stream.stream)), 9)
 
@@ -93,23 +95,23 @@ def _reach(number: int, objects: dict[int, _Object], numbers: dict[int, int]) ->
     if number in numbers or number not in objects:
         return
     numbers[number] = len(numbers) + 1
-    for found in _REFERENCE.findall(objects[number].head):
-        _reach(int(found), objects, numbers)
+    for reference in _REFERENCE.findall(objects[number].head):
+        _reach(int(reference), objects, numbers)
 
 
-def _written(objects: dict[int, _Object], numbers: dict[int, int], ends: dict[bytes, int]) -> bytes:
+def _serialised(objects: dict[int, _Object], numbers: dict[int, int], ends: dict[bytes, int]) -> bytes:
     # The second line tells programs that the file is binary (ISO 32000-1, 7.5.2).
     parts = [b"%PDF-1.7\n%\x80\x80\x80\x80\n\n"]
     places = []
     length = len(parts[0])
     for old, new in numbers.items():
-        each = objects[old]
-        head = _REFERENCE.sub(lambda found: b"%d 0 R" % numbers[int(found[1])], each.head)
-        if each.stream is None:
+        pdf_object = objects[old]
+        head = _REFERENCE.sub(lambda match: b"%d 0 R" % numbers[int(match[1])], pdf_object.head)
+        if pdf_object.stream is None:
             body = head
         else:
-            head = _LENGTH.sub(b"/Length %d" % len(each.stream), head, count=1)
-            body = head + b"\nstream\n" + each.stream + b"\nendstream"
+            head = _LENGTH.sub(b"/Length %d" % len(pdf_object.stream), head, count=1)
+            body = head + b"\nstream\n" + pdf_object.stream + b"\nendstream"
         places.append(length)
         parts.append(b"%d 0 obj\n%b\nendobj\n\n" % (new, body))
         length += len(parts[-1])

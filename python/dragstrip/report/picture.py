@@ -44,10 +44,10 @@ class _Lanes:
 
     near: _Box
     far: _Box
-    there: Json | None
-    back: Json | None
-    there_mark: str = ""
-    back_mark: str = ""
+    forward: Json | None
+    backward: Json | None
+    forward_mark: str = ""
+    backward_mark: str = ""
 
 
 def draw(
@@ -96,7 +96,7 @@ def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
         box = _Box(names, pile[0].get("kind") == "router", columns.get(names[0], 0))
         owner.update(dict.fromkeys(names, box))
         boxes.append(box)
-    for flow in (flow for each in scenarios for flow in each.get("flows") or []):
+    for flow in (flow for run_scenario in scenarios for flow in run_scenario.get("flows") or []):
         sender = owner.get(flow["sender"])
         if sender is not None and (cc := _algorithm(flow)) not in sender.notes:
             sender.notes.append(cc)
@@ -202,29 +202,29 @@ def _reach(end: str, into: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def _leads(order: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
     """Return whether data already go from `start` to `end`."""
-    known = {start}
-    waiting = deque(known)
+    visited = {start}
+    waiting = deque(visited)
     while waiting:
         node = waiting.popleft()
         if node == end:
             return True
-        fresh = [after for after in order.get(node, ()) if after not in known]
-        known.update(fresh)
+        fresh = [after for after in order.get(node, ()) if after not in visited]
+        visited.update(fresh)
         waiting.extend(fresh)
     return False
 
 
 def _sorted(order: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the nodes so that each comes after those from which data reach it."""
-    left = Counter(after for following in order.values() for after in following)
-    waiting = deque(node for node in order if not left[node])
+    in_degree = Counter(after for following in order.values() for after in following)
+    waiting = deque(node for node in order if not in_degree[node])
     nodes = []
     while waiting:
         node = waiting.popleft()
         nodes.append(node)
         for after in order.get(node, ()):
-            left[after] -= 1
-            if not left[after]:
+            in_degree[after] -= 1
+            if not in_degree[after]:
                 waiting.append(after)
     return nodes
 
@@ -248,10 +248,10 @@ class _Likeness:
         self.columns = columns
         self.out: dict[str, list[tuple[str, str]]] = {}
         self.into: dict[str, list[tuple[str, str]]] = {}
-        known: dict[str, str] = {}  # a hundred thousand links have few settings
+        shared_texts: dict[str, str] = {}  # a hundred thousand links have few settings
         for link in scenario.get("links") or []:
             text = settings_text(link)
-            settings = known.setdefault(text, text)
+            settings = shared_texts.setdefault(text, text)
             self.out.setdefault(link["from"], []).append((link["to"], settings))
             self.into.setdefault(link["to"], []).append((link["from"], settings))
         flows = scenario.get("flows") or []
@@ -275,8 +275,8 @@ def _lanes(scenario: Json, boxes: list[_Box], queues: Mapping[str, Sequence[str]
         a, b = owner[link["from"]], owner[link["to"]]
         ahead = (boxes[a].column, a) < (boxes[b].column, b)
         key = (a, b) if ahead else (b, a)
-        there, back = pairs.get(key, (None, None))
-        pairs[key] = (there or link, back) if ahead else (there, back or link)
+        forward, backward = pairs.get(key, (None, None))
+        pairs[key] = (forward or link, backward) if ahead else (forward, backward or link)
         marks.setdefault((a, b), []).extend(queues.get(str(link.get("name")), ()))
     is_only = len(queues) == 1
 
@@ -284,8 +284,8 @@ def _lanes(scenario: Json, boxes: list[_Box], queues: Mapping[str, Sequence[str]
         return _mark(marks.get((a, b), []), is_only)
 
     return [
-        _Lanes(boxes[a], boxes[b], there, back, mark(a, b), mark(b, a))
-        for (a, b), (there, back) in pairs.items()
+        _Lanes(boxes[a], boxes[b], forward, backward, mark(a, b), mark(b, a))
+        for (a, b), (forward, backward) in pairs.items()
     ]
 
 
@@ -310,8 +310,8 @@ class _Flat:
             for lane in lanes
             if self._crowded(lane)
             for near, far, mark in (
-                (lane.near, lane.far, lane.there_mark),
-                (lane.far, lane.near, lane.back_mark),
+                (lane.near, lane.far, lane.forward_mark),
+                (lane.far, lane.near, lane.backward_mark),
             )
             if mark
         ]
@@ -323,8 +323,8 @@ class _Flat:
         step = self.row_step
         half = step * (tallest - 1) / 2 + self.box_height / 2 + 10
         labels = [lane for lane in self.lanes if not self._crowded(lane)]
-        above = max((len(_lines(lane.there, lane.there_mark)) for lane in labels), default=0)
-        below = max((len(_lines(lane.back, lane.back_mark)) for lane in labels), default=0)
+        above = max((len(_lines(lane.forward, lane.forward_mark)) for lane in labels), default=0)
+        below = max((len(_lines(lane.backward, lane.backward_mark)) for lane in labels), default=0)
         top = max(half, 20 + self.line_height * above)
         self.height = top + max(half, 20 + self.line_height * below)
         self.width = 8 * 2 + self.column_step * max(self.rows) + self.box_width
@@ -377,31 +377,33 @@ class _Flat:
         a, b = lanes.near, lanes.far
         x1, x2 = a.x + self.box_width / 2, b.x - self.box_width / 2
         parts = []
-        if lanes.there is not None:
-            parts.append(_arrow(x1 + 2, a.y - self.lane, x2 - 2, b.y - self.lane, lanes.there_mark))
-            parts.append(_queue_glyph(x1 + 8, a.y - self.lane, lanes.there, 1))
-        if lanes.back is not None:
-            parts.append(_arrow(x2 - 2, b.y + self.lane, x1 + 2, a.y + self.lane, lanes.back_mark))
-            parts.append(_queue_glyph(x2 - 8, b.y + self.lane, lanes.back, -1))
+        if lanes.forward is not None:
+            parts.append(_arrow(x1 + 2, a.y - self.lane, x2 - 2, b.y - self.lane, lanes.forward_mark))
+            parts.append(_queue_glyph(x1 + 8, a.y - self.lane, lanes.forward, 1))
+        if lanes.backward is not None:
+            parts.append(_arrow(x2 - 2, b.y + self.lane, x1 + 2, a.y + self.lane, lanes.backward_mark))
+            parts.append(_queue_glyph(x2 - 8, b.y + self.lane, lanes.backward, -1))
         middle_x, middle_y = (x1 + x2) / 2, (a.y + b.y) / 2
         if self._crowded(lanes):
             # Beside the box, on the side from which the link turns away.
-            words = paths.link_words(lanes.there) if lanes.there else []
+            words = paths.link_words(lanes.forward) if lanes.forward else []
             y = a.y - 10 if b.y >= a.y else a.y + 19
             parts.append(_text(x1 + 8, y, ", ".join(words[:2]), MUTED, 11, "start"))
             return "".join(parts)
-        for line, word in enumerate(reversed(_lines(lanes.there, lanes.there_mark))):
+        for line, word in enumerate(reversed(_lines(lanes.forward, lanes.forward_mark))):
             y = middle_y - 12 - self.line_height * line
-            parts.append(_label(middle_x, y, word, INK, 12.5, "middle", lanes.there_mark))
-        for line, word in enumerate(_lines(lanes.back, lanes.back_mark)):
+            parts.append(_label(middle_x, y, word, INK, 12.5, "middle", lanes.forward_mark))
+        for line, word in enumerate(_lines(lanes.backward, lanes.backward_mark)):
             y = middle_y + 21 + self.line_height * line
-            parts.append(_label(middle_x, y, word, MUTED, 12.5, "middle", lanes.back_mark))
+            parts.append(_label(middle_x, y, word, MUTED, 12.5, "middle", lanes.backward_mark))
         return "".join(parts)
 
     def _crowded(self, lanes: _Lanes) -> bool:
         """Return whether other links run beside this one, which leaves room for one line only."""
-        between = (lanes.near.column, lanes.far.column)
-        return sum((other.near.column, other.far.column) == between for other in self.lanes) > 1
+        column_pair = (lanes.near.column, lanes.far.column)
+        return (
+            sum((candidate.near.column, candidate.far.column) == column_pair for candidate in self.lanes) > 1
+        )
 
 
 class _Upright(_Flat):
@@ -414,25 +416,25 @@ class _Upright(_Flat):
         self.width = max(340, 20 + self.row_step * (widest - 1) + self.box_width)
         self.height = 12 * 2 + self.column_step * max(self.rows) + self.box_height
         for number, row in self.rows.items():
-            left = self.width / 2 - self.row_step * (len(row) - 1) / 2
+            first_x = self.width / 2 - self.row_step * (len(row) - 1) / 2
             for place, box in enumerate(row):
-                box.x = left + place * self.row_step
+                box.x = first_x + place * self.row_step
                 box.y = 12 + self.box_height / 2 + number * self.column_step
 
     def _link(self, lanes: _Lanes) -> str:
         a, b = lanes.near, lanes.far
         y1, y2 = a.y + self.box_height / 2, b.y - self.box_height / 2
         parts = []
-        if lanes.there is not None:
-            parts.append(_arrow(a.x + self.lane, y1 + 2, b.x + self.lane, y2 - 2, lanes.there_mark))
-        if lanes.back is not None:
-            parts.append(_arrow(b.x - self.lane, y2 - 2, a.x - self.lane, y1 + 2, lanes.back_mark))
+        if lanes.forward is not None:
+            parts.append(_arrow(a.x + self.lane, y1 + 2, b.x + self.lane, y2 - 2, lanes.forward_mark))
+        if lanes.backward is not None:
+            parts.append(_arrow(b.x - self.lane, y2 - 2, a.x - self.lane, y1 + 2, lanes.backward_mark))
         if self._crowded(lanes):
             return "".join(parts)
         x, middle = (a.x + b.x) / 2, (y1 + y2) / 2
         for link, mark, anchor, dx, colour in (
-            (lanes.there, lanes.there_mark, "start", 14, INK),
-            (lanes.back, lanes.back_mark, "end", -14, MUTED),
+            (lanes.forward, lanes.forward_mark, "start", 14, INK),
+            (lanes.backward, lanes.backward_mark, "end", -14, MUTED),
         ):
             words = _lines(link, mark)
             top = middle + 4 - self.line_height * (len(words) - 1) / 2
@@ -482,10 +484,10 @@ def _queue_glyph(x: float, y: float, link: Json, direction: int) -> str:
     """Draw a short row of waiting packets where there is a limited queue."""
     if not paths.queue_text(paths.qdisc(link)) or not paths.rate_text(link):
         return ""
-    left = x if direction > 0 else x - 5
+    edge_x = x if direction > 0 else x - 5
     colour = INK if direction > 0 else MUTED
     return "".join(
-        f'<rect x="{left + direction * 6.5 * i:.1f}" y="{y - 5:.1f}" width="5" height="10" '
+        f'<rect x="{edge_x + direction * 6.5 * i:.1f}" y="{y - 5:.1f}" width="5" height="10" '
         f'fill="{colour}" opacity="{0.9 - 0.17 * i:.2f}"/>'
         for i in range(4)
     )

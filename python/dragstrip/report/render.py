@@ -13,7 +13,7 @@ from dragstrip.report.paper import Paper
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
-# Where a width is asked for, text of 11 points is printed in 8, as a paper's captions are.
+# With a requested width, text of 11 points is printed in 8, like a paper's captions.
 PRINTED = 8 / 11
 PNG_DPI = 300
 # The smallest text of a figure, and the size below which it is hard to read in print.
@@ -45,11 +45,11 @@ def svg(figure: Figure, prefix: str = "", width_pt: float | None = None) -> str:
     The bytes do not depend on what was rendered before.
     """
     if width_pt is None:
-        return _drawn(figure, vega.Sheet(), prefix)
+        return _vega_svg(figure, vega.Sheet(), prefix)
     return centred(_fitted(figure, width_pt / PRINTED, prefix), width_pt)
 
 
-def _drawn(figure: Figure, sheet: vega.Sheet, prefix: str) -> str:
+def _vega_svg(figure: Figure, sheet: vega.Sheet, prefix: str) -> str:
     import vl_convert  # Deno's engine, 60 MB: only where a picture is asked for.
 
     return tidy(vl_convert.vegalite_to_svg(vega.spec(figure, sheet), vl_version=VEGA_LITE), figure, prefix)
@@ -65,7 +65,7 @@ def _fitted(figure: Figure, width: float, prefix: str) -> str:
     for columns in range(vega.Sheet().columns, 0, -1):
         plot = width - BESIDE
         for _ in range(TRIES):
-            picture = _drawn(figure, vega.Sheet(plot, columns), prefix)
+            picture = _vega_svg(figure, vega.Sheet(plot, columns), prefix)
             excess = _size(picture)[0] - width
             if abs(excess) <= 1:
                 return picture
@@ -115,10 +115,10 @@ def tidy(text: str, figure: Figure, prefix: str = "") -> str:
     text = _ATTRIBUTE.sub(
         lambda match: _NUMBER.sub(lambda number: _short(float(number.group())), match.group()), text
     )
-    seen: dict[str, int] = {}
+    id_indexes: dict[str, int] = {}
 
     def renumber(match: re.Match[str]) -> str:
-        index = seen.setdefault(match.group(2) + match.group(3), len(seen))
+        index = id_indexes.setdefault(match.group(2) + match.group(3), len(id_indexes))
         return f"{match.group(1)}{prefix}{figure.name}-{match.group(2)}{index}"
 
     text = _IDS.sub(renumber, text)
@@ -160,11 +160,13 @@ def timeline(figures: Sequence[Figure], prefix: str, width_pt: float | None) -> 
     """Return the figures over time as one picture, as many in a row as fit."""
     across = min(COLUMNS_MAX, len(figures))
     if width_pt is None:
-        return side_by_side([(svg(each, prefix), each.title, each.colour) for each in figures], across)
+        return side_by_side(
+            [(svg(figure, prefix), figure.title, figure.colour) for figure in figures], across
+        )
     across = max(1, min(across, int(width_pt / COLUMN_MIN_PT)))
     column = width_pt / PRINTED / across
-    drawn = [(_fitted(each, column, prefix), each.title, each.colour) for each in figures]
-    return centred(side_by_side(drawn, across), width_pt)
+    fitted = [(_fitted(figure, column, prefix), figure.title, figure.colour) for figure in figures]
+    return centred(side_by_side(fitted, across), width_pt)
 
 
 def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:

@@ -58,7 +58,7 @@ def rows(content: Content) -> Iterator[Row]:
             for line in content.lines:
                 yield from ((line.label, x, y) for x, y in _points(line.curve))
         case Bars():
-            yield from ((bar.who, bar.value, bar.least, bar.greatest) for bar in content.bars)
+            yield from ((bar.label, bar.value, bar.least, bar.greatest) for bar in content.bars)
         case Shares():
             for number, part in enumerate(content.parts):
                 widths = content.tops[number] - content.tops[number + 1]
@@ -80,5 +80,5 @@ def rows(content: Content) -> Iterator[Row]:
 
 
 def _points(curve: Curve) -> Iterator[tuple[float, float]]:
-    known = np.isfinite(curve.y)
-    return zip(curve.x[known].tolist(), curve.y[known].tolist(), strict=True)
+    finite = np.isfinite(curve.y)
+    return zip(curve.x[finite].tolist(), curve.y[finite].tolist(), strict=True)

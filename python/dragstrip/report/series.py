@@ -77,8 +77,8 @@ def decimate(curve: Curve, points: int) -> Curve:
 
     Peaks and troughs survive, unlike with averaging or with every nth point.
     """
-    known = np.isfinite(curve.y)
-    x, y = curve.x[known], curve.y[known]
+    finite = np.isfinite(curve.y)
+    x, y = curve.x[finite], curve.y[finite]
     if len(x) <= points:
         return Curve(x, y)
     buckets = max(1, points // 4)
@@ -89,8 +89,8 @@ def decimate(curve: Curve, points: int) -> Curve:
     for begin, end in zip(starts, [*starts[1:], len(x)], strict=True):
         piece = y[begin:end]
         keep.update((begin, begin + int(piece.argmin()), begin + int(piece.argmax()), end - 1))
-    chosen = np.fromiter(sorted(keep), dtype=np.int64)
-    return Curve(x[chosen], y[chosen])
+    indexes = np.fromiter(sorted(keep), dtype=np.int64)
+    return Curve(x[indexes], y[indexes])
 
 
 def middle(curves: list[Curve], bin_s: float) -> Curve:
@@ -101,10 +101,10 @@ def middle(curves: list[Curve], bin_s: float) -> Curve:
     bins = int(max(curve.x[-1] for curve in filled) / bin_s) + 1
     means = np.full((len(filled), bins), np.nan)
     for row, curve in enumerate(filled):
-        known = np.isfinite(curve.y)
-        index = np.minimum((curve.x[known] / bin_s).astype(np.int64), bins - 1)
+        finite = np.isfinite(curve.y)
+        index = np.minimum((curve.x[finite] / bin_s).astype(np.int64), bins - 1)
         counts = np.bincount(index, minlength=bins)
-        sums = np.bincount(index, weights=curve.y[known], minlength=bins)
+        sums = np.bincount(index, weights=curve.y[finite], minlength=bins)
         means[row, counts > 0] = sums[counts > 0] / counts[counts > 0]
     known_bins = np.isfinite(means).any(axis=0)
     return Curve((np.arange(bins)[known_bins] + 0.5) * bin_s, np.nanmedian(means[:, known_bins], axis=0))
@@ -116,6 +116,8 @@ def jain(shares: FloatArray) -> FloatArray:
     NaN entries are left out; a column in which nothing moved gives NaN. Source: Jain, Chiu, Hawe: "A
     quantitative measure of fairness ...", DEC-TR-301, 1984.
     """
-    known = ~np.isnan(shares)
-    found = [measures.jain(column[there].tolist()) for column, there in zip(shares.T, known.T, strict=True)]
-    return np.array([np.nan if index is None else index for index in found])
+    present = ~np.isnan(shares)
+    jain_indexes = [
+        measures.jain(column[mask].tolist()) for column, mask in zip(shares.T, present.T, strict=True)
+    ]
+    return np.array([np.nan if index is None else index for index in jain_indexes])

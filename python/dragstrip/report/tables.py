@@ -47,7 +47,7 @@ class _Column:
     figure: Callable[[Row], Statistic | None]
     text: Callable[[float | None], str]
     most: bool | None = None
-    """Whether the largest or the smallest figure is best; None if neither is."""
+    """True if the largest figure is best, False if the smallest is, None if neither is."""
 
 
 def comparison(setup: Setup, rows: list[Row]) -> Table:
@@ -74,24 +74,24 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
 
 def _best(setup: Setup, columns: list[_Column], rows: list[Row]) -> list[list[Row]]:
     """Return, for each column, the rows that are ahead of others as far as the repeats show."""
-    found = []
+    best_rows = []
     for column in columns:
         figures = [(row, column.figure(row)) for row in rows]
         order = None if column.most is None else verdict.order(setup, figures, column.text, most=column.most)
         certain = order is not None and order.judged and order.worst
-        found.append([rows[place] for place in order.best] if order is not None and certain else [])
-    return found
+        best_rows.append([rows[place] for place in order.best] if order is not None and certain else [])
+    return best_rows
 
 
 def _in_one_unit(columns: list[_Column], rows: list[Row]) -> list[_Column]:
     """Return the columns, with rates in the unit of the largest of theirs."""
-    found = []
+    converted = []
     for column in columns:
         if column.text is quantity.rate:
             figures = [figure.middle for row in rows if (figure := column.figure(row)) is not None]
             column = replace(column, text=quantity.rates(max(figures, default=None)))
-        found.append(column)
-    return found
+        converted.append(column)
+    return converted
 
 
 def _repeats_words(setup: Setup) -> str:
@@ -139,7 +139,7 @@ def _columns(setup: Setup) -> list[_Column]:
         ),
     ]
     if setup.together:
-        # Who shares a queue, shares its delay: nobody wins on it.
+        # Contenders that share a queue share its delay: none is ahead on it.
         columns = [
             replace(column, most=None) if column.head.startswith("RTT") else column for column in columns
         ]
@@ -193,17 +193,19 @@ def _shared_words(setup: Setup, rows: list[Row]) -> str:
     at: dict[str, list[Row]] = {}
     for row in rows:
         at.setdefault(setup.queue_name(row.contender), []).append(row)
-    said = ""
-    for name, here in at.items():
-        words = _queue_words(here[0])
-        who = f" ({quantity.listing([row.contender.title for row in here])})" if setup.several else ""
-        said += f"At {name}{who}: {', '.join(words)}. " if words else ""
+    caption = ""
+    for name, queue_rows in at.items():
+        words = _queue_words(queue_rows[0])
+        sharers = (
+            f" ({quantity.listing([row.contender.title for row in queue_rows])})" if setup.several else ""
+        )
+        caption += f"At {name}{sharers}: {', '.join(words)}. " if words else ""
     sets = {row.competitors: (row.jain, row.max_min) for row in rows if row.jain is not None}
     for labels, (jain, max_min) in sets.items():
-        whose = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""
-        whose += " (of the ratio to the max–min fair rates)" if max_min else ""
-        said += f"Jain’s index{whose} {jain.middle:.3f}. "
-    return said.strip()
+        flows_suffix = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""
+        flows_suffix += " (of the ratio to the max–min fair rates)" if max_min else ""
+        caption += f"Jain’s index{flows_suffix} {jain.middle:.3f}. "
+    return caption.strip()
 
 
 def _queue_words(row: Row) -> list[str]:
@@ -285,9 +287,9 @@ def pings(setup: Setup) -> Table | None:
             times = [
                 quantity.milliseconds(median(_ping(p, part) for p in probes)) for part in ("p5", "p50", "p95")
             ]
-            lost = median(number(probe.get("lost")) for probe in probes)
+            lost_count = median(number(probe.get("lost")) for probe in probes)
             target = Cell(str(probes[0].get("target", "")), number=False)
-            body.append([first, target, *map(Cell, times), Cell(quantity.count(lost))])
+            body.append([first, target, *map(Cell, times), Cell(quantity.count(lost_count))])
             algorithms.append(contender.cc)
     if not body:
         return None
@@ -303,17 +305,17 @@ def links(setup: Setup) -> Table:
     """Return each link's settings; links that differ only in their ends share a row."""
     heads = [("Link", ""), ("Rate", ""), ("Delay", ""), ("Queue", ""), ("Impairments", "")]
     alike: dict[tuple[str, ...], list[str]] = {}
-    known: dict[str, tuple[str, ...]] = {}  # a hundred thousand links have few settings
+    texts_by_settings: dict[str, tuple[str, ...]] = {}  # a hundred thousand links have few settings
     for link in setup.scenario.get("links") or []:
         key = settings_text(link)
-        if key not in known:
-            known[key] = (
+        if key not in texts_by_settings:
+            texts_by_settings[key] = (
                 paths.rate_text(link) or "unlimited",
                 quantity.duration_ns(link["facts"]["delay_ns"]),
                 paths.queue_text(paths.qdisc(link)) or "none",
                 ", ".join(paths.impairments(link)) or "none",
             )
-        alike.setdefault(known[key], []).append(f"{link['from']} → {link['to']}")
+        alike.setdefault(texts_by_settings[key], []).append(f"{link['from']} → {link['to']}")
     rows = []
     for texts, ends in alike.items():
         names = ", ".join(ends) if len(ends) <= 4 else f"{ends[0]}, {ends[1]} … {ends[-1]} ({len(ends)})"

@@ -19,9 +19,9 @@ from dragstrip.results.standings.quantity import RATES, UNITS, Unit, unit_for
 from dragstrip.results.standings.setups import Setup
 from dragstrip.scenario.paths import PathFacts
 
-# What leaves at an opportunity of a trace.
+# Bits that a delivery opportunity of a trace carries.
 TRACE_BITS = 1500 * 8
-# Of a panel on paper, by how many contenders there are to stand side by side.
+# Widths of a panel on paper, by the number of contenders side by side.
 WIDTHS = (400, 400, 250, 210, 185)
 
 
@@ -92,31 +92,31 @@ def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
 
 
 MULTIPLES = ("rtt", "throughput")
-"""What is drawn of each of many set-ups."""
+"""Panels of the small figure of each of many set-ups."""
 
 
-def multiples(drawn: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure]:
+def multiples(setup_curves: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure]:
     """Return one small figure per set-up, with all its contenders, on scales that all figures have in common.
 
     Empty if a set-up has more contenders than one panel can show, or if there is nothing to draw.
     """
-    if not all(1 <= len(curves) <= OVERLAID_MAX for _, curves in drawn):
+    if not all(1 <= len(curves) <= OVERLAID_MAX for _, curves in setup_curves):
         return []
-    scales = [{s.key: s for s in _common_scales(setup, curves)} for setup, curves in drawn]
-    keys = [key for key in MULTIPLES if all(key in known for known in scales)]
-    tops = {key: max(known[key].top for known in scales) for key in keys}
+    scales = [{s.key: s for s in _common_scales(setup, curves)} for setup, curves in setup_curves]
+    keys = [key for key in MULTIPLES if all(key in by_key for by_key in scales)]
+    tops = {key: max(by_key[key].top for by_key in scales) for key in keys}
     units = {key: unit_for(tops[key], UNITS[look.panel(key)[1]]) for key in keys}
-    end_s = max(setup.end_s for setup, _ in drawn)
+    end_s = max(setup.end_s for setup, _ in setup_curves)
     figures = []
-    for number, ((setup, curves), known) in enumerate(zip(drawn, scales, strict=True), 1):
-        common = [replace(known[key], top=tops[key], unit=units[key]) for key in keys]
+    for number, ((setup, curves), by_key) in enumerate(zip(setup_curves, scales, strict=True), 1):
+        common = [replace(by_key[key], top=tops[key], unit=units[key]) for key in keys]
         panels = [_overlaid(setup, curves, replace(scale, rule=None)) for scale in common]
-        who = quantity.listing([entry.contender.title for entry in curves])
+        names = quantity.listing([entry.contender.title for entry in curves])
         figures.append(
             Figure(
                 f"multiple-{number}",
                 setup.short,
-                f"{who} over {quantity.seconds(setup.end_s)}; {setup.title}.",
+                f"{names} over {quantity.seconds(setup.end_s)}; {setup.title}.",
                 TimeLines(Axis("Time (s)", 0, end_s, "s"), panels, WIDTHS[2], 60, marks(setup)),
                 list(dict.fromkeys(entry.contender.cc for entry in curves)),
             )
@@ -151,15 +151,15 @@ def moments(setup: Setup) -> list[Rule]:
     """Return lines at the times at which what explains the first run happens, labelled with what does."""
     if not setup.together or not setup.runs:
         return []
-    found = []
+    rules = []
     for finding in setup.runs[0].summary.get("why") or []:
         figures, flows = finding.get("figures") or {}, finding.get("flows") or []
         for moment in look.LOOK["moments"] if len(flows) == 2 else ():
             where = moment.get("where")
             if moment["at"] in figures and (where is None or float(figures.get(where, 0)) > 0):
-                found.append(Rule(float(figures[moment["at"]]), moment["text"].format(flows[1])))
+                rules.append(Rule(float(figures[moment["at"]]), moment["text"].format(flows[1])))
                 break
-    return found[:MARKS_MAX]
+    return rules[:MARKS_MAX]
 
 
 def _rates(setup: Setup, path: PathFacts, unit: Unit) -> list[Stroke]:
@@ -227,8 +227,8 @@ def _rule(setup: Setup, path: PathFacts, key: str) -> tuple[float, str] | None:
         idle_ms, words = paths.idle(path)
         return (idle_ms, words) if idle_ms else None
     if key == "throughput" and path.rate_bps and not paths.rate_changes(path):
-        named = setup.several and path.bottleneck is not None
-        link = str(path.bottleneck["name"]) if named and path.bottleneck else "bottleneck"
+        names_link = setup.several and path.bottleneck is not None
+        link = str(path.bottleneck["name"]) if names_link and path.bottleneck else "bottleneck"
         return float(path.rate_bps), f"{link} {quantity.rate(path.rate_bps)}"
     return None
 
@@ -249,8 +249,8 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
         top = max(entry.panels[key].greatest() for entry in curves)
         if key == "throughput":
             strokes = [s for e in curves for s in capacity(setup, setup.way(e.contender), RATES[0])]
-            known = [float(curve.y.max()) for stroke in strokes for curve in stroke.curves]
-            top = max(top, *known) if top > 0 and known else top
+            capacities = [float(curve.y.max()) for stroke in strokes for curve in stroke.curves]
+            top = max(top, *capacities) if top > 0 and capacities else top
         if top > 0:
             unit = unit_for(top, units)
             scales.append(_Scale(key, title, unit, top, None))

@@ -28,34 +28,36 @@ HEADS = (
 """Headings and what they mean, behind the contender's name."""
 
 
-def words(one: Class) -> list[str]:
+def words(size_class: Class) -> list[str]:
     """Return the texts of a class's row, in the order of `HEADS`."""
-    count = str(len(one.transfers)) + (f" ({one.unfinished} unfinished)" if one.unfinished else "")
+    count = str(len(size_class.transfers)) + (
+        f" ({size_class.unfinished} unfinished)" if size_class.unfinished else ""
+    )
     times, slow = [], []
     for percentile in PERCENTILES:
-        least = "≥ " if one.is_least(percentile) else ""
-        times.append(least + quantity.milliseconds(1e3 * one.completion_s(percentile)))
-        slowdown = one.slowdown(percentile)
+        least = "≥ " if size_class.is_least(percentile) else ""
+        times.append(least + quantity.milliseconds(1e3 * size_class.completion_s(percentile)))
+        slowdown = size_class.slowdown(percentile)
         slow.append(MISSING if slowdown is None else least + quantity.digits(slowdown))
-    return [one.name, count, *times, *slow]
+    return [size_class.name, count, *times, *slow]
 
 
 def table(setup: Setup) -> Table | None:
     """Return a row per contender and class of size, or None if nobody has enough transfers."""
     body, algorithms, unfinished = [], [], False
     for contender in setup.contenders:
-        for one in classes(contender):
-            unfinished |= one.unfinished > 0
+        for size_class in classes(contender):
+            unfinished |= size_class.unfinished > 0
             name = Cell(contender.title, colour=contender.colour, number=False)
-            body.append([name, *(Cell(text) for text in words(one))])
+            body.append([name, *(Cell(text) for text in words(size_class))])
             algorithms.append(contender.cc)
     if not body:
         return None
     heads = [("Flow" if setup.together else "Algorithm", ""), *HEADS]
-    told = [f"Of all {setup.repeats} runs."] if setup.repeats > 1 else []
+    notes = [f"Of all {setup.repeats} runs."] if setup.repeats > 1 else []
     if unfinished:
-        told.append("≥: transfers that had not finished count with the time so far.")
-    caption = " ".join(told)
+        notes.append("≥: transfers that had not finished count with the time so far.")
+    caption = " ".join(notes)
     deciding = frozenset({heads[0][0], "Size", "FCT p50", "Slowdown p99"})
     return Table(heads, body, caption, algorithms, deciding)
 
@@ -64,17 +66,17 @@ def figure(setup: Setup) -> Figure | None:
     """Draw the slowdown of each transfer against its size, on logarithmic axes; None without transfers."""
     clouds, algorithms = [], []
     for contender in setup.contenders:
-        known = [it for it in transfers_of(contender) if it.slowdown]
-        if not known:
+        with_slowdown = [transfer for transfer in transfers_of(contender) if transfer.slowdown]
+        if not with_slowdown:
             continue
-        every = -(-len(known) // POINTS_MAX)
+        stride = -(-len(with_slowdown) // POINTS_MAX)
         points = Curve(
-            np.array([it.size / 1e3 for it in known[::every]]),
-            np.array([it.slowdown for it in known[::every]], dtype=float),
+            np.array([transfer.size / 1e3 for transfer in with_slowdown[::stride]]),
+            np.array([transfer.slowdown for transfer in with_slowdown[::stride]], dtype=float),
         )
         middle = (
-            float(np.median([it.size for it in known])) / 1e3,
-            float(np.median([it.slowdown for it in known])),
+            float(np.median([transfer.size for transfer in with_slowdown])) / 1e3,
+            float(np.median([transfer.slowdown for transfer in with_slowdown])),
         )
         note = f"median slowdown {quantity.digits(middle[1])}"
         clouds.append(Cloud(contender.title, note, contender.colour, points, EMPTY, middle, contender.dash))
@@ -97,5 +99,5 @@ def figure(setup: Setup) -> Figure | None:
 
 def _axis(label: str, values: list[Floats], unit: str) -> Axis:
     """Return a logarithmic axis a tenth longer than what it shows, at either end."""
-    every = np.concatenate(values)
-    return Axis(label, float(every.min()) * 0.9, float(every.max()) * 1.1, unit, logarithmic=True)
+    joined = np.concatenate(values)
+    return Axis(label, float(joined.min()) * 0.9, float(joined.max()) * 1.1, unit, logarithmic=True)

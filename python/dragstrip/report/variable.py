@@ -46,21 +46,21 @@ NUMBERS: tuple[tuple[str, Callable[[Setup], float | None], tuple[Unit, ...]], ..
     ("RTT without queueing", _rtt, (TIMES_MS[1],)),
     ("buffer", _buffer, SIZES),
 )
-"""What set-ups may differ in. A buffer often follows from the other two and is therefore the last."""
+"""Numbers in which set-ups may differ. A buffer often follows from the other two and is last."""
 
 
 def figure(setups: Sequence[Setup]) -> Figure | None:
     """Return a panel per measure, with a curve per contender along the number in which the set-ups differ.
 
     None for fewer than three set-ups, if a number is unknown, if they differ in both rate and RTT or in none
-    of rate, RTT and buffer, if their queue disciplines differ, and for contenders too many to be told apart.
+    of rate, RTT and buffer, if their queue disciplines differ, and for too many contenders to distinguish.
     """
-    found = _number(setups)
+    variable = _number(setups)
     titles = [contender.title for setup in setups for contender in setup.contenders if contender.is_tcp]
     names = [name for name in dict.fromkeys(titles) if titles.count(name) >= SETUPS_MIN]
-    if found is None or not 1 <= len(names) <= OVERLAID_MAX:
+    if variable is None or not 1 <= len(names) <= OVERLAID_MAX:
         return None
-    title, unit, places = found
+    title, unit, places = variable
     panels = []
     for measure in MEASURES:
         curves = []
@@ -72,30 +72,34 @@ def figure(setups: Sequence[Setup]) -> Figure | None:
                 if contender and values:
                     points.append((place, middle_of(values)))
             if points:
-                known = next(it for it in (contender_of(setup, name) for setup in setups) if it)
-                curves.append((known, np.array(sorted(points), dtype=np.float64)))
+                line_contender = next(
+                    candidate for candidate in (contender_of(setup, name) for setup in setups) if candidate
+                )
+                curves.append((line_contender, np.array(sorted(points), dtype=np.float64)))
         top = max((float(points[:, 1].max()) for _, points in curves), default=0.0)
         if top <= 0:
             continue
-        own = unit_for(top, measure.units)
+        panel_unit = unit_for(top, measure.units)
         strokes = [
             Stroke(
-                [Curve(points[:, 0], points[:, 1] / own.divisor)],
-                known.colour,
+                [Curve(points[:, 0], points[:, 1] / panel_unit.divisor)],
+                line_contender.colour,
                 1.3,
-                dash=known.dash,
-                label=known.title,
+                dash=line_contender.dash,
+                label=line_contender.title,
                 main=True,
             )
-            for known, points in curves
+            for line_contender, points in curves
         ]
-        axis = Axis(f"{measure.title} ({own.name})", 0, own.scale(top) * look.HEADROOM, own.name)
+        axis = Axis(
+            f"{measure.title} ({panel_unit.name})", 0, panel_unit.scale(top) * look.HEADROOM, panel_unit.name
+        )
         panels.append(Panel(axis, strokes))
     if not panels:
         return None
     along = Axis(f"{title[0].upper()}{title[1:]} ({unit.name})", 0, max(places), unit.name)
     words = f"{quantity.listing(names)} along {len(setups)} set-ups: the median of the repeats of each."
-    ccs = [it.cc for setup in setups for it in setup.contenders if it.title in names]
+    ccs = [candidate.cc for setup in setups for candidate in setup.contenders if candidate.title in names]
     return Figure(
         "along", f"By {title}", words, TimeLines(along, panels, WIDTHS[0], 120), list(dict.fromkeys(ccs))
     )

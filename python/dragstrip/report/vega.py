@@ -34,7 +34,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v5.20.1.json"
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 WIDTH, HEIGHT = 340, 220
 BAR_WIDTH, BAR_STEP = 220, 24
-# Of an axis title of 12 points, on average.
+# Average width of a letter in an axis title of 12 points.
 LETTER_WIDTH = 6.2
 PIE_RADIUS = 90
 # A thinner slice has no room for its figure.
@@ -98,20 +98,20 @@ def spec(figure: Figure, sheet: Sheet = Sheet()) -> Spec:
     """Return a complete specification of the figure, without its title and description."""
     match figure.content:
         case Distribution() as content:
-            drawn = _distribution(content, sheet)
+            content_spec = _distribution(content, sheet)
         case Bars() as content:
-            drawn = _bars(content, sheet)
+            content_spec = _bars(content, sheet)
         case Shares() as content:
-            drawn = _shares(content, sheet)
+            content_spec = _shares(content, sheet)
         case Pie() as content:
-            drawn = _pie(content, sheet)
+            content_spec = _pie(content, sheet)
         case Scatter() as content:
-            drawn = _scatter(content, sheet)
+            content_spec = _scatter(content, sheet)
         case TimeLines() as content:
-            drawn = _time_lines(content, sheet)
+            content_spec = _time_lines(content, sheet)
         case unknown:
             assert_never(unknown)
-    return {"$schema": SCHEMA, "config": LOOK, **drawn}
+    return {"$schema": SCHEMA, "config": LOOK, **content_spec}
 
 
 def _distribution(content: Distribution, sheet: Sheet) -> Spec:
@@ -143,7 +143,7 @@ def _distribution(content: Distribution, sheet: Sheet) -> Spec:
                 _legend(len(labels), min(2, sheet.columns), "median"),
             ),
             "strokeDash": _nominal("who", labels, [list(line.dash) for line in content.lines]),
-            # Where curves coincide, the lower ones show beside the upper.
+            # Lower curves are wider: they show beside upper ones that coincide with them.
             "strokeWidth": _nominal("who", labels, widths(len(labels))),
         },
     }
@@ -182,7 +182,7 @@ def _upright_rule(rule: Rule, scale: Spec, sheet: Sheet) -> list[Spec]:
 def _bars(content: Bars, sheet: Sheet) -> Spec:
     data: Rows = [
         {
-            "who": bar.who,
+            "who": bar.label,
             "value": bar.value,
             "least": bar.least,
             "greatest": bar.greatest,
@@ -190,8 +190,8 @@ def _bars(content: Bars, sheet: Sheet) -> Spec:
         }
         for bar in content.bars
     ]
-    who = [bar.who for bar in content.bars]
-    colours = _nominal("who", who, [bar.colour for bar in content.bars])
+    labels = [bar.label for bar in content.bars]
+    colours = _nominal("who", labels, [bar.colour for bar in content.bars])
     title = {"title": sheet.title(content.axis.title, BAR_WIDTH), "tickCount": 4}
     if content.interval:
         layers: list[Spec] = [
@@ -218,7 +218,7 @@ def _bars(content: Bars, sheet: Sheet) -> Spec:
         if content.ranged:
             span = {"x": {"field": "least", "type": "quantitative"}, "x2": {"field": "greatest"}}
             layers.append({"mark": {"type": "rule", "color": INK}, "encoding": span})
-    beside: Spec = {
+    text_layer: Spec = {
         "mark": {"type": "text", "align": "left", "dx": 5, "color": INK, "fontSize": 11},
         "encoding": {
             "x": {"field": "greatest", "type": "quantitative"},
@@ -226,9 +226,9 @@ def _bars(content: Bars, sheet: Sheet) -> Spec:
         },
     }
     names = {"title": None, "labelFontSize": 12, "labelColor": INK, "ticks": False, "domain": False}
-    y = {"field": "who", "type": "nominal", "scale": {"domain": who}, "axis": names}
+    y = {"field": "who", "type": "nominal", "scale": {"domain": labels}, "axis": names}
     size = {"width": sheet.width(BAR_WIDTH), "height": {"step": BAR_STEP}}
-    return {"data": _rows(data), "encoding": {"y": y}, "layer": [*layers, beside], **size}
+    return {"data": _rows(data), "encoding": {"y": y}, "layer": [*layers, text_layer], **size}
 
 
 def _shares(content: Shares, sheet: Sheet) -> Spec:
@@ -312,11 +312,11 @@ def _scatter(content: Scatter, sheet: Sheet) -> Spec:
     legend = _legend(len(labels), min(4, sheet.columns), symbol="circle")
     colours = _nominal("who", labels, [cloud.colour for cloud in content.clouds], legend)
 
-    def places(which: Sequence[tuple[str, Curve]]) -> Spec:
+    def places(curves: Sequence[tuple[str, Curve]]) -> Spec:
         return _rows(
             [
-                {"x": round(x, 5), "y": round(y, 5), "who": who, "order": order}
-                for who, curve in which
+                {"x": round(x, 5), "y": round(y, 5), "who": label, "order": order}
+                for label, curve in curves
                 for order, (x, y) in enumerate(zip(curve.x.tolist(), curve.y.tolist(), strict=True))
             ]
         )
@@ -388,18 +388,18 @@ def _panel(content: TimeLines, panel: Panel, sheet: Sheet, *, last: bool) -> Spe
     if panel.rule is not None:
         layers.insert(0, _level_rule(panel.rule))
     if content.marks:
-        layers[:0] = _marks(content.marks, encoding["x"], content.height, named=panel is content.panels[0])
+        layers[:0] = _marks(content.marks, encoding["x"], content.height, labelled=panel is content.panels[0])
     return {"width": sheet.width(content.width), "height": content.height, "layer": layers}
 
 
-def _marks(marks: Sequence[Rule], x: Spec, height: int, *, named: bool) -> list[Spec]:
+def _marks(marks: Sequence[Rule], x: Spec, height: int, *, labelled: bool) -> list[Spec]:
     """Return thin vertical lines with their labels along them."""
     data = _rows([{"t": round(mark.at, 4), "text": mark.text} for mark in marks])
     rule = {"type": "rule", "color": MUTED, "strokeWidth": 0.7}
     words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -2, "color": MUTED, "fontSize": 8}
     text = {"x": x, "y": {"value": height / 2}, "text": {"field": "text", "type": "nominal"}}
     lines: Spec = {"data": data, "mark": rule, "encoding": {"x": x}}
-    return [lines, {"data": data, "mark": words, "encoding": text}] if named else [lines]
+    return [lines, {"data": data, "mark": words, "encoding": text}] if labelled else [lines]
 
 
 def _style(stroke: Stroke) -> Spec:

@@ -26,13 +26,16 @@ HEADS = [
 def checked(setup: Setup) -> Table | None:
     """Return a row for each path and quantity, or None if nothing was measured."""
     runs = {id(bout.run): bout.run for contender in setup.contenders for bout in contender.bouts}
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    checks_by_quantity: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs.values():
         for check in recording_of(run).provenance.get("verified", {}).get("checks", ()):
-            found.setdefault((check["path"], check["what"]), []).append(check)
-    if not found:
+            checks_by_quantity.setdefault((check["path"], check["what"]), []).append(check)
+    if not checks_by_quantity:
         return None
-    return Table(HEADS, [_row(path, what, checks) for (path, what), checks in found.items()])
+    return Table(
+        HEADS,
+        [_row(path, quantity_name, checks) for (path, quantity_name), checks in checks_by_quantity.items()],
+    )
 
 
 def idle(setup: Setup) -> str:
@@ -40,25 +43,25 @@ def idle(setup: Setup) -> str:
     measured_ns: list[int] = []
     for contender in setup.contenders:
         for bout in contender.bouts:
-            seen = recording_of(bout.run).provenance.get("verified", {})
-            measured_ns += seen.get("idle_rtt_ns", {}).values()
+            verification = recording_of(bout.run).provenance.get("verified", {})
+            measured_ns += verification.get("idle_rtt_ns", {}).values()
     if not measured_ns:
         return ""
     ends = dict.fromkeys(quantity.duration_ns(end) for end in (min(measured_ns), max(measured_ns)))
     return f" Measured before the traffic: {' to '.join(ends)}."
 
 
-def _row(path: str, what: str, checks: list[Mapping[str, Any]]) -> list[Cell]:
+def _row(path: str, quantity_name: str, checks: list[Mapping[str, Any]]) -> list[Cell]:
     first = checks[0]
     measured = [check["measured"] for check in checks]
-    within = sum(check["least"] <= check["measured"] <= check["most"] for check in checks)
+    passed = sum(check["least"] <= check["measured"] <= check["most"] for check in checks)
     return [
         Cell(path, number=False),
-        Cell(what, number=False),
+        Cell(quantity_name, number=False),
         Cell(_text(first["asked"], first["unit"])),
         Cell(_span(min(measured), max(measured), first["unit"])),
         Cell(_span(first["least"], first["most"], first["unit"])),
-        Cell(f"{within} of {len(checks)}"),
+        Cell(f"{passed} of {len(checks)}"),
     ]
 
 

@@ -14,7 +14,7 @@ from dragstrip.report.tables import Cell, Table
 from dragstrip.report.timeline import WIDTHS, marks
 from dragstrip.results.standings import look, quantity
 from dragstrip.results.standings.quantity import RATES, unit_for
-from dragstrip.results.standings.setups import Contender, Setup, drawn
+from dragstrip.results.standings.setups import Contender, Setup, sampled_flows
 from dragstrip.results.standings.video import SEEN, plays
 
 PLAYERS_MAX = 8
@@ -23,20 +23,23 @@ PLAYERS_MAX = 8
 
 def table(setup: Setup) -> Table | None:
     """Return a row per contender that plays videos, or None if nobody does."""
-    shown = [contender for contender in setup.contenders if plays(contender)]
-    if not shown:
+    players = [contender for contender in setup.contenders if plays(contender)]
+    if not players:
         return None
-    heads = [("Flow" if setup.together else "Algorithm", ""), *((seen.head, seen.meaning) for seen in SEEN)]
+    heads = [
+        ("Flow" if setup.together else "Algorithm", ""),
+        *((metric.head, metric.meaning) for metric in SEEN),
+    ]
     body = [
         [
             Cell(contender.title, colour=contender.colour, number=False),
-            *(Cell(seen.text(seen.of(contender))) for seen in SEEN),
+            *(Cell(metric.text(metric.of(contender))) for metric in SEEN),
         ]
-        for contender in shown
+        for contender in players
     ]
     caption = f"Medians over {setup.repeats} runs." if setup.repeats > 1 else ""
     deciding = frozenset({heads[0][0], "Bit rate", "Stalls", "Stalled"})
-    return Table(heads, body, caption, [contender.cc for contender in shown], deciding)
+    return Table(heads, body, caption, [contender.cc for contender in players], deciding)
 
 
 def figure(setup: Setup) -> Figure | None:
@@ -45,20 +48,22 @@ def figure(setup: Setup) -> Figure | None:
     if not players:
         return None
     unit = unit_for(max(float(curve.y.max()) for _, curve, _ in players), RATES)
-    rates = [_stroke(who, Curve(curve.x, curve.y / unit.divisor), step=True) for who, curve, _ in players]
-    buffers = [_stroke(who, curve) for who, _, curve in players]
+    rates = [
+        _stroke(player, Curve(curve.x, curve.y / unit.divisor), step=True) for player, curve, _ in players
+    ]
+    buffers = [_stroke(player, curve) for player, _, curve in players]
     top_s = max(float(curve.y.max()) for _, _, curve in players)
     panels = [
         Panel(Axis(f"Bit rate ({unit.name})", 0, _top(rates), unit.name), rates),
         Panel(Axis("Buffer (s)", 0, max(top_s, 1.0) * look.HEADROOM, "s"), buffers),
     ]
-    listed = quantity.listing(list(dict.fromkeys(who.title for who, _, _ in players)))
+    listed = quantity.listing(list(dict.fromkeys(player.title for player, _, _ in players)))
     return Figure(
         "video",
         "Videos: bit rate and buffer",
         f"Bit rate of the segments and the player's buffer over time: {listed}.",
         TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
-        list(dict.fromkeys(who.cc for who, _, _ in players)),
+        list(dict.fromkeys(player.cc for player, _, _ in players)),
     )
 
 
@@ -66,15 +71,17 @@ def _top(strokes: list[Stroke]) -> float:
     return max(float(curve.y.max()) for stroke in strokes for curve in stroke.curves) * look.HEADROOM
 
 
-def _stroke(who: Contender, curve: Curve, *, step: bool = False) -> Stroke:
-    return Stroke([curve], who.colour, 1.3, dash=who.dash, step=step, label=who.title, main=True)
+def _stroke(contender: Contender, curve: Curve, *, step: bool = False) -> Stroke:
+    return Stroke(
+        [curve], contender.colour, 1.3, dash=contender.dash, step=step, label=contender.title, main=True
+    )
 
 
 def _players(setup: Setup) -> Iterator[tuple[Contender, Curve, Curve]]:
     """Yield each player's bit rate in bit/s from when a segment was asked for, and its buffer in s."""
     for contender in setup.contenders:
         bout = contender.bouts[0]
-        for flow in drawn(flows_of(bout)):
+        for flow in sampled_flows(flows_of(bout)):
             rows = recording_of(bout.run).video
             if flow.flow in rows.rows:
                 asked_s = rows.column("asked_ns", flow.flow) / 1e9

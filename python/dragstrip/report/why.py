@@ -16,12 +16,12 @@ from dragstrip.results.standings.stats import count_of, idle_of, seconds_of
 
 @dataclass(frozen=True)
 class Reason:
-    """What explains a contender's run or, without a contender, a run that all share.
+    """The explanation of a contender's run or, without a contender, of a run that all share.
 
     `repeats` says in how many repeats the first sentence holds.
     """
 
-    who: Contender | None
+    contender: Contender | None
     sentences: list[str]
     repeats: str = ""
     about: tuple[str, ...] = ()
@@ -29,24 +29,24 @@ class Reason:
     runs: int = 1
     """Repeats that it is of."""
     without: Json | None = None
-    """What runs without the first sentence's cause show, if they were made."""
+    """Results of runs without the first sentence's cause, if they were made."""
 
 
 def reasons(setup: Setup) -> list[Reason]:
     """Return the sentences of each contender's repeats, or of the runs if contenders share them."""
     if setup.together:
-        return _named([_reason(None, [run.summary for run in setup.runs])])
-    whose = (_reason(c, [bout.run.summary for bout in c.bouts]) for c in setup.contenders)
-    return _named(whose)
+        return _with_sentences([_reason(None, [run.summary for run in setup.runs])])
+    by_contender = (_reason(c, [bout.run.summary for bout in c.bouts]) for c in setup.contenders)
+    return _with_sentences(by_contender)
 
 
 COMMON_MAX = 4
-"""Explanations told of many set-ups, at most: those that hold in most of them."""
+"""Largest number of explanations shown for many set-ups: those that hold in most of them."""
 
 
 @dataclass(frozen=True)
 class Common:
-    """What comes first in the explanations of several set-ups, as the first of them has it."""
+    """The first explanation that several set-ups have in common, as the first of them gives it."""
 
     reason: Reason
     setup: Setup
@@ -56,7 +56,7 @@ class Common:
 
     @property
     def where(self) -> str:
-        """The set-up whose figures are told, and how many are alike."""
+        """The set-up whose figures are shown, and the number of set-ups alike."""
         few = f"In {self.count} of {self.of} setups, such as {self.setup.short}"
         return self.setup.short if self.count == 1 else few
 
@@ -67,36 +67,36 @@ def common(setups: Sequence[Setup]) -> list[Common]:
     explained: dict[str, int] = {}
     for setup in setups:
         for reason in reasons(setup):
-            who = reason.who.title if reason.who else ""
-            explained[who] = explained.get(who, 0) + 1
-            groups.setdefault((who, *reason.about), []).append((setup, reason))
-    found = [
-        Common(members[0][1], members[0][0], len(members), explained[who])
-        for (who, *_), members in groups.items()
+            title = reason.contender.title if reason.contender else ""
+            explained[title] = explained.get(title, 0) + 1
+            groups.setdefault((title, *reason.about), []).append((setup, reason))
+    common_reasons = [
+        Common(members[0][1], members[0][0], len(members), explained[title])
+        for (title, *_), members in groups.items()
     ]
-    return sorted(found, key=lambda group: -group.count)[:COMMON_MAX]
+    return sorted(common_reasons, key=lambda group: -group.count)[:COMMON_MAX]
 
 
-def _named(reasons: Iterable[Reason]) -> list[Reason]:
+def _with_sentences(reasons: Iterable[Reason]) -> list[Reason]:
     return [reason for reason in reasons if reason.sentences]
 
 
 NO_COMMON = "No cause holds in most repeats"
 
 
-def _reason(who: Contender | None, runs: list[Json]) -> Reason:
-    known = causes(runs)
-    if not known:
-        return Reason(who, [])
-    first = known[0]
+def _reason(contender: Contender | None, runs: list[Json]) -> Reason:
+    ranked_causes = causes(runs)
+    if not ranked_causes:
+        return Reason(contender, [])
+    first = ranked_causes[0]
     sentences = [] if first.leads else [NO_COMMON]
-    for place, cause in enumerate(known):
+    for place, cause in enumerate(ranked_causes):
         lead = place == 0 and first.leads
         sentences += _sentences(cause, "" if lead or cause.holds == cause.repeats else f" ({cause.extent})")
     if not first.leads:
-        return Reason(who, sentences, about=(NO_COMMON,))
-    flows = first.flows if who is None else ()
-    return Reason(who, sentences, first.extent, (first.rule, *flows), len(runs), first.without)
+        return Reason(contender, sentences, about=(NO_COMMON,))
+    flows = first.flows if contender is None else ()
+    return Reason(contender, sentences, first.extent, (first.rule, *flows), len(runs), first.without)
 
 
 def _sentences(cause: Cause, extent: str) -> Iterator[str]:
@@ -107,13 +107,13 @@ def _sentences(cause: Cause, extent: str) -> Iterator[str]:
         yield counterfactual(cause.without, again, cause.repeats)
 
 
-def counterfactual(other: Json, again: str, repeats: int = 1) -> str:
+def counterfactual(without_cause: Json, again: str, repeats: int = 1) -> str:
     """Return the sentence of runs without the cause, marked as runs, with what repeats them.
 
     Of several repeats its figures are medians; results of earlier versions have the first repeat's.
     """
-    sentence = str(other["sentence"])
-    number = int(other.get("repeats", 1))
+    sentence = str(without_cause["sentence"])
+    number = int(without_cause.get("repeats", 1))
     if number > 1:
         runs = f"medians of {number} runs of their own"
     else:
@@ -133,12 +133,12 @@ def limits(setup: Setup) -> Table | None:
         ("Reductions", "Number of window reductions"),
         ("Timeouts", "Expiries of the retransmission timer"),
     ]
-    shown = [contender for contender in setup.contenders if contender.is_tcp]
-    idle = {contender.key: quantity.percent(idle_of(setup, contender)) for contender in shown}
+    tcp_contenders = [contender for contender in setup.contenders if contender.is_tcp]
+    idle = {contender.key: quantity.percent(idle_of(setup, contender)) for contender in tcp_contenders}
     if not setup.together:
         heads.append(("Bottleneck idle", f"Time in which {setup.queue_names} had nothing to send"))
     body = []
-    for contender in shown:
+    for contender in tcp_contenders:
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
         if not limited:
             continue
@@ -153,10 +153,10 @@ def limits(setup: Setup) -> Table | None:
     if not body:
         return None
     caption = ""
-    links = {setup.queue_name(contender): idle[contender.key] for contender in shown}
+    links = {setup.queue_name(contender): idle[contender.key] for contender in tcp_contenders}
     times = [f"{name}: {time}" for name, time in links.items() if time != MISSING]
     if setup.together and times:
         caption = f"Idle time of {', of '.join(times)} of the run."
-    algorithms = [contender.cc for contender in shown if seconds_of(contender, "limited_s")]
+    algorithms = [contender.cc for contender in tcp_contenders if seconds_of(contender, "limited_s")]
     deciding = frozenset({heads[0][0], "Limited by", "Timeouts"})
     return Table(heads, body, caption, algorithms, deciding)

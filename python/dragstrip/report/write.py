@@ -48,28 +48,28 @@ _BETWEEN_WORDS = re.compile(r"[^a-z0-9.]+")
 def write_report(
     out_dir: Path,
     figures: Paper = NO_FIGURES,
-    beside: Callable[[Bundle], Markup | None] = lambda _: None,
+    engine_section: Callable[[Bundle], Markup | None] = lambda _: None,
     bundle: Bundle | None = None,
 ) -> Path:
     """Write `report.html` into an output folder of `run` or `compare`, and return its path.
 
-    With `figures` for papers, also write the folder `figures`. `beside` makes the page's section on two
-    engines' runs of the same experiment; `bundle` is the content of the folder, if the caller has loaded it.
-    The page and the figures are made aside and moved into place. Raises `BadInputError` if the folder, one of
-    its documents or one of its tables is missing or damaged; nothing is written then.
+    With `figures` for papers, also write the folder `figures`. `engine_section` makes the page's section on
+    two engines' runs of the same experiment; `bundle` is the content of the folder, if the caller has loaded
+    it. The page and the figures are made aside and moved into place. Raises `BadInputError` if the folder,
+    one of its documents or one of its tables is missing or damaged; nothing is written then.
     """
     bundle = bundle or load(out_dir)
     colours = assign(algorithms_of(bundle.runs))
     setups = setups_of(bundle.runs, colours)
     curves = [curves_of(setup) for setup in setups[:SETUPS_DRAWN_MAX]]
     sections = [
-        _section(setup, number, colours, drawn)
-        for number, (setup, drawn) in enumerate(zip_longest(setups, curves), 1)
+        _section(setup, number, colours, setup_curves)
+        for number, (setup, setup_curves) in enumerate(zip_longest(setups, curves), 1)
     ]
     multiples = []
     if len(setups) >= span.SETUPS_MIN:
         multiples = timeline.multiples(list(zip(setups, curves, strict=False)))
-    html = page.render(bundle, sections, colours, multiples, beside(bundle))
+    html = page.render(bundle, sections, colours, multiples, engine_section(bundle))
     page_file = out_dir / "report.html"
     with adding(out_dir, page_file) as draft:
         (draft / page_file.name).write_text(html, encoding="utf-8", errors="backslashreplace")
@@ -126,8 +126,10 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
         pings=tables.pings(setup),
         videos=video.table(setup),
         transfers=transfers.table(setup),
-        pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
-        drawn=curves is not None,
+        pictures={
+            group: [page.page_figure(figure) for figure in groups.get(group, [])] for group in charts.GROUPS
+        },
+        has_figures=curves is not None,
     )
 
 
@@ -141,9 +143,9 @@ def _idle(setup: Setup) -> str:
     if not setup.path.links:
         return ""
     if not words:
-        each = [f"{c.title} {paths.idle(setup.way(c))[1]}" for c in setup.contenders[:IDLE_MAX]]
+        idle_texts = [f"{c.title} {paths.idle(setup.way(c))[1]}" for c in setup.contenders[:IDLE_MAX]]
         more = ", and more" if len(setup.contenders) > IDLE_MAX else ""
-        return f"The idle paths differ: {', '.join(each)}{more}."
+        return f"The idle paths differ: {', '.join(idle_texts)}{more}."
     kind, _, time = words.partition(" ")
     return f"A ping over the idle path takes {time}." if kind == "idle" else f"Delays add up to {time}."
 
@@ -168,11 +170,11 @@ def _export_rows(figure: Figure, draft: Path, prefix: str, paper: Paper) -> None
 
 def _export(section: page.Section, draft: Path, prefix: str, paper: Paper) -> None:
     """Write the figures of a set-up for papers, those over time side by side in one."""
-    if not section.drawn:
+    if not section.has_figures:
         return
     over_time = []
     for group, pictures in section.pictures.items():
-        for figure in (drawn.figure for drawn in pictures):
+        for figure in (page_figure.figure for page_figure in pictures):
             _export_rows(figure, draft, prefix, paper)
             if group == "time":
                 over_time.append(figure)

@@ -34,35 +34,37 @@ def ablated(experiment: Experiment, source: str = "") -> Iterator[Ablated]:
 
     Raises `BadInputError` for a claim that does not exist and for values that cannot be run.
     """
-    known = {claim.id: claim for claim in experiment.claims}
-    own = varied(experiment.vary, "vary", source)
+    claims_by_id = {claim.id: claim for claim in experiment.claims}
+    base_vary = varied(experiment.vary, "vary", source)
     for at, ablation in enumerate(experiment.ablations):
         where = f"ablations[{at}]"
-        chosen_claims = list(_matching(ablation.claims, known, f"{where}.claims", source))
+        chosen_claims = list(_matching(ablation.claims, claims_by_id, f"{where}.claims", source))
         values = varied(ablation.vary, f"{where}.vary", source)
         if not values and ablation.metric is None:
             raise BadInputError(where, None, "is empty: vary a field, or name another metric", source)
-        for chosen in itertools.product(*values.values()):
-            setting = dict(zip(values, chosen, strict=True))
+        for combination in itertools.product(*values.values()):
+            setting = dict(zip(values, combination, strict=True))
             claims = [_moved(claim, setting, ablation.metric) for claim in chosen_claims]
             one_each = {path: [value] for path, value in setting.items()}
             try:
-                changed = experiment.changed(vary={**own, **one_each}, claims=claims, flow_tables=[])
+                changed = experiment.changed(vary={**base_vary, **one_each}, claims=claims, flow_tables=[])
                 runs = expand(changed, source, _concerning(claims))
                 check(changed, runs, source)
             except BadInputError as error:
                 field = f"{where}: {error.field}"
                 raise BadInputError(field, Raw(error.value), error.expected, source) from None
-            other = {} if ablation.metric is None else {"metric": ablation.metric}
-            yield Ablated(ablation.about, {**setting, **other}, claims, runs)
+            metric_setting = {} if ablation.metric is None else {"metric": ablation.metric}
+            yield Ablated(ablation.about, {**setting, **metric_setting}, claims, runs)
 
 
-def _matching(patterns: list[str], known: Mapping[str, Claim], field: str, source: str) -> Iterator[Claim]:
+def _matching(
+    patterns: list[str], claims_by_id: Mapping[str, Claim], field: str, source: str
+) -> Iterator[Claim]:
     """Yield, once each, the claims whose ids match a pattern, in which `*` matches anything."""
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            raise BadInputError(field, pattern, f"the id of a claim{nearest(pattern, known)}", source)
-    for name, claim in known.items():
+        if not any(fnmatchcase(name, pattern) for name in claims_by_id):
+            raise BadInputError(field, pattern, f"the id of a claim{nearest(pattern, claims_by_id)}", source)
+    for name, claim in claims_by_id.items():
         if any(fnmatchcase(name, pattern) for pattern in patterns):
             yield claim
 
@@ -76,7 +78,7 @@ def _moved(claim: Claim, setting: dict[str, Any], metric: str | None) -> Claim:
     """Return the claim with its selectors changed to this setting's values."""
 
     def moved(selector: Selector) -> Selector:
-        return {key: setting.get(key, wanted) for key, wanted in selector.items()}
+        return {key: setting.get(key, value) for key, value in selector.items()}
 
     over = None if claim.over is None else moved(claim.over)
     return replace(claim, where=moved(claim.where), over=over, metric=metric or claim.metric)

@@ -94,17 +94,17 @@ def check(experiment: Experiment, runs: Sequence[PlannedRun], source: str = "") 
 
 
 def _check_selector(where: str, selector: Selector, runs: Sequence[PlannedRun], source: str) -> None:
-    for key, wanted in selector.items():
-        known: set[Any] = set()
+    for key, accepted in selector.items():
+        values: set[Any] = set()
         for run in runs:
-            known.update(_values(run, key))
-        if not known:
+            values.update(_values(run, key))
+        if not values:
             keys = [*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS, *RUN_KEYS, *runs[0].settings]
-            raise BadInputError(f"{where}.{key}", wanted, f"one of the keys {', '.join(keys)}", source)
-        for value in listed(wanted):
-            if value not in known:
-                shown = ", ".join(str(candidate) for candidate in sorted(known, key=str))
-                raise BadInputError(f"{where}.{key}", value, f"one of {shown}", source)
+            raise BadInputError(f"{where}.{key}", accepted, f"one of the keys {', '.join(keys)}", source)
+        for value in listed(accepted):
+            if value not in values:
+                allowed = ", ".join(str(candidate) for candidate in sorted(values, key=str))
+                raise BadInputError(f"{where}.{key}", value, f"one of {allowed}", source)
 
 
 def _values(run: PlannedRun, key: str) -> list[Any]:
@@ -148,9 +148,9 @@ def slack_of(claim: Claim) -> float:
     return share * max(abs(figure) for figure in (claim.range or (claim.value or 0.0,)))
 
 
-def listed(wanted: Any) -> list[Any]:
+def listed(accepted: Any) -> list[Any]:
     """Return a selector's value as a list; any entry of it matches."""
-    return wanted if isinstance(wanted, list) else [wanted]
+    return accepted if isinstance(accepted, list) else [accepted]
 
 
 def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
@@ -189,7 +189,9 @@ def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
 def _limits(claim: Claim, finished: Sequence[Finished]) -> str:
     """Return how the machine limited runs of a claim by their own checks, or nothing."""
     needed = [item.measured.recording.provenance for item in finished if concerns(claim, item.run)]
-    limits = [found for one in needed if (found := one.get("verified", {}).get("limits"))]
+    limits = [
+        host_limits for provenance in needed if (host_limits := provenance.get("verified", {}).get("limits"))
+    ]
     if not limits:
         return ""
     runs = f"{len(limits)} of {len(needed)} runs" if len(needed) > 1 else "the run"
@@ -209,7 +211,7 @@ def flow_table(table: FlowTable, finished: Sequence[Finished]) -> dict[str, Any]
         if rates:
             name = item.run.name.rsplit(" #", 1)[0]
             runs.setdefault(name, []).append(sorted(rates, reverse=True))
-    ours = {name: [median(place) for place in zip(*own, strict=True)] for name, own in runs.items()}
+    ours = {name: [median(place) for place in zip(*repeats, strict=True)] for name, repeats in runs.items()}
     return {"source": table.source, "published": sorted(table.published, reverse=True), "ours": ours}
 
 
@@ -241,20 +243,20 @@ def _in_unit(claim: Claim, finished: Sequence[Finished]) -> float | None:
     unit = measure.unit if measure else "1"
     if claim.over is not None:
         unit = "1"
-        other = figure(claim, claim.over, finished)
-        if not other:
+        denominator = figure(claim, claim.over, finished)
+        if not denominator:
             return None
-        measured /= other
+        measured /= denominator
     return measured * (conversion(unit, claim.unit) or math.nan)
 
 
 def figure(claim: Claim, where: Selector, finished: Sequence[Finished]) -> float | None:
     """Return the median of the claim's metric over everything selected, or None if nothing is."""
-    found: list[float] = []
+    figures: list[float] = []
     for item in finished:
         values = [v for v in _figures(claim, where, item) if v is not None and math.isfinite(v)]
-        found += [_ACROSS[claim.across](values)] if claim.across and values else values
-    return median(found) if found else None
+        figures += [_ACROSS[claim.across](values)] if claim.across and values else values
+    return median(figures) if figures else None
 
 
 _ACROSS: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "sum": math.fsum}
@@ -277,8 +279,8 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
         case "probe":
             subjects = [probe["label"] for probe in scenario["probes"] if _probe_selected(where, probe)]
         case "queue":
-            wanted = listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
-            subjects = [link["name"] for link in scenario["links"] if link["name"] in wanted]
+            link_names = listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
+            subjects = [link["name"] for link in scenario["links"] if link["name"] in link_names]
         case _:
             subjects = [None]
     for subject in subjects:
@@ -287,18 +289,21 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
 
 
 def _run_selected(where: Selector, run: PlannedRun) -> bool:
-    own = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
+    subject_keys = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
     return all(
-        any(value in listed(wanted) for value in _values(run, key))
-        for key, wanted in where.items()
-        if key not in own
+        any(value in listed(accepted) for value in _values(run, key))
+        for key, accepted in where.items()
+        if key not in subject_keys
     )
 
 
 def concerns(claim: Claim, run: PlannedRun) -> bool:
     """Return whether a claim needs this run."""
     return any(
-        all(any(value in listed(wanted) for value in _values(run, key)) for key, wanted in selector.items())
+        all(
+            any(value in listed(accepted) for value in _values(run, key))
+            for key, accepted in selector.items()
+        )
         for selector in selectors(claim)
     )
 

@@ -55,18 +55,18 @@ def interval(values: Floats, name: str = "") -> tuple[Floats, Floats, Floats]:
     resampled by other random numbers, always the same for the same name.
     """
     rows = values.reshape(-1, values.shape[-1])
-    made = np.full((3, len(rows)), math.nan)
+    estimates = np.full((3, len(rows)), math.nan)
     missing = np.isnan(rows)
     constant = ~missing.any(axis=1) & (rows.min(axis=1) == rows.max(axis=1)) if rows.size else missing[:, 0]
-    made[:, constant] = rows[constant, 0]
+    estimates[:, constant] = rows[constant, 0]
     for count in range(1, rows.shape[1] + 1):
-        chosen = np.flatnonzero(((~missing).sum(axis=1) == count) & ~constant)
+        row_indexes = np.flatnonzero(((~missing).sum(axis=1) == count) & ~constant)
         step = max(1, NUMBERS_AT_A_TIME // (RESAMPLES * count))
-        for start in range(0, len(chosen), step):
-            part = chosen[start : start + step]
+        for start in range(0, len(row_indexes), step):
+            part = row_indexes[start : start + step]
             whole = np.stack([row[~np.isnan(row)] for row in rows[part]])
-            made[:, part] = _bootstrap(whole, name)
-    median, low, high = (column.reshape(values.shape[:-1]) for column in made)
+            estimates[:, part] = _bootstrap(whole, name)
+    median, low, high = (column.reshape(values.shape[:-1]) for column in estimates)
     return median, low, high
 
 

@@ -76,8 +76,8 @@ class Measured:
                 "says what it holds"
             )
             raise BadInputError("scenario", None, expected)
-        core = self.recording.core or _asked(_core.Scenario, self.recording.scenario)
-        measured: _core.Measured = _asked(core.measured, to_core(self.recording))
+        core = self.recording.core or _checked_call(_core.Scenario, self.recording.scenario)
+        measured: _core.Measured = _checked_call(core.measured, to_core(self.recording))
         return measured
 
     @cached_property
@@ -102,8 +102,8 @@ class Measured:
 
         The array is one-dimensional, in the measure's unit (docs/reference/measures.md).
         """
-        asked = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
-        return np.frombuffer(_asked(self._run.series, *asked), dtype="<f8")
+        arguments = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
+        return np.frombuffer(_checked_call(self._run.series, *arguments), dtype="<f8")
 
     def throughput_bps(self, flow: FlowMeasures, window: Window) -> Floats:
         """Return the arrival rate of Ethernet frames, retransmissions included, in bit/s per whole second."""
@@ -120,13 +120,13 @@ class Measured:
         self, name: str, subject: FlowMeasures | str | None = None, window: Window = Window()
     ) -> float | None:
         """Return a figure by the name that claims use, or None if there is nothing to measure."""
-        asked = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
-        figure: float | None = _asked(self._run.figure, *asked)
+        arguments = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
+        figure: float | None = _checked_call(self._run.figure, *arguments)
         return figure
 
     def summary(self) -> dict[str, Any]:
         """Return the run's entry of the result document (docs/reference/result-json.md)."""
-        summary: dict[str, Any] = _asked(self._run.summary)
+        summary: dict[str, Any] = _checked_call(self._run.summary)
         return summary
 
 
@@ -134,7 +134,7 @@ def _subject(subject: FlowMeasures | str | None) -> int | str | None:
     return subject.flow if isinstance(subject, FlowMeasures) else subject
 
 
-def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
+def _checked_call(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except _core.InputError as error:
@@ -177,8 +177,8 @@ def parts_text(seconds: Mapping[str, float], separator: str = ", ", most: int = 
     """
     whole = sum(seconds.values())
     longest = sorted(seconds.items(), key=lambda entry: -entry[1])
-    shown = [f"{name} {100 * spent / whole:.0f} %" for name, spent in longest if spent >= 0.01 * whole > 0]
-    return separator.join(shown[:most])
+    parts = [f"{name} {100 * part_s / whole:.0f} %" for name, part_s in longest if part_s >= 0.01 * whole > 0]
+    return separator.join(parts[:most])
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Measure:
     """A measure as a claim names it."""
 
     level: str
-    """What it measures: flow, probe, queue or run."""
+    """The subject of the measure: flow, probe, queue or run."""
     unit: str
     about: str
     figure: Callable[[Measured, Any, Window], Any]
@@ -216,10 +216,10 @@ FIGURES: Mapping[str, Measure] = _measures(series=False)
 
 def find(name: str) -> Measure | None:
     """Return the measure called `name`, with its statistic applied, or None if there is no such name."""
-    known = _core.measure_of(name)
-    if known is None or known in FIGURES:
-        return None if known is None else FIGURES[known]
-    series = SERIES[known]
+    base_name = _core.measure_of(name)
+    if base_name is None or base_name in FIGURES:
+        return None if base_name is None else FIGURES[base_name]
+    series = SERIES[base_name]
     return Measure(series.level, series.unit, series.about, partial(_ask, Measured.figure, name))
 
 

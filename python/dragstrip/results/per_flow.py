@@ -41,14 +41,14 @@ def grouped(recording: Recording, table: str, key: str, columns: Sequence[str]) 
 
     Numbers become float64 arrays with NaN for null, other columns arrays of objects.
     """
-    held = recording[table]
-    if not held.num_rows:
+    source_table = recording[table]
+    if not source_table.num_rows:
         return {}
-    keys = held.column(key).unify_dictionaries().combine_chunks()
+    keys = source_table.column(key).unify_dictionaries().combine_chunks()
     encoded: Any = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
     places = encoded.indices.to_numpy(zero_copy_only=False)
     words = encoded.dictionary.to_pylist()
-    values = {column: _array(held.column(column)) for column in columns}
+    values = {column: _array(source_table.column(column)) for column in columns}
     order = np.argsort(places, kind="stable")
     borders = np.flatnonzero(np.diff(places[order], prepend=-1))
     groups = np.split(order, borders[1:])
@@ -74,7 +74,7 @@ def flows(recording: Recording) -> list[Row]:
     received = grouped(recording, "received", "flow", ("time_ns", "new_bytes"))
     rtts = grouped(recording, "rtts", "flow", ("rtt_ns",))
     end_ns = recording.scenario.get("duration_ns") if recording.scenario.get("nodes") else None
-    made = []
+    flow_rows = []
     for flow in recording["flows"].to_pylist():
         reported = _reported(recording, flow["flow"])
         mine, arrived = samples.get(flow["flow"], {}), received.get(flow["flow"], {})
@@ -94,7 +94,7 @@ def flows(recording: Recording) -> list[Row]:
         again = flow["retransmits"]
         if again is None:
             again = _last(mine.get("retransmits"))
-        made.append(
+        flow_rows.append(
             {
                 "flow": flow["flow"],
                 "label": flow["label"],
@@ -110,23 +110,23 @@ def flows(recording: Recording) -> list[Row]:
                 "ecn": flow["ecn_negotiated"],
             }
         )
-    return made
+    return flow_rows
 
 
 def _last(values: FloatArray | None) -> int | None:
-    known = np.empty(0) if values is None else values[np.isfinite(values)]
-    return int(known[-1]) if len(known) else None
+    finite = np.empty(0) if values is None else values[np.isfinite(values)]
+    return int(finite[-1]) if len(finite) else None
 
 
 def _reported(recording: Recording, flow: int) -> Row:
     """Return what another program computed for a flow itself (`formats.readers.measurements`)."""
-    said = recording.provenance.get("reported")
-    mine = said.get(str(flow)) if isinstance(said, dict) else None
+    reported_by_flow = recording.provenance.get("reported")
+    mine = reported_by_flow.get(str(flow)) if isinstance(reported_by_flow, dict) else None
     return mine if isinstance(mine, dict) else {}
 
 
-def _figure(said: object, name: str) -> float | None:
-    value = said.get(name) if isinstance(said, dict) else None
+def _figure(reported: object, name: str) -> float | None:
+    value = reported.get(name) if isinstance(reported, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < LARGEST else None
@@ -142,7 +142,7 @@ def _bytes(flow: Row, samples: Row, arrived: Row) -> int | None:
     acked = acked[np.isfinite(acked)]
     if len(acked):
         return int(acked[-1] - acked[0])
-    # Of datagrams, what was written says little about what arrived.
+    # For datagrams, the bytes written say little about the bytes that arrived.
     return _last(samples.get("bytes_written")) if flow["protocol"] == "tcp" else None
 
 
@@ -156,9 +156,9 @@ def _round_trips(samples: Row, rtts: Row, reported: object) -> Row:
         ("latest", samples.get("rtt_ns")),
         ("srtt", samples.get("srtt_ns")),
     ):
-        known = np.empty(0) if values is None else values[np.isfinite(values)]
-        if len(known):
-            return round_trips(known, method, reported)
+        finite = np.empty(0) if values is None else values[np.isfinite(values)]
+        if len(finite):
+            return round_trips(finite, method, reported)
     return round_trips(np.empty(0), None, reported)
 
 
@@ -169,14 +169,14 @@ def round_trips(known_ns: FloatArray, method: str | None, reported: object = Non
     program has `reported`, from more samples than it wrote down, take precedence.
     """
     values = [float(v) / 1e6 for v in np.percentile(known_ns, PERCENTILES)] if len(known_ns) else [None] * 3
-    shown = {f"p{part}": value for part, value in zip(PERCENTILES, values, strict=True)}
+    statistics = {f"p{part}": value for part, value in zip(PERCENTILES, values, strict=True)}
     if len(known_ns) < TAIL_SAMPLES:
-        shown |= {f"p{part}": None for part in PERCENTILES if part != 50}
+        statistics |= {f"p{part}": None for part in PERCENTILES if part != 50}
     for name, of in (("min", np.min), ("mean", np.mean), ("max", np.max)):
-        own = float(of(known_ns)) / 1e6 if len(known_ns) else None
-        given = _figure(reported, name)
-        shown[name] = own if given is None else given
-    return {"method": method, "samples": len(known_ns), **shown}
+        computed = float(of(known_ns)) / 1e6 if len(known_ns) else None
+        reported_value = _figure(reported, name)
+        statistics[name] = computed if reported_value is None else reported_value
+    return {"method": method, "samples": len(known_ns), **statistics}
 
 
 def _limited(samples: Row, end_ns: float) -> Row | None:
@@ -184,16 +184,16 @@ def _limited(samples: Row, end_ns: float) -> Row | None:
 
     None if none is recorded.
     """
-    said = samples.get("limit")
-    if said is None or not any(said):
+    limits = samples.get("limit")
+    if limits is None or not any(limits):
         return None
-    spent = np.diff(np.append(samples["time_ns"], max(end_ns, samples["time_ns"][-1]))) / 1e9
-    found = {"cwnd": 0.0, "receiver": 0.0, "application": 0.0, "unknown": 0.0}
-    for word in {word or "" for word in said}:
-        chosen = np.array([(it or "") == word for it in said])
+    durations_s = np.diff(np.append(samples["time_ns"], max(end_ns, samples["time_ns"][-1]))) / 1e9
+    seconds = {"cwnd": 0.0, "receiver": 0.0, "application": 0.0, "unknown": 0.0}
+    for word in {word or "" for word in limits}:
+        mask = np.array([(limit or "") == word for limit in limits])
         name = LIMITS.get(word, "unknown")
-        found[name] = found.get(name, 0.0) + float(spent[chosen].sum())
-    return found
+        seconds[name] = seconds.get(name, 0.0) + float(durations_s[mask].sum())
+    return seconds
 
 
 def probes(recording: Recording) -> list[Row]:
@@ -204,19 +204,21 @@ def probes(recording: Recording) -> list[Row]:
     """
     rows = recording["probes"].to_pylist()
     sums = {(row["probe"], row["target"]): row for row in _summaries(recording)}
-    every = []
+    probe_rows = []
     for probe, target in dict.fromkeys((row["probe"], row["target"]) for row in rows):
-        own = [row for row in rows if (row["probe"], row["target"]) == (probe, target)]
-        answered = np.array([row["rtt_ns"] for row in own if not row["lost"]], dtype=np.float64)
+        requests = [row for row in rows if (row["probe"], row["target"]) == (probe, target)]
+        answered = np.array([row["rtt_ns"] for row in requests if not row["lost"]], dtype=np.float64)
         whole = sums.get((probe, target))
         trips = round_trips(answered, "echo" if len(answered) else None, whole and whole.get("rtt_ms"))
-        sent: int | None = len(own)
-        lost: int | None = len(own) - len(answered)
+        sent_count: int | None = len(requests)
+        lost_count: int | None = len(requests) - len(answered)
         if whole is not None:
             trips |= {"method": "summary" if len(answered) else None, "samples": 0, "p50": None}
-            sent, lost = whole.get("sent"), whole.get("lost")
-        every.append({"probe": probe, "target": target, "sent": sent, "lost": lost, "rtt_ms": trips})
-    return every
+            sent_count, lost_count = whole.get("sent"), whole.get("lost")
+        probe_rows.append(
+            {"probe": probe, "target": target, "sent": sent_count, "lost": lost_count, "rtt_ms": trips}
+        )
+    return probe_rows
 
 
 def _summaries(recording: Recording) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What a flow's algorithm did in each of its states, of a recording with every ACK and its variables."""
+"""Stays of a flow's algorithm in its states, from a recording with every ACK and its variables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dragstrip.recording import Recording
 from dragstrip.recording.columns import Floats
 
 OF_SAMPLES = ("cwnd_bytes", "bytes_in_flight", "srtt_ns", "pacing_bps", "bytes_acked", "retransmits")
-"""Columns of `samples` that are told beside the algorithm's own variables."""
+"""Columns of `samples` reported with the algorithm's own variables."""
 
 
 def recorded(recording: Recording) -> bool:
-    """Whether a recording has what phases are read from: every ACK, with the algorithm's variables."""
+    """Return True when a recording has every ACK and the algorithm's variables, which phases need."""
     record = recording.scenario.get("record") or {}
     return bool(record.get("every_ack")) and bool(record.get("cc_state"))
 
@@ -28,20 +28,20 @@ def phases(recording: Recording) -> list[list[dict[str, Any]]]:
     samples, variables = recording.tables["samples"], recording.tables["cc_state"]
     columns = {name: _floats(samples, name) for name in ("time_ns", "flow", *OF_SAMPLES)}
     states, state_names = _words(samples, "state")
-    told = {name: _floats(variables, name) for name in ("time_ns", "flow", "value")}
+    variable_columns = {name: _floats(variables, name) for name in ("time_ns", "flow", "value")}
     names, variable_names = _words(variables, "name")
-    made = []
+    stays_by_flow = []
     for flow in range(recording.tables["flows"].num_rows):
         mine = columns["flow"] == flow
         times = columns["time_ns"][mine]
         series = {name: (times, columns[name][mine]) for name in OF_SAMPLES}
-        own = told["flow"] == flow
+        of_flow = variable_columns["flow"] == flow
         for number, name in enumerate(variable_names):
-            chosen = own & (names == number)
-            series[name] = told["time_ns"][chosen], told["value"][chosen]
+            mask = of_flow & (names == number)
+            series[name] = variable_columns["time_ns"][mask], variable_columns["value"][mask]
         stays = _stays(states[mine], times, series)
-        made.append([{"state": state_names[number], **stay} for number, stay in stays])
-    return made
+        stays_by_flow.append([{"state": state_names[number], **stay} for number, stay in stays])
+    return stays_by_flow
 
 
 def _floats(table: Any, name: str) -> Floats:
@@ -72,13 +72,13 @@ def _stays(
             "from_s": starts[number] / 1e9,
             "until_s": ends[number] / 1e9,
         }
-        found = {}
+        extremes = {}
         for name, (_, values, lows, highs) in spans.items():
-            within = values[lows[number] : highs[number]]
-            within = within[~np.isnan(within)]
-            if len(within):
-                found[name] = (within[0], within[-1], within.min(), within.max())
-        for at, which in enumerate(("first", "last", "least", "most")):
-            stay[which] = {name: float(four[at]) for name, four in found.items()}
+            stay_values = values[lows[number] : highs[number]]
+            stay_values = stay_values[~np.isnan(stay_values)]
+            if len(stay_values):
+                extremes[name] = (stay_values[0], stay_values[-1], stay_values.min(), stay_values.max())
+        for at, statistic in enumerate(("first", "last", "least", "most")):
+            stay[statistic] = {name: float(four[at]) for name, four in extremes.items()}
         stays.append((int(states[begin]), stay))
     return stays

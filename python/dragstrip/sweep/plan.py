@@ -69,13 +69,13 @@ class Sweep:
     source: str = ""
     name: str = "sweep"
     title: str = ""
-    built: str = ""
+    engine_build: str = ""
     """The version of the engine's build; empty means the current one."""
 
     @cached_property
     def version(self) -> str:
         """The version in every run's key; raises `DragstripError` if the engine is not ready."""
-        return self.built or build_version(self.engine, self.options)
+        return self.engine_build or build_version(self.engine, self.options)
 
     @property
     def options(self) -> Json:

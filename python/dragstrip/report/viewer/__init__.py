@@ -58,7 +58,7 @@ def script(modules: tuple[str, ...] = MODULES) -> str:
     for name in modules:
         text = _COMMENT.sub("", untrusted.text(HERE / f"{name}.js", untrusted.MIB, "our script"))
         text = _IMPORT.sub(lambda m: f"const {m['whole'] or m['names']} = {m['module']}Module;", text)
-        exports = ", ".join(found[1] for found in _EXPORT.findall(text))
+        exports = ", ".join(match[1] for match in _EXPORT.findall(text))
         body = _EXPORT.sub(r"\1", text)
         parts.append(f"const {name}Module = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
     begin = "copyModule.watch();\n" if modules == COPYING else ""

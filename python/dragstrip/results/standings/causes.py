@@ -1,4 +1,4 @@
-"""What explains repeats of a run together: causes that most of them show come first, with medians."""
+"""Causes that explain the repeats of a run, with medians; causes of most repeats come first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMBER = re.compile(
 """A number in a sentence with its unit; digits in a label such as `cubic-2` are none."""
 _GETS, _TIMES = "gets ", " times the goodput of "
 _RATES = re.compile(r" \(\d[\d.]{0,9} [kMG]?bit/s and \d[\d.]{0,9} [kMG]?bit/s\)")
-"""What stands after the name of the flow that gets less."""
+"""The text after the name of the flow with the lower goodput."""
 _FACTORS = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -33,11 +33,11 @@ class Cause:
     holds: int
     repeats: int
     without: Json | None
-    """What runs without the cause show, if they were made."""
+    """Results of runs without the cause, if they were made."""
 
     @property
     def leads(self) -> bool:
-        """Whether most repeats show it."""
+        """True when most repeats show the cause."""
         return 2 * self.holds > self.repeats
 
     @property
@@ -52,10 +52,10 @@ def causes(runs: Sequence[Json]) -> list[Cause]:
     for place, run in enumerate(runs):
         for rank, finding in enumerate(run.get("why") or []):
             members = groups.setdefault(group_of(finding), [])
-            if all(place != other for other, _, _ in members):
+            if all(place != member_place for member_place, _, _ in members):
                 members.append((place, rank, finding))
-    made = [(_cause(runs, members), median(rank for _, rank, _ in members)) for members in groups.values()]
-    ordered = sorted(made, key=lambda entry: (not entry[0].leads, entry[1]))
+    ranked = [(_cause(runs, members), median(rank for _, rank, _ in members)) for members in groups.values()]
+    ordered = sorted(ranked, key=lambda entry: (not entry[0].leads, entry[1]))
     return [cause for cause, _ in ordered]
 
 
@@ -154,8 +154,11 @@ def _with_goodputs(sentence: str, runs: Sequence[Json], findings: Sequence[Json]
     """
     labels = [str(label) for label in (findings[0].get("flows") or [])[:2]]
     figures: Sequence[Any] = [finding.get("figures") or {} for finding in findings]
-    rates = [median(each.get(name, 0.0) for each in figures) for name in ("most_bps", "least_bps")]
-    if not any("from_s" in each for each in figures):
+    rates = [
+        median(finding_figures.get(name, 0.0) for finding_figures in figures)
+        for name in ("most_bps", "least_bps")
+    ]
+    if not any("from_s" in finding_figures for finding_figures in figures):
         whole = [
             [
                 number(flow.get("goodput_bps"))
@@ -174,9 +177,9 @@ def _with_goodputs(sentence: str, runs: Sequence[Json], findings: Sequence[Json]
     times = _digits(ratio) if ratio < 100 else "more than 100"
 
     head, times_of, tail = sentence.partition(_TIMES)
-    given = _RATES.search(tail)
+    rates_match = _RATES.search(tail)
     before, gets, _ = head.rpartition(_GETS)
-    if not times_of or not gets or given is None:
+    if not times_of or not gets or rates_match is None:
         return sentence
-    both = f" ({_scaled(most, 'bit/s')} and {_scaled(least, 'bit/s')})"
-    return f"{before}{gets}{times}{_TIMES}{tail[: given.start()]}{both}{tail[given.end() :]}"
+    goodputs = f" ({_scaled(most, 'bit/s')} and {_scaled(least, 'bit/s')})"
+    return f"{before}{gets}{times}{_TIMES}{tail[: rates_match.start()]}{goodputs}{tail[rates_match.end() :]}"

@@ -1,4 +1,4 @@
-"""What charts look like and what their axes are called, in the report and in the playground: look.json.
+"""Appearance and axis names of charts, in the report and in the playground: look.json.
 
 The playground is built from the same file, so that a colour, a dash pattern, an axis or a mark is changed
 there alone (docs/decisions/0018-one-viewer.md). Each colour is a pair, for white and for dark pages. `units`

@@ -138,14 +138,14 @@ def changes(scenario: Json) -> list[tuple[float, str]]:
     entries = sorted(scenario.get("changes") or [], key=lambda change: change["at_ns"])
     links = {link["name"]: link for link in scenario.get("links") or []}
     several = len({change["link"] for change in entries}) > 1
-    said: dict[int, list[str]] = {}
+    words_by_time: dict[int, list[str]] = {}
     for change in entries:
         link = links[change["link"]]
         words = ", ".join(_changed(change))
-        said.setdefault(change["at_ns"], []).append(
+        words_by_time.setdefault(change["at_ns"], []).append(
             f"{link['from']} → {link['to']} {words}" if several else words
         )
-    return [(at_ns / 1e9, "; ".join(words)) for at_ns, words in said.items()]
+    return [(at_ns / 1e9, "; ".join(words)) for at_ns, words in words_by_time.items()]
 
 
 def _changed(change: Json) -> list[str]:
@@ -209,16 +209,16 @@ def _round_trips(ways: Sequence[PathFacts]) -> str:
 
 def _further(path: PathFacts, ways: Sequence[PathFacts]) -> list[str]:
     """Return the other links on the flows' ways that may limit them, each as a phrase."""
-    found: dict[str, str] = {}
+    phrases_by_link: dict[str, str] = {}
     first = path.bottleneck and path.bottleneck["name"]
     most = math.inf if path.rate_bps is None else NARROW * path.rate_bps
     for link in (link for way in ways for link in way.links):
         bps = link["facts"]["rate_bps"]
-        if link["name"] == first or link["name"] in found or bps is None or bps >= most:
+        if link["name"] == first or link["name"] in phrases_by_link or bps is None or bps >= most:
             continue
         behind = queue_text(qdisc(link))
         words = " ".join([quantity.rate(bps), *([behind] if behind else [])])
-        found[str(link["name"])] = f"{link['from']} → {link['to']} {words}"
-    named = list(found.values())
-    more = len(named) - OTHERS_MAX
-    return [*named[:OTHERS_MAX], *([f"{more} more links with a rate"] if more > 0 else [])]
+        phrases_by_link[str(link["name"])] = f"{link['from']} → {link['to']} {words}"
+    phrases = list(phrases_by_link.values())
+    more = len(phrases) - OTHERS_MAX
+    return [*phrases[:OTHERS_MAX], *([f"{more} more links with a rate"] if more > 0 else [])]

@@ -46,8 +46,8 @@ def number(value: Any) -> float | None:
 
 def median(values: Iterable[float | None]) -> float | None:
     """Return the median of the values that are not None, or None if all are."""
-    known: Sequence[float] = [value for value in values if value is not None]
-    return middle_of(known) if known else None
+    present: Sequence[float] = [value for value in values if value is not None]
+    return middle_of(present) if present else None
 
 
 def unit_for(largest: float | None, units: tuple[Unit, ...]) -> Unit:

@@ -1,4 +1,4 @@
-"""What is compared with what: set-ups, contenders and repeats.
+"""Set-ups, contenders and repeats: the units of a comparison.
 
 A **set-up** is everything about a run except its seed and what it compares: engine, path, hosts, and the
 traffic without its labels and algorithms. A **contender** is what a curve and a row stand for: a label, an
@@ -52,7 +52,7 @@ class Run:
         raise NotImplementedError
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts."""
         return scenario_facts(self.scenario)
 
@@ -91,23 +91,23 @@ class Run:
 class Planned(Run):
     """A run as planned."""
 
-    planned: Known
-    chosen: Json
+    planned_facts: Known
+    varied: Json
 
     @property
     def scenario(self) -> Json:
         """The scenario as planned, with the facts of its links."""
-        return self.planned.scenario
+        return self.planned_facts.scenario
 
     @cached_property
-    def known(self) -> Known:
+    def facts(self) -> Known:
         """The scenario with its facts."""
-        return self.planned
+        return self.planned_facts
 
     @property
     def settings(self) -> Json:
         """The values by dotted path that distinguish this run, and the name of its `alternative`."""
-        return self.chosen
+        return self.varied
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Bout:
     results: list[Json]
 
 
-def drawn(flows: Sequence[T]) -> Sequence[T]:
+def sampled_flows(flows: Sequence[T]) -> Sequence[T]:
     """Return the flows whose curves are read: all, or an evenly spaced selection of `FLOWS_DRAWN_MAX`."""
     return flows if len(flows) <= FLOWS_DRAWN_MAX else flows[:: -(-len(flows) // FLOWS_DRAWN_MAX)]
 
@@ -138,7 +138,7 @@ class Contender:
 
     @property
     def is_tcp(self) -> bool:
-        """Whether its flows are TCP, with windows and round-trip times."""
+        """True for TCP flows, which have windows and round-trip times."""
         return self.cc != "udp"
 
 
@@ -165,12 +165,12 @@ class Setup:
 
     @property
     def together(self) -> bool:
-        """Whether contenders share a run, so that shares and fairness between them have a meaning."""
+        """True when contenders share a run, so that shares and fairness between them have a meaning."""
         return any(sum(run is bout.run for c in self.contenders for bout in c.bouts) > 1 for run in self.runs)
 
     @property
     def shared(self) -> bool:
-        """Whether any run has several flows."""
+        """True when any run has several flows."""
         return any(len(run.flows) > 1 for run in self.runs)
 
     @property
@@ -185,7 +185,7 @@ class Setup:
 
     @property
     def end_s(self) -> float:
-        """When the last flow stops, rounded up to whole seconds, at most the duration of the runs."""
+        """The stop time of the last flow, rounded up to whole seconds, at most the duration of the runs."""
         stops = [
             quantity.number(flow.get("stop_s")) or self.duration_s for run in self.runs for flow in run.flows
         ]
@@ -194,7 +194,7 @@ class Setup:
     @cached_property
     def path(self) -> PathFacts:
         """The path of the first flow."""
-        ways = self.runs[0].known.ways
+        ways = self.runs[0].facts.ways
         return ways[0] if ways else PathFacts([], [])
 
     def way(self, contender: Contender) -> PathFacts:
@@ -214,12 +214,12 @@ class Setup:
         bout = contender.bouts[0]
         labels = [flow["label"] for flow in bout.run.scenario.get("flows") or []]
         first = str(bout.results[0].get("label")) if bout.results else ""
-        ways = bout.run.known.ways
+        ways = bout.run.facts.ways
         way = ways[labels.index(first)] if first in labels and len(ways) == len(labels) else self.path
-        rows = (row for each in contender.bouts for row in each.results)
-        named = Counter(str(row["bottleneck"]) for row in rows if row.get("bottleneck"))
-        links = {str(link["name"]): link for link in bout.run.known.scenario.get("links") or []}
-        link = next((links[name] for name, _ in named.most_common() if name in links), None)
+        rows = (row for repeat in contender.bouts for row in repeat.results)
+        bottlenecks = Counter(str(row["bottleneck"]) for row in rows if row.get("bottleneck"))
+        links = {str(link["name"]): link for link in bout.run.facts.scenario.get("links") or []}
+        link = next((links[name] for name, _ in bottlenecks.most_common() if name in links), None)
         if link is None or (way.bottleneck is not None and link["name"] == way.bottleneck["name"]):
             return way
         bps = link["facts"]["rate_bps"]
@@ -234,7 +234,7 @@ class Setup:
 
     @cached_property
     def several(self) -> bool:
-        """Whether flows queue at several links, or at another than the slowest: links then need names."""
+        """True when flows queue at several links, or not at the slowest: links then need names."""
         slowest = self.path.bottleneck and self.path.bottleneck["name"]
         links = [self.way(contender).bottleneck for contender in self.contenders]
         return any(link is not None and link["name"] != slowest for link in links)
@@ -249,7 +249,7 @@ class Setup:
         return links
 
     def queue_name(self, contender: Contender) -> str:
-        """Return what readers call that link: the bottleneck, its name, or, where none is known, its ends."""
+        """Return the name of that link in text: the bottleneck, its name or, if none is known, its ends."""
         way = self.way(contender)
         if self.several and way.bottleneck is not None:
             return str(way.bottleneck["name"])
@@ -260,14 +260,14 @@ class Setup:
 
     @property
     def queue_names(self) -> str:
-        """What readers call the links where all contenders queue, each in a run of its own."""
+        """The name in text of the links where all contenders queue, each in a run of its own."""
         names = list(dict.fromkeys(self.queue_name(contender) for contender in self.contenders))
         return names[0] if len(names) == 1 else "the link where the flow queues"
 
     @cached_property
     def draws(self) -> bool:
-        """Whether another seed may give other figures."""
-        return any(run.engine not in NO_RANDOM_ENGINES or run.known.draws for run in self.runs)
+        """True when another seed may give other figures."""
+        return any(run.engine not in NO_RANDOM_ENGINES or run.facts.draws for run in self.runs)
 
 
 def setups_of(runs: Iterable[Run], colours: Mapping[str, str] | None = None) -> list[Setup]:
@@ -307,7 +307,7 @@ class _Group:
     algorithm: str
     """The algorithm with its options."""
     alike: str
-    """What else the flows of one contender have in common, as text."""
+    """Other properties that the flows of one contender have in common, as text."""
     rows: list[Json]
     unlike: bool = False
 
@@ -328,11 +328,11 @@ def _groups(run: Run) -> list[_Group]:
         label = str(row.get("label"))
         key = (_plain(label), _algorithm(row, specs.get(label, {})), alike.get(label, ""))
         groups.setdefault(key, []).append(row)
-    found = [_Group(*key, rows) for key, rows in groups.items()]
-    if len(found) <= LABELS_MAX:
-        return found
+    flow_groups = [_Group(*key, rows) for key, rows in groups.items()]
+    if len(flow_groups) <= LABELS_MAX:
+        return flow_groups
     pooled: dict[str, list[_Group]] = {}
-    for group in found:
+    for group in flow_groups:
         pooled.setdefault(group.algorithm, []).append(group)
     return [
         members[0] if len(members) == 1 else _Group("", algorithm, "", _in_order(run, members), unlike=True)
@@ -361,26 +361,28 @@ def _signatures(run: Run) -> dict[str, str]:
     specs = run.scenario.get("flows") or []
     if len(specs) < 2:
         return {}
-    ways = run.known.ways
+    ways = run.facts.ways
     links = [[str(link["name"]) for link in way.forward] for way in ways]
-    used = Counter(name for names in links for name in names)
+    flows_per_link = Counter(name for names in links for name in names)
     competing = run.summary.get("competing") or []
-    sets = {number: place for place, each in enumerate(competing) for number in each["flows"]}
+    sets = {
+        number: place for place, competing_set in enumerate(competing) for number in competing_set["flows"]
+    }
     numbers = {str(row.get("label")): row.get("flow") for row in run.flows}
-    found = {}
-    written: dict[str, str] = {}  # a hundred thousand flows alike share one text
+    signatures = {}
+    shared_texts: dict[str, str] = {}  # a hundred thousand flows alike share one text
     for spec, way, names in zip(specs, ways, links, strict=True):
         label = str(spec.get("label"))
-        shared = [name for name in names if used[name] > 1]
+        shared = [name for name in names if flows_per_link[name] > 1]
         times = [spec.get("application"), spec.get("start_ns"), spec.get("stop_ns")]
         if "source" in spec:  # its flows differ in size and start
             times = ["arrives", spec["source"]]
         path = [way.rtt_ns, way.rate_bps, len(names), shared, sets.get(numbers.get(label))]
         alike = repr((times, path))
-        found[label] = written.get(alike) or written.setdefault(
+        signatures[label] = shared_texts.get(alike) or shared_texts.setdefault(
             alike, json.dumps([times, path], sort_keys=True)
         )
-    return found
+    return signatures
 
 
 def _contenders(entries: Sequence[tuple[Run, list[_Group]]], colours: Mapping[str, str]) -> list[Contender]:
@@ -404,16 +406,20 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
     several = len({group.label for group in groups.values()}) > 1
     titles = {}
     for key, group in groups.items():
-        named = several and group.label and group.label != group.algorithm.split()[0]
+        with_label = several and group.label and group.label != group.algorithm.split()[0]
         cc = group.algorithm.split()[0]
         # cubic:beta=0.8, bbr*4@80ms, cubic-reverse
         typed = re.match(rf"{re.escape(cc)}[:*@+]", group.label)
-        said = named and (typed or group.label == f"{group.algorithm}-reverse")
+        label_alone = with_label and (typed or group.label == f"{group.algorithm}-reverse")
         titles[key] = (
-            group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
+            group.label
+            if label_alone
+            else f"{group.label} · {group.algorithm}"
+            if with_label
+            else group.algorithm
         )
     for title, count in Counter(titles.values()).items():
-        for key in [key for key, found in titles.items() if found == title] if count > 1 else []:
+        for key in [key for key, other_title in titles.items() if other_title == title] if count > 1 else []:
             titles[key] = _numbered(groups[key], title)
     return titles
 
@@ -426,11 +432,11 @@ def _numbered(group: _Group, title: str) -> str:
 
 
 def _dashed(contenders: list[Contender]) -> list[Contender]:
-    seen: Counter[str] = Counter()
+    dash_counts: Counter[str] = Counter()
     for contender in contenders:
         place = contender.colour or contender.cc
-        contender.dash = DASHES[seen[place] % len(DASHES)]
-        seen[place] += 1
+        contender.dash = DASHES[dash_counts[place] % len(DASHES)]
+        dash_counts[place] += 1
     return contenders
 
 
@@ -445,13 +451,13 @@ def _setup_key(run: Run, members: Sequence[_Group]) -> str:
         nodes.append({**node, "sysctl": sysctl} if "sysctl" in node else node)
     traffic: list[Json] = []
     for flow in scenario.get("flows") or []:
-        # Of a source, every seed draws other flows.
+        # Every seed draws other flows from a source.
         arrives = "source" in flow
-        kept = {"source"} if arrives else set(flow) - {"label", "transport"}
-        said = {k: v for k, v in flow.items() if k in kept}
-        said["protocol"] = (flow.get("transport") or {}).get("protocol")
-        if not arrives or said not in traffic[-1:]:
-            traffic.append(said)
+        kept_keys = {"source"} if arrives else set(flow) - {"label", "transport"}
+        flow_spec = {k: v for k, v in flow.items() if k in kept_keys}
+        flow_spec["protocol"] = (flow.get("transport") or {}).get("protocol")
+        if not arrives or flow_spec not in traffic[-1:]:
+            traffic.append(flow_spec)
     compared = ("name", "seed", "nodes", "flows")
     rest = {key: value for key, value in scenario.items() if key not in compared}
     together = [group.key for group in members] if len(members) > 1 else []
@@ -466,7 +472,7 @@ def _name(setups: list[Setup]) -> None:
     for setup in setups:
         count = flows[setup.key]
         words = [
-            paths.summary(setup.path, setup.runs[0].known.ways),
+            paths.summary(setup.path, setup.runs[0].facts.ways),
             *([f"{count} flows"] if count > 1 else []),
         ]
         if setup.together:
@@ -482,25 +488,31 @@ def _name(setups: list[Setup]) -> None:
     _tell_apart(setups, _profiles)
     _tell_apart(setups, lambda twins: [re.sub(r" #\d+$", "", twin.runs[0].name) for twin in twins])
     alike = shared_words(setups)
-    own = [", ".join(word for word in setup.title.split(", ") if word not in alike) for setup in setups]
-    distinct = all(own) and len(set(own)) == len(own)
-    for setup, said in zip(setups, own, strict=True):
-        setup.short = said if distinct else setup.title
+    distinct_words = [
+        ", ".join(word for word in setup.title.split(", ") if word not in alike) for setup in setups
+    ]
+    distinct = all(distinct_words) and len(set(distinct_words)) == len(distinct_words)
+    for setup, short_title in zip(setups, distinct_words, strict=True):
+        setup.short = short_title if distinct else setup.title
 
 
 def shared_words(setups: Sequence[Setup]) -> list[str]:
     """Return the parts of titles that several set-ups share, such as `10 Mbit/s` and `40 ms`."""
     parts = [setup.title.split(", ") for setup in setups]
-    return [word for word in parts[0] if all(word in other for other in parts)] if len(parts) > 1 else []
+    return (
+        [word for word in parts[0] if all(word in title_parts for title_parts in parts)]
+        if len(parts) > 1
+        else []
+    )
 
 
 def _tell_apart(setups: list[Setup], words: Any) -> None:
     """Prefix equal titles with words that differ between their set-ups."""
     for title, count in Counter(setup.title for setup in setups).items():
         twins = [setup for setup in setups if setup.title == title] if count > 1 else []
-        said = words(twins) if twins else []
-        if len(set(said)) > 1:
-            for twin, word in zip(twins, said, strict=True):
+        prefixes = words(twins) if twins else []
+        if len(set(prefixes)) > 1:
+            for twin, word in zip(twins, prefixes, strict=True):
                 twin.title = f"{word}: {title}" if word else title
 
 
@@ -514,21 +526,24 @@ def _algorithms(twins: Sequence[Setup]) -> list[str]:
 
 def _profiles(twins: Sequence[Setup]) -> list[str]:
     """Return the stack profiles of the hosts in each set-up."""
-    known = [
+    profiles_by_setup = [
         dict.fromkeys(node["profile"] for node in twin.scenario.get("nodes") or [] if node.get("profile"))
         for twin in twins
     ]
-    return [quantity.listing(list(profiles)) for profiles in known]
+    return [quantity.listing(list(profiles)) for profiles in profiles_by_setup]
 
 
 def _settings(twins: Sequence[Setup]) -> list[str]:
     """Return the settings that differ between the set-ups, except those of the algorithms."""
-    known = [dict(twin.runs[0].settings) for twin in twins]
-    keys = dict.fromkeys(key for settings in known for key in settings)
+    setting_sets = [dict(twin.runs[0].settings) for twin in twins]
+    keys = dict.fromkeys(key for settings in setting_sets for key in settings)
     differ = [
         key
         for key in keys
         if not re.fullmatch(r"flows(\..+)?\.(cc|label)|alternative", key)
-        and len({json.dumps(settings.get(key), sort_keys=True, default=str) for settings in known}) > 1
+        and len({json.dumps(settings.get(key), sort_keys=True, default=str) for settings in setting_sets}) > 1
     ]
-    return [", ".join(f"{key} = {settings[key]}" for key in differ if key in settings) for settings in known]
+    return [
+        ", ".join(f"{key} = {settings[key]}" for key in differ if key in settings)
+        for settings in setting_sets
+    ]

@@ -16,7 +16,7 @@ from dragstrip.results.standings.verdict import highest_goodput
 SETUPS_MIN = 3
 """The fewest set-ups that are summed up; of two, each has its sentence."""
 NAMES_MAX = 6
-"""Contenders whose figures are told, at most."""
+"""Largest number of contenders whose figures are given."""
 
 Entries = Sequence[tuple[Setup, Sequence[Row]]]
 
@@ -29,8 +29,8 @@ def sentences(entries: Entries) -> list[Markup]:
     """
     if len(entries) < SETUPS_MIN:
         return []
-    found = [_leaders(entries), *_contenders(entries)]
-    return [sentence for sentence in found if sentence]
+    candidates = [_leaders(entries), *_contenders(entries)]
+    return [sentence for sentence in candidates if sentence]
 
 
 def _leaders(entries: Entries) -> Markup | None:
@@ -43,18 +43,18 @@ def _leaders(entries: Entries) -> Markup | None:
             continue
         compared += 1
         judged += verdict.judged
-        who = quantity.listing(verdict.best) if verdict.worst else ""
-        ahead[who] = ahead.get(who, 0) + 1
+        leader = quantity.listing(verdict.best) if verdict.worst else ""
+        ahead[leader] = ahead.get(leader, 0) + 1
     if not compared:
         return None
     none = ahead.pop("", 0)
     parts = [
         Markup("{} {} the highest goodput in {}").format(
-            _bold(who),
-            "have" if " and " in who else "has",
+            _bold(leader),
+            "have" if " and " in leader else "has",
             f"all {compared} setups" if count == compared else f"{count} of {compared} setups",
         )
-        for who, count in sorted(ahead.items(), key=lambda it: -it[1])
+        for leader, count in sorted(ahead.items(), key=lambda entry: -entry[1])
     ]
     if none:
         parts.append(Markup("in {} of {} no clear difference").format(none, compared))
@@ -72,11 +72,11 @@ class _Reach:
     greatest: float
     greatest_in: str
 
-    def text(self, shown: Callable[[float], str], of: str = "") -> str:
+    def text(self, text_of: Callable[[float], str], of: str = "") -> str:
         """Write both ends and what they are a part of, or one figure where they do not differ."""
         if self.greatest - self.least <= TIE * abs(self.greatest):
-            return f"{shown(self.greatest)}{of} in each"
-        return f"{shown(self.least)} ({self.least_in}) to {shown(self.greatest)} ({self.greatest_in}){of}"
+            return f"{text_of(self.greatest)}{of} in each"
+        return f"{text_of(self.least)} ({self.least_in}) to {text_of(self.greatest)} ({self.greatest_in}){of}"
 
 
 def _contenders(entries: Entries) -> list[Markup]:
@@ -85,31 +85,39 @@ def _contenders(entries: Entries) -> list[Markup]:
         for row in members:
             if row.contender.is_tcp:
                 rows.setdefault(row.contender.title, []).append((setup, row))
-    several = {title: met for title, met in rows.items() if len(met) >= SETUPS_MIN}
+    several = {title: appearances for title, appearances in rows.items() if len(appearances) >= SETUPS_MIN}
     if len(several) > NAMES_MAX:
         return []
-    return [sentence for title, met in several.items() if (sentence := _contender(title, met))]
+    return [
+        sentence for title, appearances in several.items() if (sentence := _contender(title, appearances))
+    ]
 
 
-def _contender(title: str, met: Sequence[tuple[Setup, Row]]) -> Markup | None:
-    share = _reach(met, lambda row: row.share)
-    if share is not None and all(row.share is not None for _, row in met):
+def _contender(title: str, appearances: Sequence[tuple[Setup, Row]]) -> Markup | None:
+    share = _reach(appearances, lambda row: row.share)
+    if share is not None and all(row.share is not None for _, row in appearances):
         return Markup("{} gets {}.").format(_bold(title), share.text(quantity.percent, " of the bytes"))
-    goodput = _reach(met, lambda row: row.goodput_bps)
+    goodput = _reach(appearances, lambda row: row.goodput_bps)
     if goodput is None:
         return None
-    rtt = _reach(met, lambda row: row.rtt_p50_ms)
+    rtt = _reach(appearances, lambda row: row.rtt_p50_ms)
     sentence = Markup("{}: goodput {}").format(_bold(title), goodput.text(quantity.rate))
     if rtt is not None:
         sentence += Markup("; median RTT {}").format(rtt.text(quantity.milliseconds))
     return sentence + "."
 
 
-def _reach(met: Sequence[tuple[Setup, Row]], figure: Callable[[Row], Statistic | None]) -> _Reach | None:
-    known = [(found.middle, setup.short) for setup, row in met if (found := figure(row)) is not None]
-    if not known:
+def _reach(
+    appearances: Sequence[tuple[Setup, Row]], figure: Callable[[Row], Statistic | None]
+) -> _Reach | None:
+    ends = [
+        (statistic.middle, setup.short)
+        for setup, row in appearances
+        if (statistic := figure(row)) is not None
+    ]
+    if not ends:
         return None
-    least, greatest = min(known, key=lambda it: it[0]), max(known, key=lambda it: it[0])
+    least, greatest = min(ends, key=lambda entry: entry[0]), max(ends, key=lambda entry: entry[0])
     return _Reach(*least, *greatest)
 
 

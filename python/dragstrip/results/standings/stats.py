@@ -26,7 +26,7 @@ class Statistic:
 
     @property
     def varies(self) -> bool:
-        """Whether the repeats differ by more than a tie."""
+        """True when the repeats differ by more than a tie."""
         return self.greatest - self.least > TIE * abs(self.middle)
 
 
@@ -57,7 +57,7 @@ class Row:
     together_s: tuple[float, float] | None = None
     """From when until when all of these live, where share and Jain's index are of that time alone."""
     max_min: bool = False
-    """Whether Jain's index is of the ratio to the max-min fair rates, which differ between the flows."""
+    """True when Jain's index is of the ratio to the max-min fair rates, which differ between the flows."""
 
 
 def rows_of(setup: Setup) -> list[Row]:
@@ -67,9 +67,15 @@ def rows_of(setup: Setup) -> list[Row]:
 
 def _row(setup: Setup, contender: Contender) -> Row:
     def over(measure: Callable[[Bout], float | None]) -> Statistic | None:
-        known = [(bout.run.seed, value) for bout in contender.bouts if (value := measure(bout)) is not None]
-        values = [value for _, value in known]
-        return Statistic(middle_of(values), min(values), max(values), tuple(known)) if known else None
+        seed_values = [
+            (bout.run.seed, value) for bout in contender.bouts if (value := measure(bout)) is not None
+        ]
+        values = [value for _, value in seed_values]
+        return (
+            Statistic(middle_of(values), min(values), max(values), tuple(seed_values))
+            if seed_values
+            else None
+        )
 
     def queue(name: str, part: str | None = None) -> Statistic | None:
         link = setup.queue_link(contender)
@@ -101,14 +107,14 @@ def _row(setup: Setup, contender: Contender) -> Row:
 
 
 def _together_s(bout: Bout) -> tuple[float, float] | None:
-    known = competitors(bout) or {}
-    begins, ends = number(known.get("from_s")), number(known.get("until_s"))
+    competing = competitors(bout) or {}
+    begins, ends = number(competing.get("from_s")), number(competing.get("until_s"))
     return None if begins is None or ends is None else (begins, ends)
 
 
 def _labels(bout: Bout) -> tuple[str, ...]:
-    wanted = set((competitors(bout) or {}).get("flows") or [])
-    return tuple(str(row.get("label")) for row in bout.run.flows if row.get("flow") in wanted)
+    competing_flows = set((competitors(bout) or {}).get("flows") or [])
+    return tuple(str(row.get("label")) for row in bout.run.flows if row.get("flow") in competing_flows)
 
 
 def goodput_bps(flows: Sequence[Json]) -> float | None:
@@ -131,8 +137,12 @@ def competitors(bout: Bout) -> Json | None:
 
     None if they belong to several sets or to none.
     """
-    wanted = {row.get("flow") for row in bout.results}
-    sets = [each for each in bout.run.summary.get("competing") or [] if wanted & set(each["flows"])]
+    flow_numbers = {row.get("flow") for row in bout.results}
+    sets = [
+        competing_set
+        for competing_set in bout.run.summary.get("competing") or []
+        if flow_numbers & set(competing_set["flows"])
+    ]
     return sets[0] if len(sets) == 1 else None
 
 
@@ -142,14 +152,14 @@ def _share(bout: Bout) -> float | None:
 
 def _jain(bout: Bout) -> float | None:
     """Return Jain's index over the competing flows; None for a single flow."""
-    others = competitors(bout)
-    return number(others.get("jain")) if others is not None and len(others["flows"]) > 1 else None
+    competing = competitors(bout)
+    return number(competing.get("jain")) if competing is not None and len(competing["flows"]) > 1 else None
 
 
 def _total(bout: Bout, name: str) -> float | None:
     """Return the sum over a contender's flows of the known values, or None if none is known."""
-    known = [value for value in (number(row.get(name)) for row in bout.results) if value is not None]
-    return sum(known) if known else None
+    figures = [value for value in (number(row.get(name)) for row in bout.results) if value is not None]
+    return sum(figures) if figures else None
 
 
 def rtt_ms(bout: Bout, part: str) -> float | None:
@@ -164,8 +174,8 @@ def _ping(bout: Bout) -> float | None:
 
 def retransmit_rate(bout: Bout) -> float | None:
     """Return the segments retransmitted as a share of all segments sent."""
-    sent, again = _total(bout, "segments_sent"), _total(bout, "retransmits")
-    return again / sent if sent and again is not None else None
+    segments_sent, again = _total(bout, "segments_sent"), _total(bout, "retransmits")
+    return again / segments_sent if segments_sent and again is not None else None
 
 
 def _queue(link: str | None, bout: Bout, name: str, part: str | None) -> float | None:
@@ -178,11 +188,11 @@ def _queue(link: str | None, bout: Bout, name: str, part: str | None) -> float |
 
 def seconds_of(contender: Contender, field: str) -> dict[str, float]:
     """Return the seconds by name of `limited_s` or `state_s`, summed over all flows and repeats."""
-    spent: dict[str, float] = {}
+    totals_s: dict[str, float] = {}
     for flow in (flow for bout in contender.bouts for flow in bout.results):
         for name, seconds in (flow.get(field) or {}).items():
-            spent[name] = spent.get(name, 0.0) + (number(seconds) or 0.0)
-    return spent
+            totals_s[name] = totals_s.get(name, 0.0) + (number(seconds) or 0.0)
+    return totals_s
 
 
 def count_of(contender: Contender, field: str) -> float | None:
@@ -216,7 +226,7 @@ def idle_of(setup: Setup, contender: Contender) -> float | None:
 
 @dataclass(frozen=True)
 class Order:
-    """Who is best and who is worst on one quantity."""
+    """The best and the worst rows on one quantity."""
 
     best: list[int]
     """Indexes of the best row and of those that do not differ from it."""
@@ -224,7 +234,7 @@ class Order:
     """Indexes of the worst row and of those that do not differ from it; empty if no row differs from the
     best."""
     judged: bool
-    """Whether the order should hold for other seeds, as far as the repeats show; else it is of these runs
+    """True when the order should hold for other seeds, as far as the repeats show; else it is of these runs
     alone."""
 
 
@@ -236,21 +246,21 @@ def order_of(
     Repeats are compared by the intervals of their paired differences (`intervals.py`). If no seed changes
     anything, one run is decisive.
     """
-    known = [place for place, figure in enumerate(figures) if figure is not None]
-    if len(known) < 2:
+    ranked_places = [place for place, figure in enumerate(figures) if figure is not None]
+    if len(ranked_places) < 2:
         return None
     statistics = [figure for figure in figures if figure is not None]
     values = _paired(statistics)
     judged = not setup.draws or min(len(figure.values) for figure in statistics) >= REPEATS_MIN
     if not setup.draws or not judged:
-        # Of these runs: medians, as if they were all there could be.
+        # The order of these runs alone: their medians, taken as exact.
         middles = np.array([[[figure.middle] * REPEATS_MIN for figure in statistics]])
         values = middles
     best = _among(values, most, relative, tie)
     worst = _among(values, not most, relative, tie) & ~best
     return Order(
-        [place for place, chosen in zip(known, best, strict=True) if chosen],
-        [place for place, chosen in zip(known, worst, strict=True) if chosen],
+        [place for place, is_best in zip(ranked_places, best, strict=True) if is_best],
+        [place for place, is_worst in zip(ranked_places, worst, strict=True) if is_worst],
         judged,
     )
 
@@ -263,8 +273,8 @@ def _among(values: Any, most: bool, relative: bool, tie: float) -> Any:
 def _paired(statistics: Sequence[Statistic]) -> Any:
     """Return the figures in the shape 1 × rows × seeds, with NaN where a row has no run with the seed."""
     seeds = list(dict.fromkeys(seed for figure in statistics for seed, _ in figure.values))
-    made = np.full((1, len(statistics), max(1, len(seeds))), np.nan)
+    paired = np.full((1, len(statistics), max(1, len(seeds))), np.nan)
     for row, figure in enumerate(statistics):
         for seed, value in figure.values:
-            made[0, row, seeds.index(seed)] = value
-    return made
+            paired[0, row, seeds.index(seed)] = value
+    return paired

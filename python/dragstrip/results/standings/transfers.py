@@ -36,7 +36,7 @@ class Class:
 
     @property
     def unfinished(self) -> int:
-        """How many had not finished when the run ended; they count with the time so far."""
+        """Number of transfers not finished when the run ended; they count with the time so far."""
         return sum(not transfer.finished for transfer in self.transfers)
 
     def completion_s(self, percentile: float) -> float:
@@ -46,28 +46,31 @@ class Class:
     def is_least(self, percentile: float) -> bool:
         """Return whether `completion_s` is only a lower bound: an unfinished transfer is at or below it."""
         value = self.completion_s(percentile)
-        return any(not it.finished and it.completion_s <= value for it in self.transfers)
+        return any(not transfer.finished and transfer.completion_s <= value for transfer in self.transfers)
 
     def slowdown(self, percentile: float) -> float | None:
         """Return a percentile, interpolated linearly, of the slowdowns; None without a rate to count by."""
-        known = [transfer.slowdown for transfer in self.transfers if transfer.slowdown is not None]
-        return float(np.percentile(known, percentile)) if known else None
+        slowdowns = [transfer.slowdown for transfer in self.transfers if transfer.slowdown is not None]
+        return float(np.percentile(slowdowns, percentile)) if slowdowns else None
 
 
 def transfers_of(contender: Contender) -> list[Transfer]:
     """Return the transfers of a contender's flows, of all repeats; none of fewer than `FLOWS_MIN`."""
-    told = [flow["transfer"] for bout in contender.bouts for flow in bout.results if flow.get("transfer")]
-    found = [Transfer(it["bytes"], it["completion_s"], it["slowdown"], it["finished"]) for it in told]
-    return found if len(found) >= FLOWS_MIN else []
+    records = [flow["transfer"] for bout in contender.bouts for flow in bout.results if flow.get("transfer")]
+    transfers = [
+        Transfer(record["bytes"], record["completion_s"], record["slowdown"], record["finished"])
+        for record in records
+    ]
+    return transfers if len(transfers) >= FLOWS_MIN else []
 
 
 def classes(contender: Contender) -> list[Class]:
     """Return the contender's transfers by size, and before them all of them; nothing if there are few."""
-    every = transfers_of(contender)
-    if not every:
+    transfers = transfers_of(contender)
+    if not transfers:
         return []
-    found = [
-        Class(name, [transfer for transfer in every if low < transfer.size <= high])
+    by_size = [
+        Class(name, [transfer for transfer in transfers if low < transfer.size <= high])
         for name, (low, high) in zip(NAMES, pairwise(BOUNDS), strict=True)
     ]
-    return [Class("all", every), *(one for one in found if one.transfers)]
+    return [Class("all", transfers), *(size_class for size_class in by_size if size_class.transfers)]

@@ -14,7 +14,7 @@ from dragstrip.results.standings.stats import Order, Row, Statistic, order_of
 
 # A share of segments; below it a difference is a handful of packets.
 RETRANSMIT_TIE = 1e-4
-# Of the greatest goodput; who moves less keeps a queue empty by not using the path.
+# Fraction of the greatest goodput; below it, a contender keeps a queue empty by not using the path.
 STARVED_BELOW = 0.1
 
 Text = Callable[[float | None], str]
@@ -23,15 +23,15 @@ Figures = Sequence[tuple[Row, Statistic | None]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who is best and who is worst on one quantity; `worst` is empty if they do not differ."""
+    """The best and the worst contenders on one quantity; `worst` is empty if they do not differ."""
 
-    what: str
+    quantity_name: str
     best: list[str]
     value: str
     worst: list[str]
     worst_value: str
     judged: bool = True
-    """Whether the order should hold for other seeds, as far as the repeats show; else it is of these runs
+    """True when the order should hold for other seeds, as far as the repeats show; else it is of these runs
     alone."""
     note: str = ""
     """A caution about the best one: it sent hardly any data."""
@@ -66,33 +66,33 @@ def _delay(setup: Setup, rows: list[Row]) -> Verdict | None:
     return _lowest(setup, "Lowest median RTT", figures, rows)
 
 
-def _lowest(setup: Setup, what: str, figures: Figures, rows: list[Row]) -> Verdict | None:
+def _lowest(setup: Setup, quantity_name: str, figures: Figures, rows: list[Row]) -> Verdict | None:
     """Return the verdict on a delay.
 
     If one of the best hardly sent, a note says so and names the best of the rest.
     """
-    verdict = _verdict(setup, what, figures, quantity.milliseconds)
+    verdict = _verdict(setup, quantity_name, figures, quantity.milliseconds)
     parts = _parts_of_greatest(rows)
     idle = [title for title in verdict.best if parts.get(title, 1.0) < STARVED_BELOW] if verdict else []
     if verdict is None or not verdict.worst or not idle:
         return verdict
-    said = [f"{title} reaches {quantity.percent(parts[title])} of the highest goodput" for title in idle]
-    others = [
+    notes = [f"{title} reaches {quantity.percent(parts[title])} of the highest goodput" for title in idle]
+    rivals = [
         (figure.middle, row.contender.title)
         for row, figure in figures
         if figure is not None and parts.get(row.contender.title, 1.0) >= STARVED_BELOW
     ]
-    if others:
-        least, title = min(others)
-        said.append(f"of those that reach a tenth, {title} is lowest ({quantity.milliseconds(least)})")
-    return replace(verdict, note="; ".join(said))
+    if rivals:
+        least, title = min(rivals)
+        notes.append(f"of those that reach a tenth, {title} is lowest ({quantity.milliseconds(least)})")
+    return replace(verdict, note="; ".join(notes))
 
 
 def _parts_of_greatest(rows: list[Row]) -> dict[str, float]:
     """Return each contender's goodput as a fraction of the greatest; 0 for one without data."""
-    known = {row.contender.title: row.goodput_bps.middle if row.goodput_bps else 0.0 for row in rows}
-    most = max(known.values(), default=0.0)
-    return {title: goodput / most for title, goodput in known.items()} if most > 0 else {}
+    goodputs = {row.contender.title: row.goodput_bps.middle if row.goodput_bps else 0.0 for row in rows}
+    most = max(goodputs.values(), default=0.0)
+    return {title: goodput / most for title, goodput in goodputs.items()} if most > 0 else {}
 
 
 def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | None:
@@ -108,17 +108,19 @@ def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | 
     return order_of(setup, values, most=most)
 
 
-def _verdict(setup: Setup, what: str, figures: Figures, text: Text, *, most: bool = False) -> Verdict | None:
-    found = order(setup, figures, text, most=most)
-    if found is None:
+def _verdict(
+    setup: Setup, quantity_name: str, figures: Figures, text: Text, *, most: bool = False
+) -> Verdict | None:
+    ranking = order(setup, figures, text, most=most)
+    if ranking is None:
         return None
-    known = [(row.contender.title, figure.middle) for row, figure in figures if figure is not None]
-    middles = [middle for _, middle in known]
+    title_figures = [(row.contender.title, figure.middle) for row, figure in figures if figure is not None]
+    middles = [middle for _, middle in title_figures]
     ends = (max(middles), min(middles)) if most else (min(middles), max(middles))
     best, worst = (
-        [figures[place][0].contender.title for place in places] for places in (found.best, found.worst)
+        [figures[place][0].contender.title for place in places] for places in (ranking.best, ranking.worst)
     )
-    return Verdict(what, best, text(ends[0]), worst, text(ends[1]) if worst else "", found.judged)
+    return Verdict(quantity_name, best, text(ends[0]), worst, text(ends[1]) if worst else "", ranking.judged)
 
 
 def reach(setup: Setup) -> str:
@@ -150,9 +152,9 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
     sentences = []
     data = highest_goodput(setup, rows)
     if data is not None and not data.worst:
-        same = "{} in goodput ({})" if setup.draws else "{} have the same goodput ({})"
-        who = _no_difference(data.best) if setup.draws else _everybody(data.best)
-        sentences.append(Markup(same).format(who, data.value))  # noqa: S704 - our own words
+        tie_text = "{} in goodput ({})" if setup.draws else "{} have the same goodput ({})"
+        tied = _no_difference(data.best) if setup.draws else _everybody(data.best)
+        sentences.append(Markup(tie_text).format(tied, data.value))  # noqa: S704 - our own words
     elif data is not None:
         verb = "has" if len(data.best) == 1 else "have"
         sentences.append(
@@ -165,8 +167,8 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
         sentences.append(Markup("the median RTT is the same ({})").format(delay.value))
     elif delay is not None:
         sentences.append(_delay_sentence(delay, rows))
-    said = Markup("; ").join(sentences) + "."
-    return said if reach(setup) or not said.startswith("no ") else Markup("N") + said[1:]
+    sentence = Markup("; ").join(sentences) + "."
+    return sentence if reach(setup) or not sentence.startswith("no ") else Markup("N") + sentence[1:]
 
 
 def _delay_sentence(delay: Verdict, rows: list[Row]) -> Markup:
@@ -192,13 +194,13 @@ def _together(rows: list[Row], brief: bool) -> Markup:
     for row in rows:
         sets.setdefault(row.competitors, []).append(row)
     for members in sets.values():
-        known = [(row.share.middle, row) for row in members if row.share is not None]
-        if len(known) > 1:
-            most, least = max(known, key=lambda p: p[0]), min(known, key=lambda p: p[0])
+        shares = [(row.share.middle, row) for row in members if row.share is not None]
+        if len(shares) > 1:
+            most, least = max(shares, key=lambda p: p[0]), min(shares, key=lambda p: p[0])
             arrived = _arrived(members[0])
-            same = Markup("of the bytes that arrived{}, all {} got the same part ({})")
+            equal_text = Markup("of the bytes that arrived{}, all {} got the same part ({})")
             parts.append(
-                same.format(arrived, len(known), quantity.percent(most[0]))
+                equal_text.format(arrived, len(shares), quantity.percent(most[0]))
                 if most[0] == least[0]
                 else Markup("of the bytes that arrived{}, {} got {} and {} {}").format(
                     arrived,
@@ -226,23 +228,23 @@ def _arrived(row: Row) -> str:
 
 def _without_rival_rows(row: Row) -> list[Markup]:
     """Return the sentence for a row that is alone in its set, or whose rivals' rows span several sets."""
-    who = _bold([row.contender.title])
+    name = _bold([row.contender.title])
     if row.flows < len(row.competitors):
         if row.share is None:
             return []
         part = Markup("of the bytes that arrived in its direction{}, {} got {}")
-        return [part.format(_arrived(row), who, quantity.percent(row.share.middle))]
+        return [part.format(_arrived(row), name, quantity.percent(row.share.middle))]
     if row.goodput_bps is None:
         return []
-    return [Markup("{} had its direction to itself ({})").format(who, quantity.rate(row.goodput_bps.middle))]
+    return [Markup("{} had its direction to itself ({})").format(name, quantity.rate(row.goodput_bps.middle))]
 
 
 def _alone(row: Row, brief: bool) -> Markup:
     """Return the sentence for a single contender, with any number of flows."""
-    who = _bold([row.contender.title])
+    name = _bold([row.contender.title])
     goodput = quantity.rate(row.goodput_bps.middle if row.goodput_bps else None)
     subject = Markup("{} flows of {} carry {} together") if row.flows > 1 else Markup("{1} carries {2}")
-    sentence = subject.format(row.flows, who, goodput)
+    sentence = subject.format(row.flows, name, goodput)
     if row.rtt_p50_ms is not None:
         sentence += Markup(" at a median RTT of {}").format(quantity.milliseconds(row.rtt_p50_ms.middle))
     fairness = _fairness(row, brief)

@@ -1,4 +1,4 @@
-"""Videos: what each contender's viewers saw, a figure per column, as medians over repeats."""
+"""Video QoE of each contender, a figure per column, as medians over repeats."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Seen:
         return median(self._mean(bout) for bout in contender.bouts)
 
     def _mean(self, bout: Bout) -> float | None:
-        known = [value for video in _videos(bout) if (value := number(video.get(self.name))) is not None]
-        return sum(known) / len(known) if known else None
+        figures = [value for video in _videos(bout) if (value := number(video.get(self.name))) is not None]
+        return sum(figures) / len(figures) if figures else None
 
 
 SEEN = (
