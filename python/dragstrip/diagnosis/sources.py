@@ -294,20 +294,20 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
 def _lost_segments(flow: series.Flow, path: PathEstimate) -> LostSegments:
     """Return a flow's lost segments, and the queueing delay that their neighbours found."""
     trips = rate.trips(flow)
-    lost = flow.sent.lost > 0
+    lost = flow.segments.lost_bytes > 0
     base_ms = path.base_rtt_ms.value
     if base_ms is None:
         base_ms = float(trips.rtt_s.min(initial=np.inf)) * 1e3
     # At 8 bit/s a byte of queue is a second of delay.
     waits = queue.waits(flow, trips, base_ms / 1e3, 8.0) if np.isfinite(base_ms) else None
-    fresh = ~flow.sent.again
-    flights = np.sort(flow.sent.in_flight[fresh])
-    ranks = np.searchsorted(flights, flow.sent.in_flight[lost & fresh], "right") / max(1, len(flights))
+    fresh = ~flow.segments.again
+    flights = np.sort(flow.segments.in_flight[fresh])
+    ranks = np.searchsorted(flights, flow.segments.in_flight[lost & fresh], "right") / max(1, len(flights))
     return LostSegments(
-        at_s=flow.sent.time_s[lost],
+        at_s=flow.segments.time_s[lost],
         wait_ms=np.empty(0) if waits is None else waits.at_loss * 1e3,
         flight_rank=float(ranks.mean()) if len(ranks) else 1.0,
-        sent_at_s=flow.sent.time_s,
+        sent_at_s=flow.segments.time_s,
     )
 
 
