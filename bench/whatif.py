@@ -30,8 +30,8 @@ from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.race import RaceOptions
 from dragstrip.io.files import read_json, write_text
 from dragstrip.recording import read
-from dragstrip.whatif import identify, seen, walk
-from dragstrip.whatif.seen import Seen
+from dragstrip.whatif import flow_trace, identify, walk
+from dragstrip.whatif.flow_trace import FlowTrace
 from dragstrip.whatif.verdict import Verdict, figures
 from dragstrip.whatif.wording import WIDE, wide
 
@@ -84,7 +84,7 @@ class Captured:
     path: str
     algorithm: str
     file: Path
-    truth: Seen
+    truth: FlowTrace
 
 
 def runs(
@@ -102,7 +102,7 @@ def runs(
     for run in result["runs"]:
         at = place / run["recording"]
         (flow,) = run["flows"]
-        truth = seen.of_recording(read(at))
+        truth = flow_trace.of_recording(read(at))
         found.append(Captured(name, flow["cc"], at / "captures" / "s1.pcapng", truth))
     return found
 
@@ -181,7 +181,7 @@ def predicted(every: Sequence[Captured]) -> list[str]:
                 verdict = walk.whatif(
                     source.file,
                     [one.algorithm for one in others],
-                    own=source.algorithm,
+                    sender_algorithm=source.algorithm,
                     name=None,
                     changes={},
                     anyway=False,
@@ -271,7 +271,9 @@ def real(folder: Path) -> Iterator[str]:
         names[answer.name or answer.kind] += 1
         told(f"{file.name}: {answer.kind} {', '.join(answer.names)}: {answer.reason}")
         try:
-            verdict = walk.whatif(file, ["bbr"], own="cubic", name=None, changes={}, anyway=False, quiet=True)
+            verdict = walk.whatif(
+                file, ["bbr"], sender_algorithm="cubic", name=None, changes={}, anyway=False, quiet=True
+            )
         except BadInputError as error:
             grades["path not inferred"] += 1
             told(f"{file.name}: {error.explanation}")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from dragstrip.cli import app
 from dragstrip.diagnosis import console, evidence, findings, limits, loss_causes, sources, walk
 from dragstrip.diagnosis.finding import AMBIGUOUS
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis.wording import figure
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
@@ -247,9 +247,9 @@ def test_each_figure_of_a_sentence_stands_in_the_document(diagnosed: Any) -> Non
         for finding in document["findings"] + document["unknown"]:
             rest = finding["sentence"]
             names.add(finding["name"])
-            for name, value in sorted(finding["figures"].items(), key=lambda it: -len(shown(it[0], it[1]))):
-                assert shown(name, value) in finding["sentence"], finding
-                rest = rest.replace(shown(name, value), "")
+            for name, value in sorted(finding["figures"].items(), key=lambda it: -len(figure(it[0], it[1]))):
+                assert figure(name, value) in finding["sentence"], finding
+                rest = rest.replace(figure(name, value), "")
             assert not re.search(r"\d", rest.replace("95 %", "")), finding
     assert {name for _, name, certainty in RULES if certainty} <= names
 

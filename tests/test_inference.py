@@ -363,7 +363,7 @@ def test_behind_the_queue_neither_a_policer_nor_a_host_limits(
 def test_a_bucket_of_less_than_two_packets_is_no_policer(
     bloated: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths.arrivals, "is_behind_queue", lambda flow, others: False)
+    monkeypatch.setattr(paths.arrivals, "is_behind_queue", lambda flow, concurrent: False)
     (path,) = infer(bloated["r-d"])
     assert path.queue != "policer" or (path.policer_burst_bytes.value or 0) >= 2 * 1500
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.diagnosis import advice, asked, trials
+from dragstrip.diagnosis import advice, stated_path, trials
 from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
@@ -95,7 +95,7 @@ def test_each_workload_is_one_that_loads_the_path_or_one_that_does_not() -> None
 def predictions(path: str) -> tuple[dict[str, float], dict[str, str]]:
     """The median pings that `diagnose --path` predicts, and how long its runs last."""
     race = {"path": path}
-    stated = asked.stated(race, "cubic")
+    stated = stated_path.from_options(race, "cubic")
     down = trials.duration(stated.path.rate_bps or 1.0, stated.path.ping_ns / 1e6)
     durations = {"down": down, "up": down}
     setups = {

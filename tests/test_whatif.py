@@ -21,13 +21,13 @@ from dragstrip.inference.path import Estimate, PathEstimate
 from dragstrip.recording import read
 from dragstrip.report.figure import TimeLines
 from dragstrip.whatif import fit as fitting
+from dragstrip.whatif import flow_trace, network, page, walk
 from dragstrip.whatif import identify as identifying
-from dragstrip.whatif import network, page, seen, walk
 from dragstrip.whatif.draws import draws
 from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
+from dragstrip.whatif.flow_trace import FlowTrace
 from dragstrip.whatif.hypotheses import hypotheses
 from dragstrip.whatif.identify import NONE, Answer
-from dragstrip.whatif.seen import Seen
 from dragstrip.whatif.verdict import figures
 
 PATH = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 45kb", "duration": "12s"}
@@ -62,7 +62,7 @@ def test_a_capture_of_cubic_predicts_bbr(made: Path, tmp_path: Path) -> None:
     document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--out", tmp_path / "out")
     assert document["explains"]["grade"] == EXPLAINED
     own, other = document["what_if"]
-    truth = figures(seen.of_recording(read(made / "runs" / "001-bbr")))
+    truth = figures(flow_trace.of_recording(read(made / "runs" / "001-bbr")))
     for figure, most in (("goodput_bps", 0.05), ("rtt_ms_p50", 0.10)):
         assert other[figure]["value"] == pytest.approx(truth[figure], rel=most)
         assert other[figure]["low"] <= other[figure]["value"] <= other[figure]["high"]
@@ -95,7 +95,7 @@ def test_the_chart_has_every_algorithm_and_no_rate_above_the_line(made: Path) ->
     verdict = walk.whatif(
         capture(made, "000-cubic"),
         ["bbr", "reno"],
-        own="cubic",
+        sender_algorithm="cubic",
         name=None,
         changes={},
         anyway=False,
@@ -139,7 +139,7 @@ def test_behind_an_aqm_the_ranges_hold_what_others_do(tmp_path: Path, own: str, 
     execute(captured(plan(described), CaptureRequest(points=("s1",))), tmp_path / "race", report=False)
     document = said(capture(tmp_path / "race", f"000-{own}"), "cubic", "--cc", own)
     _, other = document["what_if"]
-    truth = figures(seen.of_recording(read(tmp_path / "race" / "runs" / "001-cubic")))
+    truth = figures(flow_trace.of_recording(read(tmp_path / "race" / "runs" / "001-cubic")))
     for figure in ("goodput_bps", "rtt_ms_p50"):
         value = truth[figure]
         assert value is not None
@@ -233,45 +233,47 @@ def path(**fields: Any) -> PathEstimate:
 
 
 def test_a_path_as_options_counts_frames() -> None:
-    known = network.known(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    known = network.from_estimate(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
     options = known.middle.options(10.0)
     assert options["rate"] == f"{round(9.9e6 * 1514 / 1500)}bit"
     assert options["queue"] == f"bfifo limit {round(60e3 * 1514 / 1500)}"
     assert options["rtt"] == "40000us"
-    assert sorted(known.others) == ["buffer high", "buffer low", "rate high", "rate low"]
+    assert sorted(known.alternatives) == ["buffer high", "buffer low", "rate high", "rate low"]
     assert "sysctl" not in options
-    limited = network.known(path(), ecn=True, receiver_limited=True, longest_queue_bytes=0.0)
+    limited = network.from_estimate(path(), ecn=True, receiver_limited=True, longest_queue_bytes=0.0)
     assert limited.middle.options(10.0)["sysctl"] == {"net.ipv4.tcp_rmem": "4096 2000000 2000000"}
     assert limited.middle.options(10.0)["ecn"]
 
 
 def test_a_buffer_that_never_filled_is_tried_from_what_was_used() -> None:
     unfilled = path(queue="cannot tell", buffer_bytes=NOT_TOLD, buffer_ms=NOT_TOLD)
-    known = network.known(unfilled, ecn=False, receiver_limited=False, longest_queue_bytes=20e3)
+    known = network.from_estimate(unfilled, ecn=False, receiver_limited=False, longest_queue_bytes=20e3)
     assert known.middle.buffer_bytes == pytest.approx(10 * known.middle.bdp_bytes), "nothing was lost"
-    assert known.others["buffer low"].buffer_bytes == 20e3
+    assert known.alternatives["buffer low"].buffer_bytes == 20e3
     assert any("buffer" in said for said in known.assumed)
 
 
 def test_a_buffer_known_to_a_packet_or_so_is_taken_from_its_interval() -> None:
     """Three packets below a bandwidth-delay product, which was taken before."""
     small = path(buffer_bytes=Estimate(None, 7724.0, 10724.0, "about 6 packets"), queue="tail drop")
-    known = network.known(small, ecn=False, receiver_limited=False, longest_queue_bytes=8932.0)
+    known = network.from_estimate(small, ecn=False, receiver_limited=False, longest_queue_bytes=8932.0)
     assert known.middle.buffer_bytes == (8932 + 10724) / 2
-    assert known.others["buffer high"].buffer_bytes == 10724
+    assert known.alternatives["buffer high"].buffer_bytes == 10724
     for one in draws(known, 16):
         assert 8932 <= one.buffer_bytes <= 10724 + 1
 
 
 def test_a_buffer_that_dropped_too_little_to_judge_is_what_was_in_use() -> None:
     few = path(queue="cannot tell", buffer_bytes=NOT_TOLD, buffer_ms=NOT_TOLD)
-    known = network.known(few, ecn=False, receiver_limited=False, longest_queue_bytes=20e3, lost=True)
+    known = network.from_estimate(
+        few, ecn=False, receiver_limited=False, longest_queue_bytes=20e3, has_losses=True
+    )
     assert known.middle.buffer_bytes == 20e3
-    assert known.others["buffer high"].buffer_bytes == pytest.approx(10 * known.middle.bdp_bytes)
+    assert known.alternatives["buffer high"].buffer_bytes == pytest.approx(10 * known.middle.bdp_bytes)
 
 
 def test_paths_to_try_lie_within_the_intervals_and_apart() -> None:
-    known = network.known(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    known = network.from_estimate(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
     made = draws(known, 16)
     assert made[0] == known.middle
     assert len({(one.rate_bps, one.rtt_ms, one.buffer_bytes) for one in made}) == 16
@@ -292,7 +294,9 @@ LOST = Estimate(None, 0.0, 0.02, "active queue management or random loss")
 
 def test_losses_that_two_causes_explain_leave_paths_of_both() -> None:
     either = path(queue="cannot tell", buffer_bytes=NOT_TOLD, buffer_ms=NOT_TOLD, random_loss=LOST)
-    known = network.known(either, ecn=False, receiver_limited=False, longest_queue_bytes=20e3, lost=True)
+    known = network.from_estimate(
+        either, ecn=False, receiver_limited=False, longest_queue_bytes=20e3, has_losses=True
+    )
     middles = [one.middle for one in hypotheses(known, either, 20e3, True)]
     assert {"codel", "pie", ""} == {one.discipline for one in middles}
     assert all(one.loss == 0 for one in middles if one.discipline)
@@ -300,7 +304,9 @@ def test_losses_that_two_causes_explain_leave_paths_of_both() -> None:
 
 
 def test_a_path_that_is_known_is_taken_alone() -> None:
-    known = network.known(path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0, lost=True)
+    known = network.from_estimate(
+        path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0, has_losses=True
+    )
     assert hypotheses(known, path(), 0.0, True) == [known]
 
 
@@ -311,40 +317,42 @@ def test_a_policer_is_in_front_of_a_faster_link() -> None:
         policer_rate_bps=estimate(2e6, 0.01),
         policer_burst_bytes=estimate(30e3, 0.1),
     )
-    known = network.known(policed, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    known = network.from_estimate(policed, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
     assert known.middle.options(1.0)["queue"].startswith("police rate 2018667bit burst")
     assert known.middle.rate_bps == pytest.approx(20e6)
-    assert sorted(known.others) == ["burst high", "burst low", "rate high", "rate low"]
+    assert sorted(known.alternatives) == ["burst high", "burst low", "rate high", "rate low"]
     assert network.experiment(known.middle.options(1.0), ["reno"]).path
 
 
 def test_a_shaper_has_its_bucket_before_a_faster_link() -> None:
     shaped = path(queue="shaper", shaper_burst_bytes=estimate(150e3, 0.03))
-    known = network.known(shaped, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
+    known = network.from_estimate(shaped, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
     options = known.middle.options(1.0)
     assert options["queue"] == "tbf rate 9992400bit burst 151400 limit 60560"
     assert options["rate"] == "99924000bit"
-    assert {"bucket low", "bucket high", "buffer low", "buffer high"} <= set(known.others)
+    assert {"bucket low", "bucket high", "buffer low", "buffer high"} <= set(known.alternatives)
     assert any("behind the shaper" in one for one in known.assumed)
     assert network.experiment(options, ["reno"]).path
 
 
 def test_a_path_without_a_rate_is_refused_by_its_reason() -> None:
     with pytest.raises(BadInputError, match="shows the path's rate: capacity not reached"):
-        network.known(path(rate_bps=Estimate(None, 1e6, None, "capacity not reached")), False, False, 0.0)
+        network.from_estimate(
+            path(rate_bps=Estimate(None, 1e6, None, "capacity not reached")), False, False, 0.0
+        )
 
 
 # --- grades -----------------------------------------------------------------------------------------
 
 
-def flow(rate_bps: float, rtt_ms: float, seconds: float = 20.0, again: int = 0) -> Seen:
+def flow(rate_bps: float, rtt_ms: float, seconds: float = 20.0, again: int = 0) -> FlowTrace:
     """A flow that delivers evenly; the RTT has a saw-tooth of 10 %."""
     at = np.arange(0.1, seconds, 0.1)
     trips = rtt_ms * (1 + 0.05 * np.sin(at * 3))
     delivered = rate_bps / 8 * at
     flight = rate_bps / 8 * rtt_ms / 1e3 * np.ones(len(at))
     total = float(rate_bps / 8 * seconds)
-    return Seen(seconds, at, trips, at, flight, delivered, np.linspace(0, again, len(at)), total, again)
+    return FlowTrace(seconds, at, trips, at, flight, delivered, np.linspace(0, again, len(at)), total, again)
 
 
 @pytest.mark.parametrize(

@@ -99,12 +99,18 @@ def whatif(
     """
     from dragstrip.io.files import adding, expect_folder, write_json, write_text
     from dragstrip.whatif import console, document, page, walk
-    from dragstrip.whatif.written import experiment
+    from dragstrip.whatif.experiment_text import experiment
 
     if out is not None:
         expect_folder("--out", out)
     verdict = walk.whatif(
-        capture, algorithms or [], own=capture_cc, name=flow, changes=race, anyway=anyway, quiet=as_json
+        capture,
+        algorithms or [],
+        sender_algorithm=capture_cc,
+        name=flow,
+        changes=race,
+        anyway=anyway,
+        quiet=as_json,
     )
     verdict_document = document.document(verdict, addresses)
     if out is not None:

@@ -1,8 +1,7 @@
-"""Changes that may help against a finding, as command lines, and what they are on the simulator.
+"""Changes that may help against a finding, as command lines and as options of the simulator.
 
-Belongs here: which changes are tried for which finding, on which path, and which of them are worth it. Does
-not belong here: running them, which `trials` does. A queue is what the core makes of the very tc commands
-that are shown.
+Scope: the changes to try for each finding, the path to try them on, and the choice of the worthwhile ones.
+Out of scope: running them (`trials`). The core parses each queue from the very tc commands that are shown.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.diagnosis import commands
-from dragstrip.diagnosis.asked import CARRIERS
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.diagnosis.findings import buffer_bytes, direction, meets_flows
 from dragstrip.diagnosis.observations import Tree
+from dragstrip.diagnosis.stated_path import CARRIERS
 from dragstrip.diagnosis.trials import Measured, Setup, duration
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis.wording import figure
 from dragstrip.formats import scripts
 from dragstrip.scenario.paths import FRAME_BYTES
 
@@ -101,13 +100,13 @@ def proposed(
     evidence: Evidence, findings: Sequence[Finding], race: Mapping[str, Any], algorithm: str | None
 ) -> tuple[list[Advice], list[str]]:
     """Return what is to be tried for each finding, and why nothing can be tried for others."""
-    made: list[Advice] = []
+    proposals: list[Advice] = []
     refused: list[str] = []
-    done: set[str] = set()
+    covered_findings: set[str] = set()
     for finding in findings:
-        if not finding.complaint or finding.complaint + finding.name in done:
+        if not finding.complaint or finding.complaint + finding.name in covered_findings:
             continue
-        if finding.complaint == "delay" and "delay" in done and finding.name != "bufferbloat_up":
+        if finding.complaint == "delay" and "delay" in covered_findings and finding.name != "bufferbloat_up":
             continue
         phase = evidence.delay.phase if evidence.delay is not None and finding.complaint == "delay" else ""
         if phase:
@@ -120,7 +119,7 @@ def proposed(
         if isinstance(path, str):
             refused.append(f"{finding.name}: {path}")
             continue
-        done |= {finding.complaint + finding.name, finding.complaint}
+        covered_findings |= {finding.complaint + finding.name, finding.complaint}
         shared = finding.complaint == "delay" or finding.name == "no_ecn"
         flows = _count(evidence) or (SHARED if shared else 1)
         before = Setup.of(path.options, path.algorithm, flows)
@@ -135,8 +134,8 @@ def proposed(
             if candidate.algorithm != path.algorithm
         ]
         if after:
-            made.append(Advice(finding, before, tuple(path.assumed), tuple(after)))
-    return made, refused
+            proposals.append(Advice(finding, before, tuple(path.assumed), tuple(after)))
+    return proposals, refused
 
 
 def _count(evidence: Evidence) -> int:
@@ -144,12 +143,12 @@ def _count(evidence: Evidence) -> int:
     busiest = evidence.busiest
     if evidence.simulated or busiest is None:
         return 0
-    beside = [
+    concurrent_flows = [
         flow
         for flow in evidence.observed.flows
         if flow.busy and (flow.source, flow.sender) == (busiest.source, busiest.sender)
     ]
-    return min(FLOWS_MAX, len(beside))
+    return min(FLOWS_MAX, len(concurrent_flows))
 
 
 def _measured_s(evidence: Evidence) -> float | None:
@@ -168,21 +167,21 @@ def unlike(evidence: Evidence, finding: Finding, before: Measured) -> str | None
     if evidence.delay is not None:
         middle = float(evidence.delay.p50.value)
         pairs.append(("median RTT under load", "ping_ms", before.ping_p50_ms, middle))
-    for what, name, model, measured in pairs:
+    for quantity, name, model, measured in pairs:
         if model is not None and measured and abs(model / measured - 1) > REPRODUCED:
             return (
-                f"{finding.name}: the model of the path has a {what} of {shown(name, model)}, and "
-                f"{shown(name, measured)} were measured: something else is at work, so that no change can be "
-                "judged"
+                f"{finding.name}: the model of the path has a {quantity} of {figure(name, model)}, and "
+                f"{figure(name, measured)} were measured: something else is at work, so that no change can "
+                "be judged"
             )
     return None
 
 
 def _changed(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    made = {**options, **changes}
+    merged_options = {**options, **changes}
     if "sysctl" in options and "sysctl" in changes:
-        made["sysctl"] = {**options["sysctl"], **changes["sysctl"]}
-    return made
+        merged_options["sysctl"] = {**options["sysctl"], **changes["sysctl"]}
+    return merged_options
 
 
 def _rate(bps: float) -> str:
@@ -218,7 +217,7 @@ def _found_path(
             del options["workload"]
             options["both_ways"] = True
             assumed.append("data go both ways: both directions of a medium are tried together")
-    in_front = {it.name for it in findings} & {"shaper_above_line", "other_bottleneck"}
+    in_front = {result.name for result in findings} & {"shaper_above_line", "other_bottleneck"}
     queue = finding.queue or (None if in_front else evidence.queue)
     if not any(name in race for name in CARRIERS):
         if finding.name == "policer" and finding.queue is None:
@@ -229,8 +228,8 @@ def _found_path(
         behind = shaped is not None or finding.name == "policer"
         options["rate"] = _rate((shaped or line) * FASTER_LINE if behind else line)
         if behind:
-            what = "policer" if finding.name == "policer" else "shaper"
-            assumed.append(f"the line is {FASTER_LINE} times as fast as the {what}")
+            limiter = "policer" if finding.name == "policer" else "shaper"
+            assumed.append(f"the line is {FASTER_LINE} times as fast as the {limiter}")
         elif evidence.shown_bps is None and (evidence.rate is None or evidence.slower_line):
             assumed.append(f"the line has {options['rate']}, the least that carries the goodput")
     if "path" not in race and "rtt" not in race and idle is not None:
@@ -244,18 +243,20 @@ def _found_path(
         assumed.append("the queue is in the data's direction, although captures show it on the way back")
     if not evidence.simulated:
         _add_fault(finding, options, assumed)
-    chosen = algorithm
-    if chosen is None:
-        named = next((str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None)
-        chosen = named if named in _core.ALGORITHMS else "cubic"
-        if named is None:
+    sender_algorithm = algorithm
+    if sender_algorithm is None:
+        measured_algorithm = next(
+            (str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None
+        )
+        sender_algorithm = measured_algorithm if measured_algorithm in _core.ALGORITHMS else "cubic"
+        if measured_algorithm is None:
             assumed.append("the senders run cubic, Linux's default")
-        elif chosen != named:
-            assumed.append(f"the senders run cubic: {named} is not modelled")
+        elif sender_algorithm != measured_algorithm:
+            assumed.append(f"the senders run cubic: {measured_algorithm} is not modelled")
     trip = float(idle.value) if idle is not None else 40.0
     options.setdefault("duration", duration(line, trip, _measured_s(evidence)))
     options.setdefault("seed", "1")
-    return _Path(options, assumed, line, chosen)
+    return _Path(options, assumed, line, sender_algorithm)
 
 
 def _policed(finding: Finding) -> float:
@@ -339,18 +340,18 @@ def _candidates(
 
 def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path) -> list[Candidate]:
     queue = evidence.queue
-    in_front = {it.name for it in findings} & {"shaper_above_line", "other_bottleneck"}
-    own = queue is not None and queue.shaped_bps is not None and not in_front
+    in_front = {result.name for result in findings} & {"shaper_above_line", "other_bottleneck"}
+    replaces_shaper = queue is not None and queue.shaped_bps is not None and not in_front
     device = (queue.device if queue is not None else "") or DEVICE
-    if queue is not None and queue.shaped_bps is not None and own:
+    if queue is not None and queue.shaped_bps is not None and replaces_shaper:
         rate, where = queue.shaped_bps, f"in place of the queue of {device}"
     else:
         rate = path.line_bps * BELOW_LINE
         where = "where traffic enters the bottleneck, at 95 % of its rate"
     tree = queue.tree if queue is not None else None
-    made = [_shaped("fq_codel", rate, device, where, tree), _cake(rate, device, where)]
-    if not own and not in_front:
-        made.append(
+    candidates = [_shaped("fq_codel", rate, device, where, tree), _cake(rate, device, where)]
+    if not replaces_shaper and not in_front:
+        candidates.append(
             Candidate(
                 "fq_codel, without a shaper",
                 (f"tc qdisc replace dev {device} root fq_codel",),
@@ -360,9 +361,9 @@ def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path)
         )
     if evidence.bdp_bytes is not None:
         size = max(2 * FRAME_BYTES, round(evidence.bdp_bytes))
-        made.append(_shaped(f"bfifo limit {size}b", rate, device, f"{where}; one BDP", tree))
-    made.append(_algorithm("bbr"))
-    return made
+        candidates.append(_shaped(f"bfifo limit {size}b", rate, device, f"{where}; one BDP", tree))
+    candidates.append(_algorithm("bbr"))
+    return candidates
 
 
 def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
@@ -374,17 +375,17 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
         return [*shapers_up, _algorithm("bbr")]
     up, down = path.line_bps * BELOW_UP, (evidence.line_bps or path.line_bps) * BELOW_LINE
     where = f"on the router in front of the line: {DEVICE} sends into it, {INSIDE} to the hosts"
-    made = []
-    for one, other in (
+    candidates = []
+    for up_shaper, down_shaper in (
         (_shaped("fq_codel", up, DEVICE, ""), _shaped("fq_codel", down, INSIDE, "")),
         (_cake(up, DEVICE, ""), _cake(down, INSIDE, "")),
     ):
-        kind = one.change.partition(",")[0]
-        options = {"up_queue": one.options["queue"], "queue": other.options["queue"]}
+        kind = up_shaper.change.partition(",")[0]
+        options = {"up_queue": up_shaper.options["queue"], "queue": down_shaper.options["queue"]}
         change = f"{kind}, shaped to {_rate(up)} up, {_rate(down)} down"
-        made.append(Candidate(change, one.commands + other.commands, where, options))
+        candidates.append(Candidate(change, up_shaper.commands + down_shaper.commands, where, options))
     alone = _shaped("fq_codel", up, DEVICE, "")
-    made.append(
+    candidates.append(
         Candidate(
             f"{alone.change}, up alone",
             alone.commands,
@@ -392,7 +393,7 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
             {"up_queue": alone.options["queue"]},
         )
     )
-    return [*made, _algorithm("bbr")]
+    return [*candidates, _algorithm("bbr")]
 
 
 def _shaped(leaf: str, rate_bps: float, device: str, where: str, tree: Tree | None = None) -> Candidate:
@@ -414,9 +415,9 @@ def _imported(lines: Sequence[str]) -> str:
     for short in ("htb rate {rate} leaf {leaf}", "cake bandwidth {rate}"):
         words = lines[-1].partition(" 1:10 ")[2] or lines[-1].partition(" root ")[2]
         rate = (lines[1] if len(lines) > 1 else words).rpartition(" ")[2]
-        said = short.format(rate=rate, leaf=words)
-        if _core.parse_qdisc(said) == _core.parse_qdisc(whole):
-            return said
+        short_words = short.format(rate=rate, leaf=words)
+        if _core.parse_qdisc(short_words) == _core.parse_qdisc(whole):
+            return short_words
     return whole
 
 
@@ -440,14 +441,14 @@ def _windows(evidence: Evidence, finding: Finding) -> list[Candidate]:
         return []
     receive = _window("net.ipv4.tcp_rmem", 131072, 4 * bdp, "receiving", "SO_RCVBUF")
     send = _window("net.ipv4.tcp_wmem", 16384, 3 * bdp, "sending", "SO_SNDBUF")
-    both = Candidate(
+    both_windows = Candidate(
         f"{send.change}, {receive.change}",
         send.commands + receive.commands,
         "tcp_wmem on the sending, tcp_rmem on the receiving host; applications must set neither "
         "SO_SNDBUF nor SO_RCVBUF",
         {"sysctl": {**send.options["sysctl"], **receive.options["sysctl"]}},
     )
-    return [receive if _window_of(finding) == "receive_window" else send, both]
+    return [receive if _window_of(finding) == "receive_window" else send, both_windows]
 
 
 def _window_of(finding: Finding) -> str:
@@ -461,7 +462,7 @@ def _window(name: str, middle: int, needed: float, side: str, option: str) -> Ca
     size = min(BUFFERS_MAX, 1 << max(16, (round(needed) - 1).bit_length()))
     value = f"4096 {min(middle, size)} {size}"
     return Candidate(
-        f"{name.rpartition('.')[2]} up to {shown('size_bytes', size)}",
+        f"{name.rpartition('.')[2]} up to {figure('size_bytes', size)}",
         (f'sysctl -w {name}="{value}"',),
         f"on the {side} host; an application that sets {option} must not",
         {"sysctl": {name: value}},
@@ -473,23 +474,23 @@ def judged(evidence: Evidence, advice: Advice, before: Measured, after: Sequence
 
     None is recommended whose run is worse than what was measured.
     """
-    made = []
+    trials = []
     for (candidate, setup), measured in zip(advice.after, after, strict=True):
         complaint = advice.finding.complaint or "goodput"
         gain = _gain(complaint, before, measured)
         cost = 1 - measured.goodput_bps / before.goodput_bps if before.goodput_bps else 0.0
-        told = _change(complaint, before, measured)
+        reason = _change(complaint, before, measured)
         worth = gain >= (GAIN_GOODPUT if complaint == "goodput" else GAIN)
         if not worth:
-            told = f"no gain: {told}"
+            reason = f"no gain: {reason}"
         elif cost > COST:
             worth = False
-            told = f"{told}, but it costs {shown('cost_share', cost)} of the goodput"
+            reason = f"{reason}, but it costs {figure('cost_share', cost)} of the goodput"
         elif worse := _worse(evidence, complaint, measured):
             worth = False
-            told = f"{told}, but {worse}"
-        made.append(Judged(candidate, setup, measured, gain, worth, told))
-    return sorted(made, key=lambda it: (not it.recommended, -round(it.gain, 1)))
+            reason = f"{reason}, but {worse}"
+        trials.append(Judged(candidate, setup, measured, gain, worth, reason))
+    return sorted(trials, key=lambda trial: (not trial.recommended, -round(trial.gain, 1)))
 
 
 def _worse(evidence: Evidence, complaint: str, after: Measured) -> str:
@@ -499,19 +500,19 @@ def _worse(evidence: Evidence, complaint: str, after: Measured) -> str:
     floor, delay = evidence.floor, evidence.delay
     allowed = 1.0 if complaint == "goodput" else 1 - COST
     if floor is not None and after.goodput_bps < allowed * float(floor.value):
-        return f"{shown('goodput_bps', floor.value)} were measured"
+        return f"{figure('goodput_bps', floor.value)} were measured"
     high = float(delay.p95.value) if delay is not None else None
     if complaint == "delay" and high is not None and (after.ping_p95_ms or 0.0) > high:
-        return f"an RTT of {shown('ping_ms', high)} was measured"
+        return f"an RTT of {figure('ping_ms', high)} was measured"
     return ""
 
 
 def _gain(complaint: str, before: Measured, after: Measured) -> float:
     """Return the share by which the quantity that is complained of got better."""
-    one, other = _quantity(complaint, before), _quantity(complaint, after)
-    if not one:
+    baseline, changed = _quantity(complaint, before), _quantity(complaint, after)
+    if not baseline:
         return 0.0
-    return other / one - 1 if complaint == "goodput" else 1 - other / one
+    return changed / baseline - 1 if complaint == "goodput" else 1 - changed / baseline
 
 
 def _quantity(complaint: str, measured: Measured) -> float:
@@ -522,13 +523,13 @@ def _quantity(complaint: str, measured: Measured) -> float:
 
 def _change(complaint: str, before: Measured, after: Measured) -> str:
     """Return what happens to the quantity that is complained of, in words."""
-    what, name = {
+    quantity, name = {
         "delay": ("the pings' 95th percentile", "ping_ms"),
         "goodput": ("goodput", "goodput_bps"),
         "loss": ("the share retransmitted", "sent_share"),
     }[complaint]
-    one, other = (shown(name, _quantity(complaint, it)) for it in (before, after))
-    if one == other:
-        return f"{what} stays at {one}"
+    before_text, after_text = (figure(name, _quantity(complaint, run)) for run in (before, after))
+    if before_text == after_text:
+        return f"{quantity} stays at {before_text}"
     rises = _quantity(complaint, after) > _quantity(complaint, before)
-    return f"{what} {'rises' if rises else 'falls'} from {one} to {other}"
+    return f"{quantity} {'rises' if rises else 'falls'} from {before_text} to {after_text}"

@@ -19,12 +19,14 @@ def shaped(device: str, tree: Tree | None, leaf: str, rate: str, rate_bps: float
     """Return commands after which `leaf` holds the queue behind a shaper of `rate`."""
     if tree is not None and tree.root == "htb" and tree.classes:
         changes = [
-            _change(device, tree, it, rate, rate_bps)
-            for it in reversed(tree.classes)
-            if it.ceil_bps is None or round(it.ceil_bps) != round(rate_bps)
+            _change(device, tree, htb_class, rate, rate_bps)
+            for htb_class in reversed(tree.classes)
+            if htb_class.ceil_bps is None or round(htb_class.ceil_bps) != round(rate_bps)
         ]
-        kept = all(it.ceil_bps is not None and it.ceil_bps >= rate_bps for it in tree.classes)
-        if kept and min(it.ceil_bps or 0.0 for it in tree.classes) == rate_bps:
+        ceilings_suffice = all(
+            htb_class.ceil_bps is not None and htb_class.ceil_bps >= rate_bps for htb_class in tree.classes
+        )
+        if ceilings_suffice and min(htb_class.ceil_bps or 0.0 for htb_class in tree.classes) == rate_bps:
             changes = []
         return (*changes, f"tc qdisc replace dev {device} parent {tree.classes[0].handle} {leaf}")
     verb = "replace"
@@ -39,14 +41,18 @@ def shaped(device: str, tree: Tree | None, leaf: str, rate: str, rate_bps: float
     )
 
 
-def _change(device: str, tree: Tree, it: HtbClass, rate: str, rate_bps: float) -> str:
+def _change(device: str, tree: Tree, htb_class: HtbClass, rate: str, rate_bps: float) -> str:
     """Return the command that gives a class a ceiling of `rate`, and at most that rate."""
-    parent = it.parent if it.parent and it.parent != "root" else tree.handle
-    own = rate if it.rate_bps is None or it.rate_bps >= rate_bps else f"{round(it.rate_bps)}bit"
-    top = it is tree.classes[-1]
-    prio = f" prio {it.prio}" if it.prio else ""
-    words = f"htb rate {rate if top else own} ceil {rate}{prio}"
-    return f"tc class change dev {device} parent {parent} classid {it.handle} {words}"
+    parent = htb_class.parent if htb_class.parent and htb_class.parent != "root" else tree.handle
+    class_rate = (
+        rate
+        if htb_class.rate_bps is None or htb_class.rate_bps >= rate_bps
+        else f"{round(htb_class.rate_bps)}bit"
+    )
+    top = htb_class is tree.classes[-1]
+    prio = f" prio {htb_class.prio}" if htb_class.prio else ""
+    words = f"htb rate {rate if top else class_rate} ceil {rate}{prio}"
+    return f"tc class change dev {device} parent {parent} classid {htb_class.handle} {words}"
 
 
 def root(device: str, discipline: str) -> tuple[str, ...]:
@@ -65,7 +71,9 @@ def tree_of(lines: Sequence[str]) -> Tree | None:
         if "qdisc" in words and "root" in words:
             handle = value.get("handle", "")
             rest = words[words.index("root") + 1 :]
-            kind = next((it for at, it in enumerate(rest) if it != "handle" and rest[at - 1] != "handle"), "")
+            kind = next(
+                (word for at, word in enumerate(rest) if word != "handle" and rest[at - 1] != "handle"), ""
+            )
         elif "class" in words and "classid" in value:
             classes.append(
                 HtbClass(value["classid"], value.get("parent", ""), None, None, value.get("prio", ""))
@@ -73,7 +81,7 @@ def tree_of(lines: Sequence[str]) -> Tree | None:
         elif "qdisc" in words and "parent" in value:
             leaf = value["parent"]
     handle = handle if not handle or handle.endswith(":") else f"{handle}:"
-    by_handle = {it.handle: it for it in classes}
+    by_handle = {htb_class.handle: htb_class for htb_class in classes}
     chain: list[HtbClass] = []
     at = by_handle.get(leaf) or (classes[-1] if classes else None)
     while at is not None and len(chain) <= len(classes):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dragstrip.diagnosis.observations import Fact
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis.wording import figure
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
 from dragstrip.io.terminal import WIDTH, wrapped
@@ -25,12 +25,12 @@ def text(document: Mapping[str, Any]) -> str:
             lines += _finding(finding)
     if document["contradictions"]:
         lines += ["", "Contradictions"]
-        lines += [line for said in document["contradictions"] for line in wrapped(said, "  - ")]
+        lines += [line for conflict in document["contradictions"] for line in wrapped(conflict, "  - ")]
     for advice in document["advice"]:
         lines += ["", *_advice(advice)]
     if document["not_tried"]:
         lines += ["", "Nothing was tried for"]
-        lines += [line for said in document["not_tried"] for line in wrapped(said, "  - ")]
+        lines += [line for reason in document["not_tried"] for line in wrapped(reason, "  - ")]
     if document["unknown"]:
         lines += ["", "What this cannot know"]
         for finding in document["unknown"]:
@@ -60,16 +60,18 @@ def _measure(finding: Mapping[str, Any]) -> list[str]:
 
 def _advice(advice: Mapping[str, Any]) -> Iterator[str]:
     yield from wrapped(f"What helps against {advice['against']} (simulated)")
-    for said in advice["assumed"]:
-        yield from wrapped(f"assumed: {said}", "  ")
-    yield from _table([("baseline", advice["as_found"]), *((it["change"], it) for it in advice["changes"])])
-    kept = [change for change in advice["changes"] if change["recommended"]]
-    for number, change in enumerate(kept, start=1):
+    for assumption in advice["assumed"]:
+        yield from wrapped(f"assumed: {assumption}", "  ")
+    yield from _table(
+        [("baseline", advice["as_found"]), *((change["change"], change) for change in advice["changes"])]
+    )
+    recommended_changes = [change for change in advice["changes"] if change["recommended"]]
+    for number, change in enumerate(recommended_changes, start=1):
         yield ""
         yield from wrapped(f"{change['change']}: {change['reason']}", f"  {number}. ")
         yield from wrapped(f"{change['where']}:", "     ")
         yield from (f"       {command}" for command in change["commands"])
-    if not kept:
+    if not recommended_changes:
         yield from wrapped("None of these changes is worth it.", "  ")
     for change in advice["changes"]:
         if not change["recommended"]:
@@ -85,10 +87,10 @@ def _table(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     cells = [
         (
             name,
-            shown("goodput_bps", row["goodput_bps"]),
+            figure("goodput_bps", row["goodput_bps"]),
             _ms(row["ping_p50_ms"]),
             _ms(row["ping_p95_ms"]),
-            shown("share_share", row["retransmitted_share"]),
+            figure("share_share", row["retransmitted_share"]),
         )
         for name, row in rows
     ]
@@ -102,4 +104,4 @@ def _table(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
 
 
 def _ms(value: float | None) -> str:
-    return "–" if value is None else shown("ping_ms", value)
+    return "–" if value is None else figure("ping_ms", value)

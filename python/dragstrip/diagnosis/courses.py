@@ -42,29 +42,33 @@ def lost_pings(evidence: Evidence) -> Iterator[Finding]:
             series.setdefault((probe.source, probe.place), []).append(probe)
     for parts in series.values():
         probe = parts[0]
-        sent = sum(part.sent for part in parts)
-        lost = sum(part.lost for part in parts)
+        pings_sent = sum(part.pings_sent for part in parts)
+        pings_lost = sum(part.pings_lost for part in parts)
         if probe.of_all is not None:
-            sent, lost = probe.of_all
-        if sent < SILENT_MIN:
+            pings_sent, pings_lost = probe.of_all
+        if pings_sent < SILENT_MIN:
             continue
         facts = tuple(
             fact
             for fact in evidence.facts
             if (fact.name, fact.source, fact.place) == ("lost_share", probe.source, probe.place)
         )[:1]
-        figures: dict[str, float | str] = {"lost": lost, "sent": sent, "target": _bare(probe.target)}
-        if lost == sent:
+        figures: dict[str, float | str] = {
+            "lost": pings_lost,
+            "sent": pings_sent,
+            "target": _bare(probe.target),
+        }
+        if pings_lost == pings_sent:
             text = "No answer from {target}: {lost} of {sent} pings are lost"
             if any(flow.busy and flow.hosts & probe.hosts for flow in evidence.observed.flows):
                 text += ", while TCP passes to the same host: it is filtered, or was down at that time"
             else:
                 text += ": the host is down, unreachable, or filters pings"
             yield Finding("unreachable", text, "certain", figures, facts, "", PINGS)
-        elif lost >= LOST_MIN and lost >= LOST_SHARE * sent:
-            figures["lost_share"] = lost / sent
+        elif pings_lost >= LOST_MIN and pings_lost >= LOST_SHARE * pings_sent:
+            figures["lost_share"] = pings_lost / pings_sent
             text = "Packet loss: {lost} of {sent} pings to {target} ({lost_share}) have no answer"
-            states = {part.loaded for part in parts if part.lost}
+            states = {part.loaded for part in parts if part.pings_lost}
             if states == {False}:
                 text += ", while no flow of the files was busy"
             elif states == {True}:
@@ -80,12 +84,14 @@ def _bare(target: str) -> str:
 def lost_datagrams(evidence: Evidence) -> Iterator[Finding]:
     """Yield datagrams that a test's receiver counts as lost."""
     for row in evidence.observed.datagrams:
-        if row.lost_share < LOSS_SHARE or (row.lost is not None and row.lost < LOSSES_MIN):
+        if row.lost_share < LOSS_SHARE or (
+            row.datagrams_lost is not None and row.datagrams_lost < LOSSES_MIN
+        ):
             continue
         figures: dict[str, float | str] = {"lost_share": row.lost_share}
         text = "Packet loss: {lost_share} of {label} are lost"
-        if row.lost is not None and row.sent is not None:
-            figures |= {"lost": row.lost, "sent": row.sent}
+        if row.datagrams_lost is not None and row.datagrams_sent is not None:
+            figures |= {"lost": row.datagrams_lost, "sent": row.datagrams_sent}
             text = "Packet loss: {lost} of {sent} datagrams of {label} ({lost_share}) are lost"
         figures["label"] = row.label
         text += (

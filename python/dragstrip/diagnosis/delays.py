@@ -1,7 +1,7 @@
 """Round trips under load against the idle baseline: only of the same hosts and the same class of traffic.
 
-Belongs here: which baseline belongs to which loaded round trips, and how much longer these are. Does not
-belong here: what that means, which `findings` says.
+Scope: the baseline of each series of loaded round trips, and the excess over it. Out of scope: the meaning of
+the excess (`findings`).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Baseline:
     hosts: frozenset[str]
     traffic_class: str
     idle: bool
-    """Whether it is known that nothing was under way: pings outside of load, or what the user says."""
+    """True when nothing was under way: pings outside of load, or a figure of the user's."""
     clock_s: tuple[float, float] | None = None
-    """When it was measured, in seconds since 1970."""
+    """Time span of the measurement, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def _is_even(series: Series, step: Step) -> bool:
     before = series.end_s <= step.at_s
     lengths = series.length_s
     rates = [float(series.bytes[part].sum() / lengths[part].sum()) for part in (before, ~before)]
-    lost = np.nan_to_num(series.retransmitted).sum() > 0
-    return not lost and min(rates) > EVEN * max(rates)
+    has_losses = np.nan_to_num(series.retransmitted).sum() > 0
+    return not has_losses and min(rates) > EVEN * max(rates)
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Delay:
     hosts: frozenset[str]
     traffic_class: str
     certain: bool
-    """Whether it is known that flows were busy."""
+    """True when flows were known to be busy."""
     apart: bool
-    """Whether the baseline was measured apart from the load, so that no standing queue hides in it."""
+    """True when the baseline was measured apart from the load, so that no standing queue hides in it."""
     smoothed: bool = False
     flow: Flow | None = None
     """The flow whose own round trips these are."""
@@ -186,7 +186,7 @@ def of_flow(flow: Flow) -> tuple[Fact, Fact] | None:
 
 def of_probe(probe: Probe) -> tuple[Fact, Fact] | None:
     """Return the median and the 95th percentile of pings that may have met load."""
-    answers = probe.sent - probe.lost
+    answers = probe.pings_sent - probe.pings_lost
     enough = answers >= LOADED_PINGS_MIN or probe.summed_up or probe.source == SIMULATION
     if probe.loaded is False or probe.rtt_p50_ms is None or not enough:
         return None
@@ -196,8 +196,8 @@ def of_probe(probe: Probe) -> tuple[Fact, Fact] | None:
 
 def _pair(source: str, place: str, middle: float, high: float | None) -> tuple[Fact, Fact]:
     how: Basis = "simulated" if source == SIMULATION else "measured"
-    one = Fact("rtt_p50_ms", middle, how, source, place)
-    return one, replace(one, name="rtt_p95_ms", value=middle if high is None else high)
+    median = Fact("rtt_p50_ms", middle, how, source, place)
+    return median, replace(median, name="rtt_p95_ms", value=middle if high is None else high)
 
 
 def delays(flows: Sequence[Flow], probes: Sequence[Probe], idles: Sequence[Baseline]) -> list[Delay]:
@@ -206,34 +206,34 @@ def delays(flows: Sequence[Flow], probes: Sequence[Probe], idles: Sequence[Basel
     Of pings of which nobody knows whether flows were busy, the run with the shortest median counts as idle,
     if there are several of the same target and class.
     """
-    made = []
+    candidates = []
     for flow in flows:
-        # Of a simulated path the ping stands for what others feel.
+        # On a simulated path the ping stands for the delay of other traffic.
         pair = None if flow.source == SIMULATION else of_flow(flow)
         if pair is not None:
-            made.append(_delay(pair, idles, flow.hosts, "", certain=True, origin=flow))
+            candidates.append(_delay(pair, idles, flow.hosts, "", certain=True, origin=flow))
     for probe in probes:
         pair = of_probe(probe)
         if pair is None or (probe.loaded is None and _is_quietest(probe, probes)):
             continue
-        made.append(
+        candidates.append(
             _delay(pair, idles, probe.hosts, probe.traffic_class, certain=probe.loaded is True, origin=probe)
         )
-    known = [delay for delay in made if delay is not None]
-    return sorted(known, key=lambda it: (-it.excess_ms, it.p50.source, it.p50.place))
+    measured = [delay for delay in candidates if delay is not None]
+    return sorted(measured, key=lambda delay: (-delay.excess_ms, delay.p50.source, delay.p50.place))
 
 
 def _is_quietest(probe: Probe, probes: Sequence[Probe]) -> bool:
-    same = [
-        it
-        for it in probes
-        if it.loaded is None
-        and it.rtt_p50_ms is not None
-        and it.traffic_class == probe.traffic_class
-        and of_one_path(it.hosts, probe.hosts)
+    comparable = [
+        candidate
+        for candidate in probes
+        if candidate.loaded is None
+        and candidate.rtt_p50_ms is not None
+        and candidate.traffic_class == probe.traffic_class
+        and of_one_path(candidate.hosts, probe.hosts)
     ]
-    same.sort(key=lambda it: (it.rtt_p50_ms or 0.0, it.source, it.place))
-    return len(same) > 1 and same[0] is probe
+    comparable.sort(key=lambda candidate: (candidate.rtt_p50_ms or 0.0, candidate.source, candidate.place))
+    return len(comparable) > 1 and comparable[0] is probe
 
 
 def _delay(
@@ -248,21 +248,27 @@ def _delay(
     flow = origin if isinstance(origin, Flow) else None
     probe = origin if isinstance(origin, Probe) else None
     fitting = [
-        it
-        for it in idles
-        if of_one_path(it.hosts, hosts)
-        and (it.fact.source == COMMAND_LINE or _same_class(it.traffic_class, traffic_class))
-        and gap_s(it.clock_s, origin.clock_s) <= SESSION_S
+        baseline
+        for baseline in idles
+        if of_one_path(baseline.hosts, hosts)
+        and (baseline.fact.source == COMMAND_LINE or _same_class(baseline.traffic_class, traffic_class))
+        and gap_s(baseline.clock_s, origin.clock_s) <= SESSION_S
     ]
     if not fitting:
         return None
-    stated = [it for it in fitting if it.fact.basis in ("exact", "simulated")]
+    exact_baselines = [baseline for baseline in fitting if baseline.fact.basis in ("exact", "simulated")]
     least = min(
         fitting,
-        key=lambda it: (float(it.fact.value), it not in stated, not it.idle, it.fact.source, it.fact.place),
+        key=lambda baseline: (
+            float(baseline.fact.value),
+            baseline not in exact_baselines,
+            not baseline.idle,
+            baseline.fact.source,
+            baseline.fact.place,
+        ),
     )
     near = NEAR * float(least.fact.value) + NEAR_MS
-    apart = any(it.idle and float(it.fact.value) <= near for it in fitting)
+    apart = any(baseline.idle and float(baseline.fact.value) <= near for baseline in fitting)
     return Delay(
         least.fact,
         middle,
@@ -285,5 +291,5 @@ def gap_s(first: tuple[float, float] | None, second: tuple[float, float] | None)
     return max(0.0, second[0] - first[1], first[0] - second[1])
 
 
-def _same_class(one: str, other: str) -> bool:
-    return one == other or (one in BEST_EFFORT and other in BEST_EFFORT)
+def _same_class(first_class: str, second_class: str) -> bool:
+    return first_class == second_class or (first_class in BEST_EFFORT and second_class in BEST_EFFORT)

@@ -1,7 +1,7 @@
-"""What observations say together: rate, idle RTT, RTT under load, queues, and contradictions between files.
+"""Combined observations: rate, idle RTT, RTT under load, queues, and contradictions between files.
 
-Belongs here: facts with their sources, and which of them count for the path. Does not belong here: what it
-means, which `findings` says.
+Scope: facts with their sources, and the choice of those that count for the path. Out of scope: their meaning
+(`findings`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dragstrip.diagnosis.observations import (
     Queue,
     of_one_path,
 )
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis.wording import figure
 from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 RANGE: tuple[Basis, Basis] = ("at least", "at most")
@@ -91,7 +91,7 @@ class Evidence:
     upward: dict[str, Any] | None = None
     """Options of `compare` for a run with uploads, which load the return path."""
     medium: bool = False
-    """Whether a medium carries one of the directions of the path that options describe."""
+    """True when a medium carries one of the directions of the path that options describe."""
     loading: tuple[Flow, ...] = ()
     """The flows of the largest goodput: of one host, at one time."""
 
@@ -102,7 +102,7 @@ class Evidence:
         A delay of a busy path comes first, unless only pings without a known load wait long.
         """
         longest = _longest(self.delays, self.bloat_ms)
-        if longest is None or longest.flow is None or longest.flow.between is not None:
+        if longest is None or longest.flow is None or longest.flow.capture_pair is not None:
             return longest
         # A flow captured at both ends shows the direction of the queue; one that runs against it does not.
         at_both_ends = (
@@ -111,7 +111,7 @@ class Evidence:
             if delay.traffic_class in BEST_EFFORT
             and delay.step is None
             and delay.flow is not None
-            and delay.flow.between is not None
+            and delay.flow.capture_pair is not None
             and delay.flow.opposes(longest.flow)
             and delay.excess_ms >= self.bloat_ms
         )
@@ -124,7 +124,7 @@ class Evidence:
 
     @property
     def idle_is_bound(self) -> bool:
-        """Whether the idle round trip is that of a flow whose queue was never seen empty, and so too long."""
+        """True when the idle round trip is of a flow whose queue was never seen empty, and so too long."""
         idle = self.idle
         return idle is not None and any(
             not flow.drained and (flow.source, flow.label) == (idle.source, idle.place)
@@ -144,12 +144,12 @@ class Evidence:
 
     @property
     def bloated(self) -> bool:
-        """Whether the queueing delay under load is bufferbloat."""
+        """True when the queueing delay under load is bufferbloat."""
         return self.excess_ms is not None and self.excess_ms >= self.bloat_ms
 
     @property
     def slower_line(self) -> bool:
-        """Whether the queue is not where a shaper with an AQM is, since less arrives than it sends."""
+        """True when the queue is not at the shaper with an AQM, since less arrives than it sends."""
         queue = self.queue
         if queue is None or queue.shaped_bps is None or queue.is_fifo or self.floor is None:
             return False
@@ -168,7 +168,7 @@ class Evidence:
 
     @property
     def simulated(self) -> bool:
-        """Whether nothing was measured: a run on the simulator stands for it."""
+        """True when nothing was measured: a run on the simulator stands for it."""
         return any(fact.basis == "simulated" for fact in self.facts)
 
     @property
@@ -182,8 +182,8 @@ class Evidence:
     @property
     def shown_bps(self) -> float | None:
         """The bottleneck's rate as a capture shows it."""
-        shown = [fact for fact in self.facts if fact.name == "rate_bps" and fact.basis == "measured"]
-        return max((float(fact.value) for fact in shown), default=None)
+        capture_rates = [fact for fact in self.facts if fact.name == "rate_bps" and fact.basis == "measured"]
+        return max((float(fact.value) for fact in capture_rates), default=None)
 
     @property
     def carried_bps(self) -> float | None:
@@ -208,7 +208,7 @@ class Evidence:
 
     @property
     def full_ms(self) -> float | None:
-        """How long a packet waits behind a full queue that is limited in bytes or packets."""
+        """Delay of a packet behind a full queue that is limited in bytes or packets."""
         if self.queue is None or self.queue.queue is None:
             return None
         if (wait := wait_ms(self.queue.queue)) is not None:
@@ -249,20 +249,20 @@ def gathered(observed: Observations) -> Evidence:
     facts = [*observed.facts, *(fact for flow in observed.flows for fact in _of_flow(flow))]
     facts += [fact for probe in observed.probes for fact in _of_probe(probe)]
     facts += [fact for queue in observed.queues for fact in _of_queue(queue)]
-    for it in observed.unanswered:
-        place = f"{it.client} → {it.server}"
-        facts.append(Fact("syns", it.syns, "measured", it.source, place))
+    for attempt in observed.unanswered:
+        place = f"{attempt.client} → {attempt.server}"
+        facts.append(Fact("syns", attempt.syns, "measured", attempt.source, place))
     for datagrams in observed.datagrams:
         at = (datagrams.source, datagrams.label)
         facts.append(Fact("datagrams_lost_share", datagrams.lost_share, "measured", *at))
     baselines = _baselines(observed)
     rates = [fact for fact in facts if fact.name == "rate_bps"]
-    given = next((float(fact.value) for fact in rates if fact.source == COMMAND_LINE), None)
+    stated_bps = next((float(fact.value) for fact in rates if fact.source == COMMAND_LINE), None)
     groups = concurrent(observed.flows)
     waits = [
-        it
-        for it in delays(observed.flows, observed.probes, baselines)
-        if not _is_other_path(it, groups, given)
+        delay
+        for delay in delays(observed.flows, observed.probes, baselines)
+        if not _is_other_path(delay, groups, stated_bps)
     ]
     floor, loading = _floor(groups, _longest(waits, BLOAT_MS))
     passed = [queue for queue in observed.queues if not is_bypassed(queue, floor)]
@@ -274,7 +274,7 @@ def gathered(observed: Observations) -> Evidence:
         floor = next(
             (fact for fact in facts if (fact.name, fact.place) == ("goodput_bps", "all flows")), None
         )
-    idles = [it.fact for it in baselines]
+    idles = [baseline.fact for baseline in baselines]
     least = min(
         idles,
         key=lambda fact: (fact.source != COMMAND_LINE and fact.basis != "exact", fact.value),
@@ -328,42 +328,46 @@ def _is_other_path(delay: Delay, groups: Sequence[Sequence[Flow]], line_bps: flo
         return False
     if float(delay.p95.value) > NEAR * flow.rtt_min_ms + NEAR_MS:
         return False
-    mine = next((group for group in groups if any(it is flow for it in group)), [flow])
+    mine = next((group for group in groups if any(member is flow for member in group)), [flow])
     return _together_bps(mine) * FRAME_OVER_PAYLOAD < HARDLY_BUSY * line_bps
 
 
 def _baselines(observed: Observations) -> list[Baseline]:
     """Return the least round trip of each series, with its hosts and class."""
-    made = [
+    baselines = [
         Baseline(fact, frozenset(), "", idle=True) for fact in observed.facts if fact.name == "idle_rtt_ms"
     ]
     for flow in observed.flows:
-        made += [
+        baselines += [
             Baseline(fact, flow.hosts, "", idle=False, clock_s=flow.clock_s)
             for fact in _of_flow(flow)
             if fact.name == "idle_rtt_ms" and not flow.smoothed
         ]
         if flow.smoothed and flow.rtt_min_ms is not None:
             fact = Fact("idle_rtt_ms", flow.rtt_min_ms, "at most", flow.source, flow.label)
-            made.append(Baseline(fact, flow.hosts, "", idle=False, clock_s=flow.clock_s))
+            baselines.append(Baseline(fact, flow.hosts, "", idle=False, clock_s=flow.clock_s))
     quiet = [probe for probe in observed.probes if probe.loaded is False]
     for probe in observed.probes:
         several = any(
-            it is not probe and it.loaded is None and of_one_path(it.hosts, probe.hosts)
-            for it in observed.probes
+            candidate is not probe and candidate.loaded is None and of_one_path(candidate.hosts, probe.hosts)
+            for candidate in observed.probes
         )
         idle = probe in quiet or (probe.loaded is None and (several or bool(observed.flows)))
-        made += [
+        baselines += [
             Baseline(fact, probe.hosts, probe.traffic_class, idle, probe.clock_s)
             for fact in _of_probe(probe)
             if fact.name == "idle_rtt_ms" and not _is_phase(probe, quiet)
         ]
-    return made
+    return baselines
 
 
 def _is_phase(probe: Probe, quiet: Sequence[Probe]) -> bool:
     """Return whether pings are those of a loaded phase of a test that has pings of its idle path, too."""
-    return bool(probe.loaded) and probe.summed_up and any(it.source == probe.source for it in quiet)
+    return (
+        bool(probe.loaded)
+        and probe.summed_up
+        and any(idle_probe.source == probe.source for idle_probe in quiet)
+    )
 
 
 def chosen_queue(queues: Sequence[Queue]) -> Queue | None:
@@ -405,72 +409,77 @@ def _basis(source: str, basis: Basis) -> Basis:
 def _of_flow(flow: Flow) -> list[Fact]:
     at = (flow.source, flow.label)
     measured = _basis(flow.source, "measured")
-    made = [Fact("goodput_bps", flow.goodput_bps, measured, *at)]
+    facts = [Fact("goodput_bps", flow.goodput_bps, measured, *at)]
     if flow.rtt_min_ms is not None:
-        made.append(Fact("idle_rtt_ms", flow.rtt_min_ms, _basis(flow.source, "at most"), *at))
-    made += of_flow(flow) or ()
+        facts.append(Fact("idle_rtt_ms", flow.rtt_min_ms, _basis(flow.source, "at most"), *at))
+    facts += of_flow(flow) or ()
     if flow.retransmitted_share is not None:
-        made.append(Fact("retransmitted_share", flow.retransmitted_share, measured, *at))
+        facts.append(Fact("retransmitted_share", flow.retransmitted_share, measured, *at))
     if flow.inferred is not None:
-        made += _of_inferred(flow.inferred, *at)
-    if flow.lost is not None and len(flow.lost.wait_ms):
-        made.append(Fact("rtt_before_loss_ms", float(np.median(flow.lost.wait_ms)), measured, *at))
-    if flow.between is not None:
-        made.append(Fact("lost_between", flow.between.lost, measured, *at))
-        for name, value in (("there", flow.between.there_p95_ms), ("back", flow.between.back_p95_ms)):
+        facts += _of_inferred(flow.inferred, *at)
+    if flow.lost_segments is not None and len(flow.lost_segments.wait_ms):
+        facts.append(Fact("rtt_before_loss_ms", float(np.median(flow.lost_segments.wait_ms)), measured, *at))
+    if flow.capture_pair is not None:
+        facts.append(Fact("lost_between", flow.capture_pair.packets_lost, measured, *at))
+        for name, value in (
+            ("there", flow.capture_pair.there_p95_ms),
+            ("back", flow.capture_pair.back_p95_ms),
+        ):
             if value is not None:
-                made.append(Fact(f"queueing_{name}_ms", value, measured, *at))
+                facts.append(Fact(f"queueing_{name}_ms", value, measured, *at))
     if flow.closed_s and flow.duration_s:
-        made.append(Fact("closed_share", min(1.0, flow.closed_s / flow.duration_s), measured, *at))
+        facts.append(Fact("closed_share", min(1.0, flow.closed_s / flow.duration_s), measured, *at))
     if flow.target_bps is not None:
-        made.append(Fact("target_bps", flow.target_bps, "exact", *at))
-    for what in ("receiver", "application", "send_buffer"):
-        if flow.limited is not None and flow.limited.get(what, 0.0) >= 0.005:
-            made.append(Fact(f"{what}_share", flow.limited[what], measured, *at))
+        facts.append(Fact("target_bps", flow.target_bps, "exact", *at))
+    for limit in ("receiver", "application", "send_buffer"):
+        if flow.limited is not None and flow.limited.get(limit, 0.0) >= 0.005:
+            facts.append(Fact(f"{limit}_share", flow.limited[limit], measured, *at))
     if flow.ecn is not None:
-        made.append(Fact("ecn", "negotiated" if flow.ecn else "not negotiated", measured, *at))
+        facts.append(Fact("ecn", "negotiated" if flow.ecn else "not negotiated", measured, *at))
     if flow.cc:
-        made.append(Fact("algorithm", flow.cc, measured, *at))
-    return made
+        facts.append(Fact("algorithm", flow.cc, measured, *at))
+    return facts
 
 
 def _of_inferred(path: Inferred, source: str, place: str) -> list[Fact]:
     names = ("rate_bps", "buffer_bytes", "policer_bps", "burst_bytes", "random_loss_share")
     values = [(name, getattr(path, name)) for name in names]
-    made = [Fact(name, value, "measured", source, place) for name, value in values if value is not None]
+    facts = [Fact(name, value, "measured", source, place) for name, value in values if value is not None]
     for value, basis in zip(path.policer_range_bps or (), RANGE, strict=False):
-        made.append(Fact("policer_bps", value, basis, source, place))
+        facts.append(Fact("policer_bps", value, basis, source, place))
     if path.queue != UNTOLD:
-        made.append(Fact("capture_queue", path.queue, "measured", source, place))
-    return made
+        facts.append(Fact("capture_queue", path.queue, "measured", source, place))
+    return facts
 
 
 def _of_probe(probe: Probe) -> list[Fact]:
     at = (probe.source, probe.place)
-    made: list[Fact] = []
+    facts: list[Fact] = []
     if probe.rtt_min_ms is not None and probe.source != SIMULATION:
-        made.append(Fact("idle_rtt_ms", probe.rtt_min_ms, "at most", *at))
-    made += of_probe(probe) or ()
-    if probe.lost:
-        made.append(Fact("lost_share", probe.lost / probe.sent, _basis(probe.source, "measured"), *at))
-    return made
+        facts.append(Fact("idle_rtt_ms", probe.rtt_min_ms, "at most", *at))
+    facts += of_probe(probe) or ()
+    if probe.pings_lost:
+        facts.append(
+            Fact("lost_share", probe.pings_lost / probe.pings_sent, _basis(probe.source, "measured"), *at)
+        )
+    return facts
 
 
 def _of_queue(queue: Queue) -> list[Fact]:
     at = (queue.source, queue.place)
-    made = [Fact("queue", queue.words, "exact", *at)]
+    facts = [Fact("queue", queue.words, "exact", *at)]
     if queue.shaped_bps is not None:
-        made.append(Fact("rate_bps", queue.shaped_bps, "exact", *at))
+        facts.append(Fact("rate_bps", queue.shaped_bps, "exact", *at))
     measured = _basis(queue.source, "measured")
     if queue.dropped is not None:
-        made.append(Fact("dropped", queue.dropped, measured, *at))
+        facts.append(Fact("dropped", queue.dropped, measured, *at))
     if queue.dropped_share is not None and queue.dropped:
-        made.append(Fact("dropped_share", queue.dropped_share, measured, *at))
+        facts.append(Fact("dropped_share", queue.dropped_share, measured, *at))
     if queue.passed_bps is not None:
-        made.append(Fact("passed_bps", queue.passed_bps, measured, *at))
+        facts.append(Fact("passed_bps", queue.passed_bps, measured, *at))
     if queue.marked is not None:
-        made.append(Fact("marked", queue.marked, measured, *at))
-    return made
+        facts.append(Fact("marked", queue.marked, measured, *at))
+    return facts
 
 
 def concurrent(flows: Sequence[Flow]) -> list[list[Flow]]:
@@ -540,11 +549,11 @@ def unshared(delay: Delay, waits: Sequence[Delay]) -> Delay | None:
 def _queue_conflicts(waits: Sequence[Delay]) -> Iterator[str]:
     """Yield pings that wait while a flow between the same hosts does not."""
     for delay in waits:
-        other = unshared(delay, waits) if delay.traffic_class in BEST_EFFORT else None
-        if other is not None:
+        unshared_delay = unshared(delay, waits) if delay.traffic_class in BEST_EFFORT else None
+        if unshared_delay is not None:
             yield (
-                f"{delay.p50.source} has an RTT of {shown('rtt_p50_ms', delay.p50.value)} while "
-                f"{other.p50.source} has {shown('rtt_p95_ms', other.p95.value)} (95 %): "
+                f"{delay.p50.source} has an RTT of {figure('rtt_p50_ms', delay.p50.value)} while "
+                f"{unshared_delay.p50.source} has {figure('rtt_p95_ms', unshared_delay.p95.value)} (95 %): "
                 "they did not share a queue"
             )
 
@@ -564,8 +573,8 @@ def _run_conflicts(groups: Sequence[Sequence[Flow]]) -> Iterator[str]:
             rates = _together_bps(group), _together_bps(later)
             if gap_s(first.clock_s, second.clock_s) > 0 and max(rates) >= OTHER_RUN * min(rates):
                 yield (
-                    f"{first.source} ({first.label}) has {shown('goodput_bps', rates[0])}, {second.source} "
-                    f"({second.label}) has {shown('goodput_bps', rates[1])} at another time: the path, or "
+                    f"{first.source} ({first.label}) has {figure('goodput_bps', rates[0])}, {second.source} "
+                    f"({second.label}) has {figure('goodput_bps', rates[1])} at another time: the path, or "
                     "what else was on it, changed"
                 )
 
@@ -578,16 +587,16 @@ def _rate_conflicts(rates: Sequence[Fact], floor: Fact | None) -> Iterator[str]:
         by_source.setdefault(fact.source, []).append(fact)
     sources = list(by_source)
     for at, name in enumerate(sources):
-        for other in sources[at + 1 :]:
-            pairs = [(mine, theirs) for mine in by_source[name] for theirs in by_source[other]]
-            if not any(_same(float(mine.value), float(theirs.value)) for mine, theirs in pairs):
+        for other_source in sources[at + 1 :]:
+            pairs = [(mine, theirs) for mine in by_source[name] for theirs in by_source[other_source]]
+            if not any(_rates_agree(float(mine.value), float(theirs.value)) for mine, theirs in pairs):
                 mine, theirs = pairs[0]
                 yield f"{_where(mine)} has {mine.text}, {_where(theirs)} has {theirs.text}"
-    given = next((float(fact.value) for fact in rates if fact.source == COMMAND_LINE), None)
+    stated_bps = next((float(fact.value) for fact in rates if fact.source == COMMAND_LINE), None)
     for fact in rates:
-        if given and fact.basis == "measured" and not _same(float(fact.value), given):
-            both = f"{shown('rate_bps', fact.value)}, not of {shown('rate_bps', given)}"
-            yield f"{_where(fact)} shows a bottleneck of {both}"
+        if stated_bps and fact.basis == "measured" and not _rates_agree(float(fact.value), stated_bps):
+            rate_pair = f"{figure('rate_bps', fact.value)}, not of {figure('rate_bps', stated_bps)}"
+            yield f"{_where(fact)} shows a bottleneck of {rate_pair}"
     most = max(rates, key=lambda fact: float(fact.value), default=None)
     if floor is not None and most is not None and float(floor.value) > ABOVE_RATE * float(most.value):
         yield f"{floor.source} has {floor.text}, more than {_where(most)}'s {most.text}: it took another way"
@@ -595,27 +604,37 @@ def _rate_conflicts(rates: Sequence[Fact], floor: Fact | None) -> Iterator[str]:
 
 def _trip_conflicts(observed: Observations) -> Iterator[str]:
     """Yield what differs in the least round trips of the same hosts: of others nothing is compared."""
-    idles = [it for it in _baselines(observed) if it.fact.source != SIMULATION]
+    idles = [baseline for baseline in _baselines(observed) if baseline.fact.source != SIMULATION]
     for source in dict.fromkeys(flow.source for flow in observed.flows):
-        mine = [it for it in idles if it.fact.source == source]
-        ends = frozenset().union(*(it.hosts for it in mine))
-        others = [
-            it
-            for it in idles
-            if it.fact.source != source and it.traffic_class in BEST_EFFORT and of_one_path(it.hosts, ends)
+        mine = [baseline for baseline in idles if baseline.fact.source == source]
+        ends = frozenset().union(*(baseline.hosts for baseline in mine))
+        comparable = [
+            baseline
+            for baseline in idles
+            if baseline.fact.source != source
+            and baseline.traffic_class in BEST_EFFORT
+            and of_one_path(baseline.hosts, ends)
         ]
-        others = [it for it in others if gap_s(it.clock_s, mine[0].clock_s) <= SESSION_S] if mine else []
-        if not mine or not others:
+        comparable = (
+            [baseline for baseline in comparable if gap_s(baseline.clock_s, mine[0].clock_s) <= SESSION_S]
+            if mine
+            else []
+        )
+        if not mine or not comparable:
             continue
-        least = min(float(it.fact.value) for it in mine)
-        low = min(others, key=lambda it: float(it.fact.value)).fact
+        least = min(float(baseline.fact.value) for baseline in mine)
+        low = min(comparable, key=lambda baseline: float(baseline.fact.value)).fact
         if least > OTHER_PATH * float(low.value) and least - float(low.value) > OTHER_PATH_MS:
             yield (
-                f"{source} has no RTT below {shown('idle_rtt_ms', least)}, {low.source} has "
-                f"{shown('idle_rtt_ms', low.value)}: another path, or a queue that was never empty"
+                f"{source} has no RTT below {figure('idle_rtt_ms', least)}, {low.source} has "
+                f"{figure('idle_rtt_ms', low.value)}: another path, or a queue that was never empty"
             )
 
-    probes = [it for it in idles if it.clock_s is not None and it.traffic_class in BEST_EFFORT]
+    probes = [
+        baseline
+        for baseline in idles
+        if baseline.clock_s is not None and baseline.traffic_class in BEST_EFFORT
+    ]
     for at, first in enumerate(probes):
         for second in probes[at + 1 :]:
             values = float(first.fact.value), float(second.fact.value)
@@ -624,21 +643,25 @@ def _trip_conflicts(observed: Observations) -> Iterator[str]:
                 continue
             if max(values) > OTHER_PATH * min(values) and max(values) - min(values) > OTHER_PATH_MS:
                 yield (
-                    f"{first.fact.source} has an RTT of {shown('idle_rtt_ms', values[0])} at least, "
-                    f"{second.fact.source} has {shown('idle_rtt_ms', values[1])} {apart_s / 3600:.3g} hours "
+                    f"{first.fact.source} has an RTT of {figure('idle_rtt_ms', values[0])} at least, "
+                    f"{second.fact.source} has {figure('idle_rtt_ms', values[1])} {apart_s / 3600:.3g} hours "
                     "apart: another path, or load"
                 )
-    given = next((it.fact for it in idles if it.fact.source == COMMAND_LINE), None)
-    for it in idles:
-        if given is None or it.fact.source == COMMAND_LINE or it.traffic_class not in BEST_EFFORT:
+    stated_rtt = next((baseline.fact for baseline in idles if baseline.fact.source == COMMAND_LINE), None)
+    for baseline in idles:
+        if (
+            stated_rtt is None
+            or baseline.fact.source == COMMAND_LINE
+            or baseline.traffic_class not in BEST_EFFORT
+        ):
             continue
-        if not it.idle:
+        if not baseline.idle:
             continue  # a flow's, or that of loaded pings
-        values = float(it.fact.value), float(given.value)
+        values = float(baseline.fact.value), float(stated_rtt.value)
         if max(values) > OTHER_PATH * min(values) and max(values) - min(values) > OTHER_PATH_MS:
             yield (
-                f"{it.fact.source} has an RTT of {shown('idle_rtt_ms', values[0])}, --rtt says "
-                f"{shown('idle_rtt_ms', values[1])}: one of them is of another path"
+                f"{baseline.fact.source} has an RTT of {figure('idle_rtt_ms', values[0])}, --rtt says "
+                f"{figure('idle_rtt_ms', values[1])}: one of them is of another path"
             )
 
 
@@ -646,5 +669,5 @@ def _where(fact: Fact) -> str:
     return f"{fact.source} ({fact.place})" if fact.place else fact.source
 
 
-def _same(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME_RATE * max(one, other)
+def _rates_agree(first: float, second: float) -> bool:
+    return abs(first - second) <= SAME_RATE * max(first, second)

@@ -1,4 +1,4 @@
-"""A finding: what is wrong on a path or cannot be known, how sure that is, and what would tell more."""
+"""A finding: a fault of a path or an unknown, its certainty, and the measurement that would tell more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from dragstrip.diagnosis.evidence import Evidence
 from dragstrip.diagnosis.observations import Fact, Queue, fact_document
-from dragstrip.diagnosis.wording import said
+from dragstrip.diagnosis.wording import sentence
 
 Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
 Complaint: TypeAlias = Literal["delay", "goodput", "loss", ""]
@@ -37,7 +37,7 @@ CAUSES = (
     "fifo",
     "nothing",
 )
-"""What a finding may name as the reason of what was observed."""
+"""Causes that a finding may name for the observations."""
 AMBIGUOUS = "ambiguous"
 """The name of a finding that several causes fit."""
 
@@ -73,7 +73,7 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The finding in words, with its figures."""
-        return said(self.template, self.figures)
+        return sentence(self.template, self.figures)
 
     def document(self) -> dict[str, Any]:
         """Return the finding as JSON."""

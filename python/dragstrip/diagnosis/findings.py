@@ -1,7 +1,7 @@
-"""What evidence means: findings, each with the causes that fit, how sure that is and what would tell more.
+"""Findings from the evidence, each with the causes that fit, its certainty, and a measurement to confirm it.
 
-Belongs here: delay, queues, ECN, what is fine and what is unknown; `losses` and `limits` have the rest. Does
-not belong here: what to change, which `advice` says.
+Scope: delay, queues, ECN, healthy paths and unknowns; `losses` and `limits` have the rest. Out of scope:
+changes (`advice`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dragstrip.diagnosis.limits import FILLED, limits
 from dragstrip.diagnosis.loss_causes import LOSS_SHARE, LOSSES_MIN
 from dragstrip.diagnosis.losses import losses
 from dragstrip.diagnosis.observations import BEST_EFFORT, BUSY_BYTES, COMMAND_LINE, SIMULATION, Flow
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis.wording import figure
 
 HALF_FULL = 0.5
 """The share of a simulated path's rate below which nothing is said about its queue."""
@@ -51,7 +51,7 @@ ALIKE_MS, ALIKE = 15.0, 0.3
 """Queueing delay, or its share of the idle RTT if that is more, up to which idle and loaded RTT are alike:
 the target of PIE (RFC 8033)."""
 WHERE_ELSE = ("other_bottleneck", "bufferbloat_up", "ack_path")
-"""Where a queue may be that an AQM does not hold: at another link, or in the other direction."""
+"""Places of a queue that an AQM does not hold: at another link, or in the other direction."""
 MOST = 0.6
 """Share of the queueing delay (95 %) from which on it is that of one direction."""
 SLOW_SHAPER = 0.75
@@ -60,14 +60,14 @@ SLOW_SHAPER = 0.75
 
 def findings(evidence: Evidence) -> list[Finding]:
     """Return what is wrong, most disturbing first, then what cannot be known."""
-    made = [finding for rule in RULES for finding in rule(evidence)]
+    path_findings = [finding for rule in RULES for finding in rule(evidence)]
     healthy = ("aqm", "marked_class") if not evidence.simulated else ("aqm", "marked_class", "no_ecn", "fifo")
-    if not any(finding.name not in healthy for finding in made):
-        made = [*made, *_nothing(evidence)]
+    if not any(finding.name not in healthy for finding in path_findings):
+        path_findings = [*path_findings, *_nothing(evidence)]
     if evidence.simulated:
-        made = [_as_likely(finding, evidence.queue is None) for finding in made]
+        path_findings = [_as_likely(finding, evidence.queue is None) for finding in path_findings]
     order: dict[str, int] = {"certain": 0, "likely": 0, "cannot know": 1}
-    return sorted([*made, *_unknown(evidence)], key=lambda finding: order[finding.certainty])
+    return sorted([*path_findings, *_unknown(evidence)], key=lambda finding: order[finding.certainty])
 
 
 def _as_likely(finding: Finding, assumed: bool) -> Finding:
@@ -92,13 +92,13 @@ def direction(evidence: Evidence) -> str:
     that is the way of the acknowledgements.
     """
     flow = evidence.delay.flow if evidence.delay is not None else None
-    if flow is None or flow.between is None or evidence.delay is None:
+    if flow is None or flow.capture_pair is None or evidence.delay is None:
         return ""
-    there, back = flow.between.there_p95_ms or 0.0, flow.between.back_p95_ms or 0.0
+    forward_ms, backward_ms = flow.capture_pair.there_p95_ms or 0.0, flow.capture_pair.back_p95_ms or 0.0
     high = evidence.delay.high_ms
-    if there >= MOST * high:
+    if forward_ms >= MOST * high:
         return "there"
-    return "back" if there <= (1 - MOST) * high or back >= MOST * high else ""
+    return "back" if forward_ms <= (1 - MOST) * high or backward_ms >= MOST * high else ""
 
 
 def _is_forward(evidence: Evidence) -> bool:
@@ -144,7 +144,7 @@ def meets_flows(evidence: Evidence) -> bool:
     delay = evidence.delay
     if delay is None or delay.certain:
         return delay is None or unshared(delay, evidence.delays) is None
-    return not any(it.certain and it.traffic_class in BEST_EFFORT for it in evidence.delays)
+    return not any(series.certain and series.traffic_class in BEST_EFFORT for series in evidence.delays)
 
 
 def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
@@ -187,7 +187,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
             f"Bufferbloat: under load the RTT is {center}, and never less than {{idle_rtt_ms}}; the queue "
             f"adds {excess} or more, for it was never seen empty"
         )
-    used = [idle, loaded, *([] if delay.summed_up else [delay.p95])]
+    facts = [idle, loaded, *([] if delay.summed_up else [delay.p95])]
     if not delay.certain and not delay.quiet:
         quiet = "the file has only a summary" if delay.summed_up else "no part of the pings is quiet"
         yield Finding(
@@ -196,7 +196,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
             "link whose own delay varies (Wi-Fi's power save, mobile, satellite): cannot tell",
             "likely",
             figures,
-            tuple(used),
+            tuple(facts),
             "",
             LOADED_PING,
             causes=("bufferbloat", "bufferbloat_up", "ack_path", "link_jitter"),
@@ -212,11 +212,11 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     if size is not None and line is not None:
         figures |= {"buffer_bytes": size, "rate_bps": line}
         if evidence.rate is not None and not evidence.slower_line and not evidence.elsewhere:
-            used.append(evidence.rate)
+            facts.append(evidence.rate)
             about = "{buffer_bytes} or more" if bound or least else "about {buffer_bytes}"
             template += f". At {{rate_bps}} that is a buffer of {about}"
         elif evidence.floor is not None:
-            used.append(evidence.floor)
+            facts.append(evidence.floor)
             template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
         if evidence.elsewhere and evidence.rate is not None:
             figures["line_bps"] = float(evidence.rate.value)
@@ -225,7 +225,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
                 "slower link, or traffic that no file shows takes the rest"
             )
     if way:
-        used += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
+        facts += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
         where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
         template += f". The captures at two points show the queue {where}"
         name = "ack_path" if way == "back" else name
@@ -246,7 +246,7 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         template,
         certainty,
         figures,
-        tuple(used),
+        tuple(facts),
         "delay",
         IDLE_PING if bound else "" if delay.certain else LOADED_PING,
         causes=causes,
@@ -256,14 +256,14 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
 def marked_class(evidence: Evidence) -> Iterator[Finding]:
     """Only packets of a marked class wait long, and best effort does not."""
     late = [
-        it
-        for it in evidence.delays
-        if it.certain and it.traffic_class not in BEST_EFFORT and it.excess_ms >= BLOAT_MS
+        series
+        for series in evidence.delays
+        if series.certain and series.traffic_class not in BEST_EFFORT and series.excess_ms >= BLOAT_MS
     ]
-    plain = [it for it in evidence.delays if it.certain and it.traffic_class in BEST_EFFORT]
+    plain = [series for series in evidence.delays if series.certain and series.traffic_class in BEST_EFFORT]
     if not late or not plain or plain[0].excess_ms >= BLOAT_MS:
         return
-    delay, other = late[0], plain[0]
+    delay, best_effort = late[0], plain[0]
     yield Finding(
         "marked_class",
         "Only the class {class} waits: {series} has an RTT of {rtt_p50_ms} (median) instead of "
@@ -274,9 +274,9 @@ def marked_class(evidence: Evidence) -> Iterator[Finding]:
             "series": delay.p50.place,
             "rtt_p50_ms": float(delay.p50.value),
             "idle_rtt_ms": float(delay.idle.value),
-            "excess_p50_ms": other.excess_ms,
+            "excess_p50_ms": best_effort.excess_ms,
         },
-        (delay.idle, delay.p50, other.idle, other.p50),
+        (delay.idle, delay.p50, best_effort.idle, best_effort.p50),
     )
 
 
@@ -311,23 +311,23 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
         for fact in evidence.facts
         if fact.name == "rate_bps" and (fact.source, fact.place) == (queue.source, queue.place)
     )
-    given = [
+    line_rates = [
         f for f in evidence.facts if f.name == "rate_bps" and f.source == COMMAND_LINE and f is not shaped
     ]
-    if given and queue.shaped_bps > float(given[0].value):
+    if line_rates and queue.shaped_bps > float(line_rates[0].value):
         yield Finding(
             "shaper_above_line",
             "The shaper's rate of {shaper_bps} is above the line's {line_bps}: the queue builds up in front "
             "of the line, where the discipline does not manage it",
             "certain",
-            {"shaper_bps": queue.shaped_bps, "line_bps": float(given[0].value)},
-            (shaped, given[0]),
+            {"shaper_bps": queue.shaped_bps, "line_bps": float(line_rates[0].value)},
+            (shaped, line_rates[0]),
             "delay",
         )
         return
     if is_bypassed(queue, evidence.floor):
         return
-    if given and queue.shaped_bps < SLOW_SHAPER * float(given[0].value) and not queue.polices:
+    if line_rates and queue.shaped_bps < SLOW_SHAPER * float(line_rates[0].value) and not queue.polices:
         reached = evidence.floor is not None and (
             float(evidence.floor.value) * FRAME_OVER_PAYLOAD >= FILLED * queue.shaped_bps
         )
@@ -336,8 +336,8 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
             "The shaper's rate of {shaper_bps} is far below the line's {line_bps}"
             + (", and what arrives is all that it lets pass" if reached else ""),
             "certain" if reached else "likely",
-            {"shaper_bps": queue.shaped_bps, "line_bps": float(given[0].value)},
-            (shaped, given[0], *([evidence.floor] if reached and evidence.floor is not None else [])),
+            {"shaper_bps": queue.shaped_bps, "line_bps": float(line_rates[0].value)},
+            (shaped, line_rates[0], *([evidence.floor] if reached and evidence.floor is not None else [])),
         )
     excess = evidence.excess_ms
     if evidence.floor is None or excess is None or not evidence.slower_line:
@@ -395,7 +395,7 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
         return
     if evidence.simulated and not evidence.bloated:
         return
-    held = tuple(facts_of(evidence, queue, "queue", "rate_bps"))
+    facts = tuple(facts_of(evidence, queue, "queue", "rate_bps"))
     delay = evidence.full_ms
     if delay is not None and delay < FIFO_MS:
         return
@@ -404,7 +404,7 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
     if delay is not None:
         figures["full_ms"] = delay
         template += ", and then for {full_ms}"
-    yield Finding("fifo", template, "certain", figures, held, "delay")
+    yield Finding("fifo", template, "certain", figures, facts, "delay")
 
 
 def ecn(evidence: Evidence) -> Iterator[Finding]:
@@ -422,15 +422,15 @@ def ecn(evidence: Evidence) -> Iterator[Finding]:
     if not marking or flow is None or flow.ecn is not False:
         return
     queue = marking[0]
-    known = [*facts_of(evidence, queue, "queue", "marked")]
-    known += [fact for fact in evidence.facts if fact.name == "ecn" and fact.source == flow.source][:1]
+    facts = [*facts_of(evidence, queue, "queue", "marked")]
+    facts += [fact for fact in evidence.facts if fact.name == "ecn" and fact.source == flow.source][:1]
     yield Finding(
         "no_ecn",
         "{kind} marks packets of flows with ECN, but the flow has not negotiated it: it loses segments "
         "instead",
         "certain",
         {"kind": queue.kind},
-        tuple(known),
+        tuple(facts),
         "loss",
         queue=queue,
     )
@@ -441,7 +441,7 @@ def unanswered(evidence: Evidence) -> Iterator[Finding]:
     rows = evidence.observed.unanswered
     if not rows:
         return
-    syns = sum(it.syns for it in rows)
+    syns = sum(row.syns for row in rows)
     yield Finding(
         "no_answer",
         "No answer: {unanswered} connections were opened with {syns} SYNs, {retransmitted} of them "
@@ -450,8 +450,8 @@ def unanswered(evidence: Evidence) -> Iterator[Finding]:
         {
             "unanswered": len(rows),
             "syns": syns,
-            "retransmitted": sum(it.retransmitted for it in rows),
-            "server": "at " + ", ".join(sorted({it.server for it in rows})[:3]),
+            "retransmitted": sum(row.retransmitted for row in rows),
+            "server": "at " + ", ".join(sorted({row.server for row in rows})[:3]),
         },
         tuple(fact for fact in evidence.facts if fact.name == "syns"),
         measure="ping -c 5 HOST; nc -vz HOST PORT    # does the host answer, does the port?",
@@ -482,8 +482,8 @@ def _nothing(evidence: Evidence) -> Iterator[Finding]:
         for doubt in doubts:
             yield _missing("nothing_wrong", f"Whether all is well: {doubt}", LOADED_PING)
         return
-    used = [delay.idle, delay.p50, rate, evidence.floor]
-    used += [
+    facts = [delay.idle, delay.p50, rate, evidence.floor]
+    facts += [
         fact
         for fact in evidence.facts
         if fact.name == "retransmitted_share" and (fact.source, fact.place) == (flow.source, flow.label)
@@ -501,7 +501,7 @@ def _nothing(evidence: Evidence) -> Iterator[Finding]:
             "idle_rtt_ms": float(delay.idle.value),
             "retransmitted_share": share,
         },
-        tuple(used),
+        tuple(facts),
     )
 
 
@@ -511,20 +511,20 @@ def _doubts(evidence: Evidence, delay: Delay) -> Iterator[str]:
         yield "delay and goodput are of different directions or times"
     for series in evidence.delays:
         if series.traffic_class in BEST_EFFORT and not series.summed_up and _is_late(series):
-            value = shown("rtt_p95_ms", float(series.p95.value))
-            least = shown("idle_rtt_ms", float(series.idle.value))
+            value = figure("rtt_p95_ms", float(series.p95.value))
+            least = figure("idle_rtt_ms", float(series.idle.value))
             yield f"{series.p95.source} has an RTT of {value} (95 %), {least} idle"
     for probe in evidence.observed.probes:
         if probe.loaded is not False or probe.rtt_p50_ms is None or not probe.hosts & delay.hosts:
             continue
         if probe.traffic_class in BEST_EFFORT and probe.rtt_p50_ms - float(delay.idle.value) >= BLOAT_MS:
-            value = shown("rtt_p50_ms", probe.rtt_p50_ms)
+            value = figure("rtt_p50_ms", probe.rtt_p50_ms)
             yield f"{probe.source} has an RTT of {value} (median) while no flow of the files was busy"
     yield from _unfilled(evidence)
     for flow in evidence.observed.flows:
         share = flow.retransmitted_share
         if share is not None and share >= LOSS_SHARE and (flow.retransmitted or 0) >= LOSSES_MIN:
-            yield f"{flow.source} has {shown('retransmitted_share', share)} retransmitted"
+            yield f"{flow.source} has {figure('retransmitted_share', share)} retransmitted"
 
 
 def _unfilled(evidence: Evidence) -> Iterator[str]:
@@ -542,7 +542,7 @@ def _unfilled(evidence: Evidence) -> Iterator[str]:
         )
         if (reverse or later) and not filled:
             where = "in the other direction" if reverse else "at another time"
-            yield f"{first.source} has {shown('goodput_bps', goodput)} {where}, whose rate is not known"
+            yield f"{first.source} has {figure('goodput_bps', goodput)} {where}, whose rate is not known"
 
 
 def _is_late(delay: Delay) -> bool:
@@ -560,7 +560,7 @@ def _nothing_simulated(evidence: Evidence) -> Iterator[Finding]:
     delay, rate, flow = evidence.delay, evidence.rate, evidence.busiest
     if delay is None or evidence.queue is None or rate is None or flow is None:
         return  # a queue was assumed
-    together = sum(it.goodput_bps for it in evidence.observed.flows)
+    together = sum(simulated_flow.goodput_bps for simulated_flow in evidence.observed.flows)
     if together * FRAME_OVER_PAYLOAD < HALF_FULL * float(rate.value):
         yield Finding(
             "not_filled",
@@ -583,7 +583,7 @@ def _nothing_simulated(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _unknown(evidence: Evidence) -> Iterator[Finding]:
-    """What the evidence cannot show, with the measurement that would."""
+    """Yields the gaps in the evidence, each with the measurement that would close it."""
     if evidence.simulated:
         yield _missing(
             "measured",
@@ -600,12 +600,12 @@ def _unknown(evidence: Evidence) -> Iterator[Finding]:
     elif not evidence.delay.certain and not evidence.bloated:
         yield _missing("rtt_under_load", "Whether flows were busy while the pings ran", LOADED_PING)
     if evidence.rate is None:
-        told = (
+        sentence = (
             "The bottleneck's rate: no file and no option has one"
             if evidence.floor is None
             else "The bottleneck's rate: the goodput is only the least that it can be (--rate gives it)"
         )
-        yield _missing("rate", told, THROUGHPUT if evidence.floor is None else LISTING)
+        yield _missing("rate", sentence, THROUGHPUT if evidence.floor is None else LISTING)
     if evidence.queue is None and not any(fact.name == "capture_queue" for fact in evidence.facts):
         yield _missing("queue", "The queue discipline at the bottleneck", LISTING)
     elif evidence.queue is not None and evidence.queue.queue is None:

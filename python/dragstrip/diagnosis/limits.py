@@ -53,7 +53,7 @@ WORDS = {
     "application": "the application",
     "small_queue_limit": "TCP's small-queue limit at the sender's own interface",
 }
-"""What limits a flow, in the words of a sentence."""
+"""Limits of a flow, in the words of a sentence."""
 PACED = ("bbr", "copa", "ledbat", "vegas")
 """Beginnings of algorithms whose congestion window need not be full."""
 OF_WINDOWS = frozenset(
@@ -74,16 +74,16 @@ OF_WINDOWS = frozenset(
 def limits(evidence: Evidence) -> Iterator[Finding]:
     """Yield what limits the largest flow of each pair of hosts in each file, if that is not the network."""
     largest: dict[tuple[frozenset[str], str], Flow] = {}
-    for flow in sorted(evidence.observed.flows, key=lambda it: (-it.bytes, it.source, it.label)):
+    for flow in sorted(evidence.observed.flows, key=lambda flow: (-flow.bytes, flow.source, flow.label)):
         largest.setdefault((flow.hosts, flow.source), flow)
     most = max((flow.bytes for flow in largest.values()), default=0)
-    named: set[tuple[str, ...]] = set()
+    reported_causes: set[tuple[str, ...]] = set()
     for flow in largest.values():
         if flow.bytes < LARGE * most and not flow.closed_s:
             continue
         for finding in _of_flow(evidence, flow):
-            if finding.causes not in named:
-                named.add(finding.causes)
+            if finding.causes not in reported_causes:
+                reported_causes.add(finding.causes)
                 yield finding
 
 
@@ -91,7 +91,9 @@ def is_full(evidence: Evidence, flow: Flow) -> bool:
     """Return whether a flow and those beside it fill the path, so that no window is too small."""
     if evidence.rate is None:
         return False
-    together = sum(it.goodput_bps for it in evidence.observed.flows if it.source == flow.source)
+    together = sum(
+        concurrent.goodput_bps for concurrent in evidence.observed.flows if concurrent.source == flow.source
+    )
     return together * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
 
 
@@ -103,7 +105,7 @@ def _of_flow(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
             "The receiver's window is closed for {closed_share} of the time: its application does not read",
             "certain",
             {"closed_share": min(1.0, closed)},
-            _known(evidence, flow),
+            _window_facts(evidence, flow),
             "",
             SS,
             causes=("receiver_closed",),
@@ -117,15 +119,17 @@ def _of_flow(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
             "The application limits the flow: it was told to send {target_bps}, and {goodput_bps} arrive",
             "certain",
             {"target_bps": flow.target_bps, "goodput_bps": flow.goodput_bps},
-            _known(evidence, flow),
+            _window_facts(evidence, flow),
             causes=("application",),
         )
         return
     if flow.vantage in ("receiver", "between"):
         return  # what limits a sender is not seen from there
-    counted = [] if is_full(evidence, flow) or flow.limited is None else list(_counted(evidence, flow))
-    yield from counted
-    if not counted and flow.series is not None:
+    counter_findings = (
+        [] if is_full(evidence, flow) or flow.limited is None else list(_counter_findings(evidence, flow))
+    )
+    yield from counter_findings
+    if not counter_findings and flow.series is not None:
         yield from _standing(evidence, flow, flow.series)
 
 
@@ -136,13 +140,13 @@ def _is_queued(flow: Flow) -> bool:
     return flow.rtt_p50_ms - flow.rtt_min_ms > max(QUEUED * flow.rtt_min_ms, 5.0)
 
 
-def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
+def _counter_findings(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
     """Yield what the kernel's counters, or the windows in a capture, say."""
     assert flow.limited is not None
     receiver = flow.limited.get("receiver", 0.0)
     buffered = flow.limited.get("send_buffer", 0.0)
     waiting = flow.limited.get("application", 0.0)
-    known = _known(evidence, flow)
+    facts = _window_facts(evidence, flow)
     trip = flow.rtt_p50_ms or flow.rtt_min_ms
     if receiver >= WINDOW_SHARE and trip is not None and not _is_queued(flow):
         figures: dict[str, float | str] = {
@@ -156,12 +160,12 @@ def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
             "{rtt_p50_ms} are {window_bytes} in flight"
         )
         template, figures = _needed(evidence, template, figures)
-        yield Finding("receive_window", template, "certain", figures, known, "goodput")
+        yield Finding("receive_window", template, "certain", figures, facts, "goodput")
     if buffered >= WINDOW_SHARE and not _is_queued(flow):
         figures = {"send_buffer_share": buffered, "goodput_bps": flow.goodput_bps}
         template = "The send buffer limits the flow to {goodput_bps} for {send_buffer_share} of its time"
         template, figures = _needed(evidence, template, figures)
-        yield Finding("send_buffer", template, "certain", figures, known, "goodput")
+        yield Finding("send_buffer", template, "certain", figures, facts, "goodput")
         return
     if waiting < WINDOW_SHARE or _is_queued(flow):
         return
@@ -175,7 +179,7 @@ def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
         )
         template, figures = _needed(evidence, template, figures)
         causes = ("send_buffer", "application", "small_queue_limit")
-        yield Finding(AMBIGUOUS, template, "likely", figures, known, "goodput", SS, causes=causes)
+        yield Finding(AMBIGUOUS, template, "likely", figures, facts, "goodput", SS, causes=causes)
         return
     if _idle_share(flow) < IDLE:
         template = (
@@ -183,14 +187,14 @@ def _counted(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
             "its application, its send buffer or its small-queue limit"
         )
         causes = ("application", "send_buffer", "small_queue_limit")
-        yield Finding(AMBIGUOUS, template, "likely", figures, known, "", SS, causes=causes)
+        yield Finding(AMBIGUOUS, template, "likely", figures, facts, "", SS, causes=causes)
         return
     yield Finding(
         "application",
         "The application has nothing to send for {application_share} of the time",
         "likely",
         figures,
-        known,
+        facts,
         "",
         SS,
         causes=("application",),
@@ -213,8 +217,8 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
     trips = trips[np.isfinite(trips)]
     if not len(trips) and flow.rtt_min_ms and flow.rtt_p50_ms and flow.rtt_p95_ms:
         trips = np.array([flow.rtt_min_ms, flow.rtt_p50_ms, flow.rtt_p95_ms])
-    lost = np.nan_to_num(series.retransmitted[first:]).sum()
-    if lost or len(trips) < 3 or lengths.min() <= 0 or (flow.cc or "").startswith(PACED):
+    retransmitted = np.nan_to_num(series.retransmitted[first:]).sum()
+    if retransmitted or len(trips) < 3 or lengths.min() <= 0 or (flow.cc or "").startswith(PACED):
         return
     short, long = map(float, np.percentile(trips, (5, 95)))
     if long > max(TRIPS_FLAT * short, short + 1.0):
@@ -236,7 +240,7 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
         template += "although nothing is lost and a congestion window would grow"
     else:
         return
-    facts = _known(evidence, flow)
+    facts = _window_facts(evidence, flow)
     if is_full(evidence, flow) and evidence.bloated:
         return  # the path's own queue is not short
     # Behind the bottleneck's queue every flow has as much in flight as the path holds, at the idle RTT.
@@ -250,8 +254,8 @@ def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Findin
         yield Finding("small_queue_limit", template, certainty, figures, facts, "", SS, causes=causes)
         return
     causes = _windows_of(evidence, flow)
-    named = [WORDS[cause] for cause in causes]
-    template += f": {', '.join(named[:-1])} or {named[-1]} limits the flow"
+    causes_text = [WORDS[cause] for cause in causes]
+    template += f": {', '.join(causes_text[:-1])} or {causes_text[-1]} limits the flow"
     template += elsewhere if anywhere else ""
     template, figures = _needed(evidence, template, figures)
     yield Finding(AMBIGUOUS, template, certainty, figures, facts, "", CAPTURE, causes=causes)
@@ -283,7 +287,7 @@ def _windows_of(evidence: Evidence, flow: Flow) -> tuple[str, ...]:
     return tuple(causes)
 
 
-def _known(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
+def _window_facts(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
     place = (flow.source, flow.label)
     return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in OF_WINDOWS)
 

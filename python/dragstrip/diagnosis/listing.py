@@ -28,13 +28,13 @@ def queues(listed: Sequence[Row]) -> list[Queue]:
 
     Disciplines and classes of one interface may stand in two files.
     """
-    made = []
+    interface_queues = []
     rows = _placed(listed)
     for key in dict.fromkeys(_key(row) for row in rows):
         mine = [row for row in rows if _key(row) == key and row["kind"] not in SKIPPED]
         if any(row["what"] == "qdisc" for row in mine) or _owner(mine) is None:
-            made += [_queue(str(key[1]), mine)] if mine else []
-    return made
+            interface_queues += [_queue(str(key[1]), mine)] if mine else []
+    return interface_queues
 
 
 def _key(row: Row) -> tuple[str, str]:
@@ -57,14 +57,14 @@ def _placed(listed: Sequence[Row]) -> list[Row]:
         if row["what"] == "class":
             major = row["handle"].partition(":")[0]
             fits = [
-                it
-                for it in disciplines
-                if it["handle"].partition(":")[0] == major
-                and (not row["device"] or not it["device"] or row["device"] == it["device"])
+                discipline
+                for discipline in disciplines
+                if discipline["handle"].partition(":")[0] == major
+                and (not row["device"] or not discipline["device"] or row["device"] == discipline["device"])
             ]
-            own = [it for it in fits if it["file"] == row["file"]]
-            owners = own or fits
-            if own or len({_key(it) for it in owners}) == 1:
+            same_file = [discipline for discipline in fits if discipline["file"] == row["file"]]
+            owners = same_file or fits
+            if same_file or len({_key(owner) for owner in owners}) == 1:
                 row = {**row, "device": owners[0]["device"], "file": owners[0]["file"]}
         placed.append(row)
     return placed
@@ -129,10 +129,10 @@ def _htb(device: str, root: Row, classes: Sequence[Row], children: Sequence[Row]
     ceilings = [rate for row in chain if (rate := _rate(row, "ceil") or _rate(row, "rate")) is not None]
     ceiling = min(ceilings, default=None)
     leaf = next((row for row in children if row["parent"] == leaf_class["handle"]), None)
-    counted = leaf if leaf is not None else leaf_class
+    counters = leaf if leaf is not None else leaf_class
     kind = str(leaf["kind"]) if leaf is not None else "pfifo"
-    own = f"{leaf['kind']} {leaf['words']}" if leaf is not None else "pfifo"
-    words = " ".join(f"htb with {own}".split())
+    leaf_words = f"{leaf['kind']} {leaf['words']}" if leaf is not None else "pfifo"
+    words = " ".join(f"htb with {leaf_words}".split())
     queue, refused = None, "its classes have no rate"
     if ceiling is not None:
         flat: list[Row] = [
@@ -141,7 +141,7 @@ def _htb(device: str, root: Row, classes: Sequence[Row], children: Sequence[Row]
         ]
         imported, refused = _imported(device, [*flat, *([leaf] if leaf is not None else [])], source)
         queue = None if imported is None else str(imported["queue"])
-    drops = _dropped([root, leaf_class, counted])
+    drops = _dropped([root, leaf_class, counters])
     marks = [row["marked"] for row in children if row["marked"] is not None]
     return Queue(
         source=source,
@@ -154,7 +154,7 @@ def _htb(device: str, root: Row, classes: Sequence[Row], children: Sequence[Row]
         dropped=drops,
         marked=sum(marks) if marks else None,
         sent_bytes=root["sent_bytes"] or 0,
-        sent_packets=counted["sent_packets"] or 0,
+        sent_packets=counters["sent_packets"] or 0,
         passed_bps=_estimated(leaf_class),
         tree=Tree("htb", str(root["handle"]), tuple(map(_class, chain))),
         refused="" if queue is not None else refused,
@@ -210,16 +210,16 @@ def _command(device: str, row: Row, is_root: bool) -> str:
     if row["what"] == "class":
         return (
             f"tc class add dev {device} parent {handle.partition(':')[0]}: classid {handle} {kind} "
-            f"{_chosen(words, _HTB)}"
+            f"{_supported_settings(words, _HTB)}"
         )
-    words = _chosen(words, _SINGLE[kind]) if kind in _SINGLE else words
+    words = _supported_settings(words, _SINGLE[kind]) if kind in _SINGLE else words
     words = f" {words} ".replace(" lat ", " latency ").strip()
     parent = "root" if is_root else f"parent {row['parent']}"
-    named = "" if handle in ("0:", "") else f"handle {handle} "
-    return f"tc qdisc add dev {device} {parent} {named}{kind} {words}".strip()
+    handle_words = "" if handle in ("0:", "") else f"handle {handle} "
+    return f"tc qdisc add dev {device} {parent} {handle_words}{kind} {words}".strip()
 
 
-def _chosen(words: str, names: Sequence[str]) -> str:
+def _supported_settings(words: str, names: Sequence[str]) -> str:
     parts = words.split()
     pairs = pairwise(parts)
     return " ".join(f"{name} {value}" for name, value in pairs if name in names)

@@ -1,7 +1,7 @@
-"""Why segments were lost: what each cause predicts for losses over time, over the queue and over the flight.
+"""Causes of segment loss: the predictions of each for losses over time, over the queue and over the flight.
 
-Belongs here: for each cause whether the losses of a flow show it, allow it or exclude it. Does not belong
-here: the sentences, which `losses` writes.
+Scope: for each cause, whether the losses of a flow show it, allow it or exclude it. Out of scope: the
+sentences (`losses`).
 
 A queue that overflows is full, so the round trips before a loss are long. A policer and a noisy link drop
 without delaying. Independent losses of probability p leave N segments in a row whole with (1 - p)^N, and the
@@ -79,7 +79,7 @@ class Course:
     first_share: float
     """Share of the losses in the first burst."""
     early: bool
-    """Whether that burst begins and ends in the time of slow start and of what it lost."""
+    """True when that burst begins and ends in the time of slow start and of its losses."""
     loss_free: float
     """Segments sent after the first burst's end without a loss, at most in a row."""
     free_probability: float
@@ -96,7 +96,7 @@ class Course:
 
     @property
     def independent(self) -> bool:
-        """Whether the losses, but for those of slow start, can be independent of each other."""
+        """True when the losses, but for those of slow start, can be independent of each other."""
         bursty = self.dispersion is not None and self.dispersion >= BURSTY
         if self.run_probability >= IMPLAUSIBLE and not bursty:
             return True
@@ -106,8 +106,8 @@ class Course:
 def course(flow: Flow) -> Course | None:
     """Return the losses of a flow over time, or None if its file has only their sum."""
     trip_s = (flow.rtt_p50_ms or flow.rtt_min_ms or 100.0) / 1e3
-    if flow.lost is not None and len(flow.lost.sent_at_s):
-        return _of_segments(flow.lost.at_s, flow.lost.sent_at_s, trip_s)
+    if flow.lost_segments is not None and len(flow.lost_segments.sent_at_s):
+        return _of_segments(flow.lost_segments.at_s, flow.lost_segments.sent_at_s, trip_s)
     series = flow.series
     if series is None or not np.isfinite(series.retransmitted).any():
         return None
@@ -151,53 +151,55 @@ def _course(
     first = float(losses[hit[0] : last + 1].sum())
     begins = float(end_s[hit[0]] - lengths[hit[0]])
     room = max(FIRST_S, FIRST_TRIPS * trip_s)
-    sent = np.maximum(segments, losses)
-    share = min(0.99, total / max(1.0, float(sent.sum())))
+    transmissions = np.maximum(segments, losses)
+    share = min(0.99, total / max(1.0, float(transmissions.sum())))
     places = max(1.0, total)
 
     def probability(run: float) -> float:
         return min(1.0, places * float(np.exp(run * np.log1p(-share))))
 
-    free = _longest(losses, sent, last + 1)
+    free = _longest(losses, transmissions, last + 1)
     rest = None
     early = begin_s is None and begins <= room and end_s[last] <= 2 * room + lengths[last]
     settled = int(np.searchsorted(end_s, min(room, end_s[-1] / 2), "right"))
     behind = slice(last + 1 if early else settled + 1, None)
-    enough = losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * sent[behind].sum())
+    enough = losses[behind].sum() >= max(LOSSES_MIN, LOSS_SHARE * transmissions[behind].sum())
     if begin_s is None and len(losses[behind]) >= EVENTS_MIN and enough:
-        rest = _course(losses[behind], sent[behind], end_s[behind], trip_s, float(end_s[behind.start - 1]))
+        rest = _course(
+            losses[behind], transmissions[behind], end_s[behind], trip_s, float(end_s[behind.start - 1])
+        )
     return Course(
         losses=int(total),
         first_share=first / total,
         early=bool(early),
         loss_free=free,
         free_probability=probability(free),
-        run_probability=probability(_longest(losses, sent, 0)),
-        dispersion=_dispersion(losses, sent, share),
+        run_probability=probability(_longest(losses, transmissions, 0)),
+        dispersion=_dispersion(losses, transmissions, share),
         intervals=len(hit),
         rest=rest,
     )
 
 
-def _longest(losses: Floats, sent: Floats, begin: int) -> float:
+def _longest(losses: Floats, transmissions: Floats, begin: int) -> float:
     """Return the segments of the longest run of intervals without a loss, from an interval on."""
     longest = run = 0.0
-    for lost, count in zip(losses[begin:], sent[begin:], strict=True):
-        run = 0.0 if lost else run + float(count)
+    for interval_losses, count in zip(losses[begin:], transmissions[begin:], strict=True):
+        run = 0.0 if interval_losses else run + float(count)
         longest = max(longest, run)
     return longest
 
 
-def _dispersion(losses: Floats, sent: Floats, share: float) -> float | None:
+def _dispersion(losses: Floats, transmissions: Floats, share: float) -> float | None:
     """Return the mean squared deviation of losses per interval over what independent losses would have."""
     if losses.sum() < BURSTY_LOSSES_MIN:
         return None
-    expected = share * sent
-    counted = expected > 0
-    if counted.sum() < 3:
+    expected = share * transmissions
+    has_segments = expected > 0
+    if has_segments.sum() < 3:
         return None
-    deviations = (losses[counted] - expected[counted]) ** 2
-    return float(deviations.sum() / expected[counted].sum())
+    deviations = (losses[has_segments] - expected[has_segments]) ** 2
+    return float(deviations.sum() / expected[has_segments].sum())
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,7 @@ class Losses:
     delay_ms: float | None
     """Queueing delay at the losses, median; of files without one, the 95th percentile of the flow's own."""
     exact: bool
-    """Whether that is known loss by loss."""
+    """True when that is known loss by loss."""
     high_ms: float | None
     """Queueing delay of the flow, 95 %."""
     middle_ms: float | None
@@ -220,25 +222,25 @@ class Losses:
     @property
     def empty_share(self) -> float | None:
         """Share of the losses that found hardly any queue."""
-        lost = self.flow.lost
-        if lost is None or not len(lost.wait_ms):
+        lost_segments = self.flow.lost_segments
+        if lost_segments is None or not len(lost_segments.wait_ms):
             return None
-        return float((lost.wait_ms < EMPTY_MS).mean())
+        return float((lost_segments.wait_ms < EMPTY_MS).mean())
 
     @property
     def long(self) -> bool:
-        """Whether the buffer that overflowed is no short one."""
+        """True when the buffer that overflowed is no short one."""
         least = max(QUEUE_MS, SHORT * (self.flow.rtt_min_ms or 0.0))
         return self.delay_ms is not None and self.delay_ms >= least
 
     @property
     def stood_long(self) -> bool:
-        """Whether, in a file without delays of single segments, a long queue stood at some time."""
+        """True when, in a file without delays of single segments, a long queue stood at some time."""
         return not self.exact and self.high_ms is not None and self.high_ms >= LONG_MS
 
     @property
     def queued(self) -> bool:
-        """Whether a queue stood at the losses that is long enough to be full."""
+        """True when a queue stood at the losses that is long enough to be full."""
         least = max(QUEUE_MS, QUEUE_OF_RTT * (self.flow.rtt_min_ms or 0.0))
         return self.delay_ms is not None and self.delay_ms >= least
 
@@ -261,13 +263,13 @@ def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
     for delay in evidence.delays:
         if delay.flow is flow:
             # Smoothed values do not show how short an empty queue makes the RTT: the delay is at least so.
-            own = delay.smoothed and delay.idle.source == flow.source
-            high = None if own and delay.high_ms < QUEUE_MS else delay.high_ms
+            self_baselined = delay.smoothed and delay.idle.source == flow.source
+            high = None if self_baselined and delay.high_ms < QUEUE_MS else delay.high_ms
             middle = delay.excess_ms
-    exact = flow.lost is not None and len(flow.lost.wait_ms) > 0
+    exact = flow.lost_segments is not None and len(flow.lost_segments.wait_ms) > 0
     at_losses = _supposed_ms(flow, middle, high)
-    if exact and flow.lost is not None:
-        at_losses = float(np.median(flow.lost.wait_ms))
+    if exact and flow.lost_segments is not None:
+        at_losses = float(np.median(flow.lost_segments.wait_ms))
     return Losses(
         flow,
         course(flow),
@@ -279,93 +281,110 @@ def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
     )
 
 
-def overshoot(it: Losses) -> Fit:
+def overshoot(losses: Losses) -> Fit:
     """Slow start overshoots into a short buffer: one burst of losses at the beginning, then none or few."""
-    if not it.flow.from_start or it.stood_long:
+    if not losses.flow.from_start or losses.stood_long:
         return "excluded"
-    if it.course is None:
+    if losses.course is None:
         return "possible"
-    if not it.course.early or it.course.first_share < 0.5 or it.long:
+    if not losses.course.early or losses.course.first_share < 0.5 or losses.long:
         return "excluded"
-    if it.course.first_share >= FIRST_SHARE and it.course.free_probability < IMPLAUSIBLE:
+    if losses.course.first_share >= FIRST_SHARE and losses.course.free_probability < IMPLAUSIBLE:
         return "shown"
     return "possible"
 
 
-def random_loss(it: Losses) -> Fit:
+def random_loss(losses: Losses) -> Fit:
     """Segments are lost whatever the queue, the flight and the time."""
-    flow, course_ = it.flow, it.course
+    flow, course_ = losses.flow, losses.course
     if course_ is not None and not course_.independent:
         return "excluded"
     if flow.inferred is not None and (flow.inferred.polices or flow.inferred.random_loss_share == 0.0):
         return "excluded"
-    empty = it.empty_share
-    if empty is None or flow.lost is None or course_ is None:
+    empty = losses.empty_share
+    if empty is None or flow.lost_segments is None or course_ is None:
         return "possible"
-    at_empty = empty * len(flow.lost.wait_ms)
+    at_empty = empty * len(flow.lost_segments.wait_ms)
     if flow.inferred is not None and flow.inferred.queue == "tail drop" and at_empty >= RANDOM_MIN:
         return "shown" if flow.inferred.random_loss_share else "possible"
-    middling = abs(flow.lost.flight_rank - 0.5) <= MIDDLE
+    middling = abs(flow.lost_segments.flight_rank - 0.5) <= MIDDLE
     if course_.losses >= RANDOM_MIN and empty >= EMPTY_SHARE and middling and course_.first_share < 0.5:
         return "shown"
     return "possible"
 
 
-def aqm(it: Losses) -> Fit:
+def aqm(losses: Losses) -> Fit:
     """An active queue management drops while a queue stands, before the buffer is full."""
-    inferred, empty = it.flow.inferred, it.empty_share
+    inferred, empty = losses.flow.inferred, losses.empty_share
     if inferred is not None:
         if inferred.marks:
             return "shown"
         if inferred.polices or inferred.queue in ("tail drop", "shaper"):
             return "excluded"
-    if empty is not None and empty >= EMPTY_SHARE and it.high_ms is not None and it.high_ms < AQM_MIN_MS:
+    if (
+        empty is not None
+        and empty >= EMPTY_SHARE
+        and losses.high_ms is not None
+        and losses.high_ms < AQM_MIN_MS
+    ):
         return "excluded"
-    drops = sum(queue.dropped or 0 for queue in it.queues if queue.is_aqm)
-    if drops >= (it.flow.retransmitted or 0) > 0:
+    drops = sum(queue.dropped or 0 for queue in losses.queues if queue.is_aqm)
+    if drops >= (losses.flow.retransmitted or 0) > 0:
         return "shown"
-    if inferred is not None and inferred.queue == "aqm" and (it.flow.retransmitted or 0) >= AQM_LOSSES_MIN:
-        waits = it.flow.lost.wait_ms if it.flow.lost is not None else np.empty(0)
+    if (
+        inferred is not None
+        and inferred.queue == "aqm"
+        and (losses.flow.retransmitted or 0) >= AQM_LOSSES_MIN
+    ):
+        waits = losses.flow.lost_segments.wait_ms if losses.flow.lost_segments is not None else np.empty(0)
         if len(waits) and AQM_MIN_MS <= np.median(waits) < TOP * waits.max():
             return "shown"
-    if it.middle_ms is not None and it.middle_ms > AQM_MAX_MS:
+    if losses.middle_ms is not None and losses.middle_ms > AQM_MAX_MS:
         return "excluded"
     return "possible"
 
 
-def policer(it: Losses) -> Fit:
+def policer(losses: Losses) -> Fit:
     """A policer drops what exceeds its rate, without a queue, and with much under way."""
-    flow = it.flow
+    flow = losses.flow
     if flow.inferred is not None and flow.inferred.polices:
         # Seen from behind the sender, what waited before the capture looks as if nothing had.
-        return "shown" if flow.lost is not None else "possible"
+        return "shown" if flow.lost_segments is not None else "possible"
     if flow.behind_queue:
         return "excluded"  # segments come evenly spread: they waited
-    once = it.exact and it.course is not None and it.course.intervals < EVENTS_MIN
-    if it.queued and not once:
+    once = losses.exact and losses.course is not None and losses.course.intervals < EVENTS_MIN
+    if losses.queued and not once:
         return "excluded"  # what the bucket lets pass at once may wait behind it, but not again and again
     if flow.inferred is not None and flow.inferred.queue in ("tail drop", "shaper"):
         return "excluded"
-    if flow.lost is not None and (flow.retransmitted or 0) >= RANDOM_MIN and flow.lost.flight_rank < 0.6:
+    if (
+        flow.lost_segments is not None
+        and (flow.retransmitted or 0) >= RANDOM_MIN
+        and flow.lost_segments.flight_rank < 0.6
+    ):
         return "excluded"
     return "possible"
 
 
-def full_buffer(it: Losses) -> Fit:
+def full_buffer(losses: Losses) -> Fit:
     """A buffer overflows: losses find a long queue, or of a short buffer as much under way as ever."""
-    inferred = it.flow.inferred
+    inferred = losses.flow.inferred
     if inferred is not None and inferred.queue in ("tail drop", "shaper"):
         return "shown"
-    fifo = sum(queue.dropped or 0 for queue in it.queues if queue.is_fifo)
-    if it.queued and (it.delay_ms or 0.0) > LONG_MS:
+    fifo = sum(queue.dropped or 0 for queue in losses.queues if queue.is_fifo)
+    if losses.queued and (losses.delay_ms or 0.0) > LONG_MS:
         return "shown"
-    if fifo >= (it.flow.retransmitted or 0):
+    if fifo >= (losses.flow.retransmitted or 0):
         return "shown"
-    lost = it.flow.lost
-    if lost is None or not len(lost.wait_ms) or (it.flow.retransmitted or 0) < RANDOM_MIN:
+    lost_segments = losses.flow.lost_segments
+    if (
+        lost_segments is None
+        or not len(lost_segments.wait_ms)
+        or (losses.flow.retransmitted or 0) < RANDOM_MIN
+    ):
         return "possible"
-    late = float(np.median(lost.wait_ms)) >= TOP * float(lost.wait_ms.max())
-    return "possible" if late or lost.flight_rank >= 0.6 else "excluded"
+    late = float(np.median(lost_segments.wait_ms)) >= TOP * float(lost_segments.wait_ms.max())
+    return "possible" if late or lost_segments.flight_rank >= 0.6 else "excluded"
 
 
 CAUSES = {
@@ -378,6 +397,6 @@ CAUSES = {
 """Causes of losses, and what each predicts."""
 
 
-def fits(it: Losses) -> dict[str, Fit]:
+def fits(losses: Losses) -> dict[str, Fit]:
     """Return how each cause fits a flow's losses."""
-    return {name: predict(it) for name, predict in CAUSES.items()}
+    return {name: predict(losses) for name, predict in CAUSES.items()}

@@ -67,57 +67,67 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
     if evidence.simulated:
         yield from _simulated(evidence)
         return
-    lossy = [it for flow in evidence.observed.flows if (it := losses_of(evidence, flow)) is not None]
-    lossy.sort(key=lambda it: (-(it.flow.retransmitted or 0), it.flow.source, it.flow.label))
-    named: set[tuple[str, ...]] = set()
-    for it in lossy:
-        for finding in _of_flow(evidence, it):
-            if finding.causes not in named:
-                named.add(finding.causes)
+    lossy = [
+        flow_losses
+        for flow in evidence.observed.flows
+        if (flow_losses := losses_of(evidence, flow)) is not None
+    ]
+    lossy.sort(
+        key=lambda flow_losses: (
+            -(flow_losses.flow.retransmitted or 0),
+            flow_losses.flow.source,
+            flow_losses.flow.label,
+        )
+    )
+    reported_causes: set[tuple[str, ...]] = set()
+    for flow_losses in lossy:
+        for finding in _of_flow(evidence, flow_losses):
+            if finding.causes not in reported_causes:
+                reported_causes.add(finding.causes)
                 yield finding
 
 
-def _of_flow(evidence: Evidence, it: Losses) -> Iterator[Finding]:
-    fitting = fits(it)
+def _of_flow(evidence: Evidence, flow_losses: Losses) -> Iterator[Finding]:
+    fitting = fits(flow_losses)
     fit = tuple(name for name in CAUSES_OF_LOSSES if fitting[name] != "excluded")
     displayed = [name for name in CAUSES_OF_LOSSES if fitting[name] == "shown" and name != "full_buffer"]
     if fitting["full_buffer"] == "shown" and not displayed:
-        if fitting["slow_start_overshoot"] == "possible" and it.course is not None:
-            yield _overshoot(evidence, it, fitting)
-        elif it.exact and not evidence.bloated and evidence.queue is None:
-            yield _short_buffer(evidence, it)
+        if fitting["slow_start_overshoot"] == "possible" and flow_losses.course is not None:
+            yield _overshoot(evidence, flow_losses, fitting)
+        elif flow_losses.exact and not evidence.bloated and evidence.queue is None:
+            yield _short_buffer(evidence, flow_losses)
         return  # a full buffer explains them, and `bufferbloat` or `fifo` has its delay
     managed = any(queue.is_aqm for queue in evidence.observed.queues)
-    delayed = it.high_ms is not None and it.high_ms > AQM_MIN_MS
-    if "policer" in displayed and _is_counted(it):
-        yield _aqm(evidence, it)
+    delayed = flow_losses.high_ms is not None and flow_losses.high_ms > AQM_MIN_MS
+    if "policer" in displayed and _is_counted(flow_losses):
+        yield _aqm(evidence, flow_losses)
     elif "policer" in displayed and (managed or delayed):
-        yield _ambiguous(evidence, it, ("policer", "aqm"))
+        yield _ambiguous(evidence, flow_losses, ("policer", "aqm"))
     elif "policer" in displayed:
-        yield _policer(evidence, it)
-    elif "slow_start_overshoot" in displayed and it.course is not None:
-        yield _overshoot(evidence, it, fitting)
-    elif "aqm" in displayed and (_is_counted(it) or fitting["random_loss"] == "excluded"):
-        yield _aqm(evidence, it)
+        yield _policer(evidence, flow_losses)
+    elif "slow_start_overshoot" in displayed and flow_losses.course is not None:
+        yield _overshoot(evidence, flow_losses, fitting)
+    elif "aqm" in displayed and (_is_counted(flow_losses) or fitting["random_loss"] == "excluded"):
+        yield _aqm(evidence, flow_losses)
     elif "random_loss" in displayed and not set(fit) - {"random_loss", "slow_start_overshoot"}:
-        yield _random(evidence, it)
-    elif it.queued and not it.exact and fitting["full_buffer"] == "possible":
+        yield _random(evidence, flow_losses)
+    elif flow_losses.queued and not flow_losses.exact and fitting["full_buffer"] == "possible":
         return  # the queue that delays drops, whatever its discipline
     elif fit:
-        yield _ambiguous(evidence, it, fit)
+        yield _ambiguous(evidence, flow_losses, fit)
 
 
-def _is_counted(it: Losses) -> bool:
+def _is_counted(flow_losses: Losses) -> bool:
     """Return whether acknowledgements report marks, or a listing counts drops."""
-    marks = it.flow.inferred is not None and it.flow.inferred.marks
-    return marks or any(queue.is_aqm and queue.dropped for queue in it.queues)
+    marks = flow_losses.flow.inferred is not None and flow_losses.flow.inferred.marks
+    return marks or any(queue.is_aqm and queue.dropped for queue in flow_losses.queues)
 
 
-def _policer(evidence: Evidence, it: Losses) -> Finding:
-    path = it.flow.inferred
+def _policer(evidence: Evidence, flow_losses: Losses) -> Finding:
+    path = flow_losses.flow.inferred
     assert path is not None
-    tail, lost = _lost(it.flow)
-    rate, figures = _rate_of_policer(path, it.flow)
+    tail, loss_figures = _loss_figures(flow_losses.flow)
+    rate, figures = _rate_of_policer(path, flow_losses.flow)
     burst = ""
     if path.burst_bytes is not None:
         burst, figures["burst_bytes"] = " after a burst of {burst_bytes}", path.burst_bytes
@@ -125,31 +135,39 @@ def _policer(evidence: Evidence, it: Losses) -> Finding:
         "policer",
         f"A policer drops what exceeds {rate}{burst} instead of letting it wait: {{lost}} segments "
         f"({{retransmitted_share}}) were retransmitted, lost as its token bucket emptied{tail}",
-        "certain" if it.high_ms is None or it.high_ms <= BARELY_MS else "likely",
-        figures | lost,
-        _known(evidence, it.flow, OF_LOSSES),
+        "certain" if flow_losses.high_ms is None or flow_losses.high_ms <= BARELY_MS else "likely",
+        figures | loss_figures,
+        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
         "loss",
         "" if path.policer_bps is not None else POLICED,
         causes=("policer",),
     )
 
 
-def _overshoot(evidence: Evidence, it: Losses, fitting: Mapping[str, Fit]) -> Finding:
-    assert it.course is not None
-    tail, figures = _lost(it.flow)
-    figures |= {"first_share": it.course.first_share, "loss_free": round(it.course.loss_free)}
+def _overshoot(evidence: Evidence, flow_losses: Losses, fitting: Mapping[str, Fit]) -> Finding:
+    assert flow_losses.course is not None
+    tail, figures = _loss_figures(flow_losses.flow)
+    figures |= {
+        "first_share": flow_losses.course.first_share,
+        "loss_free": round(flow_losses.course.loss_free),
+    }
     causes = ["slow_start_overshoot"]
-    several = it.course.first_share < ALONE and fitting["full_buffer"] != "shown"
-    held = it.flow.inferred is not None and it.flow.inferred.queue in ("tail drop", "shaper")
-    if fitting["aqm"] == "shown" or (fitting["aqm"] == "possible" and (several or (it.exact and not held))):
+    several = flow_losses.course.first_share < ALONE and fitting["full_buffer"] != "shown"
+    fifo_like = flow_losses.flow.inferred is not None and flow_losses.flow.inferred.queue in (
+        "tail drop",
+        "shaper",
+    )
+    if fitting["aqm"] == "shown" or (
+        fitting["aqm"] == "possible" and (several or (flow_losses.exact and not fifo_like))
+    ):
         causes.append("aqm")
-    if it.delay_ms is None and it.flow.rtt_p50_ms is None:
+    if flow_losses.delay_ms is None and flow_losses.flow.rtt_p50_ms is None:
         causes += ["bufferbloat"] if "aqm" in causes else ["aqm", "bufferbloat"]
-    empty = it.exact and (it.delay_ms or 0.0) < AQM_MIN_MS
+    empty = flow_losses.exact and (flow_losses.delay_ms or 0.0) < AQM_MIN_MS
     if fitting["policer"] == "possible" and (several or empty or len(causes) > 1):
         causes.append("policer")
     if len(causes) > 1:
-        return _ambiguous(evidence, it, tuple(causes))
+        return _ambiguous(evidence, flow_losses, tuple(causes))
     return Finding(
         "slow_start_overshoot",
         "Slow start overshoots into a short buffer: {lost} segments ({retransmitted_share}) were "
@@ -157,32 +175,32 @@ def _overshoot(evidence: Evidence, it: Losses, fitting: Mapping[str, Fit]) -> Fi
         "passed in a row" + tail,
         "likely",
         figures,
-        _known(evidence, it.flow, OF_LOSSES),
-        measure="" if it.exact else CAPTURE,
+        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
+        measure="" if flow_losses.exact else CAPTURE,
         causes=tuple(causes),
     )
 
 
-def _short_buffer(evidence: Evidence, it: Losses) -> Finding:
+def _short_buffer(evidence: Evidence, flow_losses: Losses) -> Finding:
     """Returns the finding of a FIFO whose losses found it full, and whose delay is no bufferbloat."""
-    tail, figures = _lost(it.flow)
+    tail, figures = _loss_figures(flow_losses.flow)
     return Finding(
         "fifo",
         "A short FIFO overflows: {lost} segments ({retransmitted_share}) were retransmitted, lost while the "
         "queue added {rtt_before_loss_ms}, as much as it ever holds" + tail,
         "likely",
-        figures | {"rtt_before_loss_ms": it.delay_ms or 0.0},
-        _known(evidence, it.flow, OF_LOSSES),
+        figures | {"rtt_before_loss_ms": flow_losses.delay_ms or 0.0},
+        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
         measure=LISTING,
         causes=("fifo",),
     )
 
 
-def _aqm(evidence: Evidence, it: Losses) -> Finding:
-    tail, figures = _lost(it.flow)
-    facts = list(_known(evidence, it.flow, OF_LOSSES))
-    path = it.flow.inferred
-    queues = [queue for queue in it.queues if queue.is_aqm and queue.dropped]
+def _aqm(evidence: Evidence, flow_losses: Losses) -> Finding:
+    tail, figures = _loss_figures(flow_losses.flow)
+    facts = list(_flow_facts(evidence, flow_losses.flow, OF_LOSSES))
+    path = flow_losses.flow.inferred
+    queues = [queue for queue in flow_losses.queues if queue.is_aqm and queue.dropped]
     certainty: Certainty = "likely"
     why = ""
     if path is not None and path.marks:
@@ -207,10 +225,10 @@ def _aqm(evidence: Evidence, it: Losses) -> Finding:
     )
 
 
-def _random(evidence: Evidence, it: Losses) -> Finding:
-    tail, figures = _lost(it.flow)
-    figures["rtt_before_loss_ms"] = it.delay_ms or 0.0
-    path = it.flow.inferred
+def _random(evidence: Evidence, flow_losses: Losses) -> Finding:
+    tail, figures = _loss_figures(flow_losses.flow)
+    figures["rtt_before_loss_ms"] = flow_losses.delay_ms or 0.0
+    path = flow_losses.flow.inferred
     if path is not None and path.random_loss_share:
         figures["random_loss_share"] = path.random_loss_share
         tail = "; {random_loss_share} are lost whatever the queue" + tail
@@ -218,26 +236,28 @@ def _random(evidence: Evidence, it: Losses) -> Finding:
         "random_loss",
         "Random loss: {lost} segments ({retransmitted_share}) were retransmitted, lost one by one at any "
         "time and with any number of bytes in flight, while the queue added {rtt_before_loss_ms}" + tail,
-        "likely" if fits(it)["full_buffer"] == "shown" else "certain",
+        "likely" if fits(flow_losses)["full_buffer"] == "shown" else "certain",
         figures,
-        _known(evidence, it.flow, OF_LOSSES),
+        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
         "goodput",
         NOISY,
         causes=("random_loss",),
     )
 
 
-def _ambiguous(evidence: Evidence, it: Losses, fit: tuple[str, ...]) -> Finding:
-    tail, figures = _lost(it.flow)
-    named = [WORDS[name] for name in fit]
-    causes = tuple(name for it_fits in fit for name in _named(it, it_fits))
-    several = f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
-    if it.delay_ms is not None:
-        figures["rtt_before_loss_ms"] = it.delay_ms
-        at = "at them" if it.exact else "(95 %)"
+def _ambiguous(evidence: Evidence, flow_losses: Losses, fit: tuple[str, ...]) -> Finding:
+    tail, figures = _loss_figures(flow_losses.flow)
+    causes_text = [WORDS[name] for name in fit]
+    causes = tuple(name for cause in fit for name in _cause_names(flow_losses, cause))
+    several = (
+        f"{', '.join(causes_text[:-1])} or {causes_text[-1]}" if len(causes_text) > 1 else causes_text[0]
+    )
+    if flow_losses.delay_ms is not None:
+        figures["rtt_before_loss_ms"] = flow_losses.delay_ms
+        at = "at them" if flow_losses.exact else "(95 %)"
         tail = f", while the queue added {{rtt_before_loss_ms}} {at}{tail}"
-    drops = [queue for queue in it.queues if not queue.dropped]
-    if drops and len(drops) == len(it.queues):
+    drops = [queue for queue in flow_losses.queues if not queue.dropped]
+    if drops and len(drops) == len(flow_losses.queues):
         causes = (*causes, "other_bottleneck")
     name = AMBIGUOUS if len(causes) > 1 else causes[0]
     text = several[0].upper() + several[1:]
@@ -247,35 +267,35 @@ def _ambiguous(evidence: Evidence, it: Losses, fit: tuple[str, ...]) -> Finding:
         f"were retransmitted{tail}",
         "likely",
         figures,
-        _known(evidence, it.flow, OF_LOSSES),
+        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
         "goodput" if causes == ("random_loss",) else "",
         LISTING if "aqm" in causes else NOISY,
         causes=causes,
     )
 
 
-def _named(it: Losses, cause: str) -> tuple[str, ...]:
+def _cause_names(flow_losses: Losses, cause: str) -> tuple[str, ...]:
     """Return the names that a finding gives a cause: a full buffer is a short one if no long queue stood."""
     if cause != "full_buffer":
         return (cause,)
-    return ("fifo", "bufferbloat") if it.delay_ms is None else ("fifo",)
+    return ("fifo", "bufferbloat") if flow_losses.delay_ms is None else ("fifo",)
 
 
-def _lost(flow: Flow) -> tuple[str, dict[str, float | str]]:
+def _loss_figures(flow: Flow) -> tuple[str, dict[str, float | str]]:
     """Return what a sentence on losses ends with, and its figures; captures at two points add theirs."""
     figures: dict[str, float | str] = {
         "lost": flow.retransmitted or 0,
         "retransmitted_share": flow.retransmitted_share or 0.0,
     }
-    if flow.between is None or not flow.between.lost:
+    if flow.capture_pair is None or not flow.capture_pair.packets_lost:
         return "", figures
     return "; {lost_between} packets were lost between the captures", {
         **figures,
-        "lost_between": flow.between.lost,
+        "lost_between": flow.capture_pair.packets_lost,
     }
 
 
-def _known(evidence: Evidence, flow: Flow, names: Collection[str]) -> tuple[Fact, ...]:
+def _flow_facts(evidence: Evidence, flow: Flow, names: Collection[str]) -> tuple[Fact, ...]:
     """Return the facts of these names about a flow."""
     place = (flow.source, flow.label)
     return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in names)
@@ -294,18 +314,18 @@ def _rate_of_policer(path: Inferred, flow: Flow) -> tuple[str, dict[str, float |
 def _simulated(evidence: Evidence) -> Iterator[Finding]:
     """Yield what a run on the simulator lost, whose queue counts what it drops."""
     flows = [flow for flow in evidence.observed.flows if flow.source == SIMULATION]
-    lost = sum(flow.retransmitted or 0 for flow in flows)
-    sent = sum(flow.segments or 0 for flow in flows)
+    retransmitted = sum(flow.retransmitted or 0 for flow in flows)
+    segments = sum(flow.segments or 0 for flow in flows)
     dropped = [fact for fact in evidence.facts if fact.name == "dropped" and fact.basis == "simulated"]
     drops = sum(float(fact.value) for fact in dropped)
-    if lost < max(LOSSES_MIN, UNEXPLAINED * drops) or lost < LOSS_SHARE * sent:
+    if retransmitted < max(LOSSES_MIN, UNEXPLAINED * drops) or retransmitted < LOSS_SHARE * segments:
         return
     yield Finding(
         "random_loss",
         "Loss that no queue explains: {lost} segments ({retransmitted_share}) were retransmitted, and the "
         "queue dropped {dropped}",
         "likely",
-        {"lost": lost, "retransmitted_share": lost / sent, "dropped": drops},
+        {"lost": retransmitted, "retransmitted_share": retransmitted / segments, "dropped": drops},
         (*dropped, *(fact for fact in evidence.facts if fact.name == "retransmitted_share")),
         "goodput",
     )

@@ -1,7 +1,7 @@
-"""What files show of a path: flows, pings and queues, each with its hosts, its class and its times.
+"""Observations of a path in files: flows, pings and queues, each with its hosts, its class and its times.
 
-Belongs here: one observation each, and which of them may be compared. Does not belong here: what they mean,
-which `delays`, `loss_causes` and `limits` say.
+Scope: one class per kind of observation, and the rules for comparing them. Out of scope: their meaning
+(`delays`, `loss_causes` and `limits`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip.diagnosis.wording import shown
+from dragstrip.diagnosis.wording import figure
 from dragstrip.scenario.disciplines import AQMS, FIFOS, marks
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 
@@ -57,8 +57,8 @@ class Fact:
     @property
     def text(self) -> str:
         """The fact for people, such as `idle RTT at most 28.3 ms`."""
-        meant = {"at least": "at least ", "at most": "at most "}.get(self.basis, "")
-        return f"{NAMES[self.name]} {meant}{shown(self.name, self.value)}"
+        bound_text = {"at least": "at least ", "at most": "at most "}.get(self.basis, "")
+        return f"{NAMES[self.name]} {bound_text}{figure(self.name, self.value)}"
 
 
 NAMES = {
@@ -128,9 +128,9 @@ def _is_private(host: str) -> bool:
     return any(address in network for network in PRIVATE if network.version == address.version)
 
 
-def of_one_path(these: frozenset[str], others: frozenset[str]) -> bool:
+def of_one_path(hosts_a: frozenset[str], hosts_b: frozenset[str]) -> bool:
     """Return whether observations of these hosts may be of one path: a host in common, or none named."""
-    return not these or not others or bool(these & others)
+    return not hosts_a or not hosts_b or bool(hosts_a & hosts_b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,20 +161,20 @@ class LostSegments:
     """The lost segments of a flow, from a capture at its sender."""
 
     at_s: Floats
-    """When each was sent, in seconds since the first segment."""
+    """Send time of each, in seconds since the first segment."""
     wait_ms: Floats
     """The queueing delay that its neighbours found."""
     flight_rank: float
     """Mean rank of the bytes in flight at losses among those of all segments: 0.5 if losses do not care."""
     sent_at_s: Floats
-    """When every segment was sent."""
+    """Send time of every segment of the flow."""
 
 
 @dataclass(frozen=True)
-class Between:
-    """What captures at two points show of the way between them."""
+class CapturePair:
+    """Loss and queueing delay between two capture points."""
 
-    lost: int
+    packets_lost: int
     """Packets of the data's direction that the second point did not see."""
     there_p95_ms: float | None
     """Queueing delay in the data's direction."""
@@ -182,16 +182,16 @@ class Between:
 
     @property
     def direction(self) -> str:
-        """Where the queue is, if it is much longer one way than the other: there, back or nothing."""
-        there, back = self.there_p95_ms or 0.0, self.back_p95_ms or 0.0
-        if max(there, back) < ONE_WAY * max(min(there, back), ONE_WAY_MS):
+        """Direction of the queue, if it is much longer one way than the other: there, back or nothing."""
+        forward_ms, backward_ms = self.there_p95_ms or 0.0, self.back_p95_ms or 0.0
+        if max(forward_ms, backward_ms) < ONE_WAY * max(min(forward_ms, backward_ms), ONE_WAY_MS):
             return ""
-        return "there" if there > back else "back"
+        return "there" if forward_ms > backward_ms else "back"
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """What a capture says of a flow's path (`inference`), in bytes of frames; None where it cannot tell."""
+    """Path of a flow by inference from a capture, in bytes of frames; None where it cannot tell."""
 
     rate_bps: float | None
     queue: str
@@ -199,16 +199,16 @@ class Inferred:
     buffer_bytes: float | None
     policer_bps: float | None
     policer_range_bps: tuple[float, float] | None
-    """What the policer's rate lies between, where no more is known of it."""
+    """Bounds of the policer's rate, where no more is known of it."""
     burst_bytes: float | None
     random_loss_share: float | None
     """The share that is lost whatever the queue; 0 where its interval begins there."""
     marks: bool = False
-    """Whether acknowledgements report congestion marks."""
+    """True when acknowledgements report congestion marks."""
 
     @property
     def polices(self) -> bool:
-        """Whether a policer drops what exceeds its rate."""
+        """True when a policer drops what exceeds its rate."""
         return self.queue == "policer"
 
 
@@ -224,33 +224,33 @@ class Flow:
     goodput_bps: float
     receiver: str = ""
     vantage: str = ""
-    """Where a capture was taken: sender, receiver, between."""
+    """Vantage point of a capture: sender, receiver, between."""
     behind_queue: bool = False
-    """Whether a capture was taken where packets leave the bottleneck's queue: it shows no queueing delay."""
+    """True for a capture at the exit of the bottleneck's queue: it shows no queueing delay."""
     even: bool = False
-    """Whether segments come evenly spread in a capture, as behind a bottleneck, and never in a burst."""
+    """True when segments come evenly spread in a capture, as behind a bottleneck, and never in a burst."""
     from_start: bool = True
     """False of a capture without the connection's handshake: it begins in the middle, behind slow start."""
     drained: bool = True
     """False where the queue may have stood all the time: the least RTT is above that of the empty path."""
     clock_s: tuple[float, float] | None = None
-    """When it began and ended, in seconds since 1970."""
+    """Begin and end, in seconds since 1970."""
     segments: int | None = None
     retransmitted: int | None = None
     rtt_min_ms: float | None = None
     rtt_p50_ms: float | None = None
     rtt_p95_ms: float | None = None
     smoothed: bool = False
-    """Whether the least RTT is that of smoothed values (srtt) alone."""
+    """True when the least RTT is that of smoothed values (srtt) alone."""
     limited: dict[str, float] | None = None
     """Shares of the time by what limited the sender."""
     ecn: bool | None = None
     cc: str | None = None
     series: Series | None = None
-    lost: LostSegments | None = None
+    lost_segments: LostSegments | None = None
     steady_bytes: float | None = None
     """Bytes in flight, if they hardly change."""
-    between: Between | None = None
+    capture_pair: CapturePair | None = None
     inferred: Inferred | None = None
     closed_s: float = 0.0
     """Seconds in which the receiver's window was closed."""
@@ -273,7 +273,7 @@ class Flow:
 
     @property
     def busy(self) -> bool:
-        """Whether the flow loads its path."""
+        """True when the flow loads its path."""
         if self.bytes < BUSY_BYTES or self.duration_s < BUSY_S:
             return False
         if self.limited is None or self.vantage in ("receiver", "between"):
@@ -297,19 +297,19 @@ class Probe:
 
     source: str
     target: str
-    sent: int
-    lost: int
+    pings_sent: int
+    pings_lost: int
     rtt_min_ms: float | None
     rtt_p50_ms: float | None
     rtt_p95_ms: float | None
     loaded: bool | None
-    """Whether flows were busy meanwhile; None where the file does not say."""
+    """True when flows were busy meanwhile; None where the file does not say."""
     name: str = "ping"
     hosts: frozenset[str] = frozenset()
     clock_s: tuple[float, float] | None = None
-    """When the first and the last was sent, in seconds since 1970."""
+    """Send times of the first and the last, in seconds since 1970."""
     summed_up: bool = False
-    """Whether the file has a summary of the pings instead of each."""
+    """True when the file has a summary of the pings instead of each."""
     averaged: bool = False
     """True when the central value of a summary is a mean, not a median."""
     of_all: tuple[int, int] | None = None
@@ -338,8 +338,8 @@ class Datagrams:
     source: str
     label: str
     lost_share: float
-    lost: int | None = None
-    sent: int | None = None
+    datagrams_lost: int | None = None
+    datagrams_sent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ class HtbClass:
 
 @dataclass(frozen=True)
 class Tree:
-    """Where a queue stands on its interface, so that commands can change it."""
+    """Place of a queue on its interface, so that commands can change it."""
 
     root: str
     """The kind of the root discipline."""
@@ -383,29 +383,29 @@ class Queue:
     sent_bytes: int = 0
     sent_packets: int = 0
     passed_bps: float | None = None
-    """What passes now, by the kernel's own estimate."""
+    """Current throughput, by the kernel's own estimate."""
     tree: Tree | None = None
     refused: str = ""
-    """Why the simulator cannot be given these settings."""
+    """Reason for which the simulator cannot be given these settings."""
 
     @property
     def is_fifo(self) -> bool:
-        """Whether packets leave in order of arrival and are dropped only when there is no room."""
+        """True when packets leave in order of arrival and are dropped only when there is no room."""
         return self.kind in QUEUES_IN_ORDER
 
     @property
     def is_aqm(self) -> bool:
-        """Whether packets are dropped or marked before there is no room."""
+        """True when packets are dropped or marked before there is no room."""
         return self.kind in AQMS
 
     @property
     def polices(self) -> bool:
-        """Whether what exceeds a rate is dropped without waiting."""
+        """True when packets above a rate are dropped without waiting."""
         return bool(self.queue) and str(self.queue).split()[0] == "police"
 
     @property
     def marks(self) -> bool:
-        """Whether the discipline marks packets of flows with ECN."""
+        """True when the discipline marks packets of flows with ECN."""
         return marks(self.queue or self.words)
 
     @property
@@ -429,7 +429,7 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Observations:
-    """What files show."""
+    """Observations of all files together."""
 
     files: list[tuple[str, str]] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
@@ -441,9 +441,9 @@ class Observations:
     """Facts beside those of flows, probes and queues: those of the command line."""
     notes: list[str] = field(default_factory=list)
 
-    def __add__(self, other: Observations) -> Observations:
+    def __add__(self, added: Observations) -> Observations:
         names = ("files", "flows", "probes", "queues", "unanswered", "datagrams", "facts", "notes")
-        return Observations(*(getattr(self, name) + getattr(other, name) for name in names))
+        return Observations(*(getattr(self, name) + getattr(added, name) for name in names))
 
 
 def fact_document(fact: Fact) -> dict[str, Any]:

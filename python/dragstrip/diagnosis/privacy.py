@@ -12,7 +12,7 @@ _ADDRESS = re.compile(
     r"(?<![\w.:])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)"
     r"|(?<![\w.:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])"
 )
-"""What may be an address: four numbers, or groups of hexadecimal digits; `ipaddress` decides."""
+"""Candidates for addresses: four numbers, or groups of hexadecimal digits; `ipaddress` decides."""
 
 
 def without_addresses(document: Any, hosts: Iterable[str] = ()) -> Any:

@@ -1,4 +1,4 @@
-"""Files as what they show of a path: scripts and listings of tc, captures, files of other programs."""
+"""Observations from files: scripts and listings of tc, captures, files of other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from dragstrip.diagnosis import commands, listing
 from dragstrip.diagnosis.observations import (
     BUSY_S,
-    Between,
+    CapturePair,
     Datagrams,
     Floats,
     Flow,
@@ -84,24 +84,27 @@ def observed(files: Sequence[Path], quiet: bool = False) -> Observations:
     """
     if len(files) > FILES_MAX:
         raise BadInputError("FILE", len(files), f"at most {FILES_MAX} files", "command line")
-    made = Observations()
+    observations = Observations()
     packets: list[Path] = []
     listed: list[dict[str, Any]] = []
     for file in sorted(dict.fromkeys(files), key=str):
         if file.is_dir():
             raise BadInputError("", None, guess.of_folder(file), str(file))
         if readers.is_one(file):
-            shown, rows = _of_recording(file, readers.read(file))
-            made += shown
+            file_observations, rows = _of_recording(file, readers.read(file))
+            observations += file_observations
             listed += rows
         elif _is_script(file):
-            made += _of_script(file)
+            observations += _of_script(file)
         else:
             packets.append(file)
-    made += Observations(queues=listing.queues(listed))
+    observations += Observations(queues=listing.queues(listed))
     if packets:
-        made += _of_captures(packets, quiet)
-    return replace(made, probes=[part for probe in made.probes for part in _with_load(probe, made.flows)])
+        observations += _of_captures(packets, quiet)
+    return replace(
+        observations,
+        probes=[part for probe in observations.probes for part in _with_load(probe, observations.flows)],
+    )
 
 
 def _with_load(probe: Probe, flows: Sequence[Flow]) -> list[Probe]:
@@ -148,13 +151,13 @@ def _part(probe: Probe, mask: npt.NDArray[np.bool_], loaded: bool) -> Probe:
     figures = per_flow.round_trips(answered * 1e6, "echo" if len(answered) else None)
     return replace(
         probe,
-        sent=len(trips),
-        lost=len(trips) - len(answered),
+        pings_sent=len(trips),
+        pings_lost=len(trips) - len(answered),
         rtt_min_ms=figures["min"],
         rtt_p50_ms=figures["p50"],
         rtt_p95_ms=figures["p95"] if figures["p95"] is not None else figures["max"],
         loaded=loaded,
-        of_all=(probe.sent, probe.lost),
+        of_all=(probe.pings_sent, probe.pings_lost),
         clock_s=(float(times[0]), float(times[-1])) if probe.clock_s is not None else None,
         at_s=times,
         trip_ms=trips,
@@ -197,22 +200,22 @@ def _tree(lines: Sequence[str], rate_bps: float | None) -> Tree | None:
     tree = commands.tree_of(lines)
     if tree is None:
         return None
-    classes = tuple(replace(it, rate_bps=rate_bps, ceil_bps=rate_bps) for it in tree.classes)
+    classes = tuple(replace(htb_class, rate_bps=rate_bps, ceil_bps=rate_bps) for htb_class in tree.classes)
     return replace(tree, classes=classes)
 
 
 def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     """Return the flows of captures, which are vantage points of the same connections."""
-    document, recording, each = captures.inspect_with_segments(files, rows=True, quiet=quiet)
+    document, recording, inspections = captures.inspect_with_segments(files, rows=True, quiet=quiet)
     assert recording is not None
     inferred: dict[tuple[Path, str], Inferred] = {}
-    lost: dict[tuple[Path, str], LostSegments] = {}
+    lost_segments: dict[tuple[Path, str], LostSegments] = {}
     opened: dict[tuple[Path, str], float | None] = {}
     behind: set[tuple[Path, str]] = set()
     between_ends: set[tuple[Path, str]] = set()
     at_queue: set[tuple[Path, str]] = set()
     drained: set[tuple[Path, str]] = set()
-    for file, inspected in zip(files, each, strict=True):
+    for file, inspected in zip(files, inspections, strict=True):
         paths = {path.flow: path for path in of_segments(file, inspected)}
         inferred |= {(file, label): _inferred(path) for label, path in paths.items()}
         by_host: dict[frozenset[str], list[series.Flow]] = {}
@@ -221,7 +224,7 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
             if label in paths:
                 segments = series.of(document_flow, rows, inspected[0]["files"][0])
                 key = (file, label)
-                lost[key] = _lost_segments(segments, paths[label])
+                lost_segments[key] = _lost_segments(segments, paths[label])
                 opened[key] = segments.opening_s
                 if paths[label].base_rtt_ms.low is not None:
                     drained.add(key)
@@ -242,8 +245,8 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
     rtts = per_flow.grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
     largest = max((flow["bytes"] for flow in document["flows"]), default=0)
-    between = {row["flow"]: _between(row) for row in reversed(document["between"])}
-    nearest = _nearest(files, [inspected[0] for inspected in each])
+    capture_pairs = {row["flow"]: _capture_pair(row) for row in reversed(document["between"])}
+    nearest = _nearest(files, [inspected[0] for inspected in inspections])
     flows = []
     for joint in document["flows"]:
         if joint["bytes"] < SMALL_SHARE * largest and not joint.get("closed_s"):
@@ -265,9 +268,9 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
                     (key, flow["label"]) in at_queue,
                 ),
                 even=(key, flow["label"]) in behind,
-                between=between.get(number),
+                capture_pair=capture_pairs.get(number),
                 inferred=inferred.get((key, flow["label"])),
-                lost=lost.get((key, flow["label"]))
+                lost_segments=lost_segments.get((key, flow["label"]))
                 if flow["place"] == "sender" and (key, flow["label"]) not in behind
                 else None,
             )
@@ -294,20 +297,20 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
 def _lost_segments(flow: series.Flow, path: PathEstimate) -> LostSegments:
     """Return a flow's lost segments, and the queueing delay that their neighbours found."""
     trips = rate.trips(flow)
-    lost = flow.sent.lost > 0
+    is_lost = flow.segments.lost_bytes > 0
     base_ms = path.base_rtt_ms.value
     if base_ms is None:
         base_ms = float(trips.rtt_s.min(initial=np.inf)) * 1e3
     # At 8 bit/s a byte of queue is a second of delay.
     waits = queue.waits(flow, trips, base_ms / 1e3, 8.0) if np.isfinite(base_ms) else None
-    fresh = ~flow.sent.again
-    flights = np.sort(flow.sent.in_flight[fresh])
-    ranks = np.searchsorted(flights, flow.sent.in_flight[lost & fresh], "right") / max(1, len(flights))
+    fresh = ~flow.segments.again
+    flights = np.sort(flow.segments.in_flight[fresh])
+    ranks = np.searchsorted(flights, flow.segments.in_flight[is_lost & fresh], "right") / max(1, len(flights))
     return LostSegments(
-        at_s=flow.sent.time_s[lost],
+        at_s=flow.segments.time_s[is_lost],
         wait_ms=np.empty(0) if waits is None else waits.at_loss * 1e3,
         flight_rank=float(ranks.mean()) if len(ranks) else 1.0,
-        sent_at_s=flow.sent.time_s,
+        sent_at_s=flow.segments.time_s,
     )
 
 
@@ -315,13 +318,13 @@ def _nearest(
     files: Sequence[Path], documents: Sequence[Mapping[str, Any]]
 ) -> dict[str, tuple[Path, Mapping[str, Any]]]:
     """Return each flow as the capture nearest to its sender shows it: there round trips are longest."""
-    made: dict[str, tuple[Path, Mapping[str, Any]]] = {}
+    nearest: dict[str, tuple[Path, Mapping[str, Any]]] = {}
     for file, document in zip(files, documents, strict=True):
         for flow in document["flows"]:
-            known = made.get(flow["label"])
-            if known is None or _nearness(flow) > _nearness(known[1]):
-                made[flow["label"]] = (file, flow)
-    return made
+            previous = nearest.get(flow["label"])
+            if previous is None or _nearness(flow) > _nearness(previous[1]):
+                nearest[flow["label"]] = (file, flow)
+    return nearest
 
 
 def _nearness(flow: Mapping[str, Any]) -> tuple[bool, float]:
@@ -343,13 +346,13 @@ def _captured(
     lack the time in the queue, so they are left out.
     """
     again = flow["retransmissions"]
-    spent = sum(flow["limited_s"].values())
+    total_s = sum(flow["limited_s"].values())
     trips = rtts["rtt_ns"] / 1e6 if rtts else np.empty(0)
     least = float(trips.min()) if len(trips) else flow["rtt_ms"]["p5"]
     if opened_s is not None:
         least = min(opened_s * 1e3, least or np.inf)
     again_opened = flow["syn_retransmissions"] + flow["syn_ack_retransmissions"]
-    limited = {name: seconds / spent for name, seconds in flow["limited_s"].items()} if spent else None
+    limited = {name: seconds / total_s for name, seconds in flow["limited_s"].items()} if total_s else None
     if limited is not None and limited.get("unknown", 0.0) > 0.5:
         limited = None  # away from the sender
     ends = flow["label"].split(" → ")
@@ -403,9 +406,9 @@ def _framed(value: float | None) -> float | None:
     return None if value is None else value * FRAME_OVER_IP
 
 
-def _between(row: Mapping[str, Any]) -> Between:
-    there, back = row["there"], row["back"]
-    return Between(there["lost"], there["queueing_ms"]["p95"], back["queueing_ms"]["p95"])
+def _capture_pair(row: Mapping[str, Any]) -> CapturePair:
+    forward, backward = row["there"], row["back"]
+    return CapturePair(forward["lost"], forward["queueing_ms"]["p95"], backward["queueing_ms"]["p95"])
 
 
 def _steady(samples: Mapping[str, Floats]) -> float | None:
@@ -413,11 +416,11 @@ def _steady(samples: Mapping[str, Floats]) -> float | None:
     if not samples:
         return None
     waits = np.array([word == "app" for word in samples["limit"]])
-    held = samples["bytes_in_flight"][waits]
-    held = held[np.isfinite(held) & (held > 0)]
-    if len(held) < per_flow.TAIL_SAMPLES:
+    flights = samples["bytes_in_flight"][waits]
+    flights = flights[np.isfinite(flights) & (flights > 0)]
+    if len(flights) < per_flow.TAIL_SAMPLES:
         return None
-    middle, high = np.percentile(held, (50, 95))
+    middle, high = np.percentile(flights, (50, 95))
     return float(middle) if middle >= STEADY * high else None
 
 
@@ -431,14 +434,18 @@ def _of_recording(file: Path, recording: Recording) -> tuple[Observations, list[
     flows, datagrams = [], []
     for row, flow in zip(rows, per_flow.flows(recording), strict=True):
         if row["protocol"] == "udp" and row["datagrams_lost"] is not None and row["segments_sent"]:
-            lost, sent = row["datagrams_lost"], row["segments_sent"]
-            datagrams.append(Datagrams(name, flow["label"], lost / sent, lost, sent))
+            datagrams_lost, datagrams_sent = row["datagrams_lost"], row["segments_sent"]
+            datagrams.append(
+                Datagrams(
+                    name, flow["label"], datagrams_lost / datagrams_sent, datagrams_lost, datagrams_sent
+                )
+            )
         if row["protocol"] != "tcp" or flow["goodput_bps"] is None:
             continue
         if not flow["bytes"] and not (flow["duration_s"] >= BUSY_S and row["flow"] in samples):
             continue
-        own = reported.get(str(row["flow"])) or {}
-        flows.append(_reported(name, row, flow, samples.get(row["flow"], {}), own, began))
+        flow_report = reported.get(str(row["flow"])) or {}
+        flows.append(_reported(name, row, flow, samples.get(row["flow"], {}), flow_report, began))
     listed = [{"file": name, **row} for row in recording.provenance.get("disciplines", [])]
     notes = [f"{name}: {note}" for note in recording.provenance["notes"]]
     kind = str(recording.provenance["engine"])
@@ -458,9 +465,12 @@ def _reported(
     began_s: float | None,
 ) -> Flow:
     trips = flow["rtt_ms"]
-    # What a kernel took for the least itself (ss), or another program reported (iperf3).
-    kept = samples["min_rtt_ns"][np.isfinite(samples["min_rtt_ns"])] if samples else np.empty(0)
-    least = min((value for value in (trips["min"], *kept[:1] / 1e6, *kept[-1:] / 1e6) if value), default=None)
+    # The least RTT by the kernel itself (ss), or as another program reports it (iperf3).
+    kernel_minima = samples["min_rtt_ns"][np.isfinite(samples["min_rtt_ns"])] if samples else np.empty(0)
+    least = min(
+        (value for value in (trips["min"], *kernel_minima[:1] / 1e6, *kernel_minima[-1:] / 1e6) if value),
+        default=None,
+    )
     clock = None
     if began_s is not None and row["start_ns"] is not None:
         clock = (began_s + row["start_ns"] / 1e9, began_s + row["start_ns"] / 1e9 + flow["duration_s"])
@@ -469,7 +479,7 @@ def _reported(
     return Flow(
         source=file,
         label=flow["label"],
-        smoothed=trips["method"] == "srtt" and not len(kept),
+        smoothed=trips["method"] == "srtt" and not len(kernel_minima),
         sender=row["sender"] or "",
         receiver=row["receiver"] or "",
         clock_s=clock,
@@ -491,11 +501,11 @@ def _reported(
 
 def _limits(reported: Mapping[str, Any]) -> dict[str, float] | None:
     """Return the shares of the time in which a window limited a sender, by the kernel's counters."""
-    spent = reported.get("limited_ms") or {}
-    busy = spent.get("busy", 0)
+    limited_ms = reported.get("limited_ms") or {}
+    busy = limited_ms.get("busy", 0)
     if not busy:
         return None
-    receiver, buffer = spent["rwnd_limited"] / busy, spent["sndbuf_limited"] / busy
+    receiver, buffer = limited_ms["rwnd_limited"] / busy, limited_ms["sndbuf_limited"] / busy
     if receiver < 0 or buffer < 0 or receiver + buffer > 1.05:
         return None
     return {"receiver": receiver, "send_buffer": buffer, "cwnd": max(0.0, 1 - receiver - buffer)}
@@ -522,14 +532,14 @@ def _series(samples: Mapping[str, Floats]) -> Series | None:
 
 def _steps(counter: Floats) -> Floats:
     """Return how much a counter rose in each interval; gaps count with the next value."""
-    known = np.isfinite(counter)
-    if not known.any():
+    is_sampled = np.isfinite(counter)
+    if not is_sampled.any():
         return np.full(len(counter), np.nan)
-    held = counter.copy()
-    at = np.where(known, np.arange(len(counter)), 0)
-    held = held[np.maximum.accumulate(at)]
-    held[: int(np.argmax(known))] = 0.0
-    return np.clip(np.diff(held, prepend=0.0), 0.0, None)
+    filled_counter = counter.copy()
+    at = np.where(is_sampled, np.arange(len(counter)), 0)
+    filled_counter = filled_counter[np.maximum.accumulate(at)]
+    filled_counter[: int(np.argmax(is_sampled))] = 0.0
+    return np.clip(np.diff(filled_counter, prepend=0.0), 0.0, None)
 
 
 def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: float | None) -> list[Probe]:
@@ -546,7 +556,7 @@ def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: flo
     if ends and any(flow.busy for flow in flows):
         begins = [row["start_ns"] for row in recording["flows"].to_pylist() if row["start_ns"] is not None]
         busy = min([*begins, *(end["min"] for end in ends)]), max(end["max"] for end in ends)
-    known = frozenset().union(*(flow.hosts for flow in flows))
+    flow_hosts = frozenset().union(*(flow.hosts for flow in flows))
     summaries = [row for row in per_flow.probes(recording) if row["rtt_ms"]["method"] == "summary"]
     sums = {(row["probe"], row["target"]): row["rtt_ms"] for row in summaries}
     counts = {
@@ -554,7 +564,7 @@ def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: flo
         for row in summaries
         if row["sent"] and row["lost"] is not None
     }
-    made = []
+    probes = []
     names = list(dict.fromkeys((row["probe"], row["target"]) for row in rows))
     hops = [name for name in names if name[0].startswith(HOP)]
     # A router answers late or not at all and forwards everything: the last hop is the path.
@@ -574,9 +584,9 @@ def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: flo
                     averaged = recording.provenance["engine"] not in MEDIANS
                     probe = replace(probe, summed_up=True, averaged=averaged)
                     if trips_sent := counts.get((name, target)):
-                        probe = replace(probe, sent=trips_sent[0], lost=trips_sent[1])
-                made.append(replace(probe, hosts=hosts(target) or known))
-    return made
+                        probe = replace(probe, pings_sent=trips_sent[0], pings_lost=trips_sent[1])
+                probes.append(replace(probe, hosts=hosts(target) or flow_hosts))
+    return probes
 
 
 def _runs(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -590,7 +600,7 @@ def _runs(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 LOADED = {IDLE: False, DOWNLOADING: True, UPLOADING: True, BOTH_WAYS: True}
-"""What the readers of speed tests call their pings, and whether the path was loaded meanwhile."""
+"""Names of pings by the readers of speed tests, and whether the path was loaded meanwhile."""
 
 
 def _probe(
@@ -612,8 +622,8 @@ def _probe(
         source=file,
         target=re.sub(r"\s", " ", target),
         name=re.sub(r"\s", " ", name) or "ping",
-        sent=len(rows),
-        lost=len(rows) - len(answered),
+        pings_sent=len(rows),
+        pings_lost=len(rows) - len(answered),
         rtt_min_ms=trips["min"],
         rtt_p50_ms=trips["p50"],
         rtt_p95_ms=trips["p95"] if trips["p95"] is not None else trips["max"],

@@ -33,7 +33,7 @@ SEED = "1"
 
 @dataclass(frozen=True)
 class Setup:
-    """What one run is: options of `compare`, and its flows."""
+    """Setup of one run: options of `compare`, and its flows."""
 
     options: tuple[tuple[str, Any], ...]
     algorithm: str
@@ -78,7 +78,7 @@ def _fixed(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run showed: of all flows together, and of pings through the bottleneck."""
+    """Results of a run: of all flows together, and of pings through the bottleneck."""
 
     goodput_bps: float
     ping_p50_ms: float | None
@@ -126,14 +126,14 @@ def run(
     for name, setup in setups.items():
         described = compare([setup.word], source=COMMAND_LINE, **setup.race)
         plans[name] = reworded(partial(plan, described), COMMAND_LINE)
-    with ExitStack() as held:
-        folder = out or held.enter_context(scratch("diagnosis")) / "runs"
-        watcher = held.enter_context(_Watching(len(setups), quiet))
-        made = execute_all(plans, folder, watcher=watcher, command="dragstrip diagnose", report=report)
-        for name, document in made.items():
+    with ExitStack() as stack:
+        folder = out or stack.enter_context(scratch("diagnosis")) / "runs"
+        watcher = stack.enter_context(_Watching(len(setups), quiet))
+        documents = execute_all(plans, folder, watcher=watcher, command="dragstrip diagnose", report=report)
+        for name, document in documents.items():
             if not document["runs"]:
                 raise DragstripError(f"{name}: {document['failed'][0]['reason']}")
-        return {name: _measured(document["runs"][0], folder / name) for name, document in made.items()}
+        return {name: _measured(document["runs"][0], folder / name) for name, document in documents.items()}
 
 
 def _measured(summary: Mapping[str, Any], folder: Path) -> Measured:
@@ -142,13 +142,13 @@ def _measured(summary: Mapping[str, Any], folder: Path) -> Measured:
     least = min((trip for trip in trips if trip is not None), default=None)
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     pings = summary["probes"][0]["rtt_ms"] if summary["probes"] else {}
-    sent = sum(flow["segments_sent"] or 0 for flow in flows)
+    segments_sent = sum(flow["segments_sent"] or 0 for flow in flows)
     again = sum(flow["retransmits"] or 0 for flow in flows)
     return Measured(
         goodput_bps=sum(flow["goodput_bps"] or 0.0 for flow in flows),
         ping_p50_ms=pings.get("p50"),
         ping_p95_ms=pings.get("p95"),
-        retransmitted_share=again / sent if sent else 0.0,
+        retransmitted_share=again / segments_sent if segments_sent else 0.0,
         least_rtt_ms=None if least is None else least / 1e6,
         summary=summary,
     )
@@ -158,15 +158,15 @@ class _Watching(Watcher):
     """Prints how many runs have ended, once that takes longer than two seconds."""
 
     def __init__(self, runs: int, quiet: bool) -> None:
-        self.done = 0
+        self.runs_done = 0
         self.messages = ProgressMessages()
         if not quiet:
-            self.messages.doing(lambda: f"simulating: {self.done} of {runs} runs done")
+            self.messages.doing(lambda: f"simulating: {self.runs_done} of {runs} runs done")
 
     def finished(self, index: int, outcome: Outcome) -> None:
         """Count a run that has ended."""
         del index, outcome
-        self.done += 1
+        self.runs_done += 1
 
     def __enter__(self) -> _Watching:
         return self

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dragstrip.diagnosis import advice, asked, findings, sources
+from dragstrip.diagnosis import advice, findings, sources, stated_path
 from dragstrip.diagnosis import trials as simulator
 from dragstrip.diagnosis.evidence import Evidence, gathered
 from dragstrip.diagnosis.finding import AMBIGUOUS, Finding
@@ -41,39 +41,39 @@ def diagnose(
     `addresses`; the document that is returned has them. Raises `BadInputError` for a file
     or an option that cannot be right; nothing is written then.
     """
-    if not files and not asked.is_whole(race):
+    if not files and not stated_path.is_whole(race):
         expected = "a file, or a path: --path NAME, or --rate RATE with --rtt TIME"
         raise BadInputError("FILE", None, expected, "command line")
     if out is not None:
         _expect_free(out)
-    stated = asked.stated(race, algorithm or "cubic") if race or algorithm else None
+    options_path = stated_path.from_options(race, algorithm or "cubic") if race or algorithm else None
     with progress("reading the files ...", quiet):
         observed = sources.observed(files, quiet)
-    if stated is not None:
-        observed += asked.of_uploads(stated, observed.flows)
-    if stated is not None and asked.is_whole(race) and not (observed.flows or observed.probes):
-        observed += _simulated(stated, race, observed, algorithm or "cubic", quiet)
+    if options_path is not None:
+        observed += stated_path.of_uploads(options_path, observed.flows)
+    if options_path is not None and stated_path.is_whole(race) and not (observed.flows or observed.probes):
+        observed += _simulated(options_path, race, observed, algorithm or "cubic", quiet)
     evidence = gathered(observed)
-    if stated is not None:
-        evidence = replace(evidence, upward=stated.upward, medium=stated.medium)
-    found = findings.findings(evidence)
-    proposals, refused = advice.proposed(evidence, found, race, algorithm) if trials else ([], [])
+    if options_path is not None:
+        evidence = replace(evidence, upward=options_path.upward, medium=options_path.medium)
+    path_findings = findings.findings(evidence)
+    proposals, refused = advice.proposed(evidence, path_findings, race, algorithm) if trials else ([], [])
     proposals = [proposal for proposal in proposals if _can_run(proposal, refused)]
-    setups = _named(proposals)
+    setups = _setups_by_name(proposals)
     if out is None or not setups:
-        made = simulator.run(setups, None, quiet)
-        document = _document(evidence, found, proposals, refused, setups, made)
+        runs = simulator.run(setups, None, quiet)
+        document = _document(evidence, path_findings, proposals, refused, setups, runs)
         if out is not None:
             with appearing(out) as draft:
-                write_json(draft / DOCUMENT, _written(document, observed, addresses))
+                write_json(draft / DOCUMENT, _without_private_data(document, observed, addresses))
         return document
-    made = simulator.run(setups, out / RUNS, quiet, report=True)
-    document = _document(evidence, found, proposals, refused, setups, made)
-    write_json(out / DOCUMENT, _written(document, observed, addresses))
+    runs = simulator.run(setups, out / RUNS, quiet, report=True)
+    document = _document(evidence, path_findings, proposals, refused, setups, runs)
+    write_json(out / DOCUMENT, _without_private_data(document, observed, addresses))
     return document
 
 
-def _written(document: dict[str, Any], observed: Observations, addresses: bool) -> Any:
+def _without_private_data(document: dict[str, Any], observed: Observations, addresses: bool) -> Any:
     """Return the document as it is written into a folder."""
     if addresses:
         return document
@@ -82,22 +82,26 @@ def _written(document: dict[str, Any], observed: Observations, addresses: bool) 
 
 
 def _simulated(
-    stated: asked.Stated, race: Mapping[str, Any], observed: Observations, algorithm: str, quiet: bool
+    options_path: stated_path.StatedPath,
+    race: Mapping[str, Any],
+    observed: Observations,
+    algorithm: str,
+    quiet: bool,
 ) -> Observations:
     """Return what runs of a path show that nobody measured: with downloads, and if need be with uploads."""
-    path = stated.path
+    path = options_path.path
     length = simulator.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
-    options = {"duration": length, "seed": simulator.SEED, **asked.to_simulate(race, observed)}
+    options = {"duration": length, "seed": simulator.SEED, **stated_path.to_simulate(race, observed)}
     setups = {"one-way": simulator.Setup.of(options, algorithm, advice.SHARED)}
-    if stated.up_bps is not None and stated.upward is not None:
-        longest = simulator.duration(stated.up_bps, path.ping_ns / 1e6)
-        options = {"duration": longest, "seed": simulator.SEED, **stated.upward}
+    if options_path.up_bps is not None and options_path.upward is not None:
+        longest = simulator.duration(options_path.up_bps, path.ping_ns / 1e6)
+        options = {"duration": longest, "seed": simulator.SEED, **options_path.upward}
         setups["upward"] = simulator.Setup.of(options, algorithm, advice.SHARED)
     measured = simulator.run(setups, None, quiet)
-    found = asked.simulated(measured["one-way"])
-    if stated.up_bps is not None and "upward" in measured:
-        found += asked.uploaded(measured["upward"], stated.up_bps)
-    return found
+    observations = stated_path.simulated(measured["one-way"])
+    if options_path.up_bps is not None and "upward" in measured:
+        observations += stated_path.uploaded(measured["upward"], options_path.up_bps)
+    return observations
 
 
 def _expect_free(out: Path) -> None:
@@ -118,30 +122,30 @@ def _can_run(proposal: advice.Advice, refused: list[str]) -> bool:
     return True
 
 
-def _named(proposals: Sequence[advice.Advice]) -> dict[str, simulator.Setup]:
+def _setups_by_name(proposals: Sequence[advice.Advice]) -> dict[str, simulator.Setup]:
     """Return the set-ups to run, each once, by the name of its folder."""
-    made: dict[str, simulator.Setup] = {}
+    setups: dict[str, simulator.Setup] = {}
     for proposal in proposals:
         stem = proposal.finding.name.replace("_", "-")
         for name, setup in [
             (f"{stem}-as-found", proposal.before),
             *((f"{stem}-{number}", setup) for number, (_, setup) in enumerate(proposal.after, start=1)),
         ]:
-            if setup not in made.values():
-                made[name] = setup
-    return made
+            if setup not in setups.values():
+                setups[name] = setup
+    return setups
 
 
 def _document(
     evidence: Evidence,
-    found: Sequence[Finding],
+    path_findings: Sequence[Finding],
     proposals: Sequence[advice.Advice],
     refused: list[str],
     setups: Mapping[str, simulator.Setup],
-    made: Mapping[str, simulator.Measured],
+    runs: Mapping[str, simulator.Measured],
 ) -> dict[str, Any]:
-    by_setup = {setup: (name, made[name]) for name, setup in setups.items()}
-    told: list[dict[str, Any]] = []
+    by_setup = {setup: (name, runs[name]) for name, setup in setups.items()}
+    advice_rows: list[dict[str, Any]] = []
     refuted: set[str] = set()
     for proposal in proposals:
         name, before = by_setup[proposal.before]
@@ -153,7 +157,7 @@ def _document(
         judged = advice.judged(
             evidence, proposal, before, [by_setup[setup][1] for _, setup in proposal.after]
         )
-        told.append(
+        advice_rows.append(
             {
                 "finding": proposal.finding.name,
                 "against": _lower(title(proposal.finding)),
@@ -162,31 +166,31 @@ def _document(
                 "as_found": before.document() | {"run": name, "compare": proposal.before.command},
                 "changes": [
                     {
-                        "change": it.candidate.change,
-                        "recommended": it.recommended,
-                        "reason": it.reason,
-                        "gain": it.gain,
-                        "where": it.candidate.where,
-                        "commands": list(it.candidate.commands),
-                        "run": by_setup[it.setup][0],
-                        **it.measured.document(),
-                        "compare": it.setup.command,
+                        "change": judgement.candidate.change,
+                        "recommended": judgement.recommended,
+                        "reason": judgement.reason,
+                        "gain": judgement.gain,
+                        "where": judgement.candidate.where,
+                        "commands": list(judgement.candidate.commands),
+                        "run": by_setup[judgement.setup][0],
+                        **judgement.measured.document(),
+                        "compare": judgement.setup.command,
                     }
-                    for it in judged
+                    for judgement in judged
                 ],
             }
         )
-    found = [_doubted(finding) if finding.name in refuted else finding for finding in found]
-    wrong = [finding.document() for finding in found if finding.certainty != "cannot know"]
-    unknown = [finding.document() for finding in found if finding.certainty == "cannot know"]
+    path_findings = [_doubted(finding) if finding.name in refuted else finding for finding in path_findings]
+    wrong = [finding.document() for finding in path_findings if finding.certainty != "cannot know"]
+    unknown = [finding.document() for finding in path_findings if finding.certainty == "cannot know"]
     return {
         "version": VERSION,
         "files": [{"path": path, "format": kind} for path, kind in evidence.observed.files],
-        "verdict": verdict(found, told, evidence.conflicts),
+        "verdict": verdict(path_findings, advice_rows, evidence.conflicts),
         "evidence": [fact_document(fact) for fact in evidence.facts],
         "contradictions": evidence.conflicts,
         "findings": wrong,
-        "advice": told,
+        "advice": advice_rows,
         "not_tried": list(refused),
         "unknown": unknown,
         "notes": evidence.observed.notes,
@@ -213,9 +217,11 @@ def verdict(
         return f"{title(first)}."
     sure = {"certain": "", "likely": ", likely"}[first.certainty]
     titles = [title(finding) for finding in wrong[1:] if finding.name != "nothing"]
-    others = [text for text in dict.fromkeys(titles) if text != title(first)]
-    head = f"{title(first)}{sure}" + (f"; also {', '.join(map(_lower, others))}" if others else "")
-    best = next((it for advice in advices for it in advice["changes"] if it["recommended"]), None)
+    further_titles = [text for text in dict.fromkeys(titles) if text != title(first)]
+    head = f"{title(first)}{sure}" + (
+        f"; also {', '.join(map(_lower, further_titles))}" if further_titles else ""
+    )
+    best = next((change for advice in advices for change in advice["changes"] if change["recommended"]), None)
     if best is None:
         return f"{head}."
     return f"{head}. Best change: {best['change']}."
@@ -225,8 +231,8 @@ def title(finding: Finding) -> str:
     """Return a finding in the words of a verdict: its causes, if several fit."""
     if finding.name != AMBIGUOUS:
         return TITLES[finding.name]
-    first, *others = [TITLES[name] for name in finding.causes]
-    return f"{first} or {' or '.join(map(_lower, others))}: cannot tell"
+    first, *further_causes = [TITLES[name] for name in finding.causes]
+    return f"{first} or {' or '.join(map(_lower, further_causes))}: cannot tell"
 
 
 def _lower(title: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dragstrip.results.standings import quantity
 
 
-def shown(name: str, value: float | str) -> str:
+def figure(name: str, value: float | str) -> str:
     """Return a value as text, with the unit that the ending of its name says."""
     if isinstance(value, str):
         return value
@@ -22,6 +22,6 @@ def shown(name: str, value: float | str) -> str:
     return quantity.count(value) if value == round(value) else quantity.digits(value)
 
 
-def said(template: str, figures: Mapping[str, float | str]) -> str:
+def sentence(template: str, figures: Mapping[str, float | str]) -> str:
     """Return a sentence with its figures in place of their names in braces."""
-    return template.format(**{name: shown(name, value) for name, value in figures.items()})
+    return template.format(**{name: figure(name, value) for name, value in figures.items()})

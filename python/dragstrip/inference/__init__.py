@@ -1,4 +1,4 @@
-"""What a capture says about the path between its ends.
+"""Inference of the path between the ends of a capture.
 
 Belongs here: the inference of each property of a path from a flow's segments, its limits, and its text. Does
 not belong here: reading captures (`formats`, crates/inspect), and the trial against known paths

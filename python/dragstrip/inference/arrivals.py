@@ -40,9 +40,12 @@ def is_spread(flows: Sequence[Flow]) -> bool:
     """
     origin = min(flow.origin_ns for flow in flows)
     times = np.concatenate(
-        [flow.sent.time_s[flow.sent.lost == 0] + (flow.origin_ns - origin) / 1e9 for flow in flows]
+        [
+            flow.segments.time_s[flow.segments.lost_bytes == 0] + (flow.origin_ns - origin) / 1e9
+            for flow in flows
+        ]
     )
-    sizes = np.concatenate([flow.sent.bytes[flow.sent.lost == 0] for flow in flows])
+    sizes = np.concatenate([flow.segments.bytes[flow.segments.lost_bytes == 0] for flow in flows])
     if len(times) <= 4 * SPACED:
         return False
     order = np.argsort(times, kind="stable")
@@ -52,7 +55,7 @@ def is_spread(flows: Sequence[Flow]) -> bool:
     return bool(high <= SPREAD * middle)
 
 
-def is_behind_queue(flow: Flow, others: Sequence[Flow]) -> bool:
+def is_behind_queue(flow: Flow, concurrent: Sequence[Flow]) -> bool:
     """Return whether a capture whose handshake looks like the sender's stands behind the bottleneck's queue.
 
     There segments leave evenly spread although some are lost and repaired, and no round trip is long; or the
@@ -63,9 +66,9 @@ def is_behind_queue(flow: Flow, others: Sequence[Flow]) -> bool:
         return False
     if flow.queue_drops:
         return True
-    if not flow.sent.again.any() or not _is_at_idle(flow):
+    if not flow.segments.again.any() or not _is_at_idle(flow):
         return False
-    return is_spread([flow]) or is_spread([flow, *others])
+    return is_spread([flow]) or is_spread([flow, *concurrent])
 
 
 def _is_at_idle(flow: Flow) -> bool:
@@ -79,7 +82,7 @@ def _is_at_idle(flow: Flow) -> bool:
 
 def rate(flow: Flow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float, float], ...]]:
     """Return the bottleneck's rate at the IP layer while it was busy, and over time what arrived."""
-    at, size = flow.sent.time_s, np.asarray(flow.sent.bytes * flow.overhead, np.float64)
+    at, size = flow.segments.time_s, np.asarray(flow.segments.bytes * flow.overhead, np.float64)
     moved = np.concatenate(([0.0], np.cumsum(size[1:])))
     cuts = np.arange(0, len(at), BATCH)
     spans = np.diff(at[cuts])
@@ -90,7 +93,7 @@ def rate(flow: Flow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float
     rates = passed[use] * 8 / spans[use]
     middles = (at[cuts][:-1] + at[cuts][1:])[use] / 2
     over_time = tuple(
-        (round(float(when), 6), round(float(one), 1)) for when, one in zip(middles, rates, strict=True)
+        (round(float(when), 6), round(float(bps), 1)) for when, bps in zip(middles, rates, strict=True)
     )
     value = mode(rates, np.ones(len(rates)))
     reached = float(np.quantile(rates, 0.95))

@@ -32,33 +32,33 @@ SURE = 0.02
 """Probability that the true round trip is shorter than the interval says, where delays vary."""
 
 
-def rough_s(flow: Flow, seen: Trips) -> float | None:
+def rough_s(flow: Flow, samples: Trips) -> float | None:
     """Return the shortest round trip, in seconds, the time to send a segment included; None without any."""
-    shortest = [float(seen.rtt_s.min())] if len(seen) else []
+    shortest = [float(samples.rtt_s.min())] if len(samples) else []
     if flow.opening_s is not None:
         shortest.append(flow.opening_s)
     return min(shortest, default=None)
 
 
-def base_rtt(flow: Flow, seen: Trips, rate_bps: float | None, jitter_s: float = 0.0) -> Estimate:
+def base_rtt(flow: Flow, samples: Trips, rate_bps: float | None, jitter_s: float = 0.0) -> Estimate:
     """Return the round trip of the empty path in milliseconds, from the capture to the receiver and back.
 
     `jitter_s` is the mean change of delay between neighbours: if each segment is delayed by anything from
     nothing to three times this (a uniform distribution), the least of few samples is too long. Without a
     handshake, and if the queue never emptied, the value is at most that: it has no lower bound.
     """
-    shortest = rough_s(flow, seen)
-    standing = flow.opening_s is None and not is_drained(seen)
+    shortest = rough_s(flow, samples)
+    standing = flow.opening_s is None and not is_drained(samples)
     if shortest is None:
         return unknown("no handshake and no acknowledgement of data that were sent once")
-    data = float(seen.rtt_s.min()) if len(seen) else np.inf
+    data = float(samples.rtt_s.min()) if len(samples) else np.inf
     longer = 0.0 if rate_bps is None else (flow.full_bytes + flow.header_bytes - SYN_BYTES) * 8 / rate_bps
     opening = np.inf if flow.opening_s is None else flow.opening_s + longer
     value = min(data, opening)
     low = min(shortest, value) * 0.995
     if jitter_s:
         widest = 3 * jitter_s
-        near = int((seen.rtt_s < value + widest / 4).sum()) + int(opening < value + widest / 4)
+        near = int((samples.rtt_s < value + widest / 4).sum()) + int(opening < value + widest / 4)
         low -= widest * (1 - SURE ** (1 / max(1, near)))
     if standing:
         why = "the handshake is not in the capture, and the queue was never seen empty"
@@ -66,17 +66,17 @@ def base_rtt(flow: Flow, seen: Trips, rate_bps: float | None, jitter_s: float = 
     return Estimate(value * 1e3, max(0.0, low) * 1e3, value * 1.005e3)
 
 
-def is_drained(seen: Trips) -> bool:
+def is_drained(samples: Trips) -> bool:
     """Return whether the bottleneck's queue was empty when the round trips were shortest.
 
     While a queue stands, the link delivers at its full rate. With an empty one, fewer bytes than the
     bandwidth-delay product are under way, and less is delivered in a round trip.
     False where other traffic shares the link.
     """
-    if len(seen) < SAMPLES_MIN:
+    if len(samples) < SAMPLES_MIN:
         return False
-    order = np.argsort(seen.at_s, kind="stable")
-    at, moved, trips = seen.at_s[order], seen.delivered[order], seen.rtt_s[order]
+    order = np.argsort(samples.at_s, kind="stable")
+    at, moved, trips = samples.at_s[order], samples.delivered[order], samples.rtt_s[order]
     before = np.interp(at - trips, at, moved)
     whole = at - trips >= at[0]
     if whole.sum() < SAMPLES_MIN:

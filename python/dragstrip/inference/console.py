@@ -34,38 +34,38 @@ def _lines(path: PathEstimate) -> Iterator[str]:
 
 def lines(path: PathEstimate) -> Iterator[str]:
     """Yield the properties of a path, folded to 80 columns, without the flow's name."""
-    for name, said in [*properties(path), *(("note", note) for note in path.notes)]:
-        yield from wrapped(said, f"  {name:<{NAME}}")
+    for name, value_text in [*properties(path), *(("note", note) for note in path.notes)]:
+        yield from wrapped(value_text, f"  {name:<{NAME}}")
 
 
 def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
     """Yield each property of a path with what is known of it."""
-    yield "base RTT", _said(path.base_rtt_ms, _ms)
-    yield "bottleneck (IP)", _said(path.rate_bps, _rate)
+    yield "base RTT", _estimate_text(path.base_rtt_ms, _ms)
+    yield "bottleneck (IP)", _estimate_text(path.rate_bps, _rate)
     yield "queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else "")
     if path.shaper_burst_bytes.value is not None:
-        yield "shaper's bucket", _said(path.shaper_burst_bytes, _size)
+        yield "shaper's bucket", _estimate_text(path.shaper_burst_bytes, _size)
     if path.queue != "policer":
-        size = _said(path.buffer_bytes, _size)
-        held = path.buffer_ms.value
-        known = held is not None and path.buffer_ms.high is not None
-        yield "buffer", f"{size}, {_ms(held or 0.0)} at the bottleneck's rate" if known else size
+        size = _estimate_text(path.buffer_bytes, _size)
+        buffer_ms = path.buffer_ms.value
+        is_bounded = buffer_ms is not None and path.buffer_ms.high is not None
+        yield "buffer", f"{size}, {_ms(buffer_ms or 0.0)} at the bottleneck's rate" if is_bounded else size
     else:
-        yield "policer (IP)", _said(path.policer_rate_bps, _rate)
-        yield "policer's burst", _said(path.policer_burst_bytes, _size)
-    yield "random loss", _said(path.random_loss, _share)
-    yield "jitter", _said(path.jitter_ms, _ms)
-    yield "ACK aggregation", _said(path.ack_aggregation_ms, _ms)
+        yield "policer (IP)", _estimate_text(path.policer_rate_bps, _rate)
+        yield "policer's burst", _estimate_text(path.policer_burst_bytes, _size)
+    yield "random loss", _estimate_text(path.random_loss, _share)
+    yield "jitter", _estimate_text(path.jitter_ms, _ms)
+    yield "ACK aggregation", _estimate_text(path.ack_aggregation_ms, _ms)
     window = path.receiver_window_bytes
     yield (
         "receiver's window",
-        _said(window, _size) if window.value is None else f"{_size(window.value)}, {window.reason}",
+        _estimate_text(window, _size) if window.value is None else f"{_size(window.value)}, {window.reason}",
     )
 
 
-def _said(estimate: Estimate, shown: Callable[[float], str]) -> str:
-    low = None if estimate.low is None else shown(estimate.low)
-    high = None if estimate.high is None else shown(estimate.high)
+def _estimate_text(estimate: Estimate, to_text: Callable[[float], str]) -> str:
+    low = None if estimate.low is None else to_text(estimate.low)
+    high = None if estimate.high is None else to_text(estimate.high)
     if estimate.value is None:
         bounds = f" (between {low} and {high})" if low and high else f" (at least {low})" if low else ""
         return f"cannot tell: {estimate.reason}{bounds}"
@@ -73,7 +73,7 @@ def _said(estimate: Estimate, shown: Callable[[float], str]) -> str:
         return f"at most {high}: {estimate.reason}"
     if estimate.reason and low and not high:
         return f"at least {low}: {estimate.reason}"
-    value = shown(estimate.value)
+    value = to_text(estimate.value)
     if low == value == high:
         return value
     if low is None or high is None:

@@ -1,4 +1,4 @@
-"""What disturbs a path besides its queue, and what the receiver offers: jitter, ACK aggregation, window."""
+"""Disturbances of a path besides its queue, and the receiver's offer: jitter, ACK aggregation, window."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ BUSY_PACKETS = 3
 """Packets that wait at least while the bottleneck is taken to be busy."""
 
 
-def jitter(seen: Trips, packet_s: float, base_s: float) -> Estimate:
+def jitter(samples: Trips, packet_s: float, base_s: float) -> Estimate:
     """Return the jitter in milliseconds: the mean change of delay between neighbours that no queue explains.
 
     Of two segments, the later one waits longer by at most the time that the bottleneck needs for what was
     sent in between, and shorter by at most the time between their departures.
     """
-    if len(seen) < SAMPLES_MIN:
-        return unknown(f"{len(seen)} round trips are too few")
-    order = np.argsort(seen.sent_s, kind="stable")
-    sent, trip = seen.sent_s[order], seen.rtt_s[order]
-    apart, change = np.diff(sent), np.diff(trip)
+    if len(samples) < SAMPLES_MIN:
+        return unknown(f"{len(samples)} round trips are too few")
+    order = np.argsort(samples.sent_s, kind="stable")
+    sent_s, trip = samples.sent_s[order], samples.rtt_s[order]
+    apart, change = np.diff(sent_s), np.diff(trip)
     near = apart < max(0.02, base_s / 4)
     if near.sum() < SAMPLES_MIN // 2:
         return unknown("too few segments were sent close together")
@@ -37,15 +37,15 @@ def jitter(seen: Trips, packet_s: float, base_s: float) -> Estimate:
     return _mean_ms(rest)
 
 
-def busy_jitter(seen: Trips, packet: float, base_s: float, rate_bps: float) -> Estimate:
+def busy_jitter(samples: Trips, packet: float, base_s: float, rate_bps: float) -> Estimate:
     """Return the jitter in milliseconds from acknowledgements while the bottleneck was busy.
 
     A bottleneck that is never idle releases segments at its rate, so acknowledgements are as far apart as
     what they acknowledge takes there; the rest of each gap is the change of delay behind it.
     """
-    order = np.argsort(seen.at_s, kind="stable")
-    at, moved = seen.at_s[order], seen.delivered[order]
-    waited = (seen.rtt_s[order] - base_s) * rate_bps / 8
+    order = np.argsort(samples.at_s, kind="stable")
+    at, moved = samples.at_s[order], samples.delivered[order]
+    waited = (samples.rtt_s[order] - base_s) * rate_bps / 8
     gap, bytes_acked = np.diff(at), np.diff(moved)
     busy = (np.minimum(waited[1:], waited[:-1]) > BUSY_PACKETS * packet) & (bytes_acked > 0)
     busy &= bytes_acked < 8 * packet
@@ -71,8 +71,8 @@ def aggregation(flow: Flow) -> Estimate:
     back = flow.returned
     moved = np.diff(back.delivered)
     gaps = np.diff(back.time_s)
-    kept = moved > 0
-    moved, gaps = moved[kept], gaps[kept]
+    advances = moved > 0
+    moved, gaps = moved[advances], gaps[advances]
     if len(moved) < SAMPLES_MIN:
         return unknown(f"{len(moved)} acknowledgements are too few")
     trip = float(np.nanmedian(back.rtt_s)) if np.isfinite(back.rtt_s).any() else np.inf

@@ -1,4 +1,4 @@
-"""What a capture says about the path of each of its flows.
+"""Path estimate of each flow of a capture.
 
 Each property has a module of its own; here they meet, and what one excludes is left out of the others.
 """
@@ -21,7 +21,7 @@ from dragstrip.inference.series import Flow
 
 __all__ = ["Estimate", "PathEstimate", "infer", "of_flow"]
 
-Said = Mapping[str, Any]
+Document = Mapping[str, Any]
 Method = Callable[[policer.Events, float], policer.Bucket | None]
 
 SEGMENTS_MIN = 20
@@ -58,7 +58,7 @@ class PathEstimate:
     flow: str
     """As `inspect` names it."""
     place: str
-    """Where the capture stands: `sender`, `receiver`, `between`, `queue` (where packets leave that of the
+    """Vantage point of the capture: `sender`, `receiver`, `between`, `queue` (where packets leave that of the
     bottleneck)."""
     base_rtt_ms: Estimate
     rate_bps: Estimate
@@ -88,43 +88,48 @@ def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
 
     Raises `BadInputError` for a file that is no capture, and where no flow or several have that name.
     """
-    found = captures.segments(file, quiet=False)
+    segments = captures.segments(file, quiet=False)
     if flow is None:
-        return of_segments(file, found)
-    flows = _flows(*found)
-    named = [each for each in flows if flow in each.name]
-    if len(named) != 1:
-        names = ", ".join(each.name for each in flows[:8]) or "no flow"
+        return of_segments(file, segments)
+    flows = _flows(*segments)
+    matching = [candidate for candidate in flows if flow in candidate.name]
+    if len(matching) != 1:
+        names = ", ".join(candidate.name for candidate in flows[:8]) or "no flow"
         raise BadInputError("flow", flow, f"part of one flow's name of {names}", str(file))
-    return [_alone(file, flows, flows.index(named[0]))]
+    return [_alone(file, flows, flows.index(matching[0]))]
 
 
-def of_segments(file: Path, found: captures.Segments) -> list[PathEstimate]:
+def of_segments(file: Path, segments: captures.Segments) -> list[PathEstimate]:
     """Return the path of each of a capture's largest flows from what `captures.segments` returns."""
-    flows = _flows(*found)
-    largest = sorted(range(len(flows)), key=lambda at: -int(flows[at].sent.bytes.sum()))[:FLOWS_MAX]
-    left, known = len(flows) - len(largest), Buckets()
-    paths = {flows[at].number: _path(str(file), flows[at], flows, left, known) for at in sorted(largest)}
+    flows = _flows(*segments)
+    largest = sorted(range(len(flows)), key=lambda at: -int(flows[at].segments.bytes.sum()))[:FLOWS_MAX]
+    small_flows, buckets = len(flows) - len(largest), Buckets()
+    paths = {
+        flows[at].number: _path(str(file), flows[at], flows, small_flows, buckets) for at in sorted(largest)
+    }
     return [_compared(flows[at], flows, paths) for at in sorted(largest)]
 
 
-def of_flow(file: Path, said: Said, rows: Sequence[Said], at: int) -> PathEstimate:
-    """Return the path of the flow at this place; `said` and `rows` are what `captures.whole` returns."""
-    return _alone(file, _flows(said, rows), at)
+def of_flow(file: Path, inspection: Document, rows: Sequence[Document], at: int) -> PathEstimate:
+    """Return the path of the flow at this place; `inspection` and `rows` come from `captures.whole`."""
+    return _alone(file, _flows(inspection, rows), at)
 
 
-def _flows(said: Said, rows: Sequence[Said]) -> list[Flow]:
-    return [series.of(one, each, said["files"][0]) for one, each in zip(said["flows"], rows, strict=True)]
+def _flows(inspection: Document, rows: Sequence[Document]) -> list[Flow]:
+    return [
+        series.of(row, columns, inspection["files"][0])
+        for row, columns in zip(inspection["flows"], rows, strict=True)
+    ]
 
 
 def _alone(file: Path, flows: Sequence[Flow], at: int) -> PathEstimate:
     """Return the path of one flow, compared with those of the flows beside it."""
-    known, flow = Buckets(), flows[at]
-    path = _path(str(file), flow, flows, 0, known)
+    buckets, flow = Buckets(), flows[at]
+    path = _path(str(file), flow, flows, 0, buckets)
     if path.queue != "policer":
         return path
-    beside = _beside(flow, flows)[:BESIDE_MAX]
-    paths = {other.number: _path(str(file), other, flows, 0, known) for other in beside}
+    concurrent = _concurrent_flows(flow, flows)[:BESIDE_MAX]
+    paths = {neighbour.number: _path(str(file), neighbour, flows, 0, buckets) for neighbour in concurrent}
     return _compared(flow, flows, {flow.number: path, **paths})
 
 
@@ -138,13 +143,17 @@ def _compared(flow: Flow, flows: Sequence[Flow], paths: Mapping[int, PathEstimat
     mine = path.policer_rate_bps
     if path.queue != "policer" or mine.low is None or mine.high is None:
         return path
-    others = [paths[other.number].policer_rate_bps for other in _beside(flow, flows) if other.number in paths]
+    neighbour_rates = [
+        paths[neighbour.number].policer_rate_bps
+        for neighbour in _concurrent_flows(flow, flows)
+        if neighbour.number in paths
+    ]
     apart = [
-        (other.low, other.high)
-        for other in others
-        if other.low is not None
-        and other.high is not None
-        and (other.low > APART * mine.high or APART * other.high < mine.low)
+        (rate_estimate.low, rate_estimate.high)
+        for rate_estimate in neighbour_rates
+        if rate_estimate.low is not None
+        and rate_estimate.high is not None
+        and (rate_estimate.low > APART * mine.high or APART * rate_estimate.high < mine.low)
     ]
     if not apart:
         return path
@@ -157,41 +166,41 @@ class Buckets:
     """The token buckets of sets of flows, each looked for once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, frozenset[int]], policer.Bucket | None] = {}
+        self._buckets: dict[tuple[str, frozenset[int]], policer.Bucket | None] = {}
 
     def __call__(self, flows: Sequence[Flow], method: Method) -> policer.Bucket | None:
         """Return the bucket that explains best what these flows lost together."""
-        key = method.__name__, frozenset(each.number for each in flows)
-        if key not in self._known:
-            packet = max(each.full_bytes + each.header_bytes for each in flows)
-            trip = min(rate.trips(each).rtt_s.min(initial=np.inf) for each in flows)
+        key = method.__name__, frozenset(flow.number for flow in flows)
+        if key not in self._buckets:
+            packet = max(flow.full_bytes + flow.header_bytes for flow in flows)
+            trip = min(rate.trips(flow).rtt_s.min(initial=np.inf) for flow in flows)
             events = policer.events(list(flows))
             possible = np.isfinite(trip) and policer.enough(events, float(trip))
-            self._known[key] = method(events, packet) if possible else None
-        return self._known[key]
+            self._buckets[key] = method(events, packet) if possible else None
+        return self._buckets[key]
 
 
-def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Buckets) -> PathEstimate:
+def _path(file: str, flow: Flow, flows: Sequence[Flow], small_flows: int, buckets: Buckets) -> PathEstimate:
     notes = []
-    if left:
-        notes.append(f"{left} smaller flows were not looked at")
+    if small_flows:
+        notes.append(f"{small_flows} smaller flows were not looked at")
     if flow.cut:
         notes.append("only the first three million segments and acknowledgements were looked at")
-    others = _beside(flow, flows)
-    if others:
+    concurrent = _concurrent_flows(flow, flows)
+    if concurrent:
         notes.append(
-            f"{len(others)} other flow{'s' if len(others) > 1 else ''} of this capture ran meanwhile"
+            f"{len(concurrent)} other flow{'s' if len(concurrent) > 1 else ''} of this capture ran meanwhile"
         )
-    if (flow.sent.bytes > flow.full_bytes).mean() > 0.02 if len(flow.sent) else False:
+    if (flow.segments.bytes > flow.full_bytes).mean() > 0.02 if len(flow.segments) else False:
         notes.append("the capture has segments joined by the sender's offload")
-    seen = rate.trips(flow)
-    missing = CLOCK if _stepped(flow, seen) else _refusal(flow)
-    behind = not missing and arrivals.is_behind_queue(flow, others)
+    samples = rate.trips(flow)
+    missing = CLOCK if _stepped(flow, samples) else _refusal(flow)
+    behind = not missing and arrivals.is_behind_queue(flow, concurrent)
     place = "queue" if behind else flow.place
     if missing or place in ("receiver", "queue"):
         cannot = unknown(missing or (AT_QUEUE if behind else AT_RECEIVER))
-        trip = base.elsewhere(flow) if behind else _base_alone(flow, seen)
-        speed, over_time = (cannot, ()) if missing or others else arrivals.rate(flow, trip.value)
+        trip = base.elsewhere(flow) if behind else _base_alone(flow, samples)
+        speed, over_time = (cannot, ()) if missing or concurrent else arrivals.rate(flow, trip.value)
         return PathEstimate(
             file,
             flow.name,
@@ -214,69 +223,71 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], left: int, known: Bucket
         )
     if flow.place == "between":
         notes.append("only what lies between the capture and the receiver is seen, but for the base RTT")
-    return _before_bottleneck(file, flow, others, seen, notes, known)
+    return _before_bottleneck(file, flow, concurrent, samples, notes, buckets)
 
 
-def _base_alone(flow: Flow, seen: rate.Trips) -> Estimate:
+def _base_alone(flow: Flow, samples: rate.Trips) -> Estimate:
     """Return the base RTT where nothing else is known."""
-    if _stepped(flow, seen):
+    if _stepped(flow, samples):
         return unknown(CLOCK)
-    return base.base_rtt(flow, seen, None) if flow.place == "sender" else base.elsewhere(flow)
+    return base.base_rtt(flow, samples, None) if flow.place == "sender" else base.elsewhere(flow)
 
 
-def _stepped(flow: Flow, seen: rate.Trips) -> bool:
+def _stepped(flow: Flow, samples: rate.Trips) -> bool:
     """Return whether the capture's clock was set back by so much that a round trip across it is too short.
 
     Captures from several queues of a network card have many small steps, which change nothing.
     """
-    if not flow.clock_steps or not len(seen):
+    if not flow.clock_steps or not len(samples):
         return False
-    return flow.opening_s is None or float(seen.rtt_s.min()) < STEPPED * flow.opening_s
+    return flow.opening_s is None or float(samples.rtt_s.min()) < STEPPED * flow.opening_s
 
 
 def _refusal(flow: Flow) -> str:
-    if len(flow.sent) < SEGMENTS_MIN:
-        return f"{len(flow.sent)} segments are too few"
+    if len(flow.segments) < SEGMENTS_MIN:
+        return f"{len(flow.segments)} segments are too few"
     if not len(flow.returned) or flow.returned.delivered[-1] <= flow.returned.delivered[0]:
         return "the acknowledgements are not in the capture"
     return ""
 
 
-def _beside(flow: Flow, flows: Sequence[Flow]) -> list[Flow]:
+def _concurrent_flows(flow: Flow, flows: Sequence[Flow]) -> list[Flow]:
     """Return the flows of the same sender that were busy while this one was."""
     begin, end = flow.origin_ns, flow.origin_ns + flow.duration_s * 1e9
     host = flow.name.split(" → ")[0].rsplit(":", 1)[0]
-    total = float(flow.sent.bytes.sum())
-    found = []
-    for other in flows:
-        if other is flow or other.name.split(" → ")[0].rsplit(":", 1)[0] != host:
+    total = float(flow.segments.bytes.sum())
+    concurrent = []
+    for candidate in flows:
+        if candidate is flow or candidate.name.split(" → ")[0].rsplit(":", 1)[0] != host:
             continue
-        at = other.origin_ns + other.sent.time_s * 1e9
-        meanwhile = float(other.sent.bytes[(at >= begin) & (at <= end)].sum())
+        at = candidate.origin_ns + candidate.segments.time_s * 1e9
+        meanwhile = float(candidate.segments.bytes[(at >= begin) & (at <= end)].sum())
         if meanwhile > SHARED * total:
-            found.append(other)
-    return found
+            concurrent.append(candidate)
+    return concurrent
 
 
 def _before_bottleneck(
-    file: str, flow: Flow, others: list[Flow], seen: rate.Trips, notes: list[str], known: Buckets
+    file: str, flow: Flow, concurrent: list[Flow], samples: rate.Trips, notes: list[str], buckets: Buckets
 ) -> PathEstimate:
     packet = flow.full_bytes * flow.overhead
-    found = rate.pairs(flow, seen)
-    rough = base.rough_s(flow, seen)
-    first = base.base_rtt(flow, seen, found.rate_bps)
+    ack_pairs = rate.pairs(flow, samples)
+    rough = base.rough_s(flow, samples)
+    first = base.base_rtt(flow, samples, ack_pairs.rate_bps)
     base_s = (first.value or (rough or 0.0) * 1e3) / 1e3
-    shared = "other flows of this capture took a part of it" if others else ""
-    capacity = rate.capacity(flow, seen, found, base_s, shared)
+    shared = "other flows of this capture took a part of it" if concurrent else ""
+    capacity = rate.capacity(flow, samples, ack_pairs, base_s, shared)
     estimate = capacity.rate_bps
-    trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps)
+    trip = base.base_rtt(flow, samples, estimate.value or ack_pairs.rate_bps)
     base_s = (trip.value or 0.0) / 1e3
-    jitter = _jitter(seen, packet, base_s, estimate.value, found.rate_bps)
-    trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps, _shown(jitter, base_s))
-    shaped = None if others else shaper.shaper(flow, seen, base_s, estimate, packet)
-    policed = None if shaped else _policed(flow, others, packet, base_s, seen, found, known)
+    jitter = _jitter(samples, packet, base_s, estimate.value, ack_pairs.rate_bps)
+    trip = base.base_rtt(
+        flow, samples, estimate.value or ack_pairs.rate_bps, _significant_jitter_s(jitter, base_s)
+    )
+    shaped = None if concurrent else shaper.shaper(flow, samples, base_s, estimate, packet)
+    policed = None if shaped else _policed(flow, concurrent, packet, base_s, samples, ack_pairs, buckets)
     if policed is not None:
-        trip = base.base_rtt(flow, seen, None, _shown(jitter, base_s))
+        trip = base.base_rtt(flow, samples, None, _significant_jitter_s(jitter, base_s))
     standing = trip.value is not None and trip.low is None
     if flow.place == "between":
         trip = base.elsewhere(flow)
@@ -285,7 +296,7 @@ def _before_bottleneck(
     )
     none = unknown("no policer was found")
     if policed is not None:
-        held = queue.without(
+        queue_estimate = queue.without(
             "policer",
             f"{policed.empty * 100:.0f} % of the losses found the simulated bucket empty, without a queue",
             "a policer has no buffer",
@@ -297,27 +308,29 @@ def _before_bottleneck(
             police = unknown(why, policed.low_bps, policed.high_bps)
         least, most = policed.burst_bounds
         burst = Estimate(policed.burst_bytes, least, most)
-        if others:
+        if concurrent:
             burst = unknown("flows beside it take from the same bucket, which was perhaps never full")
     else:
         police = burst = none
-        speed = estimate.value or (found.rate_bps if others else None)
+        speed = estimate.value or (ack_pairs.rate_bps if concurrent else None)
         waits = (
             None
             if speed is None
-            else queue.waits(flow, seen, base_s, speed, shaped.queued if shaped else None)
+            else queue.waits(flow, samples, base_s, speed, shaped.queued if shaped else None)
         )
         if speed is None or waits is None:
-            late = float(np.quantile(seen.rtt_s, 0.95)) if len(seen) else 0.0
-            held = queue.unqueued(flow, estimate.reason, late > WAITED * base_s)
+            late = float(np.quantile(samples.rtt_s, 0.95)) if len(samples) else 0.0
+            queue_estimate = queue.unqueued(flow, estimate.reason, late > WAITED * base_s)
         else:
-            held = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
-            if shaped and held.kind != "aqm":
-                held = replace(held, kind="shaper", reason=shaped.reason)
-            if others:
-                held = queue.without(held.kind, held.reason, shared, held.random_loss)
+            queue_estimate = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
+            if shaped and queue_estimate.kind != "aqm":
+                queue_estimate = replace(queue_estimate, kind="shaper", reason=shaped.reason)
+            if concurrent:
+                queue_estimate = queue.without(
+                    queue_estimate.kind, queue_estimate.reason, shared, queue_estimate.random_loss
+                )
             if standing:
-                held = queue.at_least(held)
+                queue_estimate = queue.at_least(queue_estimate)
     return PathEstimate(
         file=file,
         flow=flow.name,
@@ -325,14 +338,14 @@ def _before_bottleneck(
         base_rtt_ms=trip,
         rate_bps=rate_bps,
         rate_over_time=() if policed else capacity.over_time,
-        buffer_bytes=held.buffer_bytes,
-        buffer_ms=held.buffer_ms,
-        queue=held.kind,
-        queue_reason=held.reason,
+        buffer_bytes=queue_estimate.buffer_bytes,
+        buffer_ms=queue_estimate.buffer_ms,
+        queue=queue_estimate.kind,
+        queue_reason=queue_estimate.reason,
         policer_rate_bps=police,
         policer_burst_bytes=burst,
         shaper_burst_bytes=shaped.burst_bytes if shaped else unknown("no shaper was found"),
-        random_loss=held.random_loss,
+        random_loss=queue_estimate.random_loss,
         jitter_ms=jitter,
         ack_aggregation_ms=noise.aggregation(flow),
         receiver_window_bytes=noise.receiver_window(flow),
@@ -341,17 +354,17 @@ def _before_bottleneck(
 
 
 def _jitter(
-    seen: rate.Trips, packet: float, base_s: float, rate_bps: float | None, pairs_bps: float | None
+    samples: rate.Trips, packet: float, base_s: float, rate_bps: float | None, pairs_bps: float | None
 ) -> Estimate:
     """Return the jitter, by acknowledgements of a busy bottleneck too where its rate is known."""
-    found = noise.jitter(seen, packet * 8 / (rate_bps or pairs_bps or np.inf), base_s)
+    sample_jitter = noise.jitter(samples, packet * 8 / (rate_bps or pairs_bps or np.inf), base_s)
     if rate_bps is None:
-        return found
-    busy = noise.busy_jitter(seen, packet, base_s, rate_bps)
-    return busy if (busy.value or 0.0) > (found.value or 0.0) else found
+        return sample_jitter
+    busy = noise.busy_jitter(samples, packet, base_s, rate_bps)
+    return busy if (busy.value or 0.0) > (sample_jitter.value or 0.0) else sample_jitter
 
 
-def _shown(jitter: Estimate, base_s: float) -> float:
+def _significant_jitter_s(jitter: Estimate, base_s: float) -> float:
     """Return the jitter in seconds, or 0 where it is too small to be told from none."""
     value = (jitter.value or 0.0) / 1e3
     return value if value > JITTER_MIN * base_s else 0.0
@@ -359,35 +372,35 @@ def _shown(jitter: Estimate, base_s: float) -> float:
 
 def _policed(
     flow: Flow,
-    others: list[Flow],
+    concurrent: list[Flow],
     packet: float,
     base_s: float,
-    seen: rate.Trips,
-    found: rate.Pairs,
-    known: Buckets,
+    samples: rate.Trips,
+    ack_pairs: rate.Pairs,
+    buckets: Buckets,
 ) -> policer.Bucket | None:
     """Return the policer that explains this flow's losses, alone or together with flows beside it."""
-    beside = sorted(others, key=lambda other: -int(other.sent.bytes.sum()))[:BESIDE_MAX]
-    sets = [[flow, *more] for count in range(len(beside) + 1) for more in combinations(beside, count)]
-    tried = []
+    largest = sorted(concurrent, key=lambda neighbour: -int(neighbour.segments.bytes.sum()))[:BESIDE_MAX]
+    sets = [[flow, *more] for count in range(len(largest) + 1) for more in combinations(largest, count)]
+    candidates = []
     for method in (policer.by_losses, policer.by_grid):
         for flows in sets:
-            bucket = known(flows, method)
+            bucket = buckets(flows, method)
             if bucket is None or not bucket.explains or bucket.burst_bytes < BURST_MIN * packet:
                 continue
-            waits = queue.waits(flow, seen, base_s, bucket.rate_bps)
+            waits = queue.waits(flow, samples, base_s, bucket.rate_bps)
             if waits is None or not len(waits.at_loss):
                 continue
             # A queue that overflows is a bucket too, but what it lets pass has waited as long as it is deep.
             # The depth is sure only if the bucket was seen full.
             waited = float(np.median(waits.at_loss))
             sure = bucket.burst_bounds[1] is not None and bucket.burst_bytes >= DEEP_MIN * packet
-            faster = found.rate_bps is None or found.rate_bps > FASTER * bucket.rate_bps
+            faster = ack_pairs.rate_bps is None or ack_pairs.rate_bps > FASTER * bucket.rate_bps
             # A short queue at a link of that rate explains the same losses.
-            link = not faster and (found.rate_bps or 0.0) > bucket.low_bps / FASTER
+            link = not faster and (ack_pairs.rate_bps or 0.0) > bucket.low_bps / FASTER
             short = not link and waited <= (2 if faster else 0.35) * packet
             if short or (sure and waited <= 0.15 * bucket.burst_bytes):
-                tried.append(bucket)
+                candidates.append(bucket)
                 if bucket.right >= policer.CLEAR:
                     return bucket
-    return max(tried, key=lambda bucket: bucket.right, default=None)
+    return max(candidates, key=lambda bucket: bucket.right, default=None)

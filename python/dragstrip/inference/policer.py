@@ -37,15 +37,15 @@ GRID_MAX = 40_000
 
 @dataclass(frozen=True)
 class Events:
-    """What reached the policer: times, bytes that passed and bytes that were lost, at the IP layer."""
+    """Arrivals at the policer: times, bytes that passed and bytes that were lost, at the IP layer."""
 
     time_s: Floats
-    passed: Floats
-    lost: Floats
+    passed_bytes: Floats
+    lost_bytes: Floats
 
     def losses(self) -> int:
         """Return the number of segments of which something was lost."""
-        return int((self.lost > 0).sum())
+        return int((self.lost_bytes > 0).sum())
 
 
 @dataclass(frozen=True)
@@ -64,67 +64,67 @@ class Bucket:
 
     @property
     def right(self) -> float:
-        """How often it is right, losses and what passed counted alike."""
+        """Share of events that it gets right, losses and passes counted alike."""
         return (self.empty + self.enough) / 2
 
     @property
     def explains(self) -> bool:
-        """Whether the losses are those of this bucket."""
+        """True when the losses are those of this bucket."""
         return self.right >= RIGHT_MIN and self.enough >= PASSED_MIN
 
 
 def events(flows: list[Flow]) -> Events:
     """Return the segments of flows together, in the order of time."""
     origin = min(flow.origin_ns for flow in flows)
-    times, passed, lost = [], [], []
+    times, passed_bytes, lost_bytes = [], [], []
     for flow in flows:
-        sent = flow.sent
+        segments = flow.segments
         # Super-segments become as many packets: each has its own headers.
-        packets = np.maximum(1, np.ceil(sent.bytes / flow.full_bytes))
-        whole = sent.bytes + packets * flow.header_bytes
-        share = np.where(sent.bytes > 0, sent.lost / np.maximum(1, sent.bytes), 0.0)
-        times.append(sent.time_s + (flow.origin_ns - origin) / 1e9)
-        lost.append(whole * share)
-        passed.append(whole * (1 - share))
+        packets = np.maximum(1, np.ceil(segments.bytes / flow.full_bytes))
+        whole = segments.bytes + packets * flow.header_bytes
+        share = np.where(segments.bytes > 0, segments.lost_bytes / np.maximum(1, segments.bytes), 0.0)
+        times.append(segments.time_s + (flow.origin_ns - origin) / 1e9)
+        lost_bytes.append(whole * share)
+        passed_bytes.append(whole * (1 - share))
     at = np.concatenate(times)
     order = np.argsort(at, kind="stable")[:EVENTS_MAX]
-    return Events(at[order], np.concatenate(passed)[order], np.concatenate(lost)[order])
+    return Events(at[order], np.concatenate(passed_bytes)[order], np.concatenate(lost_bytes)[order])
 
 
-def enough(seen: Events, base_s: float) -> bool:
+def enough(events: Events, base_s: float) -> bool:
     """Return whether there are enough losses, in enough round trips, to tell a bucket from chance."""
-    hits = np.flatnonzero(seen.lost > 0)
-    trips = np.unique((seen.time_s[hits] / max(base_s, 1e-3)).astype(np.int64))
+    hits = np.flatnonzero(events.lost_bytes > 0)
+    trips = np.unique((events.time_s[hits] / max(base_s, 1e-3)).astype(np.int64))
     return len(hits) >= LOSSES_MIN and len(trips) >= EPISODES_MIN
 
 
-def by_losses(seen: Events, packet: float) -> Bucket | None:
+def by_losses(events: Events, packet: float) -> Bucket | None:
     """Return the bucket that the traffic between neighbouring losses gives."""
-    hits = np.flatnonzero(seen.lost > 0)
-    between = np.diff(np.cumsum(seen.passed)[hits])
-    apart = np.diff(seen.time_s[hits])
-    use = (between > 0) & (apart > 0)
+    hits = np.flatnonzero(events.lost_bytes > 0)
+    passed_between = np.diff(np.cumsum(events.passed_bytes)[hits])
+    apart = np.diff(events.time_s[hits])
+    use = (passed_between > 0) & (apart > 0)
     if use.sum() < 4:
         return None
-    rate = _agreed(between[use], apart[use], packet)
+    rate = _agreed(passed_between[use], apart[use], packet)
     if rate is None:
         return None
     value, low, high = rate
     for _ in range(2):
-        burst, least, most = _depth(seen, hits, value, packet)
-        value, error = _over_chains(seen, hits, value, burst, packet) or (value, high / value - 1)
+        burst, least, most = _depth(events, hits, value, packet)
+        value, error = _over_chains(events, hits, value, burst, packet) or (value, high / value - 1)
         low, high = value * (1 - error), value * (1 + error)
-    empty, passed = simulated(seen, np.array([value]), np.array([burst]), packet)
+    empty, passed = simulated(events, np.array([value]), np.array([burst]), packet)
     return Bucket(value * 8, low * 8, high * 8, burst, (least, most), float(empty[0]), float(passed[0]))
 
 
-def by_grid(seen: Events, packet: float) -> Bucket | None:
+def by_grid(events: Events, packet: float) -> Bucket | None:
     """Return the best of many buckets: a shallow one is full again before the next loss."""
-    part = Events(seen.time_s[:GRID_MAX], seen.passed[:GRID_MAX], seen.lost[:GRID_MAX])
+    part = Events(events.time_s[:GRID_MAX], events.passed_bytes[:GRID_MAX], events.lost_bytes[:GRID_MAX])
     span = float(part.time_s[-1] - part.time_s[0])
     if not part.losses() or span <= 0:
         return None
-    mean = float(part.passed.sum()) / span
+    mean = float(part.passed_bytes.sum()) / span
     rates, depths = np.geomspace(mean * 0.7, mean * 60, 90), packet * np.geomspace(1.5, 40, 24)
     rate, depth, empty, passed = _best(part, rates, depths, packet, 0.5)
     if (empty + passed).max() / 2 >= RIGHT_MIN:
@@ -141,41 +141,41 @@ def by_grid(seen: Events, packet: float) -> Bucket | None:
 
 
 def _best(
-    seen: Events, rates: Floats, depths: Floats, packet: float, slack: float
+    events: Events, rates: Floats, depths: Floats, packet: float, slack: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the buckets of a grid that explain most: rates, depths, shares of losses and of passes."""
     rate, depth = (axis.ravel() for axis in np.meshgrid(rates, depths))
-    empty, passed = simulated(seen, rate, depth, packet, slack)
+    empty, passed = simulated(events, rate, depth, packet, slack)
     right = empty + passed
     good = right >= right.max() - 0.005
     return rate[good], depth[good], empty[good], passed[good]
 
 
-def _agreed(between: Floats, apart: Floats, packet: float) -> tuple[float, float, float] | None:
+def _agreed(passed_between: Floats, apart: Floats, packet: float) -> tuple[float, float, float] | None:
     """Return the rate in bytes per second on which most bytes between losses agree, and its bounds."""
-    rates = between / apart
+    rates = passed_between / apart
     candidates = np.geomspace(rates.min(), rates.max(), 2000) if rates.max() > rates.min() else rates[:1]
-    best, chosen = 0.0, None
+    best, agreeing = 0.0, None
     slack = 2.5 * packet
     for rate in candidates:
-        near = np.abs(rate * apart - between) <= slack
-        score = float(np.minimum(between[near], 60 * packet).sum())
+        near = np.abs(rate * apart - passed_between) <= slack
+        score = float(np.minimum(passed_between[near], 60 * packet).sum())
         if score > best:
-            best, chosen = score, near
-    if chosen is None or between[chosen].sum() < 10 * packet:
+            best, agreeing = score, near
+    if agreeing is None or passed_between[agreeing].sum() < 10 * packet:
         return None
     for _ in range(3):
-        value = float(between[chosen].sum() / apart[chosen].sum())
-        chosen = np.abs(value * apart - between) <= slack
-        if not chosen.any():
+        value = float(passed_between[agreeing].sum() / apart[agreeing].sum())
+        agreeing = np.abs(value * apart - passed_between) <= slack
+        if not agreeing.any():
             return None
-    value = float(between[chosen].sum() / apart[chosen].sum())
-    error = max(0.005, 2 * packet * np.sqrt(chosen.sum()) / float(between[chosen].sum()))
+    value = float(passed_between[agreeing].sum() / apart[agreeing].sum())
+    error = max(0.005, 2 * packet * np.sqrt(agreeing.sum()) / float(passed_between[agreeing].sum()))
     return value, value * (1 - error), value * (1 + error)
 
 
 def _over_chains(
-    seen: Events, hits: Integers, rate: float, burst: float, packet: float
+    events: Events, hits: Integers, rate: float, burst: float, packet: float
 ) -> tuple[float, float] | None:
     """Return the rate over all times between losses in which the bucket was never full, and its error.
 
@@ -183,14 +183,17 @@ def _over_chains(
     where these times are short.
     """
     first, last = int(hits[0]), int(hits[-1])
-    level, at = 0.0, float(seen.time_s[first])
+    level, at = 0.0, float(events.time_s[first])
     spilled = False
     passed, begin, runs = 0.0, at, 0
-    total, spent = 0.0, 0.0
+    total, span_s = 0.0, 0.0
     fresh = True
     part = slice(first, last + 1)
-    for time, went, lost in zip(
-        seen.time_s[part].tolist(), seen.passed[part].tolist(), seen.lost[part].tolist(), strict=True
+    for time, went, lost_bytes in zip(
+        events.time_s[part].tolist(),
+        events.passed_bytes[part].tolist(),
+        events.lost_bytes[part].tolist(),
+        strict=True,
     ):
         level += rate * (time - at)
         at = time
@@ -198,27 +201,27 @@ def _over_chains(
             level, spilled = burst, True
         level = max(level - went, 0.0)
         passed += went
-        if lost > 0:
+        if lost_bytes > 0:
             if not spilled:
-                total, spent = total + passed, spent + time - begin
+                total, span_s = total + passed, span_s + time - begin
                 runs += fresh
             fresh = spilled
             level, passed, begin, spilled = min(level, packet), 0.0, time, False
-    if total < 100 * packet or spent <= 0:
+    if total < 100 * packet or span_s <= 0:
         return None
-    return total / spent, max(0.005, 2 * packet * float(np.sqrt(max(1, runs))) / total)
+    return total / span_s, max(0.005, 2 * packet * float(np.sqrt(max(1, runs))) / total)
 
 
-def _depth(seen: Events, hits: Integers, rate: float, packet: float) -> tuple[float, float, float | None]:
+def _depth(events: Events, hits: Integers, rate: float, packet: float) -> tuple[float, float, float | None]:
     """Return the depth in bytes with bounds: the most that passed before a loss in excess of the rate."""
-    excess = np.cumsum(seen.passed) - rate * (seen.time_s - seen.time_s[0])
+    excess = np.cumsum(events.passed_bytes) - rate * (events.time_s - events.time_s[0])
     most, first_loss = 0.0, 0.0
     begin = 0
     for number, hit in enumerate(hits):
         part = excess[begin : hit + 1]
         if len(part):
             before = part - np.concatenate(
-                ([seen.passed[begin]], np.diff(np.cumsum(seen.passed[begin : hit + 1])))
+                ([events.passed_bytes[begin]], np.diff(np.cumsum(events.passed_bytes[begin : hit + 1])))
             )
             grown = float(part[-1] - np.minimum(before.min(), part.min()))
             most = max(most, grown)
@@ -232,19 +235,19 @@ def _depth(seen: Events, hits: Integers, rate: float, packet: float) -> tuple[fl
 
 
 def simulated(
-    seen: Events, rate: Floats, depth: Floats, packet: float, tolerance: float = 0.5
+    events: Events, rate: Floats, depth: Floats, packet: float, tolerance: float = 0.5
 ) -> tuple[Floats, Floats]:
     """Return the shares of losses and of passes that token buckets (bytes per second, bytes) explain.
 
     A loss needs less than a packet in the bucket, a pass all of its bytes, with a tolerance in packets.
     Afterwards the bucket holds what the event says, so that an error does not last.
     """
-    level, last = depth.copy(), float(seen.time_s[0])
+    level, last = depth.copy(), float(events.time_s[0])
     empty, fit = np.zeros(len(rate)), np.zeros(len(rate))
     losses = passes = 0
     slack = np.minimum(tolerance * packet, 0.2 * depth)
-    for time, passed, lost in zip(
-        seen.time_s.tolist(), seen.passed.tolist(), seen.lost.tolist(), strict=True
+    for time, passed, lost_bytes in zip(
+        events.time_s.tolist(), events.passed_bytes.tolist(), events.lost_bytes.tolist(), strict=True
     ):
         level = np.minimum(depth, level + rate * (time - last))
         last = time
@@ -252,8 +255,8 @@ def simulated(
             passes += 1
             fit += level >= passed - slack
             level = np.maximum(level - passed, 0.0)
-        if lost > 0:
+        if lost_bytes > 0:
             losses += 1
-            empty += level < min(lost, packet) + slack
+            empty += level < min(lost_bytes, packet) + slack
             level = np.minimum(level, packet)
     return empty / max(1, losses), fit / max(1, passes)

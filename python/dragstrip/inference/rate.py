@@ -50,9 +50,9 @@ class Trips:
 def trips(flow: Flow) -> Trips:
     """Return a flow's acknowledgements that have a round trip."""
     back = flow.returned
-    kept = np.isfinite(back.rtt_s)
-    at, rtt = back.time_s[kept], back.rtt_s[kept]
-    return Trips(at, at - rtt, rtt, np.asarray(back.delivered[kept] * flow.overhead, np.float64))
+    has_rtt = np.isfinite(back.rtt_s)
+    at, rtt = back.time_s[has_rtt], back.rtt_s[has_rtt]
+    return Trips(at, at - rtt, rtt, np.asarray(back.delivered[has_rtt] * flow.overhead, np.float64))
 
 
 def mode(values: Floats, weights: Floats) -> float:
@@ -71,7 +71,7 @@ def mode(values: Floats, weights: Floats) -> float:
 
 @dataclass(frozen=True)
 class Pairs:
-    """What the gaps between acknowledgements of segments sent back to back say."""
+    """Rates from the gaps between acknowledgements of segments sent back to back."""
 
     rates_bps: Floats
     at_s: Floats
@@ -83,20 +83,20 @@ class Pairs:
         return mode(self.rates_bps, self.gap_s) if len(self.rates_bps) >= PAIRS_MIN else None
 
 
-def pairs(flow: Flow, seen: Trips) -> Pairs:
+def pairs(flow: Flow, samples: Trips) -> Pairs:
     """Return the rates at which segments sent close together were delivered, where neighbours agree.
 
     Acknowledgements that arrive together count as one. A single long gap is a delayed acknowledgement.
     """
     none = Pairs(np.zeros(0), np.zeros(0), np.zeros(0))
-    if len(seen) < 2 * AROUND + 2:
+    if len(samples) < 2 * AROUND + 2:
         return none
-    mean = np.full(len(seen), np.nan)
-    mean[AROUND:-AROUND] = (seen.at_s[2 * AROUND :] - seen.at_s[: -2 * AROUND]) / (2 * AROUND)
+    mean = np.full(len(samples), np.nan)
+    mean[AROUND:-AROUND] = (samples.at_s[2 * AROUND :] - samples.at_s[: -2 * AROUND]) / (2 * AROUND)
     mean[:AROUND], mean[-AROUND:] = mean[AROUND], mean[-AROUND - 1]
-    last = np.append(np.diff(seen.at_s) >= TOGETHER * mean[:-1], True)
-    at, sent, moved = seen.at_s[last], seen.sent_s[last], np.diff(seen.delivered[last])
-    gap, apart = np.diff(at), np.diff(sent)
+    last = np.append(np.diff(samples.at_s) >= TOGETHER * mean[:-1], True)
+    at, sent_s, moved = samples.at_s[last], samples.sent_s[last], np.diff(samples.delivered[last])
+    gap, apart = np.diff(at), np.diff(sent_s)
     full = flow.full_bytes * flow.overhead
     near = (gap > 0) & (moved > 0.5 * full) & (moved < 12.5 * full)
     rates = np.where(near, moved * 8 / np.maximum(gap, 1e-9), np.nan)
@@ -121,35 +121,37 @@ class Slopes:
     """Nothing of what was sent in the window was lost."""
 
 
-def busy(seen: Trips, base_s: float, packet_s: float) -> Flags:
+def busy(samples: Trips, base_s: float, packet_s: float) -> Flags:
     """Return for each acknowledgement whether its segment waited for one before it at the bottleneck."""
-    flags: Flags = seen.rtt_s > base_s + 1.6 * packet_s + 50e-6
+    flags: Flags = samples.rtt_s > base_s + 1.6 * packet_s + 50e-6
     return flags
 
 
-def slopes(flow: Flow, seen: Trips, base_s: float, packet_s: float) -> Slopes:
+def slopes(flow: Flow, samples: Trips, base_s: float, packet_s: float) -> Slopes:
     """Return the slopes of what was delivered, in windows of the busy times."""
     full = flow.full_bytes * flow.overhead
-    waits = busy(seen, base_s, packet_s)
+    waits = busy(samples, base_s, packet_s)
     # A timeout or a pause is no busy time, however long the round trip that ends it.
-    linked = waits[1:] & waits[:-1] & (np.diff(seen.at_s) < seen.rtt_s[1:])
+    linked = waits[1:] & waits[:-1] & (np.diff(samples.at_s) < samples.rtt_s[1:])
     edges = np.flatnonzero(np.diff(np.concatenate(([False], linked, [False])).astype(int)))
-    lost_at = np.sort(flow.sent.time_s[flow.sent.lost > 0])
+    lost_at = np.sort(flow.segments.time_s[flow.segments.lost_bytes > 0])
     rows: list[tuple[float, float, float, float, bool]] = []
     for first, last in zip(edges[::2], edges[1::2], strict=True):
-        moved = seen.delivered[first : last + 1] - seen.delivered[first]
+        moved = samples.delivered[first : last + 1] - samples.delivered[first]
         total = moved[-1] / full
         if total < BATCH / 4:
             continue
         pieces = max(1, int(total // BATCH))
         cuts = first + np.unique(np.searchsorted(moved, np.linspace(0, moved[-1], pieces + 1)))
-        for one, two in pairwise(cuts):
-            span = seen.at_s[two] - seen.at_s[one]
-            count = seen.delivered[two] - seen.delivered[one]
+        for start, stop in pairwise(cuts):
+            span = samples.at_s[stop] - samples.at_s[start]
+            count = samples.delivered[stop] - samples.delivered[start]
             if span <= 0 or count < full * BATCH / 8:
                 continue
-            hit = np.searchsorted(lost_at, [seen.sent_s[one], seen.sent_s[two]])
-            rows.append((seen.at_s[one], seen.at_s[two], count * 8 / span, count / full, hit[0] == hit[1]))
+            hit = np.searchsorted(lost_at, [samples.sent_s[start], samples.sent_s[stop]])
+            rows.append(
+                (samples.at_s[start], samples.at_s[stop], count * 8 / span, count / full, hit[0] == hit[1])
+            )
     table = np.array(rows, dtype=float).reshape(-1, 5)
     return Slopes(table[:, 0], table[:, 1], table[:, 2], table[:, 3], table[:, 4] > 0)
 
@@ -164,14 +166,14 @@ class Capacity:
     """The slope is the same at all times."""
 
 
-def capacity(flow: Flow, seen: Trips, found: Pairs, base_s: float, shared: str = "") -> Capacity:
+def capacity(flow: Flow, samples: Trips, ack_pairs: Pairs, base_s: float, shared: str = "") -> Capacity:
     """Return the bottleneck's rate at the IP layer; `shared`: why other flows may have taken a part of it."""
-    guess = found.rate_bps
+    guess = ack_pairs.rate_bps
     if guess is None:
         return Capacity(unknown("the bottleneck was never busy long enough: capacity not reached"), (), False)
     full = flow.full_bytes * flow.overhead
     packet_s = full * 8 / guess
-    windows = slopes(flow, seen, base_s, packet_s)
+    windows = slopes(flow, samples, base_s, packet_s)
     if windows.packets.sum() < BATCH or len(windows.rate_bps) < BATCHES_MIN:
         reached = float(windows.rate_bps.max()) if len(windows.rate_bps) else None
         why = "the bottleneck's queue was hardly ever in use: capacity not reached"
@@ -188,7 +190,7 @@ def capacity(flow: Flow, seen: Trips, found: Pairs, base_s: float, shared: str =
         why = f"the rate while busy varies by {variation * 100:.0f} %: other traffic, or a link that varies"
         return Capacity(unknown(why, low, max(high, guess)), over_time, False)
     error = max(2 * variation / np.sqrt(len(rates)), 2 / float(weights.sum()), 0.002)
-    if guess > 1.5 * value and _bursts(found, windows) > 0.5:
+    if guess > 1.5 * value and _bursts(ack_pairs, windows) > 0.5:
         # Pieces that pass faster than the whole: the gaps do not confirm the slope.
         error = max(error, 0.01)
     # A link that idles for a moment, behind a late acknowledgement, is slower in that window, never faster.
@@ -196,13 +198,13 @@ def capacity(flow: Flow, seen: Trips, found: Pairs, base_s: float, shared: str =
     return Capacity(Estimate(value, value * (1 - error), most), over_time, True)
 
 
-def _bursts(found: Pairs, windows: Slopes) -> float:
+def _bursts(ack_pairs: Pairs, windows: Slopes) -> float:
     """Return the share of pairs in busy windows that are much faster than the window."""
-    at = np.searchsorted(windows.begin_s, found.at_s, "right") - 1
-    inside = (at >= 0) & (found.at_s <= windows.end_s[np.maximum(at, 0)])
+    at = np.searchsorted(windows.begin_s, ack_pairs.at_s, "right") - 1
+    inside = (at >= 0) & (ack_pairs.at_s <= windows.end_s[np.maximum(at, 0)])
     if not inside.any():
         return 0.0
-    return float((found.rates_bps[inside] > 1.3 * windows.rate_bps[at[inside]]).mean())
+    return float((ack_pairs.rates_bps[inside] > 1.3 * windows.rate_bps[at[inside]]).mean())
 
 
 def _weighted(values: Floats, weights: Floats, share: float) -> float:

@@ -18,14 +18,14 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 NEW, AGAIN, PROBE, ACKNOWLEDGEMENT = range(4)
-"""What a row is (crates/inspect/src/series.rs)."""
+"""Kinds of rows (crates/inspect/src/series.rs)."""
 NEEDED, SPURIOUS, UNKNOWN, REORDERED = range(1, 5)
-"""What is said of data sent again."""
+"""Verdicts on data sent again."""
 NONE = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
-class Sent:
+class Segments:
     """Segments with data, in the order of time."""
 
     time_s: Floats
@@ -33,7 +33,7 @@ class Sent:
     bytes: Integers
     ip_bytes: Integers
     again: Flags
-    lost: Integers
+    lost_bytes: Integers
     """Bytes of the segment whose copy was lost."""
     marked: Flags
     in_flight: Integers
@@ -77,7 +77,7 @@ class Flow:
     """Headers of IP and TCP in a segment with data."""
     opening_s: float | None
     ecn: bool | None
-    sent: Sent
+    segments: Segments
     returned: Returned
     cut: bool
     """The capture has more segments than are looked at."""
@@ -99,11 +99,11 @@ class Flow:
     @property
     def duration_s(self) -> float:
         """Time from the first to the last row."""
-        ends = [times[-1] for times in (self.sent.time_s, self.returned.time_s) if len(times)]
+        ends = [times[-1] for times in (self.segments.time_s, self.returned.time_s) if len(times)]
         return float(max(ends, default=0.0))
 
 
-def of(said: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]) -> Flow:
+def of(inspect_row: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]) -> Flow:
     """Return a flow from what the core says of it and of its file, and its segments in columns."""
     column = {name: np.frombuffer(rows[name], "<i8") for name in rows if isinstance(rows[name], bytes)}
     times = column["time_ns"]
@@ -111,7 +111,7 @@ def of(said: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]
     seconds = (times - origin) / 1e9
     acks = column["kind"] == ACKNOWLEDGEMENT
     data = ~acks & (column["kind"] != PROBE)
-    sent = _sent({name: values[data] for name, values in column.items()}, seconds[data])
+    segments = _segments({name: values[data] for name, values in column.items()}, seconds[data])
     back = {name: values[acks] for name, values in column.items()}
     clean = (back["rtt_ns"] != NONE) & (back["echoed"] == 0)
     returned = Returned(
@@ -123,37 +123,39 @@ def of(said: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]
         np.where(back["window"] == NONE, np.nan, back["window"].astype(float)),
         back["marked"] == 1,
     )
-    limited = {name: float(value) for name, value in said["limited_s"].items()}
-    trips = said["rtt_ms"]
+    limited = {name: float(value) for name, value in inspect_row["limited_s"].items()}
+    trips = inspect_row["rtt_ms"]
     quantiles = tuple(trips[name] / 1e3 for name in ("p5", "p50", "p95") if trips[name] is not None)
-    headers = sent.ip_bytes - sent.bytes
-    spent = sum(limited.values())
+    headers = segments.ip_bytes - segments.bytes
+    limited_s_total = sum(limited.values())
     full = int(rows["full_bytes"])
-    single = sent.bytes <= full
+    single = segments.bytes <= full
     return Flow(
-        number=said["flow"],
-        name=said["label"],
-        place=said["place"],
+        number=inspect_row["flow"],
+        name=inspect_row["label"],
+        place=inspect_row["place"],
         origin_ns=origin,
         full_bytes=max(1, full),
         header_bytes=int(np.median(headers[single])) if single.any() else 52,
         opening_s=None if rows["opening_ns"] is None else rows["opening_ns"] / 1e9,
-        ecn=said["ecn"],
-        sent=sent,
+        ecn=inspect_row["ecn"],
+        segments=segments,
         returned=returned,
         cut=bool(rows["left_out"]),
         trips_s=quantiles,
-        receiver_limited=None if limited["unknown"] >= spent else limited["receiver"] / spent,
+        receiver_limited=None
+        if limited["unknown"] >= limited_s_total
+        else limited["receiver"] / limited_s_total,
         rtt_method=trips["method"],
         clock_steps=file["clock_steps"],
         queue_drops=file.get("queue_drops", 0),
     )
 
 
-def _sent(column: Mapping[str, Integers], seconds: Floats) -> Sent:
+def _segments(column: Mapping[str, Integers], seconds: Floats) -> Segments:
     start, count = column["position"], column["bytes"]
     again = column["kind"] == AGAIN
-    lost = np.zeros(len(start), np.int64)
+    lost_bytes = np.zeros(len(start), np.int64)
     repaired = again & np.isin(column["verdict"], (NEEDED, UNKNOWN))
     fresh = np.flatnonzero(~again)
     begins = start[fresh]
@@ -163,16 +165,23 @@ def _sent(column: Mapping[str, Integers], seconds: Floats) -> Sent:
         if repaired[row]:
             earlier = copies.get(first)
             if earlier is not None:
-                lost[earlier] = min(count[earlier], lost[earlier] + count[row])
+                lost_bytes[earlier] = min(count[earlier], lost_bytes[earlier] + count[row])
             else:
                 at = int(np.searchsorted(begins, first, "right")) - 1
                 while 0 <= at < len(fresh) and begins[at] < last:
                     whole = fresh[at]
                     overlap = min(last, begins[at] + count[whole]) - max(first, begins[at])
                     if overlap > 0 and whole < row:
-                        lost[whole] = min(count[whole], lost[whole] + overlap)
+                        lost_bytes[whole] = min(count[whole], lost_bytes[whole] + overlap)
                     at += 1
         copies[first] = int(row)
-    return Sent(
-        seconds, start, count, column["ip_bytes"], again, lost, column["marked"] == 1, column["in_flight"]
+    return Segments(
+        seconds,
+        start,
+        count,
+        column["ip_bytes"],
+        again,
+        lost_bytes,
+        column["marked"] == 1,
+        column["in_flight"],
     )

@@ -48,25 +48,25 @@ class Shaper:
     """For each segment sent, whether it found the bucket empty: a link behind may have lost the others."""
 
 
-def shaper(flow: Flow, seen: Trips, base_s: float, rate: Estimate, packet: float) -> Shaper | None:
+def shaper(flow: Flow, samples: Trips, base_s: float, rate: Estimate, packet: float) -> Shaper | None:
     """Return the shaper of this rate that a flow met; None where a link explains as much."""
-    if rate.value is None or rate.low is None or rate.high is None or len(seen) < 2 * SAMPLES_MIN:
+    if rate.value is None or rate.low is None or rate.high is None or len(samples) < 2 * SAMPLES_MIN:
         return None
     error = max(rate.high / rate.value - 1, 1 - rate.low / rate.value)
     longest = DRIFT * packet * 8 / (rate.value * error)
     ends = rate.value, rate.high, rate.low
-    found = [_bucket(flow, seen, base_s, bps, longest, packet) for bps in ends]
-    value, least, most = (None if one is None else one[0] for one in found)
+    buckets = [_bucket(flow, samples, base_s, bps, longest, packet) for bps in ends]
+    value, least, most = (None if bucket is None else bucket[0] for bucket in buckets)
     if value is None or least is None or most is None:
         return None
-    assert found[0] is not None
-    room = packet + found[0][1]
+    assert buckets[0] is not None
+    room = packet + buckets[0][1]
     # A segment passes at once if the bucket holds its own bytes as well.
     value, least, most = (size + packet for size in (value, least, most))
     burst = Estimate(value, min(value, least) - room, max(value, most) + room)
     if min(value, least) - room < PACKETS_MIN * packet:
         return None
-    passed = found[0][2]
+    passed = buckets[0][2]
     reason = (
         f"{passed} segments did not wait until {value / packet:.0f} packets beyond the rate had passed; "
         "later ones did"
@@ -79,28 +79,30 @@ def backlog(flow: Flow, rate_bps: float) -> tuple[Floats, Floats]:
 
     In bytes at the IP layer; the second is the time at which nothing was left, for each segment.
     """
-    sent = flow.sent
-    packets = np.maximum(1, np.ceil(sent.bytes / flow.full_bytes))
-    whole = sent.bytes + packets * flow.header_bytes
-    through = whole * (1 - np.where(sent.bytes > 0, sent.lost / np.maximum(1, sent.bytes), 0.0))
+    segments = flow.segments
+    packets = np.maximum(1, np.ceil(segments.bytes / flow.full_bytes))
+    whole = segments.bytes + packets * flow.header_bytes
+    through = whole * (
+        1 - np.where(segments.bytes > 0, segments.lost_bytes / np.maximum(1, segments.bytes), 0.0)
+    )
     arrived = np.concatenate(([0.0], np.cumsum(through)))[:-1]
-    free = arrived - sent.time_s * rate_bps / 8
+    free = arrived - segments.time_s * rate_bps / 8
     least = np.minimum.accumulate(free)
     last = np.maximum.accumulate(np.where(free <= least, np.arange(len(free)), 0))
-    return free - least, sent.time_s[last] if len(free) else np.zeros(0)
+    return free - least, segments.time_s[last] if len(free) else np.zeros(0)
 
 
 def _bucket(
-    flow: Flow, seen: Trips, base_s: float, rate_bps: float, longest_s: float, packet: float
+    flow: Flow, samples: Trips, base_s: float, rate_bps: float, longest_s: float, packet: float
 ) -> tuple[float, float, int] | None:
     """Return the bucket's size, how much it varies, and how many segments passed while it lasted."""
-    left, since = backlog(flow, rate_bps)
-    at = np.searchsorted(flow.sent.time_s, seen.sent_s - 1e-9, "left")
-    kept = at < len(left)
-    kept[kept] = (flow.sent.time_s - since)[at[kept]] < longest_s
-    at = at[kept]
-    ahead, when = left[at], flow.sent.time_s[at]
-    waited = np.maximum(0.0, (seen.rtt_s[kept] - base_s) * rate_bps / 8)
+    backlog_bytes, since = backlog(flow, rate_bps)
+    at = np.searchsorted(flow.segments.time_s, samples.sent_s - 1e-9, "left")
+    in_range = at < len(backlog_bytes)
+    in_range[in_range] = (flow.segments.time_s - since)[at[in_range]] < longest_s
+    at = at[in_range]
+    ahead, when = backlog_bytes[at], flow.segments.time_s[at]
+    waited = np.maximum(0.0, (samples.rtt_s[in_range] - base_s) * rate_bps / 8)
     excess, room = ahead - waited, 2 * packet
     waits = (waited > room) & (excess > packet)
     if waits.sum() < SAMPLES_MIN:

@@ -1,8 +1,8 @@
-"""From a capture to a verdict: its path as an experiment, its algorithm by name, what others would do there.
+"""From a capture to a verdict: its path as an experiment, its algorithm by name, predictions for others.
 
-Belongs here: what a capture and a run have in common (`seen`), the inferred path as options of `compare`
-(`network`) and what it leaves open (`hypotheses`), runs on it (`bench`), how well they explain the capture
-(`fit`), how near two courses are (`shapes`), which algorithm it was (`identify`), the way through all of them
-(`walk`), text, experiment and page (`wording`, `console`, `written`, `page`). Does not belong here: what is
-inferred of a path (`inference`), and packets (`formats`).
+Scope: the trace of a flow in a capture or a run (`flow_trace`), the inferred path as options of `compare`
+(`network`) and the paths it leaves open (`hypotheses`), runs on it (`bench`), their fit to the capture
+(`fit`), the distance of two courses (`shapes`), the algorithm (`identify`), the way through all of them
+(`walk`), text, experiment and page (`wording`, `console`, `experiment_text`, `page`). Out of scope: the
+inference of a path (`inference`), and packets (`formats`).
 """

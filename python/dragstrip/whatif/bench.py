@@ -12,9 +12,9 @@ from dragstrip.experiment.comparison import COMMAND_LINE, reworded
 from dragstrip.experiment.expand import expand
 from dragstrip.io.progress import ProgressMessages
 from dragstrip.pool.local import cores
-from dragstrip.whatif import network, seen
+from dragstrip.whatif import flow_trace, network
+from dragstrip.whatif.flow_trace import FlowTrace
 from dragstrip.whatif.network import Options
-from dragstrip.whatif.seen import Seen
 
 BITS_MAX = 20e9
 """Bits that one run may carry: half a second or so of processor time."""
@@ -33,31 +33,31 @@ class Bench:
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         self._threads = threads
-        self.done = 0
+        self.runs_done = 0
 
-    def seen(self, runs: Sequence[Run]) -> list[Seen]:
+    def flow_traces(self, runs: Sequence[Run]) -> list[FlowTrace]:
         """Return what the flow of each run did, in order; raises `BadInputError` for one that cannot be."""
         scenarios = []
         for run in runs:
             described = network.experiment(run.options, [run.algorithm])
-            scenarios.append(reworded(lambda made=described: expand(made)[0].scenario, COMMAND_LINE))  # type: ignore[misc]
-        return list(self._threads.map(self._seen, scenarios))
+            scenarios.append(reworded(lambda race=described: expand(race)[0].scenario, COMMAND_LINE))  # type: ignore[misc]
+        return list(self._threads.map(self._flow_trace, scenarios))
 
-    def _seen(self, scenario: dict[str, object]) -> Seen:
-        found = seen.of_recording(named(DEFAULT).run(scenario, {}))
-        self.done += 1
-        return found
+    def _flow_trace(self, scenario: dict[str, object]) -> FlowTrace:
+        trace = flow_trace.of_recording(named(DEFAULT).run(scenario, {}))
+        self.runs_done += 1
+        return trace
 
 
 @contextmanager
-def bench(what: str, quiet: bool) -> Iterator[Bench]:
+def bench(task: str, quiet: bool) -> Iterator[Bench]:
     """Provide threads; if they work for longer than two seconds, say what for and how many runs are done."""
     messages = ProgressMessages()
     with ThreadPoolExecutor(cores(), thread_name_prefix="whatif") as threads:
-        made = Bench(threads)
+        workers = Bench(threads)
         try:
             if not quiet:
-                messages.doing(lambda: f"{what}: {made.done} runs done")
-            yield made
+                messages.doing(lambda: f"{task}: {workers.runs_done} runs done")
+            yield workers
         finally:
             messages.close()

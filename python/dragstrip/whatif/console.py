@@ -1,4 +1,4 @@
-"""What was found in a capture, as text for a terminal of 80 columns."""
+"""Verdict on a capture as text for a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text(verdict: Verdict, addresses: bool) -> str:
     lines = [*wrapped(verdict_sentence(verdict)), "", *wrapped(f"Capture: {_capture(flow, addresses)}")]
     if verdict.answer is not None:
         lines += wrapped(f"Congestion control: {in_words(verdict.answer)}")
-    lines += ["", "Path", *path_lines(flow.path), *_listed("taken", verdict.known.assumed)]
+    lines += ["", "Path", *path_lines(flow.path), *_listed("taken", verdict.network.assumed)]
     lines += [
         "",
         f"How well a run of {one_line(verdict.algorithm)} there explains the capture: {verdict.fit.grade}",
@@ -60,7 +60,7 @@ def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
 def _capture(flow: Flow, addresses: bool) -> str:
     name = str(flow.file) if addresses else flow.file.name
     place = {"sender": "at the sender", "receiver": "at the receiver"}.get(
-        str(flow.said["place"]), "between the ends"
+        str(flow.inspect_row["place"]), "between the ends"
     )
     return one_line(f"{name}, {flow_name(flow, addresses)}, {flow.capture.duration_s:.3g} s, {place}")
 
@@ -84,29 +84,29 @@ def _fit(verdict: Verdict) -> Iterator[str]:
 
 def _heading(verdict: Verdict) -> str:
     changes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.changed.items())
-    there = f"On that path with {changes}" if changes else "On that path"
+    where = f"On that path with {changes}" if changes else "On that path"
     runs = len(verdict.predictions[0].runs)
-    return f"{there}, with the range over {runs} path{'s' if runs > 1 else ''} that it may be:"
+    return f"{where}, with the range over {runs} path{'s' if runs > 1 else ''} that it may be:"
 
 
 def _table(predictions: tuple[Prediction, ...]) -> Iterator[str]:
     yield f"{'':<14}{'goodput Mbit/s':^24}{'RTT ms, median':^22}{'RTT 95 %':>9} {'again %':>9}"
-    for one in predictions:
+    for prediction in predictions:
         cells = []
         for name, scale, width in (("goodput_bps", 1e6, 24), ("rtt_ms_p50", 1.0, 22)):
-            found = one.of(name)
-            cells.append(f"{'–' if found is None else _range(found, scale):^{width}}")
-        high, again = one.of("rtt_ms_p95"), one.of("retransmitted_share")
+            interval = prediction.of(name)
+            cells.append(f"{'–' if interval is None else _range(interval, scale):^{width}}")
+        high, again = prediction.of("rtt_ms_p95"), prediction.of("retransmitted_share")
         late = "–" if high is None else quantity.digits(high[0])
         share = "–" if again is None else f"{100 * again[0]:.2f}"
-        yield f"{one_line(one.algorithm)[:13]:<14}{''.join(cells)}{late:>9} {share:>9}".rstrip()
+        yield f"{one_line(prediction.algorithm)[:13]:<14}{''.join(cells)}{late:>9} {share:>9}".rstrip()
 
 
-def _range(found: tuple[float, float, float], scale: float) -> str:
-    value, low, high = (quantity.digits(one / scale) for one in found)
+def _range(interval: tuple[float, float, float], scale: float) -> str:
+    value, low, high = (quantity.digits(figure / scale) for figure in interval)
     return f"{value} ({low} to {high})"
 
 
-def _listed(mark: str, said: tuple[str, ...]) -> Iterator[str]:
-    for one in said:
-        yield from wrapped(one, f"  {mark:<9} " if mark else "  - ")
+def _listed(mark: str, sentences: tuple[str, ...]) -> Iterator[str]:
+    for sentence in sentences:
+        yield from wrapped(sentence, f"  {mark:<9} " if mark else "  - ")

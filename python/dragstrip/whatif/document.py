@@ -26,9 +26,9 @@ def document(verdict: Verdict, addresses: bool) -> dict[str, Any]:
     flow = verdict.flow
     return {
         "version": VERSION,
-        "capture": {**subject(flow, addresses), "other_flows": flow.others, **figures(verdict.capture)},
+        "capture": {**subject(flow, addresses), "other_flows": flow.other_flows, **figures(verdict.capture)},
         "path": estimates(flow.path),
-        "assumed": list(verdict.known.assumed),
+        "assumed": list(verdict.network.assumed),
         "algorithm": verdict.algorithm,
         "identified": None if verdict.answer is None else verdict.answer.document(),
         "explains": {
@@ -41,11 +41,11 @@ def document(verdict: Verdict, addresses: bool) -> dict[str, Any]:
         "raced": not verdict.refused,
         "what_if": [
             {
-                "algorithm": one.algorithm,
-                "runs": len(one.runs),
-                **{figure: _interval(one.of(figure)) for figure in figures(one.runs[0])},
+                "algorithm": prediction.algorithm,
+                "runs": len(prediction.runs),
+                **{figure: _interval(prediction.of(figure)) for figure in figures(prediction.runs[0])},
             }
-            for one in verdict.predictions
+            for prediction in verdict.predictions
         ],
         "sentence": wording.verdict_sentence(verdict),
     }
@@ -56,10 +56,10 @@ def subject(flow: Flow, addresses: bool) -> dict[str, Any]:
     return {
         "file": str(flow.file) if addresses else flow.file.name,
         "flow": flow_name(flow, addresses),
-        "place": flow.said["place"],
+        "place": flow.inspect_row["place"],
         "duration_s": flow.capture.duration_s,
     }
 
 
-def _interval(found: tuple[float, float, float] | None) -> dict[str, float] | None:
-    return None if found is None else dict(zip(("value", "low", "high"), found, strict=True))
+def _interval(interval: tuple[float, float, float] | None) -> dict[str, float] | None:
+    return None if interval is None else dict(zip(("value", "low", "high"), interval, strict=True))

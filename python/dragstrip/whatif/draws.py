@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dragstrip.whatif.network import Known, Network
+from dragstrip.whatif.network import InferredNetwork, Network
 
 SPREAD_MIN = 0.01
 """Half the interval of rate and RTT over which candidates are run, at least."""
@@ -15,7 +15,7 @@ BASES = (2, 3, 5)
 FIELDS = (("rate_bps", "rate"), ("rtt_ms", "RTT"), ("buffer_bytes", "buffer"))
 
 
-def draws(path: Known, count: int) -> list[Network]:
+def draws(path: InferredNetwork, count: int) -> list[Network]:
     """Return the path, two opposite corners of its intervals, and then points spread evenly within them.
 
     These are Halton's sequence ("On the efficiency of certain quasi-random sequences of points", Numerische
@@ -26,7 +26,7 @@ def draws(path: Known, count: int) -> list[Network]:
     return [path.middle, *(_at(path, place) for place in [*corners, *inside][: count - 1])]
 
 
-def _at(path: Known, place: tuple[float, ...]) -> Network:
+def _at(path: InferredNetwork, place: tuple[float, ...]) -> Network:
     """Return the path whose rate, round trip and buffer lie at these shares of their intervals."""
     middle = path.middle
     rate, rtt, buffer = (
@@ -36,23 +36,23 @@ def _at(path: Known, place: tuple[float, ...]) -> Network:
     return replace(middle, rate_bps=middle.rate_bps if policed else rate, rtt_ms=rtt, buffer_bytes=buffer)
 
 
-def _box(path: Known) -> Iterator[tuple[float, float]]:
+def _box(path: InferredNetwork) -> Iterator[tuple[float, float]]:
     for field, name in FIELDS:
         value = float(getattr(path.middle, field))
         least = 2 * SPREAD_MIN if name == "buffer" else SPREAD_MIN
         ends = []
-        for which, sign in (("low", -1), ("high", 1)):
-            other = path.others.get(f"{name} {which}")
-            found = value if other is None else float(getattr(other, field))
-            ends.append(value * (1 + sign * min(max(abs(found - value) / value, least), SPREAD_MAX)))
+        for end, sign in (("low", -1), ("high", 1)):
+            bound_path = path.alternatives.get(f"{name} {end}")
+            bound = value if bound_path is None else float(getattr(bound_path, field))
+            ends.append(value * (1 + sign * min(max(abs(bound - value) / value, least), SPREAD_MAX)))
         yield ends[0], ends[1]
 
 
 def _radical_inverse(number: int, base: int) -> float:
     """Return a number's digits to this base, mirrored at the point."""
-    share, found = 1.0, 0.0
+    share, inverse = 1.0, 0.0
     while number:
         number, digit = divmod(number, base)
         share /= base
-        found += share * digit
-    return found
+        inverse += share * digit
+    return inverse

@@ -1,4 +1,4 @@
-"""How well a run explains a capture: errors, a grade, and what in the capture contradicts the path.
+"""Fit of a run to a capture: errors, a grade, and contradictions between the capture and the path.
 
 The limits of the grades were set for a clean path before anything was measured: an emulator fitted to a path
 by many runs was within 17 % of its means (Yan et al., "Pantheon: the training ground for Internet
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dragstrip.results.standings import quantity
-from dragstrip.whatif.seen import FloatArray, Seen
+from dragstrip.whatif.flow_trace import FloatArray, FlowTrace
 
 EXPLAINED, ROUGHLY, NOT_EXPLAINED = "explained", "roughly explained", "not explained"
 GOODPUT_MAX = {EXPLAINED: 0.05, ROUGHLY: 0.15}
@@ -90,7 +90,7 @@ class Fit:
         }
 
 
-def fit(capture: Seen, run: Seen) -> Fit:
+def fit(capture: FlowTrace, run: FlowTrace) -> Fit:
     """Return how far a run is from a capture of the same duration."""
     times = np.linspace(0.0, min(capture.duration_s, run.duration_s), 400)
     apart = run.delivered_at(times) - capture.delivered_at(times)
@@ -111,25 +111,27 @@ def fit(capture: Seen, run: Seen) -> Fit:
     )
 
 
-def contradictions(capture: Seen, run: Seen, found: Fit, flow: dict[str, Any], others: int) -> list[str]:
+def contradictions(
+    capture: FlowTrace, run: FlowTrace, errors: Fit, flow: dict[str, Any], other_flows: int
+) -> list[str]:
     """Return what in the capture a path with one bottleneck does not explain, in sentences with figures.
 
-    `flow` is the flow in the words of `inspect`, `others` the number of flows beside it.
+    `flow` is the flow in the words of `inspect`, `other_flows` the number of flows beside it.
     """
-    said = []
+    sentences = []
     limits = flow["limited_s"]
-    spent = sum(limits.values()) or 1.0
-    if limits["application"] > APPLICATION_SHARE * spent:
-        share = quantity.percent(limits["application"] / spent)
-        said.append(f"the application had nothing to send for {share} of the time; the run always has")
-    if others:
-        said.append(
-            f"{others} other flow{'s' if others > 1 else ''} of the capture may share the bottleneck; "
-            "the run is alone"
+    limited_s_total = sum(limits.values()) or 1.0
+    if limits["application"] > APPLICATION_SHARE * limited_s_total:
+        share = quantity.percent(limits["application"] / limited_s_total)
+        sentences.append(f"the application had nothing to send for {share} of the time; the run always has")
+    if other_flows:
+        sentences.append(
+            f"{other_flows} other flow{'s' if other_flows > 1 else ''} of the capture may share the "
+            "bottleneck; the run is alone"
         )
     trips = capture.rtt_quantiles_ms
     if trips is not None and float(capture.rtt_ms.max()) > 2 * trips[2] + SILENT_MS:
-        said.append(
+        sentences.append(
             f"a round trip took {float(capture.rtt_ms.max()) / 1e3:.3g} s and nothing was sent again: "
             "the capture's clock was set, or a host slept"
         )
@@ -138,44 +140,44 @@ def contradictions(capture: Seen, run: Seen, found: Fit, flow: dict[str, Any], o
         least, most = float(np.percentile(rtts, 10)), float(np.percentile(rtts, 90))
         few, many = float(np.percentile(flights, 10)), float(np.percentile(flights, 90))
         if most > least * (1 + RISES) and many < few * (1 + FLAT):
-            said.append(
+            sentences.append(
                 f"the RTT rises from {least:.3g} to {most:.3g} ms while the flight stays within "
                 f"{few / 1e3:.3g} to {many / 1e3:.3g} kB: cross traffic, or a route that changed"
             )
         ours, _ = parts(run)
         floors = [float(np.min(part)) for part in np.array_split(rtts, 3)]
-        own = [float(np.min(part)) for part in np.array_split(ours, 3)] if len(ours) >= 3 else floors
-        moved, own_moved = max(floors) / min(floors) - 1, max(own) / min(own) - 1
-        if moved > BASE_MOVES + own_moved:
-            said.append(
+        run_floors = [float(np.min(part)) for part in np.array_split(ours, 3)] if len(ours) >= 3 else floors
+        moved, run_moved = max(floors) / min(floors) - 1, max(run_floors) / min(run_floors) - 1
+        if moved > BASE_MOVES + run_moved:
+            sentences.append(
                 f"the least RTT moves between {min(floors):.3g} and {max(floors):.3g} ms; "
                 "in the run it stays: a route that changed, or a queue of others"
             )
-    before, after = found.retransmissions
+    before, after = errors.retransmissions
     if before > 2 * after + 10:
-        said.append(
+        sentences.append(
             f"the capture repeats {before} segments and the run {after}: "
             "losses that no queue of the path explains"
         )
     elif after > 2 * before + 10:
-        said.append(
+        sentences.append(
             f"the run repeats {after} segments and the capture {before}: "
             "the buffer is larger, or drops otherwise"
         )
-    if found.goodput > GOODPUT_MAX[EXPLAINED]:
-        said.append(
-            f"the run delivers {quantity.percent(found.goodput)} more: something kept the capture's sender "
+    if errors.goodput > GOODPUT_MAX[EXPLAINED]:
+        sentences.append(
+            f"the run delivers {quantity.percent(errors.goodput)} more: something kept the capture's sender "
             "from what the path carries"
         )
-    elif found.goodput < -GOODPUT_MAX[EXPLAINED]:
-        said.append(
-            f"the run delivers {quantity.percent(-found.goodput)} less: the algorithm is another, or the "
+    elif errors.goodput < -GOODPUT_MAX[EXPLAINED]:
+        sentences.append(
+            f"the run delivers {quantity.percent(-errors.goodput)} less: the algorithm is another, or the "
             "path carries more than was inferred"
         )
-    return said
+    return sentences
 
 
-def parts(flow: Seen) -> tuple[FloatArray, FloatArray]:
+def parts(flow: FlowTrace) -> tuple[FloatArray, FloatArray]:
     """Return the median RTT in ms and flight in bytes of `WINDOWS` equal parts behind the start."""
     begin = min(flow.duration_s / 5, 5.0)
     edges = np.linspace(begin, flow.duration_s, WINDOWS + 1)

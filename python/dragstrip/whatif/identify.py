@@ -1,4 +1,4 @@
-"""Which congestion control a capture shows: every candidate is run on the inferred path and compared.
+"""Identification of the congestion control: every candidate is run on the inferred path and compared.
 
 The noise of each measure is how far a candidate's runs on slightly different paths are from each other, so
 that an algorithm whose course depends on chance is not taken for others, nor others for it. Where the capture
@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from dragstrip.whatif.bench import Bench, Run
 from dragstrip.whatif.draws import draws
-from dragstrip.whatif.network import Known
-from dragstrip.whatif.seen import Seen
+from dragstrip.whatif.flow_trace import FlowTrace
+from dragstrip.whatif.network import InferredNetwork
 from dragstrip.whatif.shapes import FLOORS, MEASURES, Shape, distances
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
@@ -135,7 +135,7 @@ class Answer:
         }
 
 
-def impossible(flow: dict[str, Any], capture: Seen, idle_ms: float) -> str:
+def impossible(flow: dict[str, Any], capture: FlowTrace, idle_ms: float) -> str:
     """Return why a capture cannot show its congestion control, or an empty text."""
     if flow["place"] != "sender":
         return f"the capture was taken {_where(flow['place'])}; round trips and flight are seen at the sender"
@@ -144,10 +144,11 @@ def impossible(flow: dict[str, Any], capture: Seen, idle_ms: float) -> str:
         # A transfer of so many seconds ends some milliseconds earlier.
         return f"{capture.duration_s:.3g} s are too short; {least:.3g} s at least"
     limits = flow["limited_s"]
-    spent = sum(limits.values()) or 1.0
-    for who, most in LIMITED_MAX.items():
-        if limits[who] > most * spent:
-            return f"the {who} limited the sender for {100 * limits[who] / spent:.0f} % of the time"
+    limited_s_total = sum(limits.values()) or 1.0
+    for limiter, most in LIMITED_MAX.items():
+        if limits[limiter] > most * limited_s_total:
+            percentage = 100 * limits[limiter] / limited_s_total
+            return f"the {limiter} limited the sender for {percentage:.0f} % of the time"
     trips = capture.rtt_quantiles_ms
     if trips is None:
         return "no round trip can be measured"
@@ -160,14 +161,14 @@ def _where(place: str) -> str:
     return "at the receiver" if place == "receiver" else "between the ends"
 
 
-def window_s(capture: Seen, rate_bps: float) -> float:
+def window_s(capture: FlowTrace, rate_bps: float) -> float:
     """Return how much of a capture is looked at."""
     return min(capture.duration_s, DURATION_MAX_S, max(DURATION_MIN_S, BITS_MAX / rate_bps))
 
 
 def identify(
-    capture: Seen,
-    paths: Sequence[Known],
+    capture: FlowTrace,
+    paths: Sequence[InferredNetwork],
     rate_open: bool,
     flow: dict[str, Any],
     bench: Bench,
@@ -182,12 +183,16 @@ def identify(
     if reason:
         return Answer(IMPOSSIBLE, (), 0.0, reason)
     names = list(candidates) or [*CANDIDATES, *(WITH_ECN if middle.ecn else ())]
-    kept = _promising(names, capture, paths, bench)
-    answer = judged(names, [measured(names, capture, paths[at], DRAWS, bench) for at in kept], rate_open)
-    return replace(answer, path=kept[answer.path])
+    path_indices = _promising(names, capture, paths, bench)
+    answer = judged(
+        names, [measured(names, capture, paths[at], DRAWS, bench) for at in path_indices], rate_open
+    )
+    return replace(answer, path=path_indices[answer.path])
 
 
-def _promising(names: Sequence[str], capture: Seen, paths: Sequence[Known], bench: Bench) -> list[int]:
+def _promising(
+    names: Sequence[str], capture: FlowTrace, paths: Sequence[InferredNetwork], bench: Bench
+) -> list[int]:
     """Return the places of the paths on which some candidate's run is nearest to the capture."""
     if len(paths) <= PATHS:
         return list(range(len(paths)))
@@ -199,7 +204,7 @@ def _promising(names: Sequence[str], capture: Seen, paths: Sequence[Known], benc
 
 
 def measured(
-    names: Sequence[str], capture: Seen, path: Known, count: int, bench: Bench
+    names: Sequence[str], capture: FlowTrace, path: InferredNetwork, count: int, bench: Bench
 ) -> tuple[Matrix, Matrix]:
     """Return how far the capture is from each candidate's runs, and these from each other, on `count` paths.
 
@@ -213,24 +218,24 @@ def measured(
         for name in names
         for number, network in enumerate(paths)
     ]
-    shapes = [Shape(seen, idle) for seen in bench.seen(runs)]
+    shapes = [Shape(trace, idle) for trace in bench.flow_traces(runs)]
     mine = Shape(capture.first(duration), idle)
-    each = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
+    by_candidate = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
     near = distances([(mine, shape) for shape in shapes])
-    pairs = [pair for shapes in each for pair in combinations(shapes, 2)]
-    own = distances(pairs) if pairs else np.zeros((0, len(MEASURES)))
+    pairs = [pair for shapes in by_candidate for pair in combinations(shapes, 2)]
+    spreads = distances(pairs) if pairs else np.zeros((0, len(MEASURES)))
     rows = count * (count - 1) // 2
-    return near.reshape(len(names), count, -1), own.reshape(len(names), rows, len(MEASURES))
+    return near.reshape(len(names), count, -1), spreads.reshape(len(names), rows, len(MEASURES))
 
 
-def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:
+def scored(near: Matrix, spread: Matrix) -> tuple[Matrix, Matrix]:
     """Return each candidate's score and its mean distance in units of noise.
 
-    `near` has the distances of the capture from each candidate's runs by each measure, `own` those of the
+    `near` has the distances of the capture from each candidate's runs by each measure, `spread` those of the
     candidate's runs from each other. The score is the mean negative log-likelihood of the distances, if each
     has Laplace's distribution with the candidate's noise as its scale.
     """
-    noise = np.maximum(np.median(own, axis=1), FLOOR)
+    noise = np.maximum(np.median(spread, axis=1), FLOOR)
     apart = np.minimum(np.sort(near, axis=1)[:, :NEAREST].mean(axis=1) / noise, FAR)
     return (apart + np.log(noise / FLOOR)).mean(axis=1), apart.mean(axis=1)
 
@@ -249,8 +254,8 @@ def confidence(lead: float, apart: float, noise: float, rate_open: bool) -> floa
 
 def judged(names: Sequence[str], by_path: Sequence[tuple[Matrix, Matrix]], rate_open: bool) -> Answer:
     """Return the answer that distances give; `by_path` has what `measured` returns for each path."""
-    every = [scored(near, own) for near, own in by_path]
-    scores, aparts = (np.array([pair[side] for pair in every]) for side in (0, 1))
+    by_path_scores = [scored(near, spread) for near, spread in by_path]
+    scores, aparts = (np.array([pair[side] for pair in by_path_scores]) for side in (0, 1))
     suited = np.argmin(scores, axis=0)
     columns = np.arange(len(names))
     score, apart = scores[suited, columns], aparts[suited, columns]
@@ -267,19 +272,21 @@ def judged(names: Sequence[str], by_path: Sequence[tuple[Matrix, Matrix]], rate_
     lead = float(score[rest[0]] - score[best]) if rest else LEAD_MAX
     noise = float(score[best] - apart[best])
     sure = confidence(lead, float(apart[best]), noise, rate_open)
-    # What does the same is named only where its run is as near.
-    same = tuple(names[at] for at in alike if score[at] - score[best] < CLOSE)
+    # An equivalent candidate is named only where its run is as near.
+    equivalents = tuple(names[at] for at in alike if score[at] - score[best] < CLOSE)
     reason = f"runs of {names[best]} {_times(apart[best])}"
     if rest:
         reason += f", those of the next, {names[rest[0]]}, {_times(apart[rest[0]])}"
     path = int(suited[best])
     if sure >= ANSWERED and apart[best] <= APART_MAX:
-        return Answer(GIVEN, (names[best], *same), sure, reason, listed, same, path)
+        return Answer(GIVEN, (names[best], *equivalents), sure, reason, listed, equivalents, path)
     if apart[best] > UNKNOWN:
-        return Answer(NONE, (), sure, f"no candidate's runs are near enough: {reason}", listed, same, path)
+        return Answer(
+            NONE, (), sure, f"no candidate's runs are near enough: {reason}", listed, equivalents, path
+        )
     close = [at for at in rest if score[at] - score[best] < CLOSE or at == rest[0]][:CLOSEST]
-    several = tuple(dict.fromkeys((names[best], *same, *(names[at] for at in close))))
-    return Answer(UNCERTAIN, several, sure, "several fit about equally well", listed, same, path)
+    several = tuple(dict.fromkeys((names[best], *equivalents, *(names[at] for at in close))))
+    return Answer(UNCERTAIN, several, sure, "several fit about equally well", listed, equivalents, path)
 
 
 def _times(apart: float) -> str:
@@ -291,7 +298,7 @@ def _times(apart: float) -> str:
     return f"are {apart:.1f} times as far from the capture as from each other"
 
 
-def _alike(run: Matrix, other: Matrix) -> bool:
+def _alike(run: Matrix, other_run: Matrix) -> bool:
     """Return whether the run nearest to the capture is the same for both candidates."""
-    nearest = int(np.argmin(other.mean(axis=1)))
-    return bool(np.allclose(run[nearest], other[nearest], rtol=ALIKE, atol=1e-4))
+    nearest = int(np.argmin(other_run.mean(axis=1)))
+    return bool(np.allclose(run[nearest], other_run[nearest], rtol=ALIKE, atol=1e-4))

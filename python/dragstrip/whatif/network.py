@@ -32,7 +32,7 @@ FAST_LINK = 10.0
 SEED = 1
 EARLY = "the queue drops early; it is taken for CoDel with its defaults"
 QUEUE_WORDS = (EARLY, "buffer:")
-"""How assumptions about the queue begin."""
+"""Opening words of assumptions about the queue."""
 
 
 def _framed(value: float) -> int:
@@ -80,7 +80,7 @@ class Network:
 
     def options(self, duration_s: float, seed: int = SEED) -> Options:
         """Return the path as options of `compare`."""
-        made: Options = {
+        options: Options = {
             "rate": f"{max(8000, _framed(self.link_bps))}bit",
             "rtt": f"{max(1, round(self.rtt_ms * 1e3))}us",
             "queue": self.discipline or self._queue(),
@@ -88,17 +88,17 @@ class Network:
             "seed": seed,
         }
         if self.loss >= LOSS_MIN:
-            made["loss"] = f"{100 * self.loss:.4g}%"
+            options["loss"] = f"{100 * self.loss:.4g}%"
         if self.jitter_ms:
-            made["jitter"] = f"{round(self.jitter_ms * 1e3)}us"
+            options["jitter"] = f"{round(self.jitter_ms * 1e3)}us"
         if self.window_bytes is not None:
             # Half of the buffer is the window (tcp_adv_win_scale is 1).
-            made["sysctl"] = {
+            options["sysctl"] = {
                 "net.ipv4.tcp_rmem": f"4096 {round(2 * self.window_bytes)} {round(2 * self.window_bytes)}"
             }
         if self.ecn:
-            made["ecn"] = True
-        return made
+            options["ecn"] = True
+        return options
 
     def _queue(self) -> str:
         limit = f"limit {_framed(self.buffer_bytes)}"
@@ -108,18 +108,18 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Known:
+class InferredNetwork:
     """The path as it is taken, the paths that the capture does not exclude, and what was assumed."""
 
     middle: Network
-    others: Mapping[str, Network]
+    alternatives: Mapping[str, Network]
     """By what is changed: `rate low`, `buffer high` ..."""
     assumed: tuple[str, ...]
 
-    def moved(self, by_ms: float) -> Known:
+    def moved(self, by_ms: float) -> InferredNetwork:
         """Return the same with idle round trips that are longer by so much."""
-        shifted = {name: _longer(one, by_ms) for name, one in self.others.items()}
-        return replace(self, middle=_longer(self.middle, by_ms), others=shifted)
+        shifted = {name: _longer(alternative, by_ms) for name, alternative in self.alternatives.items()}
+        return replace(self, middle=_longer(self.middle, by_ms), alternatives=shifted)
 
 
 def words(path: Network) -> str:
@@ -129,17 +129,21 @@ def words(path: Network) -> str:
     return f"{queue} with {loss}" if loss else queue
 
 
-def _longer(one: Network, by_ms: float) -> Network:
-    return replace(one, rtt_ms=max(0.001, one.rtt_ms + by_ms))
+def _longer(network: Network, by_ms: float) -> Network:
+    return replace(network, rtt_ms=max(0.001, network.rtt_ms + by_ms))
 
 
-def known(
-    path: PathEstimate, ecn: bool, receiver_limited: bool, longest_queue_bytes: float, lost: bool = False
-) -> Known:
+def from_estimate(
+    path: PathEstimate,
+    ecn: bool,
+    receiver_limited: bool,
+    longest_queue_bytes: float,
+    has_losses: bool = False,
+) -> InferredNetwork:
     """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
 
     `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size; where
-    segments were `lost`, though too few to judge by, it was probably full then.
+    a capture `has_losses`, though too few to judge by, it was probably full then.
     """
     assumed: list[str] = []
     policed = path.queue == "policer" and path.policer_rate_bps.value is not None
@@ -157,7 +161,7 @@ def known(
     )
     if policed:
         return _policer(middle, path, assumed)
-    buffer, low, high = _buffer(middle, path, longest_queue_bytes, lost, assumed)
+    buffer, low, high = _buffer(middle, path, longest_queue_bytes, has_losses, assumed)
     middle = replace(middle, buffer_bytes=buffer)
     if path.queue == "shaper":
         middle = replace(middle, bucket_bytes=path.shaper_burst_bytes.value)
@@ -165,16 +169,16 @@ def known(
     if path.queue == "aqm":
         middle = replace(middle, discipline="codel ecn" if ecn else "codel")
         assumed.append(EARLY)
-    others = dict(_ends(middle, "rate", "rate_bps", rate.low, rate.high))
-    others |= dict(_ends(middle, "RTT", "rtt_ms", path.base_rtt_ms.low, path.base_rtt_ms.high))
+    alternatives = dict(_ends(middle, "rate", "rate_bps", rate.low, rate.high))
+    alternatives |= dict(_ends(middle, "RTT", "rtt_ms", path.base_rtt_ms.low, path.base_rtt_ms.high))
     if not middle.discipline:
-        others |= dict(_ends(middle, "buffer", "buffer_bytes", low, high))
+        alternatives |= dict(_ends(middle, "buffer", "buffer_bytes", low, high))
     if middle.bucket_bytes:
         burst = path.shaper_burst_bytes
-        others |= dict(_ends(middle, "bucket", "bucket_bytes", burst.low, burst.high))
+        alternatives |= dict(_ends(middle, "bucket", "bucket_bytes", burst.low, burst.high))
     if middle.loss:
-        others |= dict(_ends(middle, "loss", "loss", path.random_loss.low, path.random_loss.high))
-    return Known(middle, others, tuple(assumed))
+        alternatives |= dict(_ends(middle, "loss", "loss", path.random_loss.low, path.random_loss.high))
+    return InferredNetwork(middle, alternatives, tuple(assumed))
 
 
 def _ends(
@@ -200,7 +204,7 @@ def _value(estimate: Estimate, name: str, path: PathEstimate, assumed: list[str]
 
 
 def _buffer(
-    middle: Network, path: PathEstimate, longest: float, lost: bool, assumed: list[str]
+    middle: Network, path: PathEstimate, longest: float, has_losses: bool, assumed: list[str]
 ) -> tuple[float, float | None, float | None]:
     """Return the buffer with its interval in bytes."""
     estimate = path.buffer_bytes
@@ -221,15 +225,15 @@ def _buffer(
         f"up to {quantity.size(high)} are tried"
     )
     if middle.loss < LOSS_MIN and path.queue == "cannot tell":
-        return (low, None, high) if lost else (high, low, None)
+        return (low, None, high) if has_losses else (high, low, None)
     return max(low, middle.bdp_bytes), low, high
 
 
-def _behind(what: str) -> str:
-    return f"the link behind the {what} was not reached; it is taken to be {FAST_LINK:g} times faster"
+def _behind(limiter: str) -> str:
+    return f"the link behind the {limiter} was not reached; it is taken to be {FAST_LINK:g} times faster"
 
 
-def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
+def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> InferredNetwork:
     burst = path.policer_burst_bytes
     if burst.value is None:
         raise BadInputError(
@@ -244,14 +248,14 @@ def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
 
     rate = path.policer_rate_bps
     bps = middle.rate_bps
-    others = {}
+    alternatives = {}
     for end, value in (("low", rate.low), ("high", rate.high)):
         if value:
-            others[f"rate {end}"] = policed(value, burst.value)
+            alternatives[f"rate {end}"] = policed(value, burst.value)
     for end, value in (("low", burst.low), ("high", burst.high)):
         if value:
-            others[f"burst {end}"] = policed(bps, value)
-    return Known(policed(bps, burst.value), others, tuple(assumed))
+            alternatives[f"burst {end}"] = policed(bps, value)
+    return InferredNetwork(policed(bps, burst.value), alternatives, tuple(assumed))
 
 
 def _jitter(estimate: Estimate, rtt_ms: float) -> float:
@@ -261,5 +265,5 @@ def _jitter(estimate: Estimate, rtt_ms: float) -> float:
 
 def experiment(options: Mapping[str, Any], algorithms: list[str], title: str = "") -> Experiment:
     """Return what `compare` means by these options; raises `BadInputError` in words of the command line."""
-    made = reworded(lambda: compare(algorithms, source=COMMAND_LINE, **options), COMMAND_LINE)
-    return made.changed(title=title, source="dragstrip whatif") if title else made
+    race = reworded(lambda: compare(algorithms, source=COMMAND_LINE, **options), COMMAND_LINE)
+    return race.changed(title=title, source="dragstrip whatif") if title else race

@@ -20,7 +20,7 @@ from dragstrip.results.standings import quantity
 from dragstrip.results.standings.quantity import RATES, SIZES, unit_for
 from dragstrip.scenario.paths import IP_BYTES, PAYLOAD_BYTES
 from dragstrip.whatif import wording
-from dragstrip.whatif.seen import Seen
+from dragstrip.whatif.flow_trace import FlowTrace
 from dragstrip.whatif.verdict import Verdict, flow_name
 
 NAME = "whatif.html"
@@ -54,7 +54,7 @@ def page(verdict: Verdict, document: Mapping[str, Any], addresses: bool) -> str:
         _list(verdict.reasons),
         "<h2>The path</h2>",
         _path(verdict),
-        _list(verdict.known.assumed),
+        _list(verdict.network.assumed),
         "<h2>Congestion control</h2>",
         _algorithm(verdict),
         "<h2>Again</h2>",
@@ -71,8 +71,8 @@ def page(verdict: Verdict, document: Mapping[str, Any], addresses: bool) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def _text(said: object) -> str:
-    return html.escape(str(said))
+def _text(content: object) -> str:
+    return html.escape(str(content))
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -87,8 +87,8 @@ def _row(line: Sequence[str]) -> str:
     return f'<th scope="row">{_text(line[0])}</th>{cells}'
 
 
-def _list(said: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_text(one)}</li>' for one in said)}</ul>" if said else ""
+def _list(items: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in items)}</ul>" if items else ""
 
 
 def _what_if(document: Mapping[str, Any]) -> str:
@@ -96,13 +96,13 @@ def _what_if(document: Mapping[str, Any]) -> str:
         return "<p>Nothing was raced on a path that does not explain the capture.</p>"
     lines = [
         (
-            one["algorithm"],
-            _span(one["goodput_bps"], quantity.rate),
-            _span(one["rtt_ms_p50"], quantity.milliseconds),
-            _span(one["rtt_ms_p95"], quantity.milliseconds),
-            _span(one["retransmitted_share"], quantity.percent),
+            prediction["algorithm"],
+            _span(prediction["goodput_bps"], quantity.rate),
+            _span(prediction["rtt_ms_p50"], quantity.milliseconds),
+            _span(prediction["rtt_ms_p95"], quantity.milliseconds),
+            _span(prediction["retransmitted_share"], quantity.percent),
         )
-        for one in document["what_if"]
+        for prediction in document["what_if"]
     ]
     runs = document["what_if"][0]["runs"]
     changes = "".join(f", {name.replace('_', ' ')} {value}" for name, value in document["changes"].items())
@@ -111,10 +111,10 @@ def _what_if(document: Mapping[str, Any]) -> str:
     return f'{_table(heads, lines)}<p class="note">{_text(note)}</p>'
 
 
-def _span(found: Mapping[str, float] | None, text: Any) -> str:
-    if found is None:
+def _span(interval: Mapping[str, float] | None, text: Any) -> str:
+    if interval is None:
         return "–"
-    value, low, high = (text(found[name]) for name in ("value", "low", "high"))
+    value, low, high = (text(interval[name]) for name in ("value", "low", "high"))
     return str(value) if low == high else f"{value} ({low} to {high})"
 
 
@@ -157,8 +157,8 @@ def _algorithm(verdict: Verdict) -> str:
     table = _table(
         ("candidate", "score", "distance from its runs, over that of these among themselves"), lines
     )
-    said = _text(wording.answer(verdict.answer))
-    return f"<p>{said}</p><details><summary>All candidates</summary>{table}</details>"
+    sentence = _text(wording.answer(verdict.answer))
+    return f"<p>{sentence}</p><details><summary>All candidates</summary>{table}</details>"
 
 
 # --- over time --------------------------------------------------------------------------------------
@@ -173,15 +173,17 @@ def over_time(verdict: Verdict) -> Figure:
         f"The capture and a run of {verdict.algorithm} on the inferred path over {end_s:.3g} s: "
         f"goodput {quantity.rate(capture.goodput_bps)} and {quantity.rate(run.goodput_bps)}."
     )
-    content = TimeLines(Axis("Time (s)", 0, end_s, "s"), [one for one in panels if one], WIDTH, HEIGHT)
+    content = TimeLines(Axis("Time (s)", 0, end_s, "s"), [panel for panel in panels if panel], WIDTH, HEIGHT)
     return Figure("over-time", "Over time", words, content)
 
 
 def _legend(verdict: Verdict) -> str:
-    known = [name for name in VERDICTS if any(event["verdict"] == name for event in verdict.flow.events)]
+    marked_verdicts = [
+        name for name in VERDICTS if any(event["verdict"] == name for event in verdict.flow.events)
+    ]
     ticks = (
-        f" Ticks on the delivered bytes are retransmitted segments: {quantity.listing(known)}."
-        if known
+        f" Ticks on the delivered bytes are retransmitted segments: {quantity.listing(marked_verdicts)}."
+        if marked_verdicts
         else ""
     )
     return (
@@ -191,28 +193,33 @@ def _legend(verdict: Verdict) -> str:
     )
 
 
-def _others(verdict: Verdict) -> list[tuple[str, str, Seen]]:
+def _other_runs(verdict: Verdict) -> list[tuple[str, str, FlowTrace]]:
     """Return the runs of the other algorithms on the path as it is taken: name, colour and run."""
-    raced = [one for one in verdict.predictions if one.algorithm != verdict.algorithm][: len(OTHERS)]
-    return [(one.algorithm, colour, one.runs[0]) for one, colour in zip(raced, OTHERS, strict=False)]
+    raced = [prediction for prediction in verdict.predictions if prediction.algorithm != verdict.algorithm][
+        : len(OTHERS)
+    ]
+    return [
+        (prediction.algorithm, colour, prediction.runs[0])
+        for prediction, colour in zip(raced, OTHERS, strict=False)
+    ]
 
 
-def _beside(verdict: Verdict, curve: Callable[[Seen], Curve], by: float = 1.0) -> list[Stroke]:
+def _other_strokes(verdict: Verdict, curve: Callable[[FlowTrace], Curve], by: float = 1.0) -> list[Stroke]:
     """Return the other algorithms' curves, thinner than the capture's and the run's."""
     return [
         Stroke([decimate(_scaled(curve(run), by), POINTS)], colour, 1.0, 0.9, label=name, main=True)
-        for name, colour, run in _others(verdict)
+        for name, colour, run in _other_runs(verdict)
         if len(curve(run))
     ]
 
 
 def _lines(capture: Curve, run: Curve) -> list[Stroke]:
-    made = []
+    strokes = []
     if len(capture):
-        made.append(Stroke([decimate(capture, POINTS)], BLACK, 1.6, label=CAPTURE, main=True))
+        strokes.append(Stroke([decimate(capture, POINTS)], BLACK, 1.6, label=CAPTURE, main=True))
     if len(run):
-        made.append(Stroke([decimate(run, POINTS)], GREEN, 1.2, dash=DASHES, label=RUN, main=True))
-    return made
+        strokes.append(Stroke([decimate(run, POINTS)], GREEN, 1.2, dash=DASHES, label=RUN, main=True))
+    return strokes
 
 
 def _scaled(curve: Curve, by: float) -> Curve:
@@ -221,11 +228,13 @@ def _scaled(curve: Curve, by: float) -> Curve:
 
 def _delivered(verdict: Verdict) -> Panel:
     capture, run = verdict.capture, verdict.run
-    runs = [capture, run, *(other for _, _, other in _others(verdict))]
+    runs = [capture, run, *(other_run for _, _, other_run in _other_runs(verdict))]
     top = max(1.0, *(flow.delivered_bytes for flow in runs))
     unit = unit_for(top, SIZES)
-    strokes = _beside(verdict, lambda flow: Curve(flow.at_s, flow.acked_bytes), unit.divisor)
-    strokes += _lines(*(_scaled(Curve(one.at_s, one.acked_bytes), unit.divisor) for one in (capture, run)))
+    strokes = _other_strokes(verdict, lambda flow: Curve(flow.at_s, flow.acked_bytes), unit.divisor)
+    strokes += _lines(
+        *(_scaled(Curve(trace.at_s, trace.acked_bytes), unit.divisor) for trace in (capture, run))
+    )
     for name, colour in VERDICTS.items():
         times = _thinned([event["at_s"] for event in verdict.flow.events if event["verdict"] == name])
         at = capture.delivered_at(times) / unit.divisor
@@ -277,9 +286,9 @@ def _rtt(verdict: Verdict) -> Panel | None:
     capture, run, path = verdict.capture, verdict.run, verdict.flow.path
     if not len(capture.rtt_ms):
         return None
-    runs = [capture, run, *(other for _, _, other in _others(verdict))]
-    strokes = _beside(verdict, lambda flow: Curve(flow.rtt_at_s, flow.rtt_ms))
-    strokes += _lines(*(Curve(one.rtt_at_s, one.rtt_ms) for one in (capture, run)))
+    runs = [capture, run, *(other_run for _, _, other_run in _other_runs(verdict))]
+    strokes = _other_strokes(verdict, lambda flow: Curve(flow.rtt_at_s, flow.rtt_ms))
+    strokes += _lines(*(Curve(trace.rtt_at_s, trace.rtt_ms) for trace in (capture, run)))
     top = max(float(flow.rtt_ms.max()) for flow in runs if len(flow.rtt_ms))
     idle = path.base_rtt_ms.value
     if idle is not None:
@@ -292,20 +301,20 @@ def _rtt(verdict: Verdict) -> Panel | None:
 def _rate(verdict: Verdict) -> Panel:
     capture, run, path = verdict.capture, verdict.run, verdict.flow.path
     link = _payload_bps(verdict)
-    curves = [_per_bin(one, capture.duration_s, link) for one in (capture, run)]
-    # What the path was changed to, if it was, is not its rate.
-    own = None if "rate" in verdict.changed else link
+    curves = [_per_bin(trace, capture.duration_s, link) for trace in (capture, run)]
+    # A rate that the user changed is not that of the path.
+    link_limit_bps = None if "rate" in verdict.changed else link
 
-    def rate_of(flow: Seen) -> Curve:
-        return _per_bin(flow, capture.duration_s, own)
+    def rate_of(flow: FlowTrace) -> Curve:
+        return _per_bin(flow, capture.duration_s, link_limit_bps)
 
     ends = [end for end in (path.rate_bps.low, path.rate_bps.high) if end is not None]
     if path.queue == "policer":
         ends = [end for end in (path.policer_rate_bps.low, path.policer_rate_bps.high) if end is not None]
-    every = [*curves, *(rate_of(other) for _, _, other in _others(verdict))]
-    top = max(1.0, *ends, *(float(curve.y.max()) for curve in every if len(curve)))
+    all_curves = [*curves, *(rate_of(other_run) for _, _, other_run in _other_runs(verdict))]
+    top = max(1.0, *ends, *(float(curve.y.max()) for curve in all_curves if len(curve)))
     unit = unit_for(top, RATES)
-    strokes = _beside(verdict, rate_of, unit.divisor)
+    strokes = _other_strokes(verdict, rate_of, unit.divisor)
     strokes += _lines(*(_scaled(curve, unit.divisor) for curve in curves))
     strokes += _ends(capture, [unit.scale(end) for end in ends], unit.scale(top) * 1.05)
     if path.rate_over_time:
@@ -314,7 +323,7 @@ def _rate(verdict: Verdict) -> Panel:
     return Panel(Axis(f"Goodput ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)
 
 
-def _ends(capture: Seen, ends: Sequence[float], most: float) -> list[Stroke]:
+def _ends(capture: FlowTrace, ends: Sequence[float], most: float) -> list[Stroke]:
     """Return thin lines across the panel, at either end of an interval."""
     across = np.array([0.0, capture.duration_s])
     curves = [Curve(across, np.array([end, end])) for end in ends if end <= most]
@@ -323,12 +332,12 @@ def _ends(capture: Seen, ends: Sequence[float], most: float) -> list[Stroke]:
 
 def _payload_bps(verdict: Verdict) -> float:
     """Return the most payload that the path's link carries in a second, by the upper end of its rate."""
-    path = verdict.known.middle
+    path = verdict.network.middle
     most = max(path.link_bps, verdict.flow.path.rate_bps.high or 0.0)
     return most * PAYLOAD_BYTES / IP_BYTES
 
 
-def _per_bin(flow: Seen, end_s: float, link_bps: float | None) -> Curve:
+def _per_bin(flow: FlowTrace, end_s: float, link_bps: float | None) -> Curve:
     """Return the delivered bytes as a rate, in bins of at least 200 ms.
 
     A repaired loss acknowledges at once what arrived before: bytes count when a link of `link_bps` can have
@@ -348,11 +357,13 @@ def _per_bin(flow: Seen, end_s: float, link_bps: float | None) -> Curve:
 
 def _flight(verdict: Verdict) -> Panel | None:
     capture, run = verdict.capture, verdict.run
-    runs = [capture, run, *(other for _, _, other in _others(verdict))]
+    runs = [capture, run, *(other_run for _, _, other_run in _other_runs(verdict))]
     top = max((float(flow.flight_bytes.max()) for flow in runs if len(flow.flight_bytes)), default=0.0)
     if top <= 0:
         return None
     unit = unit_for(top, SIZES)
-    strokes = _beside(verdict, lambda flow: Curve(flow.at_s, flow.flight_bytes), unit.divisor)
-    strokes += _lines(*(_scaled(Curve(one.at_s, one.flight_bytes), unit.divisor) for one in (capture, run)))
+    strokes = _other_strokes(verdict, lambda flow: Curve(flow.at_s, flow.flight_bytes), unit.divisor)
+    strokes += _lines(
+        *(_scaled(Curve(trace.at_s, trace.flight_bytes), unit.divisor) for trace in (capture, run))
+    )
     return Panel(Axis(f"In flight ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)

@@ -1,4 +1,4 @@
-"""What is found of a capture: a flow, what others would do in its place, and the verdict on it."""
+"""Results for a capture: a flow, predictions for other algorithms in its place, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from dragstrip.inference.path import PathEstimate
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 from dragstrip.whatif.fit import Fit
+from dragstrip.whatif.flow_trace import FlowTrace
 from dragstrip.whatif.identify import Answer
-from dragstrip.whatif.network import Known, Options
-from dragstrip.whatif.seen import Seen
+from dragstrip.whatif.network import InferredNetwork, Options
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Flow:
     """A flow of a capture with everything that the capture shows of it."""
 
     file: Path
-    said: Mapping[str, Any]
+    inspect_row: Mapping[str, Any]
     """As `inspect` says it."""
-    capture: Seen
+    capture: FlowTrace
     path: PathEstimate
     full_bytes: int
     """Data of a full segment."""
-    others: int
+    other_flows: int
     """Flows beside it."""
     events: Sequence[Mapping[str, Any]]
     """Retransmissions with their verdicts; times in seconds from the beginning."""
@@ -34,10 +34,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What an algorithm does on the path: on the path as it was taken, and on those that it may be."""
+    """Runs of an algorithm on the path: on the path as it was taken, and on those that it may be."""
 
     algorithm: str
-    runs: tuple[Seen, ...]
+    runs: tuple[FlowTrace, ...]
     """The first is that on the path as it was taken."""
 
     def of(self, figure: str) -> tuple[float, float, float] | None:
@@ -52,25 +52,25 @@ class Verdict:
     """Everything that `whatif` found."""
 
     flow: Flow
-    known: Known
+    network: InferredNetwork
     algorithm: str
     answer: Answer | None
     """None where the algorithm was given."""
-    capture: Seen
-    """What of the capture is explained: all of it, or the beginning of a long one."""
-    run: Seen
+    capture: FlowTrace
+    """Part of the capture that is explained: all of it, or the beginning of a long one."""
+    run: FlowTrace
     fit: Fit
     reasons: tuple[str, ...]
     options: Options
     """The path as options of `compare`."""
     changed: Options
-    """What was asked to be otherwise."""
+    """Options by which the user changes the path."""
     predictions: tuple[Prediction, ...]
     refused: bool
     """The path does not explain the capture, so that nothing was raced on it."""
 
 
-def figures(run: Seen) -> dict[str, float | None]:
+def figures(run: FlowTrace) -> dict[str, float | None]:
     """Return what is compared of a run."""
     trips = run.rtt_quantiles_ms or (None, None, None)
     segments = run.delivered_bytes / PAYLOAD_BYTES + run.retransmitted
@@ -85,4 +85,4 @@ def figures(run: Seen) -> dict[str, float | None]:
 
 def flow_name(flow: Flow, addresses: bool) -> str:
     """Return a flow's name: its ends, or only its number."""
-    return str(flow.said["label"]) if addresses else f"flow {flow.said['flow']}"
+    return str(flow.inspect_row["label"]) if addresses else f"flow {flow.inspect_row['flow']}"

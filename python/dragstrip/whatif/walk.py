@@ -1,4 +1,4 @@
-"""From a capture to a verdict: path, congestion control, how well both explain it, what others would do."""
+"""From a capture to a verdict: path, congestion control, fit to the capture, predictions for others."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dragstrip.recording import Recording
 from dragstrip.results.standings import quantity
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 from dragstrip.whatif import fit as fitting
+from dragstrip.whatif import flow_trace, network
 from dragstrip.whatif import identify as identifying
-from dragstrip.whatif import network, seen
 from dragstrip.whatif.bench import BITS_MAX, Bench, Run, bench
 from dragstrip.whatif.fit import NOT_EXPLAINED
 from dragstrip.whatif.hypotheses import hypotheses
 from dragstrip.whatif.identify import Answer
-from dragstrip.whatif.network import Known, Network, Options
+from dragstrip.whatif.network import InferredNetwork, Network, Options
 from dragstrip.whatif.verdict import Flow, Prediction, Verdict
 
 OTHERS = ("cubic", "bbr", "reno")
-"""What is raced if no algorithm is named."""
+"""Algorithms that are raced if none is named."""
 ANY_PATH: Options = {"rate": "10mbit", "rtt": "40ms"}
 """A path on which options are checked before the capture is read."""
 MOVES_MAX = 0.5
@@ -47,36 +47,40 @@ def read(file: Path, name: str | None) -> Flow:
 
     Raises `BadInputError` for a file that is no capture, has no such flow, or does not show its path.
     """
-    said, recording, rows = captures.whole(file)
-    flows = said["flows"]
+    inspection, recording, rows = captures.whole(file)
+    flows = inspection["flows"]
     if not flows:
         raise BadInputError("", None, "a capture with a TCP connection that carries data", str(file))
     if name is None:
-        chosen = max(flows, key=lambda flow: flow["bytes"])
+        target_flow = max(flows, key=lambda flow: flow["bytes"])
     else:
         fit = [flow for flow in flows if name in flow["label"]]
         if len(fit) != 1:
-            some = ", ".join(flow["label"] for flow in flows[:8])
-            raise BadInputError("--flow", name, f"part of the name of one flow: {some}", "command line")
-        (chosen,) = fit
-    at = flows.index(chosen)
-    path = inference.of_flow(file, said, rows, at)
-    capture = seen.of_recording(recording, chosen["flow"])
-    beside, events = _beside(flows, chosen), _events(said, recording, chosen)
-    return Flow(file, chosen, capture, path, int(rows[at]["full_bytes"]), beside, events)
+            some_labels = ", ".join(flow["label"] for flow in flows[:8])
+            raise BadInputError(
+                "--flow", name, f"part of the name of one flow: {some_labels}", "command line"
+            )
+        (target_flow,) = fit
+    at = flows.index(target_flow)
+    path = inference.of_flow(file, inspection, rows, at)
+    capture = flow_trace.of_recording(recording, target_flow["flow"])
+    other_flows, events = _large_flow_count(flows, target_flow), _events(inspection, recording, target_flow)
+    return Flow(file, target_flow, capture, path, int(rows[at]["full_bytes"]), other_flows, events)
 
 
-def _beside(flows: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> int:
+def _large_flow_count(flows: Sequence[Mapping[str, Any]], target_flow: Mapping[str, Any]) -> int:
     """Return how many flows carried at least a twentieth of the chosen one's bytes."""
-    return sum(1 for flow in flows if flow is not chosen and flow["bytes"] > chosen["bytes"] / 20)
+    return sum(1 for flow in flows if flow is not target_flow and flow["bytes"] > target_flow["bytes"] / 20)
 
 
-def _events(said: Mapping[str, Any], recording: Recording, flow: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _events(
+    inspection: Mapping[str, Any], recording: Recording, flow: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     (row,) = (row for row in recording["flows"].to_pylist() if row["flow"] == flow["flow"])
-    begin = said["origin_ns"] + row["start_ns"]
+    begin = inspection["origin_ns"] + row["start_ns"]
     return [
         {"at_s": (event["time_ns"] - begin) / 1e9, "verdict": event["one"]}
-        for event in said.get("events", ())
+        for event in inspection.get("events", ())
         if event["flow"] == flow["flow"] and event["one"] is not None
     ]
 
@@ -91,7 +95,7 @@ def queue_bytes(flow: Flow) -> float:
     return max(0.0, (longest - base.value) / 1e3 * bps / 8)
 
 
-def on_path(flow: Flow) -> Known:
+def on_path(flow: Flow) -> InferredNetwork:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
     if flow.path.place in ("receiver", "queue"):
         where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
@@ -100,83 +104,91 @@ def on_path(flow: Flow) -> Known:
     if not PAYLOAD_BYTES / SEGMENTS <= flow.full_bytes <= PAYLOAD_BYTES * SEGMENTS:
         expected = f"a capture of segments with about {PAYLOAD_BYTES} bytes of data, as runs have; these have"
         raise BadInputError(flow.path.flow, None, f"{expected} {flow.full_bytes}", str(flow.file))
-    limits = flow.said["limited_s"]
+    limits = flow.inspect_row["limited_s"]
     limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
-    lost = flow.capture.retransmitted > 0
-    return network.known(flow.path, bool(flow.said["ecn"]), limited, queue_bytes(flow), lost)
+    has_losses = flow.capture.retransmitted > 0
+    return network.from_estimate(
+        flow.path, bool(flow.inspect_row["ecn"]), limited, queue_bytes(flow), has_losses
+    )
 
 
-def calibrated(flow: Flow, known: Known, algorithm: str, bench: Bench) -> Known:
+def calibrated(flow: Flow, base_network: InferredNetwork, algorithm: str, bench: Bench) -> InferredNetwork:
     """Return the path with the idle round trip at which a run's least RTT is the capture's."""
     if not len(flow.capture.rtt_ms):
-        return known
-    duration = min(flow.capture.duration_s, BITS_MAX / known.middle.rate_bps)
-    (run,) = bench.seen([Run(algorithm, known.middle.options(duration))])
+        return base_network
+    duration = min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps)
+    (run,) = bench.flow_traces([Run(algorithm, base_network.middle.options(duration))])
     if not len(run.rtt_ms):
-        return known
-    own, theirs = (float(one.rtt_ms.min()) for one in (run, flow.capture))
-    moved = theirs - own
-    return known.moved(moved) if abs(moved) <= MOVES_MAX * known.middle.idle_ms else known
+        return base_network
+    run_ms, capture_ms = (float(trace.rtt_ms.min()) for trace in (run, flow.capture))
+    moved = capture_ms - run_ms
+    return (
+        base_network.moved(moved) if abs(moved) <= MOVES_MAX * base_network.middle.idle_ms else base_network
+    )
 
 
-def identify(file: Path, name: str | None, quiet: bool) -> tuple[Flow, Known | None, Answer]:
+def identify(file: Path, name: str | None, quiet: bool) -> tuple[Flow, InferredNetwork | None, Answer]:
     """Return which congestion control a flow of a capture shows."""
     flow = read(file, name)
-    with bench("running candidates", quiet) as made:
-        known, answer = _identified(flow, made)
-    return flow, known, answer
+    with bench("running candidates", quiet) as workers:
+        base_network, answer = _identified(flow, workers)
+    return flow, base_network, answer
 
 
-def _identified(flow: Flow, bench: Bench) -> tuple[Known | None, Answer]:
-    said = dict(flow.said)
-    reason = identifying.impossible(said, flow.capture, flow.path.base_rtt_ms.value or 0.0)
+def _identified(flow: Flow, bench: Bench) -> tuple[InferredNetwork | None, Answer]:
+    inspect_row = dict(flow.inspect_row)
+    reason = identifying.impossible(inspect_row, flow.capture, flow.path.base_rtt_ms.value or 0.0)
     if reason:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, reason)
     try:
-        known = on_path(flow)
+        base_network = on_path(flow)
     except BadInputError as error:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.explanation}")
-    paths, answer = _named(flow, known, bench)
+    paths, answer = _identified_on_paths(flow, base_network, bench)
     return paths[answer.path], answer
 
 
-def _named(flow: Flow, known: Known, bench: Bench) -> tuple[list[Known], Answer]:
+def _identified_on_paths(
+    flow: Flow, base_network: InferredNetwork, bench: Bench
+) -> tuple[list[InferredNetwork], Answer]:
     """Return the paths that a flow may have been on, and its congestion control."""
-    paths = [calibrated(flow, path, "cubic", bench) for path in _open(flow, known)]
+    paths = [calibrated(flow, path, "cubic", bench) for path in _open(flow, base_network)]
     rate_open = flow.path.rate_bps.value is None and flow.path.queue != "policer"
-    return paths, identifying.identify(flow.capture, paths, rate_open, dict(flow.said), bench)
+    return paths, identifying.identify(flow.capture, paths, rate_open, dict(flow.inspect_row), bench)
 
 
-def _open(flow: Flow, known: Known) -> list[Known]:
-    return hypotheses(known, flow.path, queue_bytes(flow), flow.capture.retransmitted > 0)
+def _open(flow: Flow, base_network: InferredNetwork) -> list[InferredNetwork]:
+    return hypotheses(base_network, flow.path, queue_bytes(flow), flow.capture.retransmitted > 0)
 
 
-def explaining(flow: Flow, paths: Sequence[Known], algorithm: str, duration_s: float, bench: Bench) -> Known:
+def explaining(
+    flow: Flow, paths: Sequence[InferredNetwork], algorithm: str, duration_s: float, bench: Bench
+) -> InferredNetwork:
     """Return the path on which a run of the algorithm is nearest to the capture.
 
-    Its `others` have the rest of those that explain the capture at least roughly: a prediction ranges over
-    all of them.
+    Its `alternatives` have the rest of those that explain the capture at least roughly: a prediction ranges
+    over all of them.
     """
     if len(paths) == 1:
         return paths[0]
     capture = flow.capture.first(duration_s)
-    runs = bench.seen([Run(algorithm, path.middle.options(duration_s)) for path in paths])
+    runs = bench.flow_traces([Run(algorithm, path.middle.options(duration_s)) for path in paths])
     fits = [fitting.fit(capture, run) for run in runs]
     best = min(range(len(paths)), key=lambda at: fits[at].error)
     rest = [at for at in range(len(paths)) if at != best and fits[at].grade != NOT_EXPLAINED]
-    chosen = paths[best]
-    taken = f"the queue: {network.words(chosen.middle)} explains the losses best"
+    nearest_path = paths[best]
+    assumption = f"the queue: {network.words(nearest_path.middle)} explains the losses best"
     if rest:
         also = quantity.listing([network.words(paths[at].middle) for at in rest])
-        taken += f"; {also} cannot be excluded, and the ranges include it"
-    others = {**chosen.others, **{f"queue {at}": paths[at].middle for at in rest}}
-    kept = (text for text in chosen.assumed if not text.startswith(network.QUEUE_WORDS))
-    return replace(chosen, others=others, assumed=(*kept, taken))
+        assumption += f"; {also} cannot be excluded, and the ranges include it"
+    alternatives = {**nearest_path.alternatives, **{f"queue {at}": paths[at].middle for at in rest}}
+    other_assumptions = (text for text in nearest_path.assumed if not text.startswith(network.QUEUE_WORDS))
+    return replace(nearest_path, alternatives=alternatives, assumed=(*other_assumptions, assumption))
 
 
 def check_algorithm(option: str, word: str) -> None:
     """Raise `BadInputError` for what is no congestion control of the simulator, or has wrong options."""
-    known = _core.ALGORITHMS
+    algorithms = _core.ALGORITHMS
     try:
         parts = _core.flow_word(word)
     except _core.InputError as error:
@@ -185,8 +197,8 @@ def check_algorithm(option: str, word: str) -> None:
     if not parts.is_algorithm_alone:
         expected = "an algorithm with its options alone: the capture decides on flows, RTT and start"
         raise BadInputError(option, word, expected, "command line")
-    if name not in known:
-        expected = f"one of {', '.join(known)}{nearest(name, known)}"
+    if name not in algorithms:
+        expected = f"one of {', '.join(algorithms)}{nearest(name, algorithms)}"
         raise BadInputError(option, word, expected, "command line")
     try:
         reworded(lambda: expand(network.experiment(ANY_PATH, [word])), COMMAND_LINE)
@@ -198,7 +210,7 @@ def whatif(
     file: Path,
     algorithms: Sequence[str],
     *,
-    own: str | None,
+    sender_algorithm: str | None,
     name: str | None,
     changes: Options,
     anyway: bool,
@@ -206,44 +218,46 @@ def whatif(
 ) -> Verdict:
     """Return what these algorithms would have done in the place of a capture's own.
 
-    `own` is the capture's algorithm, `changes` are options of `compare` that the path is changed by. Raises
-    `BadInputError` if the path or the algorithm is unknown.
+    `sender_algorithm` is the capture's, `changes` are options of `compare` that the path is changed by.
+    Raises `BadInputError` if the path or the algorithm is unknown.
     """
     for word in algorithms:
         check_algorithm("ALGORITHM", word)
-    if own is not None:
-        check_algorithm("--cc", own)
+    if sender_algorithm is not None:
+        check_algorithm("--cc", sender_algorithm)
     network.experiment({**ANY_PATH, **changes}, ["reno"])
     flow = read(file, name)
-    known = on_path(flow)
-    with bench("running the path", quiet) as made:
+    base_network = on_path(flow)
+    with bench("running the path", quiet) as workers:
         answer = None
-        algorithm = own
+        algorithm = sender_algorithm
         if algorithm is None:
-            paths, answer = _named(flow, known, made)
+            paths, answer = _identified_on_paths(flow, base_network, workers)
             algorithm = answer.name
             if algorithm is None:
                 raise BadInputError("--cc", None, _needed(answer), "command line")
         else:
-            paths = [calibrated(flow, path, algorithm, made) for path in _open(flow, known)]
-        duration = max(1.0, min(flow.capture.duration_s, BITS_MAX / known.middle.rate_bps))
-        known = explaining(flow, paths, algorithm, duration, made)
-        options = known.middle.options(duration)
-        (run,) = made.seen([Run(algorithm, options)])
+            paths = [calibrated(flow, path, algorithm, workers) for path in _open(flow, base_network)]
+        duration = max(1.0, min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps))
+        base_network = explaining(flow, paths, algorithm, duration, workers)
+        options = base_network.middle.options(duration)
+        (run,) = workers.flow_traces([Run(algorithm, options)])
         capture = flow.capture.first(duration)
-        found = fitting.fit(capture, run)
-        reasons = tuple(fitting.contradictions(capture, run, found, dict(flow.said), flow.others))
-        refused = found.grade == NOT_EXPLAINED and not anyway
-        wanted = list(dict.fromkeys([algorithm, *(algorithms or OTHERS)]))
-        predictions = () if refused else predicted(known, duration, wanted, changes, made)
+        errors = fitting.fit(capture, run)
+        reasons = tuple(
+            fitting.contradictions(capture, run, errors, dict(flow.inspect_row), flow.other_flows)
+        )
+        refused = errors.grade == NOT_EXPLAINED and not anyway
+        raced = list(dict.fromkeys([algorithm, *(algorithms or OTHERS)]))
+        predictions = () if refused else predicted(base_network, duration, raced, changes, workers)
     return Verdict(
         flow,
-        known,
+        base_network,
         algorithm,
         answer,
         capture,
         run,
-        found,
+        errors,
         reasons,
         options,
         changes,
@@ -261,28 +275,32 @@ def _needed(answer: Answer) -> str:
 
 
 def predicted(
-    known: Known, duration_s: float, algorithms: Sequence[str], changes: Options, bench: Bench
+    base_network: InferredNetwork,
+    duration_s: float,
+    algorithms: Sequence[str],
+    changes: Options,
+    bench: Bench,
 ) -> list[Prediction]:
     """Return what each algorithm does on the path, and on those that it may be."""
-    networks = [known.middle, *known.others.values()]
+    networks = [base_network.middle, *base_network.alternatives.values()]
     variants = _variants(networks, duration_s, changes)
     runs = [Run(algorithm, options) for algorithm in algorithms for options in variants]
-    found = bench.seen(runs)
+    traces = bench.flow_traces(runs)
     size = len(variants)
     return [
-        Prediction(algorithm, tuple(found[at * size : (at + 1) * size]))
+        Prediction(algorithm, tuple(traces[at * size : (at + 1) * size]))
         for at, algorithm in enumerate(algorithms)
     ]
 
 
 def _variants(networks: Sequence[Network], duration_s: float, changes: Options) -> list[Options]:
     """Return the options of all runs of an algorithm, each once."""
-    made: list[Options] = []
-    for one in networks:
-        options = {**one.options(duration_s), **changes}
-        if options not in made:
-            made.append(options)
-    first = made[0]
+    variants: list[Options] = []
+    for path in networks:
+        options = {**path.options(duration_s), **changes}
+        if options not in variants:
+            variants.append(options)
+    first = variants[0]
     if {"loss", "jitter"} & first.keys() and "seed" not in changes:
-        made += [{**first, "seed": network.SEED + more} for more in range(1, SEEDS)]
-    return made
+        variants += [{**first, "seed": network.SEED + more} for more in range(1, SEEDS)]
+    return variants

@@ -15,25 +15,25 @@ WIDE = 0.3
 """A figure whose range is wider than this share of it is told as a range."""
 
 
-def wide(found: tuple[float, float, float]) -> bool:
+def wide(interval: tuple[float, float, float]) -> bool:
     """Return whether a figure's range says more than the figure."""
-    value, low, high = found
+    value, low, high = interval
     return high - low > WIDE * abs(value)
 
 
 def verdict_sentence(verdict: Verdict) -> str:
     """Return what somebody else can be told: path, what was, how far that is understood, what would be."""
-    said = [_was(verdict), _explained(verdict)]
+    sentences = [_was(verdict), _explained(verdict)]
     if verdict.refused:
         reason = f": {verdict.reasons[0]}" if verdict.reasons else ""
-        said.append(f"What another congestion control would do here cannot be said{reason}.")
+        sentences.append(f"What another congestion control would do here cannot be said{reason}.")
     elif len(verdict.predictions) > 1 or verdict.changed:
-        said.append(_would(verdict))
-    return " ".join(said)
+        sentences.append(_would(verdict))
+    return " ".join(sentences)
 
 
 def _was(verdict: Verdict) -> str:
-    capture, path = verdict.capture, verdict.known.middle
+    capture, path = verdict.capture, verdict.network.middle
     trips = capture.rtt_quantiles_ms
     delay = "" if trips is None else f" with a median round trip of {quantity.milliseconds(trips[1])}"
     policer = verdict.flow.path.policer_rate_bps.value
@@ -63,33 +63,39 @@ def _share(value: float) -> str:
 
 def _would(verdict: Verdict) -> str:
     changed = "" if not verdict.changed else f" with {_changes(verdict)}"
-    return f"There{changed}, " + quantity.listing([_one(one) for one in verdict.predictions[:5]]) + "."
+    return (
+        f"There{changed}, "
+        + quantity.listing([_prediction_clause(prediction) for prediction in verdict.predictions[:5]])
+        + "."
+    )
 
 
 def _changes(verdict: Verdict) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.changed.items())
 
 
-def _one(one: Prediction) -> str:
-    goodput, rtt = one.of("goodput_bps"), one.of("rtt_ms_p50")
-    delay = "" if rtt is None else f" at {_told(rtt, quantity.milliseconds)}"
-    rate = "–" if goodput is None else _told(goodput, quantity.rate)
-    return f"{one.algorithm} would have {rate}{delay}"
+def _prediction_clause(prediction: Prediction) -> str:
+    goodput, rtt = prediction.of("goodput_bps"), prediction.of("rtt_ms_p50")
+    delay = "" if rtt is None else f" at {_figure_or_range(rtt, quantity.milliseconds)}"
+    rate = "–" if goodput is None else _figure_or_range(goodput, quantity.rate)
+    return f"{prediction.algorithm} would have {rate}{delay}"
 
 
-def _told(found: tuple[float, float, float], text: Callable[[float], str]) -> str:
+def _figure_or_range(interval: tuple[float, float, float], text: Callable[[float], str]) -> str:
     """Return a figure, or its range if that is wide."""
-    value, low, high = found
+    value, low, high = interval
     return f"{text(low)} to {text(high)}" if high - low > WIDE * abs(value) else text(value)
 
 
-def answer(found: Answer) -> str:
+def answer(result: Answer) -> str:
     """Return which congestion control was identified, in one sentence."""
-    alike = f" ({quantity.listing(list(found.alike))} would do the same here)" if found.alike else ""
-    if found.kind == identifying.GIVEN:
-        return f"{found.names[0]}{alike}, confidence {math.floor(100 * found.confidence)} %: {found.reason}."
-    if found.kind == identifying.UNCERTAIN:
-        return f"One of {', '.join(found.names)}: {found.reason}."
-    if found.kind == identifying.NONE:
-        return f"Unknown: {found.reason}."
-    return f"Cannot tell: {found.reason}."
+    alike = f" ({quantity.listing(list(result.alike))} would do the same here)" if result.alike else ""
+    if result.kind == identifying.GIVEN:
+        return (
+            f"{result.names[0]}{alike}, confidence {math.floor(100 * result.confidence)} %: {result.reason}."
+        )
+    if result.kind == identifying.UNCERTAIN:
+        return f"One of {', '.join(result.names)}: {result.reason}."
+    if result.kind == identifying.NONE:
+        return f"Unknown: {result.reason}."
+    return f"Cannot tell: {result.reason}."

@@ -10,7 +10,7 @@ from dragstrip.whatif.verdict import Verdict
 
 def experiment(verdict: Verdict) -> str:
     """Return the text of the experiment: the capture's algorithm and the others, each alone on the path."""
-    names = [one.algorithm for one in verdict.predictions] or [verdict.algorithm]
+    names = [prediction.algorithm for prediction in verdict.predictions] or [verdict.algorithm]
     options = {**verdict.options, **verdict.changed}
-    made = network.experiment(options, names, f"The path of {printable(verdict.flow.file.name)}")
-    return toml.toml_text(made.content())
+    race = network.experiment(options, names, f"The path of {printable(verdict.flow.file.name)}")
+    return toml.toml_text(race.content())

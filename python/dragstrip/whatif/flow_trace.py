@@ -1,4 +1,4 @@
-"""What a flow did, in the same terms whether a capture or a run of the simulator shows it."""
+"""Trace of a flow over time, in the same terms for a capture and for a run of the simulator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATES_S = 0.1
 
 
 @dataclass(frozen=True)
-class Seen:
+class FlowTrace:
     """A flow over time; times are in seconds from the beginning of the flow."""
 
     duration_s: float
@@ -28,7 +28,7 @@ class Seen:
     rtt_ms: FloatArray
     """A sample per acknowledgement; empty unless the sender's side is known."""
     at_s: FloatArray
-    """When the state below was taken, each 100 ms."""
+    """Times of the states below, each 100 ms."""
     flight_bytes: FloatArray
     acked_bytes: FloatArray
     retransmits: FloatArray
@@ -55,13 +55,13 @@ class Seen:
         delivered = np.concatenate(([0.0], self.acked_bytes))
         return np.interp(times_s, at, delivered)
 
-    def first(self, duration_s: float) -> Seen:
+    def first(self, duration_s: float) -> FlowTrace:
         """Return the flow as if it had ended after so many seconds."""
         if duration_s >= self.duration_s - STATES_S:
             return self
         trips, states = self.rtt_at_s <= duration_s, self.at_s <= duration_s
         acked, again = self.acked_bytes[states], self.retransmits[states]
-        return Seen(
+        return FlowTrace(
             duration_s,
             self.rtt_at_s[trips],
             self.rtt_ms[trips],
@@ -74,13 +74,13 @@ class Seen:
         )
 
 
-def of_recording(recording: Recording, flow: int = 0, delivered: str = "bytes_acked") -> Seen:
+def of_recording(recording: Recording, flow: int = 0, delivered: str = "bytes_acked") -> FlowTrace:
     """Return a flow of a recording, be it a run's or that of a capture (`captures.inspect`)."""
     (row,) = (row for row in recording["flows"].to_pylist() if row["flow"] == flow)
     begin = row["start_ns"]
     trips, states = (_columns(recording, table, flow) for table in ("rtts", "samples"))
     total = float(row[delivered] if row[delivered] is not None else row["bytes_acked"])
-    return Seen(
+    return FlowTrace(
         (row["stop_ns"] - begin) / 1e9,
         (trips["time_ns"] - begin) / 1e9,
         trips["rtt_ns"] / 1e6,
@@ -96,9 +96,9 @@ def of_recording(recording: Recording, flow: int = 0, delivered: str = "bytes_ac
 def _columns(recording: Recording, name: str, flow: int) -> Mapping[str, Any]:
     table = recording[name]
     mine = table["flow"].to_numpy() == flow
-    wanted = ("time_ns", "rtt_ns", "bytes_in_flight", "bytes_acked", "retransmits")
+    columns = ("time_ns", "rtt_ns", "bytes_in_flight", "bytes_acked", "retransmits")
     return {
         column: np.nan_to_num(table[column].to_numpy()[mine].astype(np.float64))
-        for column in wanted
+        for column in columns
         if column in table.column_names and column != ("rtt_ns" if name == "samples" else "")
     }

@@ -29,7 +29,7 @@ CARRIERS = ("path", "medium", "rate")
 """Options that say how fast the bottleneck is."""
 UP = "return path loaded"
 STAND_INS = {"rate": "10mbit", "rtt": "40ms"}
-"""What is taken for options that files answer while the others are checked."""
+"""Stand-ins for options that files answer, while the others are checked."""
 
 
 def is_whole(race: Mapping[str, Any]) -> bool:
@@ -38,8 +38,8 @@ def is_whole(race: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Stated:
-    """What options state of a path."""
+class StatedPath:
+    """A path as the options of the command line state it."""
 
     observed: Observations
     path: PathFacts
@@ -50,10 +50,10 @@ class Stated:
     upward: dict[str, Any] | None
     """Options of a run with uploads, which load it."""
     medium: bool
-    """Whether a medium carries one of the directions."""
+    """True when a medium carries one of the directions."""
 
 
-def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
+def from_options(race: Mapping[str, Any], algorithm: str) -> StatedPath:
     """Return what options state of a path; raises `BadInputError` for a wrong option."""
     if "rtt" in race and _is_zero(str(race["rtt"])):
         raise BadInputError("--rtt", str(race["rtt"]), "a time above 0, such as 20ms", "command line")
@@ -77,16 +77,16 @@ def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
         words = race["queue"] if "queue" in race else described.content()["path"].get("queue", "")
         queues.append(_queue(str(words), link))
     content = described.content()["path"]
-    rates = {link["name"]: found["fastest_bps"] for link, found in _rates(run.scenario)}
+    rates = {link["name"]: facts["fastest_bps"] for link, facts in _rates(run.scenario)}
     up = min((rates[link["name"]] for link in path.back if rates[link["name"]]), default=None)
     upward = {**race, "workload": "tcp_upload"} if "up_queue" in content else None
     medium = "rate" not in content or "up_medium" in content
     observations = Observations(facts=facts, queues=queues)
     up_queue = None if upward is None else str(content["up_queue"])
-    return Stated(observations, path, None if upward is None else up, up_queue, upward, medium)
+    return StatedPath(observations, path, None if upward is None else up, up_queue, upward, medium)
 
 
-def of_uploads(options: Stated, flows: Sequence[Flow]) -> Observations:
+def of_uploads(options: StatedPath, flows: Sequence[Flow]) -> Observations:
     """Return what options state of the direction of the flows: of uploads that of the return path."""
     busy = [flow for flow in flows if flow.busy]
     if options.up_bps is None or not busy or not all(flow.upload for flow in busy):
@@ -116,9 +116,9 @@ def uploaded(measured: Measured, up_bps: float) -> Observations:
     """Return what a run with uploads showed."""
     pings = measured.summary["probes"][0]["rtt_ms"]
     figures = {"up_rtt_p50_ms": pings["p50"], "up_rtt_p95_ms": pings["p95"], "up_rate_bps": up_bps}
-    known = {name: value for name, value in figures.items() if value is not None}
+    figures_present = {name: value for name, value in figures.items() if value is not None}
     return Observations(
-        facts=[Fact(name, value, "simulated", SIMULATION, UP) for name, value in known.items()]
+        facts=[Fact(name, value, "simulated", SIMULATION, UP) for name, value in figures_present.items()]
     )
 
 
@@ -146,11 +146,11 @@ def simulated(measured: Measured) -> Observations:
     """Return what a run of the path showed, in place of measurements."""
     flows = []
     for flow in measured.summary["flows"]:
-        spent = sum(flow["limited_s"].values()) or 1.0
+        limited_s_total = sum(flow["limited_s"].values()) or 1.0
         limited: dict[str, float] = {}
         for word, seconds in flow["limited_s"].items():
             name = "send_buffer" if word == "sndbuf" else per_flow.LIMITS.get(word, "unknown")
-            limited[name] = limited.get(name, 0.0) + seconds / spent
+            limited[name] = limited.get(name, 0.0) + seconds / limited_s_total
         middle = flow["rtt_ms"]["p50"]
         flows.append(
             Flow(
