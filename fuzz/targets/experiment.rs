@@ -3,7 +3,7 @@
 #![no_main]
 
 use dragstrip_experiment::{
-    Experiment, RaceForm, Variants, algorithms, checked, command_line, compare, planned,
+    Experiment, Plan, RaceForm, Variants, algorithms, checked, command_line, compare,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -18,7 +18,8 @@ fuzz_target!(|text: &str| {
         let _ = command_line(&form);
         let _ = compare(&form).and_then(|content| checked(content, &known));
     }
-    let Ok(variants) = Variants::from_json(text) else { return };
+    let Ok(content) = serde_json::from_str(text) else { return };
+    let Ok(variants) = Variants::new(content) else { return };
     for number in 0..variants.count().min(VARIANTS_MAX) {
         let Ok(variant) = variants.get(number) else { return };
         let Ok(experiment) = Experiment::from_json(&variant.content.to_string()) else {
@@ -29,6 +30,7 @@ fuzz_target!(|text: &str| {
         if experiment.flows.iter().any(|flow| flow.count > FLOWS_MAX) || receivers > FLOWS_MAX {
             return;
         }
-        let _ = planned(variant.content, &variant.settings, (0, experiment.repeat), &known, true);
+        let plan = Plan::new(variant.content, variant.settings, &known);
+        let _ = plan.and_then(|plan| plan.judge(&plan.run(0, experiment.repeat)?));
     }
 });
