@@ -92,7 +92,7 @@ def test_a_guest_that_takes_too_long_is_ended(stock: Kernel) -> None:
 def test_a_guest_that_dies_says_what_it_said_last(
     stock: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DRAGSTRIP_AGENT", str(guest.compiled.program()))
+    monkeypatch.setenv("DRAGSTRIP_AGENT", str(guest.binaries.program()))
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir()
     with pytest.raises(DragstripError, match=r"the guest ended before the command did: .*panic"):
