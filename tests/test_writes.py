@@ -40,7 +40,7 @@ ELSEWHERE = {
     "engines/kernels/archive.py:_of_suite": "apt's folders, in a scratch folder",
     "engines/ssh/hosts.py:_control": "ssh's sockets, of this user's session",
     "engines/vm/guest.py:_follow": "what the command prints, in a scratch folder",
-    "engines/vm/guest.py:_kept": "the console of a guest that failed, in the cache",
+    "engines/vm/guest.py:_console_excerpt": "the console of a guest that failed, in the cache",
     "engines/vm/guest.py:_write": "what the guest is to do, in a scratch folder",
     "engines/vm/image.py:initramfs": "what the machine boots, in a scratch folder",
     "engines/vm/machine.py:__init__": "what the emulator says, in a scratch folder",
