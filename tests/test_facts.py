@@ -12,7 +12,7 @@ from dragstrip import _core
 from dragstrip.scenario import disciplines
 
 PACKAGE = Path(__file__).parents[1] / "python/dragstrip"
-QUEUES = frozenset(disciplines.ROWS)
+QUEUES = frozenset(disciplines.rows())
 ALGORITHMS = frozenset(_core.ALGORITHMS)
 
 STUDIES = {
@@ -57,10 +57,14 @@ def test_a_list_of_names_would_be_seen(text: str) -> None:
 
 
 def test_facts_of_disciplines_are_those_of_their_rows() -> None:
-    assert {"bfifo", "pfifo", "tbf"} == disciplines.FIFOS
-    assert {"codel", "fq_codel", "pie", "cake", "red", "dualpi2"} < disciplines.AQMS
-    assert not disciplines.AQMS & disciplines.FIFOS
-    assert disciplines.SINCE["dualpi2"] == (6, 17)
+    fifos = set(filter(disciplines.is_fifo, QUEUES))
+    aqms = set(filter(disciplines.is_aqm, QUEUES))
+    assert fifos == {"bfifo", "pfifo", "tbf"}
+    assert {"codel", "fq_codel", "pie", "cake", "red", "dualpi2"} < aqms
+    assert not aqms & fifos
+    assert disciplines.since("dualpi2") == (6, 17)
+    assert disciplines.since("pfifo") is None
+    assert disciplines.since("a discipline of a later tc") is None
 
 
 @pytest.mark.parametrize(

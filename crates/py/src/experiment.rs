@@ -5,11 +5,10 @@ use crate::scenario::PyScenario;
 use crate::{panic, problem};
 use dragstrip_experiment::{self as core, FlowWord, RaceForm, Selection, Variants};
 use dragstrip_scenario::{Problem, Scenario};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// All combinations of what varies in an experiment. Each is made when it is asked for.
+/// All combinations of what varies in an experiment.
 #[pyclass(frozen, name = "Variants", module = "dragstrip._core")]
 pub struct PyVariants(Variants);
 
@@ -22,21 +21,6 @@ impl PyVariants {
 
     fn __len__(&self) -> usize {
         self.0.count() as usize
-    }
-
-    /// Returns the settings and the experiment's content of a combination, a dict each.
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        number: u32,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        panic::caught(&number.to_string(), || {
-            if number >= self.0.count() {
-                return Err(PyIndexError::new_err(number));
-            }
-            let variant = self.0.get(number).map_err(problem)?;
-            Ok((to_python(py, &variant.settings)?, to_python(py, &variant.content)?))
-        })
     }
 
     /// Returns the runs of the first `made` of `repeats` repeats, all combinations in turn, then all again with the next seed: the
@@ -181,17 +165,17 @@ pub fn race_option(field: &str) -> PyResult<Option<(&'static str, String)>> {
     panic::caught(field, || Ok(core::option_of(field).map(|option| (option.name, option.word()))))
 }
 
-/// Returns the content of the experiment that the options of a comparison describe; flows may name `algorithms`. It is
-/// checked if `algorithms` are given. Raises `InputError` for the first option that is wrong.
+/// Returns the content of the experiment that the options of a comparison, a dict, describe. Raises `InputError` for the
+/// first option that is wrong.
 #[pyfunction]
 pub fn compare(py: Python<'_>, options: Document) -> PyResult<Bound<'_, PyAny>> {
-    to_python(
-        py,
-        &caught(Value::Object(options.into_table()), |options| {
-            let Value::Object(options) = options else { return Ok(Value::Null) };
-            core::compare(&RaceForm::new(options)?)
-        })?,
-    )
+    let content = caught(options.0, |options| {
+        let Value::Object(options) = options else {
+            return Err(Problem::new("", "", "is not a table of options"));
+        };
+        core::compare(&RaceForm::new(options)?)
+    });
+    to_python(py, &content?)
 }
 
 /// The parts of a flow's `cc`, such as `bbr:probe_rtt_win_sec=5*4@20ms+1s`.
@@ -253,30 +237,24 @@ pub fn flow_word(word: &str) -> PyResult<PyFlowWord> {
 #[pyfunction]
 pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     panic::caught("names", || {
+        let queue = |kind: &dragstrip_qdisc::Kind| {
+            serde_json::json!({
+                "name": kind.name,
+                "words": (kind.words)(),
+                "example": kind.least,
+                "fifo": kind.fifo,
+                "aqm": kind.aqm,
+                "since": kind.since,
+            })
+        };
         let names = serde_json::json!({
-            "paths": core::PATHS, "media": core::MEDIA, "workloads": core::WORKLOADS, "queues": rows(),
+            "paths": core::PATHS,
+            "media": core::MEDIA,
+            "workloads": core::WORKLOADS,
+            "queues": dragstrip_qdisc::KINDS.iter().map(queue).collect::<Vec<_>>(),
         });
         to_python(py, &names)
     })
-}
-
-/// The rows of all queue disciplines, in the order of the reference page.
-pub fn queues(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    to_python(py, &rows())
-}
-
-fn rows() -> Vec<Value> {
-    let row = |kind: &dragstrip_qdisc::Kind| {
-        serde_json::json!({
-            "name": kind.name,
-            "words": (kind.words)(),
-            "example": kind.least,
-            "fifo": kind.fifo,
-            "aqm": kind.aqm,
-            "since": kind.since,
-        })
-    };
-    dragstrip_qdisc::KINDS.iter().map(row).collect()
 }
 
 /// The kernel's modules that the queue disciplines may be in.

@@ -191,7 +191,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<inspect::PyInspection>()?;
     module.add("CAPTURES_MAX", dragstrip_inspect::FILES_MAX)?;
     module.add_class::<measures::PyMeasured>()?;
-    module.add("QUEUES", experiment::queues(module.py())?)?;
     module.add("MEASURES", measures::table(module.py())?)?;
     module.add_function(wrap_pyfunction!(measures::has_window, module)?)?;
     module.add_function(wrap_pyfunction!(measures::measure_of, module)?)?;

@@ -26,13 +26,6 @@ impl<'py> FromPyObject<'_, 'py> for Document {
     }
 }
 
-impl Document {
-    /// The table that it is; an empty table if it is not one.
-    pub fn into_table(self) -> Map<String, Value> {
-        if let Value::Object(table) = self.0 { table } else { Map::new() }
-    }
-}
-
 fn value(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     if levels == 0 {
         let expected = format!("at most {LEVELS_MAX} levels of tables and lists");

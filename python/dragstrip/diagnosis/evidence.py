@@ -28,7 +28,6 @@ from dragstrip.diagnosis.observations import (
     BEST_EFFORT,
     BUSY_S,
     COMMAND_LINE,
-    QUEUES_IN_ORDER,
     SIMULATION,
     Basis,
     Fact,
@@ -38,6 +37,7 @@ from dragstrip.diagnosis.observations import (
     Probe,
     Queue,
     of_one_path,
+    sends_in_order,
 )
 from dragstrip.diagnosis.wording import figure
 from dragstrip.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
@@ -60,12 +60,11 @@ BYPASSED = 1.1
 """Goodput over a shaper's rate from which on the traffic did not pass it, whatever its burst."""
 ABOVE_RATE = 1.02
 """Goodput over a shaper's rate from which on both cannot be true."""
-OTHER_PATH_MS = 20.0
 UNSHARED = 0.25
 """Delay of a flow (95 %) over that of pings (median), up to which they did not share a queue."""
 OTHER_RUN = 2.0
 """Ratio of goodputs in one direction at two times from which on the path differed."""
-OTHER_PATH = 1.5
+OTHER_PATH, OTHER_PATH_MS = 1.5, 20.0
 """Least round trips of the same hosts that differ by more than both: another path, or a queue never empty."""
 FRAME_OVER_PAYLOAD = FRAME_BYTES / PAYLOAD_BYTES
 """Ethernet frame over TCP payload of a full segment with timestamps."""
@@ -226,7 +225,7 @@ def limit_bytes(queue: str) -> float | None:
     if "limit" not in words[:-1]:
         return None
     at = len(words) - 1 - words[::-1].index("limit")
-    kind = next((word for word in reversed(words[:at]) if word in QUEUES_IN_ORDER), "")
+    kind = next((word for word in reversed(words[:at]) if sends_in_order(word)), "")
     value = words[at + 1]
     if kind == "pfifo":
         return float(value) * FRAME_BYTES if value.isdigit() else None

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragstrip.diagnosis.wording import figure
-from dragstrip.scenario.disciplines import AQMS, FIFOS, marks
+from dragstrip.scenario.disciplines import is_aqm, is_fifo, marks
 from dragstrip.scenario.paths import PAYLOAD_BYTES
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -33,8 +33,6 @@ BUSY_SHARE = 0.5
 ONE_WAY = 3.0
 ONE_WAY_MS = 1.0
 """A queueing delay is of one direction if it is this many times that of the other, or of a millisecond."""
-QUEUES_IN_ORDER = FIFOS | {"pfifo_fast"}
-"""Disciplines that send in order of arrival and drop what does not fit; of a tbf, where it has no leaf."""
 BACKGROUND = frozenset({"BK", "CS1", "LE"})
 """Classes that wait for all others (RFC 3662, RFC 8622), and 802.11's name for them."""
 PRIVATE = tuple(
@@ -365,6 +363,14 @@ class Tree:
     """The class whose leaf the queue is, and those above it; none if the queue is the root."""
 
 
+def sends_in_order(kind: str) -> bool:
+    """Return whether a discipline sends in order of arrival and drops what does not fit.
+
+    Of a tbf, where it has no leaf; pfifo_fast is three pfifos by priority.
+    """
+    return kind == "pfifo_fast" or is_fifo(kind)
+
+
 @dataclass(frozen=True)
 class Queue:
     """A queue discipline of a script, a listing or the command line."""
@@ -391,12 +397,12 @@ class Queue:
     @property
     def is_fifo(self) -> bool:
         """True when packets leave in order of arrival and are dropped only when there is no room."""
-        return self.kind in QUEUES_IN_ORDER
+        return sends_in_order(self.kind)
 
     @property
     def is_aqm(self) -> bool:
         """True when packets are dropped or marked before there is no room."""
-        return self.kind in AQMS
+        return is_aqm(self.kind)
 
     @property
     def polices(self) -> bool:

@@ -28,7 +28,7 @@ from dragstrip.pool import Limits, Task, run_all
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.causes import causes
 from dragstrip.results.standings.path import limit_bytes, qdisc
-from dragstrip.scenario.disciplines import AQMS
+from dragstrip.scenario.disciplines import is_aqm
 from dragstrip.scenario.paths import PathFacts, link_facts, packets, path_of
 
 FOLDER = "counterfactuals"
@@ -619,7 +619,7 @@ def _with_a_fifo(case: _Case) -> _Without | None:
     if case.path is None:
         return None
     kind, *words = str(case.on_path("queue")).split() or [""]
-    if kind not in AQMS or "bandwidth" in words:
+    if not is_aqm(kind) or "bandwidth" in words:
         return None
     place = case.place(lambda flow: flow["rtt_ms"]["p50"] is not None)
     changed = case.with_path(f"{FIFO} instead of {kind}", queue=FIFO)

@@ -6,8 +6,6 @@ it is run from; `read_in` puts what they hold where the core looks for it.
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,22 +17,6 @@ from dragstrip.experiment import programs, traces
 from dragstrip.io import untrusted
 
 Json: TypeAlias = dict[str, Any]
-
-
-def as_json(value: object) -> str:
-    """Content as JSON; what TOML has and JSON has not (dates, times, nan and inf) becomes text."""
-    try:
-        return json.dumps(value, default=str, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(value), default=str)
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def located(content: Mapping[str, Any], folder: Path) -> Json:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from dragstrip import _core
 
-ROWS: Mapping[str, Mapping[str, Any]] = {row["name"]: row for row in _core.QUEUES}
-"""Discipline → its row: tc's words, an example, facts."""
-FIFOS = frozenset(name for name, row in ROWS.items() if row["fifo"])
-"""Disciplines that serve packets in order of arrival and drop the arriving packet when they are full."""
-AQMS = frozenset(name for name, row in ROWS.items() if row["aqm"])
-"""Disciplines that drop or mark packets before they are full (active queue management, RFC 7567)."""
-SINCE: Mapping[str, tuple[int, int]] = {
-    name: (row["since"][0], row["since"][1]) for name, row in ROWS.items() if row["since"]
-}
-"""Discipline → the Linux release that brought it, if a kernel in use today may be older."""
+
+@cache
+def rows() -> Mapping[str, Mapping[str, Any]]:
+    """Return each discipline's row by its name: tc's words, an example, facts."""
+    return {row["name"]: row for row in _core.names()["queues"]}
+
+
+def is_fifo(kind: str) -> bool:
+    """Return whether a discipline serves in order and drops the arriving packet when it is full."""
+    return kind in rows() and bool(rows()[kind]["fifo"])
+
+
+def is_aqm(kind: str) -> bool:
+    """Return whether a discipline drops or marks packets before it is full (RFC 7567)."""
+    return kind in rows() and bool(rows()[kind]["aqm"])
+
+
+def since(kind: str) -> tuple[int, int] | None:
+    """Return the Linux release that brought a discipline, if a kernel in use may be older."""
+    release = rows()[kind]["since"] if kind in rows() else None
+    return None if release is None else (release[0], release[1])
 
 
 def marks(words: str) -> bool:
@@ -28,7 +40,7 @@ def marks(words: str) -> bool:
         return _core.queue_marks(words)
     except _core.InputError:
         kind, *options = words.split() or [""]
-        row = ROWS.get(kind)
+        row = rows().get(kind)
         if row is None or "ecn" in row["words"]:
             return "ecn" in options
         return _core.queue_marks(row["example"])

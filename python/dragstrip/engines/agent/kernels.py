@@ -43,7 +43,7 @@ def _kinds(qdisc: Json) -> Iterator[str]:
 def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
     """The disciplines that a kernel of this release does not have yet."""
     for kind in dict.fromkeys(_kinds(qdisc)):
-        since = disciplines.SINCE.get(kind)
+        since = disciplines.since(kind)
         if since is not None and _version(release) < since:
             expected = (
                 f"another queue: Linux has {kind} since {since[0]}.{since[1]}, and this kernel is {release}; "
