@@ -12,7 +12,7 @@ import numpy as np
 
 from dragstrip.diagnosis.delays import Delay
 from dragstrip.diagnosis.evidence import Evidence, is_bypassed
-from dragstrip.diagnosis.finding import LOADED_PING, NOISY, PINGS, Finding, facts_of
+from dragstrip.diagnosis.finding import LOADED_PING, NOISY, PINGS, Finding, facts_at
 from dragstrip.diagnosis.loss_causes import LOSS_SHARE, LOSSES_MIN
 from dragstrip.diagnosis.observations import BEST_EFFORT, SIMULATION, Fact, Flow, Probe
 
@@ -48,11 +48,7 @@ def lost_pings(evidence: Evidence) -> Iterator[Finding]:
             pings_sent, pings_lost = probe.of_all
         if pings_sent < SILENT_MIN:
             continue
-        facts = tuple(
-            fact
-            for fact in evidence.facts
-            if (fact.name, fact.source, fact.place) == ("lost_share", probe.source, probe.place)
-        )[:1]
+        facts = facts_at(evidence, (probe.source, probe.place), ("lost_share",))[:1]
         figures: dict[str, float | str] = {
             "lost": pings_lost,
             "sent": pings_sent,
@@ -97,12 +93,7 @@ def lost_datagrams(evidence: Evidence) -> Iterator[Finding]:
         text += (
             "; whether they were sent faster than the path carries, or a link loses them, a lower rate shows"
         )
-        at = (row.source, row.label)
-        facts = tuple(
-            fact
-            for fact in evidence.facts
-            if fact.name == "datagrams_lost_share" and (fact.source, fact.place) == at
-        )
+        facts = facts_at(evidence, (row.source, row.label), ("datagrams_lost_share",))
         yield Finding("packet_loss", text, "certain", figures, facts, "", NOISY)
 
 
@@ -157,11 +148,7 @@ def outages(evidence: Evidence) -> Iterator[Finding]:
         if span is None:
             continue
         begin, end, timeout = span
-        facts = tuple(
-            fact
-            for fact in evidence.facts
-            if (fact.name, fact.source, fact.place) == ("goodput_bps", flow.source, flow.label)
-        )[:1]
+        facts = facts_at(evidence, (flow.source, flow.label), ("goodput_bps",))[:1]
         text = "Outage: nothing of {flow} arrived from {begin} s to {end} s"
         if timeout:
             text += (
@@ -239,7 +226,7 @@ def bypassed_shaper(evidence: Evidence) -> Iterator[Finding]:
     for queue in evidence.observed.queues:
         if floor is None or not is_bypassed(queue, floor):
             continue
-        facts: list[Fact] = [*facts_of(evidence, queue, "queue", "rate_bps"), floor]
+        facts: list[Fact] = [*facts_at(evidence, (queue.source, queue.place), ("queue", "rate_bps")), floor]
         yield Finding(
             "shaper_bypassed",
             "The traffic did not pass the shaper of {shaper_bps} on {device}: {goodput_bps} arrive. It is of "

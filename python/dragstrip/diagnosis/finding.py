@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -88,8 +88,6 @@ class Finding:
         }
 
 
-def facts_of(evidence: Evidence, queue: Queue, *names: str) -> Iterator[Fact]:
-    """Yield the facts of these names about a queue."""
-    for fact in evidence.facts:
-        if fact.name in names and (fact.source, fact.place) == (queue.source, queue.place):
-            yield fact
+def facts_at(evidence: Evidence, at: tuple[str, str], names: Collection[str]) -> tuple[Fact, ...]:
+    """Return the facts of these names that a source, `at[0]`, has of a flow, series or queue, `at[1]`."""
+    return tuple(fact for fact in evidence.facts if (fact.source, fact.place) == at and fact.name in names)

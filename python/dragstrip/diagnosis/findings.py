@@ -6,8 +6,9 @@ changes (`advice`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from dragstrip.diagnosis.courses import (
     bypassed_shaper,
@@ -33,15 +34,17 @@ from dragstrip.diagnosis.finding import (
     LISTING,
     LOADED_PING,
     THROUGHPUT,
-    Certainty,
     Finding,
-    facts_of,
+    facts_at,
 )
 from dragstrip.diagnosis.limits import FILLED, limits
 from dragstrip.diagnosis.loss_causes import LOSS_SHARE, LOSSES_MIN
 from dragstrip.diagnosis.losses import losses
-from dragstrip.diagnosis.observations import BEST_EFFORT, BUSY_BYTES, COMMAND_LINE, SIMULATION, Flow
+from dragstrip.diagnosis.observations import BEST_EFFORT, BUSY_BYTES, COMMAND_LINE, SIMULATION, Fact, Flow
 from dragstrip.diagnosis.wording import figure
+
+Figures: TypeAlias = dict[str, float | str]
+"""Figures of a finding, by the placeholder in its sentence."""
 
 HALF_FULL = 0.5
 """The share of a simulated path's rate below which nothing is said about its queue."""
@@ -152,83 +155,20 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
     delay = evidence.delay
     if delay is None or not evidence.bloated:
         return
-    idle, loaded = delay.idle, delay.p50
-    figures: dict[str, float | str] = {
-        "idle_rtt_ms": float(idle.value),
-        "rtt_p50_ms": float(loaded.value),
-        "rtt_p95_ms": float(delay.p95.value),
-        "excess_p50_ms": delay.excess_ms,
-    }
-    center = "{rtt_p50_ms} (median) and {rtt_p95_ms} (95 %)"
-    if delay.summed_up:
-        del figures["rtt_p95_ms"]
-        center = "{rtt_p50_ms} (median)"
-    excess = "{excess_p50_ms}"
-    if delay.averaged:
-        figures |= {"rtt_mean_ms": figures.pop("rtt_p50_ms"), "excess_mean_ms": figures.pop("excess_p50_ms")}
-        center, excess = "{rtt_mean_ms} (mean)", "{excess_mean_ms}"
-    least = is_least(delay)
-    idle_words = "at most {idle_rtt_ms}" if least else "{idle_rtt_ms}"
-    template = (
-        f"Bufferbloat: under load the RTT is {center} instead of {idle_words} idle; the queue adds {excess}"
-    )
-    if least:
-        template += " or more: no file has the RTT of the idle path"
-    if delay.foreign:
-        template += "; the idle RTT is that of a run at another time"
-    if not delay.certain:
-        template = (
-            f"Bufferbloat: the RTT is {center} instead of {{idle_rtt_ms}} at best, {excess} more; no file "
-            "shows whether flows were busy meanwhile"
-        )
-    bound = evidence.idle_is_bound
-    if bound:
-        template = (
-            f"Bufferbloat: under load the RTT is {center}, and never less than {{idle_rtt_ms}}; the queue "
-            f"adds {excess} or more, for it was never seen empty"
-        )
-    facts = [idle, loaded, *([] if delay.summed_up else [delay.p95])]
+    facts = [delay.idle, delay.p50, *([] if delay.summed_up else [delay.p95])]
     if not delay.certain and not delay.quiet:
-        quiet = "the file has only a summary" if delay.summed_up else "no part of the pings is quiet"
-        yield Finding(
-            AMBIGUOUS,
-            f"The RTT is {center} instead of {{idle_rtt_ms}} at best, and {quiet}: a queue under load, or a "
-            "link whose own delay varies (Wi-Fi's power save, mobile, satellite): cannot tell",
-            "likely",
-            figures,
-            tuple(facts),
-            "",
-            LOADED_PING,
-            causes=("bufferbloat", "bufferbloat_up", "ack_path", "link_jitter"),
-        )
+        yield _varying_delay(delay, facts)
         return
-    size, line = buffer_bytes(evidence), evidence.line_bps
-    name, way = "bufferbloat", direction(evidence)
-    if not meets_flows(evidence):
-        size = None
-    if delay.phase or way == "back":  # the rate may be that of the other direction
-        size = None
-        template += f". It was measured {delay.phase}" if delay.phase else ""
-    if size is not None and line is not None:
-        figures |= {"buffer_bytes": size, "rate_bps": line}
-        if evidence.rate is not None and not evidence.slower_line and not evidence.elsewhere:
-            facts.append(evidence.rate)
-            about = "{buffer_bytes} or more" if bound or least else "about {buffer_bytes}"
-            template += f". At {{rate_bps}} that is a buffer of {about}"
-        elif evidence.floor is not None:
-            facts.append(evidence.floor)
-            template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
-        if evidence.elsewhere and evidence.rate is not None:
-            figures["line_bps"] = float(evidence.rate.value)
-            template += (
-                ". The line of {line_bps} carries less than half of its rate: the queue is at another, "
-                "slower link, or traffic that no file shows takes the rest"
-            )
+    template, figures = _delay_words(delay, evidence.idle_is_bound)
+    shared = meets_flows(evidence)
+    name = "ack_path" if (way := direction(evidence)) == "back" else "bufferbloat"
+    template += f". It was measured {delay.phase}" if delay.phase else ""
+    if shared and not delay.phase and way != "back":  # else the rate may be that of the other direction
+        template += _buffer_words(evidence, delay, figures, facts)
     if way:
         facts += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
         where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
         template += f". The captures at two points show the queue {where}"
-        name = "ack_path" if way == "back" else name
     causes: tuple[str, ...] = (name,)
     if name == "ack_path":
         causes = ("ack_path", "bufferbloat_up")
@@ -239,18 +179,94 @@ def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
         causes = ("bufferbloat", "bufferbloat_up")
         figures |= {"delayed_flow": delay.flow.label, "opposite_flow": opposite.label}
         template += ". The queue is in the direction of {delayed_flow}, on the way back of {opposite_flow}"
-    sure = delay.certain and not bound and name != "ack_path" and not delay.foreign and meets_flows(evidence)
-    certainty: Certainty = "certain" if sure else "likely"
+    sure = delay.certain and not evidence.idle_is_bound and name != "ack_path" and not delay.foreign
     yield Finding(
         name,
         template,
-        certainty,
+        "certain" if sure and shared else "likely",
         figures,
         tuple(facts),
         "delay",
-        IDLE_PING if bound else "" if delay.certain else LOADED_PING,
+        IDLE_PING if evidence.idle_is_bound else "" if delay.certain else LOADED_PING,
         causes=causes,
     )
+
+
+def _trip_words(delay: Delay) -> tuple[str, str, Figures]:
+    """Return the RTT under load and the queueing delay as placeholders, and the figures for them."""
+    center = float(delay.p50.value)
+    high = {} if delay.summed_up else {"rtt_p95_ms": float(delay.p95.value)}
+    figures: Figures = {"idle_rtt_ms": float(delay.idle.value)}
+    if delay.averaged:
+        figures |= {**high, "rtt_mean_ms": center, "excess_mean_ms": delay.excess_ms}
+        return "{rtt_mean_ms} (mean)", "{excess_mean_ms}", figures
+    figures |= {"rtt_p50_ms": center, **high, "excess_p50_ms": delay.excess_ms}
+    percentile = " and {rtt_p95_ms} (95 %)" if high else ""
+    return "{rtt_p50_ms} (median)" + percentile, "{excess_p50_ms}", figures
+
+
+def _varying_delay(delay: Delay, facts: Sequence[Fact]) -> Finding:
+    """Return the finding of pings of which no part is quiet: a queue, or a link whose own delay varies."""
+    center, _, figures = _trip_words(delay)
+    quiet = "the file has only a summary" if delay.summed_up else "no part of the pings is quiet"
+    return Finding(
+        AMBIGUOUS,
+        f"The RTT is {center} instead of {{idle_rtt_ms}} at best, and {quiet}: a queue under load, or a "
+        "link whose own delay varies (Wi-Fi's power save, mobile, satellite): cannot tell",
+        "likely",
+        figures,
+        tuple(facts),
+        "",
+        LOADED_PING,
+        causes=("bufferbloat", "bufferbloat_up", "ack_path", "link_jitter"),
+    )
+
+
+def _delay_words(delay: Delay, bound: bool) -> tuple[str, Figures]:
+    """Return the sentence on the queueing delay and its figures; `bound`: the idle RTT is an upper bound."""
+    center, excess, figures = _trip_words(delay)
+    if bound:
+        return (
+            f"Bufferbloat: under load the RTT is {center}, and never less than {{idle_rtt_ms}}; the queue "
+            f"adds {excess} or more, for it was never seen empty",
+            figures,
+        )
+    if not delay.certain:
+        return (
+            f"Bufferbloat: the RTT is {center} instead of {{idle_rtt_ms}} at best, {excess} more; no file "
+            "shows whether flows were busy meanwhile",
+            figures,
+        )
+    least = is_least(delay)
+    idle = "at most {idle_rtt_ms}" if least else "{idle_rtt_ms}"
+    sentence = f"Bufferbloat: under load the RTT is {center} instead of {idle} idle; the queue adds {excess}"
+    sentence += " or more: no file has the RTT of the idle path" if least else ""
+    sentence += "; the idle RTT is that of a run at another time" if delay.foreign else ""
+    return sentence, figures
+
+
+def _buffer_words(evidence: Evidence, delay: Delay, figures: Figures, facts: list[Fact]) -> str:
+    """Return the clause on the buffer's size, and add its figures and facts; empty if it is not known."""
+    size, line = buffer_bytes(evidence), evidence.line_bps
+    if size is None or line is None:
+        return ""
+    figures |= {"buffer_bytes": size, "rate_bps": line}
+    clause = ""
+    if evidence.rate is not None and not evidence.slower_line and not evidence.elsewhere:
+        facts.append(evidence.rate)
+        least = evidence.idle_is_bound or is_least(delay)
+        about = "{buffer_bytes} or more" if least else "about {buffer_bytes}"
+        clause = f". At {{rate_bps}} that is a buffer of {about}"
+    elif evidence.floor is not None:
+        facts.append(evidence.floor)
+        clause = ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
+    if evidence.elsewhere and evidence.rate is not None:
+        figures["line_bps"] = float(evidence.rate.value)
+        clause += (
+            ". The line of {line_bps} carries less than half of its rate: the queue is at another, slower "
+            "link, or traffic that no file shows takes the rest"
+        )
+    return clause
 
 
 def marked_class(evidence: Evidence) -> Iterator[Finding]:
@@ -306,11 +322,7 @@ def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
     queue = evidence.queue
     if queue is None or queue.shaped_bps is None:
         return
-    shaped = next(
-        fact
-        for fact in evidence.facts
-        if fact.name == "rate_bps" and (fact.source, fact.place) == (queue.source, queue.place)
-    )
+    shaped, *_ = facts_at(evidence, (queue.source, queue.place), ("rate_bps",))
     line_rates = [
         f for f in evidence.facts if f.name == "rate_bps" and f.source == COMMAND_LINE and f is not shaped
     ]
@@ -374,7 +386,7 @@ def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
         return
     if not evidence.bloated or not queue.is_aqm or queue.shaped_bps is not None:
         return
-    of_queue = tuple(facts_of(evidence, queue, "queue", "dropped", "marked"))
+    of_queue = facts_at(evidence, (queue.source, queue.place), ("queue", "dropped", "marked"))
     yield Finding(
         "other_bottleneck",
         "{kind} on {device} does not hold the queue: {excess_p50_ms} of queueing delay are measured, and "
@@ -395,7 +407,7 @@ def fifo(evidence: Evidence) -> Iterator[Finding]:
         return
     if evidence.simulated and not evidence.bloated:
         return
-    facts = tuple(facts_of(evidence, queue, "queue", "rate_bps"))
+    facts = facts_at(evidence, (queue.source, queue.place), ("queue", "rate_bps"))
     delay = evidence.full_ms
     if delay is not None and delay < FIFO_MS:
         return
@@ -422,7 +434,7 @@ def ecn(evidence: Evidence) -> Iterator[Finding]:
     if not marking or flow is None or flow.ecn is not False:
         return
     queue = marking[0]
-    facts = [*facts_of(evidence, queue, "queue", "marked")]
+    facts = [*facts_at(evidence, (queue.source, queue.place), ("queue", "marked"))]
     facts += [fact for fact in evidence.facts if fact.name == "ecn" and fact.source == flow.source][:1]
     yield Finding(
         "no_ecn",
@@ -483,11 +495,7 @@ def _nothing(evidence: Evidence) -> Iterator[Finding]:
             yield _missing("nothing_wrong", f"Whether all is well: {doubt}", LOADED_PING)
         return
     facts = [delay.idle, delay.p50, rate, evidence.floor]
-    facts += [
-        fact
-        for fact in evidence.facts
-        if fact.name == "retransmitted_share" and (fact.source, fact.place) == (flow.source, flow.label)
-    ]
+    facts += facts_at(evidence, (flow.source, flow.label), ("retransmitted_share",))
     yield Finding(
         "nothing",
         "Nothing is wrong in what was measured: {goodput_bps} arrive of a rate of {rate_bps}, the queue adds "

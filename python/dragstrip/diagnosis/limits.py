@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
-from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding
+from dragstrip.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding, facts_at
 from dragstrip.diagnosis.observations import BUSY_BYTES, Fact, Flow, Series
 
 WINDOW_SHARE = 0.3
@@ -288,8 +288,7 @@ def _windows_of(evidence: Evidence, flow: Flow) -> tuple[str, ...]:
 
 
 def _window_facts(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
-    place = (flow.source, flow.label)
-    return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in OF_WINDOWS)
+    return facts_at(evidence, (flow.source, flow.label), OF_WINDOWS)
 
 
 def _needed(

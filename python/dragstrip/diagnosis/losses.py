@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from dragstrip.diagnosis.evidence import Evidence
 from dragstrip.diagnosis.finding import (
@@ -13,7 +13,7 @@ from dragstrip.diagnosis.finding import (
     POLICED,
     Certainty,
     Finding,
-    facts_of,
+    facts_at,
 )
 from dragstrip.diagnosis.loss_causes import AQM_MIN_MS, LOSS_SHARE, LOSSES_MIN, Fit, Losses, fits, losses_of
 from dragstrip.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
@@ -59,7 +59,7 @@ def losses(evidence: Evidence) -> Iterator[Finding]:
                 "A policer of {rate_bps} drops what exceeds its rate instead of letting it wait",
                 "certain",
                 {"rate_bps": queue.shaped_bps or 0.0},
-                tuple(facts_of(evidence, queue, "queue", "rate_bps")),
+                facts_at(evidence, (queue.source, queue.place), ("queue", "rate_bps")),
                 "loss",
                 queue=queue,
             )
@@ -137,7 +137,7 @@ def _policer(evidence: Evidence, flow_losses: Losses) -> Finding:
         f"({{retransmitted_share}}) were retransmitted, lost as its token bucket emptied{tail}",
         "certain" if flow_losses.high_ms is None or flow_losses.high_ms <= BARELY_MS else "likely",
         figures | loss_figures,
-        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
+        _loss_facts(evidence, flow_losses.flow),
         "loss",
         "" if path.policer_bps is not None else POLICED,
         causes=("policer",),
@@ -175,7 +175,7 @@ def _overshoot(evidence: Evidence, flow_losses: Losses, fitting: Mapping[str, Fi
         "passed in a row" + tail,
         "likely",
         figures,
-        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
+        _loss_facts(evidence, flow_losses.flow),
         measure="" if flow_losses.exact else CAPTURE,
         causes=tuple(causes),
     )
@@ -190,7 +190,7 @@ def _short_buffer(evidence: Evidence, flow_losses: Losses) -> Finding:
         "queue added {rtt_before_loss_ms}, as much as it ever holds" + tail,
         "likely",
         figures | {"rtt_before_loss_ms": flow_losses.delay_ms or 0.0},
-        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
+        _loss_facts(evidence, flow_losses.flow),
         measure=LISTING,
         causes=("fifo",),
     )
@@ -198,7 +198,7 @@ def _short_buffer(evidence: Evidence, flow_losses: Losses) -> Finding:
 
 def _aqm(evidence: Evidence, flow_losses: Losses) -> Finding:
     tail, figures = _loss_figures(flow_losses.flow)
-    facts = list(_flow_facts(evidence, flow_losses.flow, OF_LOSSES))
+    facts = list(_loss_facts(evidence, flow_losses.flow))
     path = flow_losses.flow.inferred
     queues = [queue for queue in flow_losses.queues if queue.is_aqm and queue.dropped]
     certainty: Certainty = "likely"
@@ -212,7 +212,7 @@ def _aqm(evidence: Evidence, flow_losses: Losses) -> Finding:
         if queue.dropped_share is not None:
             figures["dropped_share"] = queue.dropped_share
             why += " ({dropped_share} of those that arrived)"
-        facts += facts_of(evidence, queue, "queue", "dropped", "dropped_share")
+        facts += facts_at(evidence, (queue.source, queue.place), ("queue", "dropped", "dropped_share"))
     return Finding(
         "aqm",
         "An active queue management explains the losses{why}; {lost} segments ({retransmitted_share}) were "
@@ -238,7 +238,7 @@ def _random(evidence: Evidence, flow_losses: Losses) -> Finding:
         "time and with any number of bytes in flight, while the queue added {rtt_before_loss_ms}" + tail,
         "likely" if fits(flow_losses)["full_buffer"] == "shown" else "certain",
         figures,
-        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
+        _loss_facts(evidence, flow_losses.flow),
         "goodput",
         NOISY,
         causes=("random_loss",),
@@ -267,7 +267,7 @@ def _ambiguous(evidence: Evidence, flow_losses: Losses, fit: tuple[str, ...]) ->
         f"were retransmitted{tail}",
         "likely",
         figures,
-        _flow_facts(evidence, flow_losses.flow, OF_LOSSES),
+        _loss_facts(evidence, flow_losses.flow),
         "goodput" if causes == ("random_loss",) else "",
         LISTING if "aqm" in causes else NOISY,
         causes=causes,
@@ -295,10 +295,8 @@ def _loss_figures(flow: Flow) -> tuple[str, dict[str, float | str]]:
     }
 
 
-def _flow_facts(evidence: Evidence, flow: Flow, names: Collection[str]) -> tuple[Fact, ...]:
-    """Return the facts of these names about a flow."""
-    place = (flow.source, flow.label)
-    return tuple(f for f in evidence.facts if (f.source, f.place) == place and f.name in names)
+def _loss_facts(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
+    return facts_at(evidence, (flow.source, flow.label), OF_LOSSES)
 
 
 def _rate_of_policer(path: Inferred, flow: Flow) -> tuple[str, dict[str, float | str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -204,44 +204,64 @@ def _tree(lines: Sequence[str], rate_bps: float | None) -> Tree | None:
     return replace(tree, classes=classes)
 
 
+@dataclass(frozen=True)
+class _Vantage:
+    """What the segments of one capture show of a flow, and of the place where it was captured."""
+
+    inferred: Inferred | None = None
+    lost_segments: LostSegments | None = None
+    opened_s: float | None = None
+    """Duration of the handshake in seconds, if it is in the capture."""
+    drained: bool = False
+    """True when the bottleneck's queue was seen empty, so that the base RTT is no upper bound."""
+    at_queue: bool = False
+    """True when the capture was taken behind the bottleneck's queue."""
+    away: bool = False
+    """True when another flow of the same host was captured away from its sender."""
+    even: bool = False
+    """True when segments come evenly spread, as behind a bottleneck."""
+
+
+def _vantages(file: Path, inspected: captures.Segments) -> dict[str, _Vantage]:
+    """Return what the segments of one capture show of each of its flows, by label."""
+    paths = {path.flow: path for path in of_segments(file, inspected)}
+    vantages: dict[str, _Vantage] = {}
+    by_host: dict[frozenset[str], list[series.Flow]] = {}
+    for flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
+        label = flow["label"]
+        if label in paths:
+            segments = series.of(flow, rows, inspected[0]["files"][0])
+            vantages[label] = _Vantage(
+                _inferred(paths[label]),
+                _lost_segments(segments, paths[label]),
+                segments.opening_s,
+                drained=paths[label].base_rtt_ms.low is not None,
+                at_queue=paths[label].place == "queue",
+            )
+            by_host.setdefault(hosts(label.split(" → ")[0]), []).append(segments)
+    for flows in by_host.values():
+        # A capture is at one point: away from the sender for one flow of a host, it is so for all.
+        away = any(segments.place == "between" for segments in flows)
+        even = away or arrivals.is_spread(flows)
+        for segments in flows:
+            vantage = vantages[segments.name]
+            if even or vantage.at_queue or (len(flows) > 1 and arrivals.is_spread([segments])):
+                assert vantage.inferred is not None
+                inferred = replace(vantage.inferred, queue=UNTOLD, random_loss_share=None)
+                vantage = replace(vantage, inferred=inferred, even=True)
+            vantages[segments.name] = replace(vantage, away=away)
+    return vantages
+
+
 def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     """Return the flows of captures, which are vantage points of the same connections."""
     document, recording, inspections = captures.inspect_with_segments(files, rows=True, quiet=quiet)
     assert recording is not None
-    inferred: dict[tuple[Path, str], Inferred] = {}
-    lost_segments: dict[tuple[Path, str], LostSegments] = {}
-    opened: dict[tuple[Path, str], float | None] = {}
-    behind: set[tuple[Path, str]] = set()
-    between_ends: set[tuple[Path, str]] = set()
-    at_queue: set[tuple[Path, str]] = set()
-    drained: set[tuple[Path, str]] = set()
-    for file, inspected in zip(files, inspections, strict=True):
-        paths = {path.flow: path for path in of_segments(file, inspected)}
-        inferred |= {(file, label): _inferred(path) for label, path in paths.items()}
-        by_host: dict[frozenset[str], list[series.Flow]] = {}
-        for document_flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
-            label = document_flow["label"]
-            if label in paths:
-                segments = series.of(document_flow, rows, inspected[0]["files"][0])
-                key = (file, label)
-                lost_segments[key] = _lost_segments(segments, paths[label])
-                opened[key] = segments.opening_s
-                if paths[label].base_rtt_ms.low is not None:
-                    drained.add(key)
-                if paths[label].place == "queue":
-                    at_queue.add(key)
-                by_host.setdefault(hosts(label.split(" → ")[0]), []).append(segments)
-        for host_flows in by_host.values():
-            # A capture is at one point: away from the sender for one flow of a host, it is so for all.
-            away = any(segments.place == "between" for segments in host_flows)
-            even = away or arrivals.is_spread(host_flows)
-            for segments in host_flows:
-                key = (file, segments.name)
-                if away:
-                    between_ends.add(key)
-                if even or key in at_queue or arrivals.is_spread([segments]):
-                    behind.add(key)
-                    inferred[key] = replace(inferred[key], queue=UNTOLD, random_loss_share=None)
+    vantages = {
+        (file, label): vantage
+        for file, inspected in zip(files, inspections, strict=True)
+        for label, vantage in _vantages(file, inspected).items()
+    }
     samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
     rtts = per_flow.grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
     largest = max((flow["bytes"] for flow in document["flows"]), default=0)
@@ -253,7 +273,8 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
             continue
         key, flow = nearest.get(joint["label"], (files[joint["file"]], joint))
         recorded = key == files[joint["file"]]
-        if (key, flow["label"]) in between_ends and flow["place"] == "sender":
+        vantage = vantages.get((key, flow["label"]), _Vantage())
+        if vantage.away and flow["place"] == "sender":
             flow = {**flow, "place": "between", "limited_s": {"unknown": flow["duration_s"]}}
         number = joint["flow"]
         flows.append(
@@ -263,16 +284,9 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
                     str(key),
                     samples.get(number, {}) if recorded else {},
                     rtts.get(number, {}) if recorded else {},
-                    opened.get((key, flow["label"])),
-                    (key, flow["label"]) in drained,
-                    (key, flow["label"]) in at_queue,
+                    vantage,
                 ),
-                even=(key, flow["label"]) in behind,
                 capture_pair=capture_pairs.get(number),
-                inferred=inferred.get((key, flow["label"])),
-                lost_segments=lost_segments.get((key, flow["label"]))
-                if flow["place"] == "sender" and (key, flow["label"]) not in behind
-                else None,
             )
         )
     notes = list(document["notes"])
@@ -336,15 +350,13 @@ def _captured(
     file: str,
     samples: Mapping[str, Floats],
     rtts: Mapping[str, Floats],
-    opened_s: float | None,
-    drained: bool,
-    at_queue: bool,
+    vantage: _Vantage,
 ) -> Flow:
-    """Return a flow of a capture. Its handshake, if it is there, took `opened_s`.
+    """Return a flow of a capture.
 
-    Without `drained`, the bottleneck's queue was never seen empty. Behind it (`at_queue`) the round trips
-    lack the time in the queue, so they are left out.
+    Behind the bottleneck's queue the round trips lack the time in the queue, so they are left out.
     """
+    opened_s, at_queue = vantage.opened_s, vantage.at_queue
     again = flow["retransmissions"]
     total_s = sum(flow["limited_s"].values())
     trips = rtts["rtt_ns"] / 1e6 if rtts else np.empty(0)
@@ -363,7 +375,7 @@ def _captured(
         receiver=ends[-1] if len(ends) > 1 else "",
         vantage="between" if at_queue else flow["place"],
         behind_queue=at_queue,
-        drained=drained or opened_s is not None,
+        drained=vantage.drained or opened_s is not None,
         from_start=opened_s is not None or again_opened > 0,
         bytes=flow["bytes"],
         duration_s=flow["duration_s"],
@@ -378,6 +390,9 @@ def _captured(
         series=None if at_queue else _series(samples),
         steady_bytes=None if at_queue else _steady(samples),
         closed_s=flow.get("closed_s") or 0.0,
+        even=vantage.even,
+        inferred=vantage.inferred,
+        lost_segments=vantage.lost_segments if flow["place"] == "sender" and not vantage.even else None,
     )
 
 
