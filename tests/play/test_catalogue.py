@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,10 @@ from dragstrip.experiment.expand import expand
 from play.test_identity import in_node
 from play.test_page import HASH, PAGE, go, settled
 from play.test_page_more import fill, text
-from viewer.browser import Browser, program
+from viewer.browser import Browser
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = program()
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from play.test_page import PAGE, settled
 from play.test_page_more import press, text
-from viewer.browser import Browser, Page, program
+from viewer.browser import Browser, Page
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
 WORDS = ".lens-words"
 CURSOR = "document.querySelector('.charts .cursor')"
 READING = f"{CURSOR}.ariaValueText"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = program()
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def opened(browser: Browser, **media: str) -> Page:

@@ -6,30 +6,19 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import dragstrip
 from dragstrip.report.colours import INK, KNOWN, ON_DARK
-from viewer.browser import Browser, Page, program
+from viewer.browser import Browser, Page
 
 PAGE = Path(dragstrip.__file__).parent / "play" / "page.html"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
 
 HASH = "document.querySelector('#hash').textContent"
 SENTENCE = "document.querySelector('.sentence').textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = program()
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def settled(page: Page) -> str:

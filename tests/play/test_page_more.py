@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import dragstrip
 from dragstrip.lessons import COUNT, graded, lesson
 from play import wasm
 from play.test_page import HASH, PAGE, settled
-from viewer.browser import Browser, Page, program
+from viewer.browser import Browser, Page
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "playground/node_modules/axe-core/axe.min.js"
@@ -26,16 +25,6 @@ HEAR_COPIES = """Object.defineProperty(navigator, "clipboard",
 
 FORM = "location.hash.replace(/&h=.*/, '')"
 """The form in the address: its recording is entered later, and changes the address once more."""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = program()
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def text(page: Page, selector: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ import pytest
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from play.test_page import HASH, PAGE, settled
-from viewer.browser import Browser, Page, program
+from viewer.browser import Browser, Page
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
 
@@ -21,16 +20,6 @@ AXE = ROOT / "playground/node_modules/axe-core/axe.min.js"
 RENO = (ROOT / "programs" / "my-reno.cc").read_text()
 WRONG = "document.querySelector('.program .wrong').textContent"
 TEXT = "document.querySelector('.program textarea').value"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = program()
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def race(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,22 +13,12 @@ from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from play.test_page import PAGE, settled
 from play.test_page_more import text
-from viewer.browser import Browser, Page, program
+from viewer.browser import Browser, Page
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
 CASES = Path(__file__).parents[1] / "report" / "two-bottlenecks"
 READING = "document.querySelector('.charts .cursor').ariaValueText"
 WORDS = ".lens-words"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    chromium = program()
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def opened(browser: Browser, case: str, folder: Path) -> Page:
