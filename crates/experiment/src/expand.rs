@@ -17,9 +17,9 @@ pub struct ExpandedRun {
     pub scenario: Scenario,
 }
 
-/// Where an expansion gets the contents of files, and which runs it keeps.
+/// Reads the files of an expansion, and selects its runs.
 pub trait Selection {
-    /// The error of both, which problems of the experiment become too.
+    /// Error of either method; problems of the experiment convert to it.
     type Error: From<Problem>;
 
     /// Returns a variant's content with the contents of the files that it names.

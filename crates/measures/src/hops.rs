@@ -12,7 +12,7 @@ pub struct Hop {
     pub lost: f64,
 }
 
-/// Where a flow queues and where it loses.
+/// The links where a flow queues and where it loses packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queueing {
     /// The queues on its path, in the order in which its data pass them.

@@ -1,7 +1,7 @@
 //! Measures: functions from a recording to a figure with a unit.
 //!
-//! What lives here: what a flow, a probe, a queue and a run are measured by ([`MEASURES`]), the summary of a run,
-//! what explains it ([`explain`]) and the arithmetic. What must not: more than one run (statistics, grading and reports), and files.
+//! Scope: the measures of a flow, a probe, a queue and a run ([`MEASURES`]), the summary of a run, its explanation
+//! ([`explain`]) and the arithmetic. Out of scope: more than one run (statistics, grading and reports), and files.
 //!
 //! A flow lives from its start to its stop (the end of the run when none is recorded). Probes are measured
 //! while some flow lives, so that a finished download does not dilute them; `idle` measures take the rest.

@@ -1,4 +1,4 @@
-//! Where each flow queues and where it loses, by the recorded queues of the links on its path.
+//! The links where each flow queues and loses packets, by the recorded queues of the links on its path.
 
 use crate::hops::{Hop, Queueing};
 use crate::measured::{Measured, MissingColumn, Of, Window};
@@ -54,7 +54,7 @@ impl Measured {
         })
     }
 
-    /// Where each flow queues and where it loses, in the order of the flows.
+    /// Returns the links where each flow queues and loses packets, in the order of the flows.
     ///
     /// Waits and drops are those of the links' queues: where a discipline serves each flow for itself (`fq_codel`, `cake`,
     /// `fq`), they are of all its flows together.

@@ -1,7 +1,7 @@
 //! `cargo page`: the core for a page, compiled for WebAssembly and linked with its JavaScript.
 //!
-//! What lives here: a command of its own, for what links takes a minute to compile and needs nothing else of Dragstrip. What
-//! must not: anything of the page itself (playground/) or of its core (crates/play). Exit codes: 0 done, 1 it failed.
+//! Scope: a command apart from xtask, since its linker takes a minute to compile and needs nothing else of Dragstrip. Out of
+//! scope: anything of the page itself (playground/) or of its core (crates/play). Exit codes: 0 done, 1 it failed.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,12 +1,12 @@
 //! The simulator for a page: bindings for WebAssembly.
 //!
-//! What lives here: what a page asks of the core (the scenarios of a form, a run in slices, its curves, measures and
-//! hashes), and the bounds of what a link may ask for. What must not: anything that decides what a form means, how a
-//! packet fares or what is measured (the crates below), and anything that draws.
+//! Scope: a page's calls into the core (the scenarios of a form, a run in slices, its curves, measures and hashes), and
+//! bounds on the runs that a link may request. Out of scope: the meaning of a form, the simulation and the measures (the
+//! crates below), and drawing.
 //!
 //! Times are in nanoseconds and cross as 64-bit floats: a run of [`bounds::DURATION_MAX_NS`] is far below 2^53.
 //! Structures cross as JSON, a scenario always as text: a seed has 64 bits, and JavaScript's numbers have 53.
-//! What is refused is thrown as text, a JSON list of `{field, value, expected}`; anything else that is thrown is a
+//! Invalid input is thrown as text, a JSON list of `{field, value, expected}`; anything else that is thrown is a
 //! trap, after which the instance must not be used again.
 
 mod bounds;

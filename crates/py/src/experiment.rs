@@ -183,17 +183,17 @@ pub fn compare(py: Python<'_>, options: Document) -> PyResult<Bound<'_, PyAny>> 
 pub struct PyFlowWord {
     /// The algorithm.
     name: String,
-    /// How many flows; None where the word has no count.
+    /// Number of flows; None if the word has no count.
     count: Option<u64>,
-    /// The base RTT; None where the word has none.
+    /// The base RTT in nanoseconds; None if the word has none.
     rtt_ns: Option<u64>,
-    /// When the first flow starts; None where the word has no start.
+    /// Start of the first flow in nanoseconds; None if the word has none.
     start_ns: Option<u64>,
 }
 
 #[pymethods]
 impl PyFlowWord {
-    /// Whether the word has no count, RTT or start: an algorithm with its options.
+    /// True if the word has no count, RTT or start: an algorithm with its options.
     #[getter]
     fn is_algorithm_alone(&self) -> bool {
         self.count.is_none() && self.rtt_ns.is_none() && self.start_ns.is_none()

@@ -1,8 +1,8 @@
 //! An algorithm as a text: a small language, compiled when a run begins and interpreted at every hook.
 //!
-//! docs/how-to/program.md describes it to those who write in it. What lives here: its words ([`words`]), the way from a text to
-//! operations (`lexer`, `parser`), the operations (`code`), and the algorithm that they make ([`Programmed`]). What must
-//! not: files, and anything that knows more of the endpoint than other algorithms do.
+//! docs/how-to/program.md describes it to its authors. Scope: its words ([`words`]), the way from a text to operations
+//! (`lexer`, `parser`), the operations (`code`), and the algorithm that they make ([`Programmed`]). Out of scope: files, and
+//! anything that knows more of the endpoint than other algorithms do.
 //!
 //! Every text is safe to read and to run: it has at most [`TEXT_MAX`] bytes, parsing is total and recurses at most
 //! `NESTING_MAX` deep, jumps lead forward only, and a hook has at most `OPERATIONS_MAX` operations. Arithmetic is that of IEEE 754
