@@ -53,6 +53,7 @@ FIFO = "pfifo limit 1000"
 """The queue that replaces an active queue management: Linux's default."""
 
 Json: TypeAlias = Mapping[str, Any]
+Fields: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -254,8 +255,9 @@ def _trials(
     alone = {name: [value] for name, value in run.settings.items()}
     seed = run.scenario["seed"] if len(lines) == 1 else experiment.seed
     try:
-        simulated = experiment.changed(engine=DEFAULT, engine_options={}, load=[])
-        bare = simulated.changed(claims=[], ablations=[], flow_tables=[], repeat=1, seed=seed, vary=alone)
+        ungraded: Fields = {"claims": [], "ablations": [], "flow_tables": []}
+        on_simulator: Fields = {"engine": DEFAULT, "engine_options": {}, "load": []}
+        bare = experiment.changed(**ungraded, **on_simulator, repeat=1, seed=seed, vary=alone)
         case = _Case(bare, finding, run, line)
         for how in _HOW.get(finding["rule"], ()):
             without = how(case)
