@@ -20,9 +20,9 @@ demo: python clean-demo  ## Compares five congestion controls on a published pat
 clean-demo:
 	@rm -rf demo
 
-play: check-rust $(UV)  ## The playground in one file: python/dragstrip/play/page.html.
+play: check-rust $(UV)  ## The playground in one file: python/dragstrip/playground/page.html.
 	@UV=$(UV) .ci/page
-	@echo python/dragstrip/play/page.html
+	@echo python/dragstrip/playground/page.html
 
 check: export TOOLS = none
 check: $(UV)  ## Before a commit: what the change since main can break, in a minute or two; installs nothing. ALL=1: as if all had changed.
@@ -151,13 +151,13 @@ site: $(UV)  ## The documentation as a site, in dist/site; it needs no network t
 	@echo dist/site/index.html
 
 # What passports begin with: the runs of CUBIC and Reno, which the wheel has.
-BASELINES := python/dragstrip/passport/baselines.json.gz
+BASELINES := python/dragstrip/studies/passport/baselines.json.gz
 # zig links against the glibc of 2014 (manylinux2014), so that the wheel installs on any Linux since.
 wheel: core  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
 	@UV_PROJECT_ENVIRONMENT=.tools/wheel $(UV) sync --quiet --locked --only-group wheel
 	@rm -f dist/*.whl dist/*.tar.gz
 	@.ci/shipped .tools/wheel/bin/python
-	@.venv/bin/python -m dragstrip.passport.baselines $(BASELINES)
+	@.venv/bin/python -m dragstrip.studies.passport.baselines $(BASELINES)
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
 
@@ -166,14 +166,14 @@ wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, t
 
 guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and docs/how-to/which-queue.md, and the pages.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
-	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/how-to/which-congestion-control.md
+	$(UV) run --no-sync python -m dragstrip.studies.sweep.guide runs/guide docs/how-to/which-congestion-control.md
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
-	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/how-to/which-queue.md
+	$(UV) run --no-sync python -m dragstrip.studies.sweep.queues runs/queues docs/how-to/which-queue.md
 
 passports: python  ## A passport of every built-in algorithm, docs/reference/passports.md and passport-rows.md; five minutes of two cores.
 	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.ALGORITHMS)'); do \
 	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
-	$(UV) run --no-sync python -m dragstrip.passport.across runs/passports docs/reference/passports.md
+	$(UV) run --no-sync python -m dragstrip.studies.passport.across runs/passports docs/reference/passports.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes some minutes."

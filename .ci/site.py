@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLAYGROUND = ROOT / "python/dragstrip/play/page.html"
+PLAYGROUND = ROOT / "python/dragstrip/playground/page.html"
 """The playground in one file, where it has been built."""
 PLAYED = "playground/index.html"
 """Where it is in the site."""

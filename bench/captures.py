@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from dragstrip.formats import captures
-from dragstrip.recording import Recording, read
+from dragstrip.analysis import captures
+from dragstrip.model.recording import Recording, read
 
 GRID = {
     "tail drop": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' cubic bbr reno",

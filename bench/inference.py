@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragstrip.analysis.inference.path import Estimate, PathEstimate, infer
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.inference.path import Estimate, PathEstimate, infer
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 FRAME, PACKET = 1514, 1500
 """A full Ethernet frame, of which the simulator's links and queues count every byte, and its IP packet."""

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip.analysis.whatif import identify, walk
 from dragstrip.errors import BadInputError
-from dragstrip.whatif import identify, walk
 
 COMMIT = "e21e193"
 """Of NUS-SNL/Nebby, which the runs are read from."""

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from viewer.browser import Browser, program  # noqa: E402 - the path comes first
 
-PAGE = ROOT / "python/dragstrip/play/page.html"
+PAGE = ROOT / "python/dragstrip/playground/page.html"
 CORE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "play/core.wasm"
 SETTLED = "document.querySelector('#hash').textContent.length === 64"
 STEP = """(async (place) => {

@@ -26,15 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.experiment.types import Experiment
-from dragstrip.pool.child import without_pandas
-from dragstrip.pool.local import Event
-from dragstrip.pool.work import Order
-from dragstrip.sweep import dataset
-from dragstrip.sweep.coordinate import Coordinator, missing
-from dragstrip.sweep.map import write_map
-from dragstrip.sweep.plan import Index, Sweep, describe
-from dragstrip.sweep.progress import Progress, Tally
-from dragstrip.sweep.store import Store
+from dragstrip.runs.child import without_pandas
+from dragstrip.runs.local import Event
+from dragstrip.runs.work import Order
+from dragstrip.studies.sweep import dataset
+from dragstrip.studies.sweep.coordinate import Coordinator, missing
+from dragstrip.studies.sweep.map import write_map
+from dragstrip.studies.sweep.plan import Index, Sweep, describe
+from dragstrip.studies.sweep.progress import Progress, Tally
+from dragstrip.studies.sweep.store import Store
 
 WORKERS = 2
 

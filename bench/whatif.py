@@ -23,17 +23,17 @@ from pathlib import Path
 
 import nebby
 
+from dragstrip.analysis.whatif import flow_trace, identify, walk
+from dragstrip.analysis.whatif.flow_trace import FlowTrace
+from dragstrip.analysis.whatif.verdict import Verdict, figures
+from dragstrip.analysis.whatif.wording import WIDE, wide
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.race import RaceOptions
 from dragstrip.io.files import read_json, write_text
-from dragstrip.recording import read
-from dragstrip.whatif import flow_trace, identify, walk
-from dragstrip.whatif.flow_trace import FlowTrace
-from dragstrip.whatif.verdict import Verdict, figures
-from dragstrip.whatif.wording import WIDE, wide
+from dragstrip.model.recording import read
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PAGE = "docs/reference/whatif.md"
 BLIND = "## `identify`: blind captures"

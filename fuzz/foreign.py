@@ -204,8 +204,8 @@ def late(*_: object) -> None:
 def read(said: bytes) -> str:
     """What becomes of an input; anything but a recording and `BadInputError` is a failure."""
     from dragstrip.errors import BadInputError
-    from dragstrip.formats.readers import parsed, summary
-    from dragstrip.recording.definition import SCHEMA
+    from dragstrip.interop.readers import parsed, summary
+    from dragstrip.model.recording.definition import SCHEMA
     from dragstrip.results import per_flow
 
     try:

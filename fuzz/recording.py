@@ -66,8 +66,8 @@ def make(folder: Path, seed: int) -> None:
 def read(folder: Path) -> None:
     """Reads a recording as the report and the measures do; anything but `BadInputError` is a failure."""
     from dragstrip.errors import BadInputError
-    from dragstrip.recording import read as read_recording
-    from dragstrip.recording.definition import SCHEMA
+    from dragstrip.model.recording import read as read_recording
+    from dragstrip.model.recording.definition import SCHEMA
 
     try:
         recording = read_recording(folder)

@@ -9,7 +9,7 @@ import { viteSingleFile } from "vite-plugin-singlefile";
 
 // What `cargo page` writes, core.js, and pack.py, core.txt.
 const core = resolve(process.env.DRAGSTRIP_CORE ?? "../target/play");
-const out = resolve(process.env.DRAGSTRIP_PAGE ?? "../python/dragstrip/play");
+const out = resolve(process.env.DRAGSTRIP_PAGE ?? "../python/dragstrip/playground");
 
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
@@ -76,9 +76,9 @@ function whole(): Plugin {
   };
 }
 
-/** The lessons of python/dragstrip/lessons as a module. */
+/** The lessons of python/dragstrip/playground/lessons as a module. */
 export function lessons(): Plugin {
-  const folder = resolve(import.meta.dirname, "../python/dragstrip/lessons");
+  const folder = resolve(import.meta.dirname, "../python/dragstrip/playground/lessons");
   return {
     name: "dragstrip-lessons",
     resolveId: (id) => (id === "virtual:lessons" ? `\0${id}` : null),
@@ -92,7 +92,7 @@ export function lessons(): Plugin {
 
 /** The colours of text and grid, as report/page.py puts them into its style sheet. */
 function look(): Plugin {
-  const { colours } = JSON.parse(readFileSync(resolve(import.meta.dirname, "../python/dragstrip/results/standings/look.json"), "utf8"));
+  const { colours } = JSON.parse(readFileSync(resolve(import.meta.dirname, "../python/dragstrip/display/look.json"), "utf8"));
   const own = (at: number) => `--ink: ${colours.ink[at]}; --muted: ${colours.muted[at]}; --line: ${colours.grid[at]};`;
   return {
     name: "dragstrip-look",

@@ -25,11 +25,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from dragstrip.analysis.inference.path import PathEstimate
+from dragstrip.analysis.whatif import identify, walk
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.inference.path import PathEstimate
-from dragstrip.whatif import identify, walk
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 ALGORITHMS = (
     *("reno", "cubic", "bbr", "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),

@@ -14,7 +14,7 @@ from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.errors import DragstripError
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 from turns import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_xdist_make_scheduler
 
 __all__ = ["pytest_collection_modifyitems", "pytest_runtest_protocol", "pytest_xdist_make_scheduler"]

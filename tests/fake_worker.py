@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragstrip.pool.child import READY
-from dragstrip.pool.work import Order
+from dragstrip.runs.child import READY
+from dragstrip.runs.work import Order
 
 SUMMARY: dict[str, Any] = {
     "duration_s": 1.0,

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dragstrip.attack import console, elements, goals, kept, search
-from dragstrip.attack.elements import KINDS, Element
-from dragstrip.attack.finds import Find
-from dragstrip.attack.goals import HARM, STALL, STARVATION, UTILISATION, Score, Trial
 from dragstrip.cli import app
 from dragstrip.engines import named
 from dragstrip.errors import Note
+from dragstrip.studies.attack import console, elements, goals, kept, search
+from dragstrip.studies.attack.elements import KINDS, Element
+from dragstrip.studies.attack.finds import Find
+from dragstrip.studies.attack.goals import HARM, STALL, STARVATION, UTILISATION, Score, Trial
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dragstrip.engines.sim.fingerprint import fingerprint
-from dragstrip.passport import baselines, runs, store, suite
-from dragstrip.passport.rows import BASELINES, Subject
-from dragstrip.passport.store import Store
+from dragstrip.studies.passport import baselines, runs, store, suite
+from dragstrip.studies.passport.rows import BASELINES, Subject
+from dragstrip.studies.passport.store import Store
 
 ROWS = suite.rows("cubic", ["rtt"], quick=True)[:3]
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from dragstrip.engines.sim import simulate
-from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.types import Experiment
-from dragstrip.publications import pages
-from dragstrip.publications.document import grades
 from dragstrip.results.claims import CONTRADICTED, OPEN, REPRODUCED, Finished, concerns, grade, slack_of
 from dragstrip.results.measures import Measured
+from dragstrip.studies.execution.runner import plan
+from dragstrip.studies.publications import pages
+from dragstrip.studies.publications.document import grades
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "catalogue.md"

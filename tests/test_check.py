@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from dragstrip import cli
-from dragstrip.execution import check
-from dragstrip.execution.runner import Plan, plan
-from dragstrip.pool import Outcome, Task
-from dragstrip.recording import Recording, write
+from dragstrip.model.recording import Recording, write
+from dragstrip.runs import Outcome, Task
+from dragstrip.studies.execution import check
+from dragstrip.studies.execution.runner import Plan, plan
 
 RACE = "compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --check"
 

@@ -8,7 +8,7 @@ import pytest
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.expand import PlannedRun, expand
 from dragstrip.experiment.types import Claim, Experiment
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 from dragstrip.results.claims import Finished, check, conversion, grade
 from dragstrip.results.measures import Measured
 

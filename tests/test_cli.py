@@ -18,7 +18,7 @@ import pytest
 from dragstrip import cli
 from dragstrip.cli.topics import TOPICS
 from dragstrip.io.files import write_json
-from dragstrip.recording import Recording, write
+from dragstrip.model.recording import Recording, write
 
 PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
 
@@ -372,7 +372,7 @@ def test_a_word_with_count_and_rtt_says_its_algorithm_once(dragstrip: Call) -> N
 def test_the_table_is_printed_before_the_report_is_drawn(
     dragstrip: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dragstrip.execution import runner
+    from dragstrip.studies.execution import runner
 
     printed: list[str] = []
     write_report = runner.write_report

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.validation import conformance
+from dragstrip.studies.validation import conformance
 
 RIGHT = "# t\nopen client 99\n99 write 10\n99 > 0..10\n198 < ack 10\n198 ? cwnd 20\n"
 

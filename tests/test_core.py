@@ -115,7 +115,7 @@ def test_a_rate_that_a_shaper_would_not_keep_is_refused(queue: str, field: str) 
     ],
 )
 def test_a_script_out_of_bounds_is_refused_with_its_line(text: str, line: int) -> None:
-    from dragstrip.validation.conformance import play
+    from dragstrip.studies.validation.conformance import play
 
     with pytest.raises(BadInputError, match=f"line {line}: "):
         play({"own.script": text}, "sim")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from dragstrip import _core, cli
-from dragstrip.recording import core_build
+from dragstrip.model.recording import core_build
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import pytest
 
-from dragstrip.execution import counterfactual
-from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
 from dragstrip.io import checksums
-from dragstrip.pool import UNLIMITED
+from dragstrip.runs import UNLIMITED
+from dragstrip.studies.execution import counterfactual
+from dragstrip.studies.execution.runner import execute, plan
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "duration": "6s"}
 

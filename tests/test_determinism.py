@@ -15,8 +15,8 @@ from dragstrip import _core
 from dragstrip.engines.sim import simulate
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.pool import Task, run_all
-from dragstrip.recording import read
+from dragstrip.model.recording import read
+from dragstrip.runs import Task, run_all
 
 GOLDEN = Path(__file__).parent / "golden"
 

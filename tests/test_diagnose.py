@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from dragstrip.analysis.diagnosis import console, evidence, findings, limits, loss_causes, sources, walk
+from dragstrip.analysis.diagnosis.finding import AMBIGUOUS
+from dragstrip.analysis.diagnosis.wording import figure
 from dragstrip.cli import app
-from dragstrip.diagnosis import console, evidence, findings, limits, loss_causes, sources, walk
-from dragstrip.diagnosis.finding import AMBIGUOUS
-from dragstrip.diagnosis.wording import figure
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 CAPTURES = {
     "bloat": {"rate": "8mbit", "rtt": "30ms", "queue": "pfifo limit 100"},

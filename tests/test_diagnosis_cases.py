@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip.diagnosis import loss_causes, observations, sources, walk
-from dragstrip.diagnosis.evidence import gathered
-from dragstrip.diagnosis.finding import CAUSES, Finding
-from dragstrip.diagnosis.observations import COMMAND_LINE, Observations
-from dragstrip.diagnosis.privacy import without_addresses
+from dragstrip.analysis.diagnosis import loss_causes, observations, sources, walk
+from dragstrip.analysis.diagnosis.evidence import gathered
+from dragstrip.analysis.diagnosis.finding import CAUSES, Finding
+from dragstrip.analysis.diagnosis.observations import COMMAND_LINE, Observations
+from dragstrip.analysis.diagnosis.privacy import without_addresses
 from readers.test_reports import CLOUDFLARE, OOKLA
 
 CASES = Path(__file__).parent / "diagnosis"

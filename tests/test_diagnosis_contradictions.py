@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip.diagnosis import walk
-from dragstrip.diagnosis.delays import step_of
-from dragstrip.diagnosis.finding import CAUSES
-from dragstrip.diagnosis.observations import Floats
+from dragstrip.analysis.diagnosis import walk
+from dragstrip.analysis.diagnosis.delays import step_of
+from dragstrip.analysis.diagnosis.finding import CAUSES
+from dragstrip.analysis.diagnosis.observations import Floats
 from dragstrip.errors import BadInputError
 
 HERE, THERE = "192.168.1.10", "192.0.2.7"

@@ -18,7 +18,7 @@ import pytest
 import dragstrip
 from dragstrip.engines.sim import simulate
 from dragstrip.experiment.expand import expand
-from dragstrip.recording import LATER, TABLES, read
+from dragstrip.model.recording import LATER, TABLES, read
 
 ROOT = Path(__file__).parents[1]
 OTHERS = ("scenario.json", "provenance.json", "SHA256SUMS")

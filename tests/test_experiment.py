@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from dragstrip.errors import BadInputError, Note
-from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import complete, expand, path_parts
 from dragstrip.experiment.types import Experiment
+from dragstrip.studies.execution.runner import plan
 
 GRAPH: dict[str, Any] = {
     "duration": "3s",
@@ -105,7 +105,7 @@ def test_bad_input_is_one_line_that_names_field_and_remedy(
 
 
 def test_a_run_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragstrip.scenario import memory
+    from dragstrip.model.scenario import memory
 
     monkeypatch.setattr(memory, "memory_bytes", lambda: 1 << 30)
     error = refused(dumbbell(duration="16000s", path={"rate": "10gbit"}))

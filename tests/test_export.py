@@ -20,12 +20,12 @@ import pytest
 
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.formats import readers, writers
-from dragstrip.formats.writers import iperf3, perfetto, tables
+from dragstrip.interop import readers, writers
+from dragstrip.interop.writers import iperf3, perfetto, tables
 from dragstrip.io.files import NotWrittenError
-from dragstrip.recording import Recording, read
+from dragstrip.model.recording import Recording, read
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
 

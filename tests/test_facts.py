@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from dragstrip import _core
-from dragstrip.scenario import disciplines
+from dragstrip.model.scenario import disciplines
 
 PACKAGE = Path(__file__).parents[1] / "python/dragstrip"
 QUEUES = frozenset(disciplines.rows())
 ALGORITHMS = frozenset(_core.ALGORITHMS)
 
 STUDIES = {
-    "diagnosis/limits.py": "algorithms whose window need not be full, as a capture shows them",
+    "analysis/diagnosis/limits.py": "algorithms whose window need not be full, as a capture shows them",
     "engines/kernels/kernel.py": "modules that a guest's kernel gets",
-    "validation/conditions.py": "kernel algorithms and disciplines whose recordings vary, by the kernel's sources",
-    "validation/grid.py": "what a grid of recordings runs",
-    "whatif/identify.py": "candidates that are tried on a capture",
-    "whatif/walk.py": "algorithms that whatif races if none is named",
+    "studies/validation/conditions.py": "kernel algorithms and disciplines whose recordings vary, by the kernel's sources",
+    "studies/validation/grid.py": "what a grid of recordings runs",
+    "analysis/whatif/identify.py": "candidates that are tried on a capture",
+    "analysis/whatif/walk.py": "algorithms that whatif races if none is named",
 }
 """Modules that choose disciplines or algorithms, and what for: a choice is not a fact of them."""
 

@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 import blind_captures
+from dragstrip.analysis.whatif import identify
+from dragstrip.analysis.whatif.identify import GIVEN, IMPOSSIBLE, NONE, UNCERTAIN
+from dragstrip.analysis.whatif.shapes import FLOORS, MEASURES, warped
 from dragstrip.cli import app
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.whatif import identify
-from dragstrip.whatif.identify import GIVEN, IMPOSSIBLE, NONE, UNCERTAIN
-from dragstrip.whatif.shapes import FLOORS, MEASURES, warped
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 ALGORITHMS = ("cubic", "bbr", "vegas")
 PATH = {"rate": "5mbit", "rtt": "60ms", "queue": "bfifo limit 60kb", "duration": "15s"}

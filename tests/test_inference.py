@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dragstrip.analysis import captures
+from dragstrip.analysis.diagnosis import walk
+from dragstrip.analysis.inference import arrivals, console, policer, rate, series
+from dragstrip.analysis.inference import path as paths
+from dragstrip.analysis.inference.estimate import Estimate
+from dragstrip.analysis.inference.path import PathEstimate, infer
 from dragstrip.cli import app
-from dragstrip.diagnosis import walk
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.formats import captures
-from dragstrip.inference import arrivals, console, policer, rate, series
-from dragstrip.inference import path as paths
-from dragstrip.inference.estimate import Estimate
-from dragstrip.inference.path import PathEstimate, infer
 from dragstrip.io.untrusted import capture_pieces
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 IP = 1500 / 1514
 """The simulator's links count Ethernet frames, estimates IP packets."""

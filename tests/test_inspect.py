@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from dragstrip.cli import app
 from dragstrip.io import untrusted
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 
 A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 

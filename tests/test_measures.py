@@ -8,7 +8,7 @@ import pytest
 from dragstrip.engines import named
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 from dragstrip.results.measures import FIGURES, SERIES, Measured, Window, find, jain, summarise
 
 DOCS = Path(__file__).parents[1] / "docs"

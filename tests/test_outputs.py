@@ -15,12 +15,12 @@ from typing import IO, Any
 
 import pytest
 
+from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import DragstripError
-from dragstrip.execution.progress import _Lines
-from dragstrip.execution.runner import plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.io.files import only_one
-from dragstrip.io.progress import ProgressMessages
+from dragstrip.runs.progress import _Lines
+from dragstrip.studies.execution.runner import plan
 
 RUN = shlex.split("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --out out reno")
 CHILD = "import sys; sys.argv[0] = 'dragstrip'; from dragstrip.cli import main; main()"

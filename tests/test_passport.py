@@ -25,15 +25,15 @@ from dragstrip.cli import app
 from dragstrip.engines import registry
 from dragstrip.engines.contract import Refusal
 from dragstrip.engines.sim.engine import Simulator
-from dragstrip.passport import across, against, console, junit, laws, page, runs, suite, summary
-from dragstrip.passport.chapters import bbr, users
-from dragstrip.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
-from dragstrip.passport.rows import PLACE, On, Row, Rule, Scenario, Subject
-from dragstrip.passport.rows import Path as Line
-from dragstrip.passport.store import RunResult, Store
-from dragstrip.passport.verdicts import Value, difference, judge, value, worst
-from dragstrip.passport.wording import unit
-from dragstrip.scenario.paths import PAYLOAD_BYTES
+from dragstrip.model.scenario.paths import PAYLOAD_BYTES
+from dragstrip.studies.passport import across, against, console, junit, laws, page, runs, suite, summary
+from dragstrip.studies.passport.chapters import bbr, users
+from dragstrip.studies.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
+from dragstrip.studies.passport.rows import PLACE, On, Row, Rule, Scenario, Subject
+from dragstrip.studies.passport.rows import Path as Line
+from dragstrip.studies.passport.store import RunResult, Store
+from dragstrip.studies.passport.verdicts import Value, difference, judge, value, worst
+from dragstrip.studies.passport.wording import unit
 
 ONLY = "theory,rtt"
 
@@ -131,7 +131,7 @@ def sample() -> list[Row]:
 
 @pytest.mark.parametrize("row", sample(), ids=lambda row: row.id)
 def test_the_replay_command_gives_the_figure_of_the_row(row: Row, tmp_path: Path) -> None:
-    from dragstrip.passport.command import PassportRequest, make, write
+    from dragstrip.studies.passport.command import PassportRequest, make, write
 
     asked = PassportRequest(Subject("vegas"), suite.NAMES, False, (row,))
     found = make(asked, None, quiet=True)
@@ -526,8 +526,8 @@ ENGINE = Another()
 def another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An engine beside the others, whose runs are made in this process."""
     from dragstrip.engines.registry import named
-    from dragstrip.pool import Outcome
     from dragstrip.results.measures import summarise
+    from dragstrip.runs import Outcome
 
     def here(tasks: Any, workers: Any, watcher: Any, limits: Any) -> None:
         for at, task in enumerate(tasks):
@@ -547,7 +547,7 @@ def brief(key: str, seconds: float, **options: Any) -> Row:
 
 @pytest.mark.usefixtures("another")
 def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_path: Path) -> None:
-    from dragstrip.passport.command import PassportRequest, make, write
+    from dragstrip.studies.passport.command import PassportRequest, make, write
 
     dear, longest = brief("dear", 5), brief("longest", 20)
     rows = (brief("good", 1), brief("lossy", 1, loss="1%"), longest, dear, brief("again", 1, loss="2%"))
@@ -581,7 +581,7 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
 def test_rows_that_read_phases_are_left_out_where_a_kernel_tells_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dragstrip.passport.command import PassportRequest, make
+    from dragstrip.studies.passport.command import PassportRequest, make
 
     figure = replace(GOODPUT, of_phases=True)
     rows = (brief("a", 1), replace(brief("b", 1), figure=figure))
@@ -601,7 +601,7 @@ def test_rows_that_read_phases_are_left_out_where_a_kernel_tells_none(
 
 @pytest.mark.usefixtures("another")
 def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragstrip.passport.command import PassportRequest, make
+    from dragstrip.studies.passport.command import PassportRequest, make
 
     rows = (brief("even", 1), replace(brief("limit", 1), rule=Rule("P", "a document", least=1.5)))
     real = Another.run
@@ -665,8 +665,8 @@ def test_an_engine_that_cannot_be_is_refused_before_anything_runs(
 def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dragstrip.passport.command import PassportRequest, make
-    from dragstrip.pool import Outcome
+    from dragstrip.runs import Outcome
+    from dragstrip.studies.passport.command import PassportRequest, make
 
     started = []
 
@@ -696,7 +696,7 @@ def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
 
 def test_a_limit_that_is_missed_ends_with_3_and_fails_its_test(tmp_path: Path) -> None:
     """BBR does not back off where CoDel marks, as CUBIC and Reno do."""
-    from dragstrip.passport.command import PassportRequest, fails, make
+    from dragstrip.studies.passport.command import PassportRequest, fails, make
 
     (row,) = (row for row in suite.rows("bbr", ["aqm"], quick=True) if row.id == "aqm-codel-ecn-beside-ratio")
     row = replace(row, scenario=replace(row.scenario, options={**row.scenario.options, "duration": "10s"}))
@@ -709,7 +709,7 @@ def test_a_row_that_is_refused_fails_alone() -> None:
     good = Row("alone-a", "alone", "good", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
     refused = Line(2, 20, duration_s=1).with_(queue="no-such-queue").scenario()
     bad = Row("alone-b", "alone", "bad", refused, GOODPUT, Rule("P", "a document", least=1.0))
-    from dragstrip.passport.command import PassportRequest, fails, make
+    from dragstrip.studies.passport.command import PassportRequest, fails, make
 
     found = make(PassportRequest(Subject("reno"), ("alone",), False, (good, bad)), None, quiet=True)
     by_id = {row["id"]: row for row in found["rows"]}
@@ -721,8 +721,8 @@ def test_a_row_that_is_refused_fails_alone() -> None:
 
 
 def test_a_run_that_fails_is_the_failure_of_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragstrip.passport.command import PassportRequest, make
-    from dragstrip.pool import Outcome
+    from dragstrip.runs import Outcome
+    from dragstrip.studies.passport.command import PassportRequest, make
 
     def one_stalls(tasks: Any, workers: Any, watcher: Any, limits: Any) -> None:
         assert limits.time_s == runs.TIME_LIMIT_S
@@ -833,7 +833,7 @@ def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_p
 def test_a_rust_file_is_copied_beside_the_experiments_and_its_place_is_in_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragstrip.passport.command import PassportRequest, make, write
+    from dragstrip.studies.passport.command import PassportRequest, make, write
 
     line = Line(2, 20, duration_s=1)
     compared = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
@@ -868,7 +868,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_text_that_misbehaves_costs_its_own_rows_alone(name: str, tmp_path: Path) -> None:
-    from dragstrip.passport.command import PassportRequest, make, write
+    from dragstrip.studies.passport.command import PassportRequest, make, write
 
     rows = (brief("one", 1), brief("two", 2))
     asked = PassportRequest(Subject(name, ((name, HOSTILE[name]),), (f"{name}.cc",)), ("alone",), False, rows)
@@ -972,7 +972,7 @@ def test_the_cases_of_bbr_are_about_those_who_claim_to_be_one() -> None:
 
 def test_a_case_reads_the_phases_of_the_run(tmp_path: Path) -> None:
     """Of version 3: the drain gain is Google's, not the draft's; a change falls on the entry of a phase."""
-    from dragstrip.passport.command import PassportRequest, make, write
+    from dragstrip.studies.passport.command import PassportRequest, make, write
 
     wanted = {"bbr-1-bandwidth-away": "held", "bbr-3-drain-gain": "missed", "bbr-4-drain-rounds": "held"}
     rows = tuple(row for row in suite.rows("bbr3", [bbr.NAME], quick=False) if row.id in wanted)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.pool import Outcome, Task, Watcher, process, run_all, runs, worker_count
+from dragstrip.runs import Outcome, Task, Watcher, process, run_all, worker_count
+from dragstrip.runs import pool as runs
 from fake_worker import ODD
 
 HERE = Path(__file__).parent
@@ -86,14 +87,14 @@ def test_workers_die_with_their_parent(tmp_path: Path) -> None:
     script = textwrap.dedent(f"""
         from pathlib import Path
         from dragstrip import pool
-        from dragstrip.pool import process, runs
+        from dragstrip.runs import process, runs
         runs.THREADED_RUNS_MAX = 0
         pool.run_all([pool.Task({{"name": "x"}}, Path({str(tmp_path / "hang")!r}))])
     """)
     # The real worker, reading from a pipe that stays open in us, so that only the signal can end it.
     worker = tmp_path / "stubborn.py"
     worker.write_text(
-        "import dragstrip.pool.child as w, sys, time, pathlib, os\n"
+        "import dragstrip.runs.child as w, sys, time, pathlib, os\n"
         "w.die_with_parent(int(sys.argv[1]))\n"
         f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
         "time.sleep(600)\n"

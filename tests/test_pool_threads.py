@@ -13,7 +13,8 @@ import pytest
 from dragstrip import _core
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
-from dragstrip.pool import Outcome, Task, Watcher, process, run_all, runs
+from dragstrip.runs import Outcome, Task, Watcher, process, run_all
+from dragstrip.runs import pool as runs
 
 
 def races(folder: Path, *algorithms: str, duration: str = "1s", rate: str = "10mbit") -> list[Task]:

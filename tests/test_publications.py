@@ -17,11 +17,11 @@ from referencing import Registry, Resource
 
 from dragstrip import cli
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.types import Experiment
 from dragstrip.results.ablations import ablated
 from dragstrip.results.claims import CONTRADICTED, OPEN, REPRODUCED
+from dragstrip.studies.execution.runner import plan
 
 ROOT = Path(__file__).parents[1]
 

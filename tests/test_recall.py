@@ -12,7 +12,7 @@ from dragstrip.engines.contract import Engine
 from dragstrip.engines.recall import recall
 from dragstrip.io import checksums
 from dragstrip.io.files import DamagedError
-from dragstrip.recording import Recording, read, write
+from dragstrip.model.recording import Recording, read, write
 
 
 class Slow(Engine):

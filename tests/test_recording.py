@@ -17,7 +17,7 @@ from dragstrip import _core
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import DamagedError, appearing, remove_drafts
-from dragstrip.recording import FORMAT, LATER, NULL, SCHEMA, TABLES, Recording, from_core, read, write
+from dragstrip.model.recording import FORMAT, LATER, NULL, SCHEMA, TABLES, Recording, from_core, read, write
 from dragstrip.report.load import Recording as Loaded
 from dragstrip.results.measures import summarise
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.execution import runner
-from dragstrip.execution.runner import execute, next_folder, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.io.files import NotWrittenError, claimed_folder
-from dragstrip.pool import Outcome, Task
-from dragstrip.recording import Recording, write
+from dragstrip.model.recording import Recording, write
+from dragstrip.runs import Outcome, Task
+from dragstrip.studies.execution import runner
+from dragstrip.studies.execution.runner import execute, next_folder, plan
 
 
 def race() -> runner.Plan:
@@ -100,7 +100,7 @@ def test_an_interrupt_before_the_first_recording_leaves_nothing(
 INTERRUPTED = """
 import os, sys
 from pathlib import Path
-from dragstrip.execution.runner import claimed
+from dragstrip.studies.execution.runner import claimed
 with claimed(Path(sys.argv[1])):
     for name in sys.argv[2:]:
         file = Path(sys.argv[1], name)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from dragstrip.authoring.rust_files import command, core
+from dragstrip.authoring.rust_files.source import registered, rust_file
+from dragstrip.authoring.skeletons import new_file
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.recording import core_build
-from dragstrip.rust_files import command, core
-from dragstrip.rust_files.source import registered, rust_file
-from dragstrip.skeletons import new_file
+from dragstrip.model.recording import core_build
 
 ROOT = Path(__file__).parents[1]
 
@@ -247,7 +247,7 @@ def faulty(folder: Path) -> Path:
     )
 
 
-SOON = "from dragstrip.passport import runs; from dragstrip.cli import main; runs.TIME_LIMIT_S = 5.0; main()"
+SOON = "from dragstrip.studies.passport import runs; from dragstrip.cli import main; runs.TIME_LIMIT_S = 5.0; main()"
 """The program with a shorter limit for a run."""
 
 

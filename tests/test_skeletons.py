@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.authoring.skeletons import new_algorithm, new_qdisc
+from dragstrip.authoring.skeletons.clone import with_module
+from dragstrip.authoring.skeletons.names import RUST, names
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import NotWrittenError
-from dragstrip.skeletons import new_algorithm, new_qdisc
-from dragstrip.skeletons.clone import with_module
-from dragstrip.skeletons.names import RUST, names
 
 ROOT = Path(__file__).parents[1]
 MODULES, REGISTRY = "crates/cc/src/algorithms/mod.rs", "crates/cc/src/registry.rs"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.skeletons import new_algorithm, new_qdisc
+from dragstrip.authoring.skeletons import new_algorithm, new_qdisc
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.stacks import ONE_STACK, Replacing
 from dragstrip.experiment.types import Experiment, rebuilt
+from dragstrip.studies.execution.runner import plan
 
 OWN = "linux-6"
 DOCUMENTS = [name for name in catalogue.files() if name.startswith(("geni-tcp/", "bu-cs655-2022/"))]

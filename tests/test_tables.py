@@ -14,7 +14,7 @@ import pytest
 from rich import box
 from rich.table import Table
 
-from dragstrip.io.terminal import Terminal, hanging
+from dragstrip.display.terminal import Terminal, hanging
 
 RACE = "compare cubic vegas bbr --rate 10mbit --rtt 40ms --duration 1s"
 MADE = {

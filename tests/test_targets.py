@@ -20,7 +20,7 @@ import typer
 from dragstrip import cli, play
 from dragstrip.errors import BadInputError
 from dragstrip.io import files
-from dragstrip.publications import pages
+from dragstrip.studies.publications import pages
 
 CHILD = "import sys; sys.argv[0] = 'dragstrip'; from dragstrip.cli import main; main()"
 RACE = "--rate 10mbit --rtt 40ms --queue 1bdp --duration 1s"

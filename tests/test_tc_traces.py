@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats import scripts
+from dragstrip.interop import scripts
 
 COMMANDS = """tc qdisc del dev eth0 root
 tc qdisc add dev eth0 root handle 1: htb default 12

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
 from dragstrip.io.toml import line_of, pointed, toml_text
+from dragstrip.studies.execution.runner import plan
 
 FILE = """\
 # a comment with [brackets]

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
+from dragstrip.display import quantity
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.report.transfers import words
+from dragstrip.results.comparison.transfers import Class, Transfer
 from dragstrip.results.measures import Measured, summarise
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.transfers import Class, Transfer
+from dragstrip.studies.execution.runner import plan
 
 S = 1_000_000_000
 PATH = {"rate": "20mbit", "rtt": "40ms"}

@@ -22,16 +22,16 @@ READERS = {
 MODULES = {"tomllib": {"load", "loads"}, "json": {"load"}, "lzma": {"open", "decompress"}, "os": {"open"}}
 """Functions of these modules that read, or that decode without a limit."""
 OURS = {
-    ("recording/folder.py", "read_table"): "its own, through the boundary",
-    ("report/load.py", "read_table"): "recording/folder.py's",
-    ("execution/side_by_side.py", "tomllib.loads"): "a value of the command line",
+    ("model/recording/folder.py", "read_table"): "its own, through the boundary",
+    ("report/load.py", "read_table"): "model/recording/folder.py's",
+    ("studies/execution/side_by_side.py", "tomllib.loads"): "a value of the command line",
     ("io/toml.py", "tomllib.loads"): "statements of a text that came through the boundary",
-    ("pool/child.py", "fdopen"): "its own standard output, to write",
-    ("recording/core_build.py", "open"): "the checkout's own sources",
+    ("runs/child.py", "fdopen"): "its own standard output, to write",
+    ("model/recording/core_build.py", "open"): "the checkout's own sources",
     ("engines/vm/guest.py", "open"): "what the guest's command prints, handed on as it comes",
     ("cli/play.py", "open"): "the browser, which is asked to show a page",
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
-    ("sweep/make.py", "open"): "a method of the store",
+    ("studies/sweep/make.py", "open"): "a method of the store",
     ("io/files.py", "os.open"): "drafts, for their locks",
     ("io/files.py", "open"): "a draft of its own, copied into a device",
     ("io/files.py", "fdopen"): "a device, to write",

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.diagnosis import advice, stated_path, trials
-from dragstrip.execution.runner import execute, plan
+from dragstrip.analysis.diagnosis import advice, stated_path, trials
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 from dragstrip.results import per_flow
+from dragstrip.studies.execution.runner import execute, plan
 
 FILES = Path(__file__).parent / "uploads"
 NAMES = _core.names()

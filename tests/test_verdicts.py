@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from dragstrip.analysis.whatif.identify import GIVEN, IMPOSSIBLE
 from dragstrip.cli import app
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.whatif.identify import GIVEN, IMPOSSIBLE
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PATH = {"rate": "5mbit", "rtt": "60ms", "queue": "bfifo limit 60kb", "duration": "15s"}
 REAL = Path(__file__).parents[2] / "shared" / "captures" / "policing"

@@ -14,13 +14,13 @@ import pytest
 import dragstrip
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.io.files import DamagedError
-from dragstrip.recording import Recording, read, write
+from dragstrip.model.recording import Recording, read, write
 from dragstrip.results.measures import Measured, summarise
+from dragstrip.studies.execution.runner import plan
 
 S = 1_000_000_000
 

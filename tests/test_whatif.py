@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dragstrip.analysis.inference.path import Estimate, PathEstimate
+from dragstrip.analysis.whatif import fit as fitting
+from dragstrip.analysis.whatif import flow_trace, network, page, walk
+from dragstrip.analysis.whatif import identify as identifying
+from dragstrip.analysis.whatif.draws import draws
+from dragstrip.analysis.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
+from dragstrip.analysis.whatif.flow_trace import FlowTrace
+from dragstrip.analysis.whatif.hypotheses import hypotheses
+from dragstrip.analysis.whatif.identify import NONE, Answer
+from dragstrip.analysis.whatif.verdict import figures
 from dragstrip.cli import app
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.inference.path import Estimate, PathEstimate
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 from dragstrip.report.figure import TimeLines
-from dragstrip.whatif import fit as fitting
-from dragstrip.whatif import flow_trace, network, page, walk
-from dragstrip.whatif import identify as identifying
-from dragstrip.whatif.draws import draws
-from dragstrip.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
-from dragstrip.whatif.flow_trace import FlowTrace
-from dragstrip.whatif.hypotheses import hypotheses
-from dragstrip.whatif.identify import NONE, Answer
-from dragstrip.whatif.verdict import figures
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PATH = {"rate": "6mbit", "rtt": "40ms", "queue": "bfifo limit 45kb", "duration": "12s"}
 NOT_TOLD = Estimate(None, None, None, "not told")

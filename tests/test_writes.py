@@ -46,12 +46,12 @@ ELSEWHERE = {
     "engines/vm/machine.py:__init__": "what the emulator says, in a scratch folder",
     "engines/vm/machine.py:_core": "a lock, an empty file",
     "engines/vm/window.py:__init__": "memory shared with the emulator, in a scratch folder",
-    "execution/runner.py:claimed": "the output folder with its mark, both removed on failure",
-    "execution/runner.py:next_folder": "the folder of output folders",
-    "rust_files/core.py:_mirror": "a copy of the sources for cargo, which the next call completes",
-    "rust_files/core.py:core": "when the cache used it last",
+    "studies/execution/runner.py:claimed": "the output folder with its mark, both removed on failure",
+    "studies/execution/runner.py:next_folder": "the folder of output folders",
+    "authoring/rust_files/core.py:_mirror": "a copy of the sources for cargo, which the next call completes",
+    "authoring/rust_files/core.py:core": "when the cache used it last",
     "report/page.py:dump_bytecode": "compiled templates, where Python keeps compiled modules",
-    "sweep/store.py:set_aside": "a damaged file, out of the way",
+    "studies/sweep/store.py:set_aside": "a damaged file, out of the way",
 }
 """Functions that write something else than results, and what."""
 

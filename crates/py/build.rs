@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     }
     let mut names: Vec<_> = files.iter().map(|file| (relative(file), file)).collect();
     names.sort();
-    // As python/dragstrip/recording/core_build.py does it.
+    // As python/dragstrip/model/recording/core_build.py does it.
     let mut hash = Sha256::new();
     for (name, file) in names {
         let content = fs::read(file)?;

@@ -1,4 +1,4 @@
-// What a lesson is, and what makes an answer right: the same rules as python/dragstrip/lessons.
+// What a lesson is, and what makes an answer right: the same rules as python/dragstrip/playground/lessons.
 import found from "virtual:lessons";
 import { type Form, fromOptions, toJson } from "./form";
 import type { Summary } from "./protocol";

@@ -1,4 +1,4 @@
-// Lessons: bet, run, see, why, break it, and a quiz that is judged by running (python/dragstrip/lessons has the texts, and the same judge).
+// Lessons: bet, run, see, why, break it, and a quiz that is judged by running (python/dragstrip/playground/lessons has the texts, and the same judge).
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { type Form, fromOptions } from "./form";
 import { type Lesson, type Options, answersOf, answerOf, lessons, measured, right } from "./judge";

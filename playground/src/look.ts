@@ -1,5 +1,5 @@
 // What charts look like and what their axes are called: of the file that the report reads too.
-import look from "../../python/dragstrip/results/standings/look.json";
+import look from "../../python/dragstrip/display/look.json";
 
 type Name = keyof typeof look.colours;
 
@@ -9,7 +9,7 @@ export const named = (name: Name, dark: boolean): string => look.colours[name][d
 /** The colour of a number, such as a word's. */
 export const numbered = (number: number, dark: boolean): string => named(look.palette[number % look.palette.length] as Name, dark);
 
-/** Colour and dash pattern of each flow, as report/colours.py and `Contender` have them: a colour per algorithm, dashes for its further flows. */
+/** Colour and dash pattern of each flow, as display/colours.py and `Contender` have them: a colour per algorithm, dashes for its further flows. */
 export function looksOf(ccs: readonly string[], dark: boolean): { colour: string; dash: number[] }[] {
   const known = look.known as Record<string, string>;
   const names = [...new Set(ccs)];

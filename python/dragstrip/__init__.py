@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dragstrip.errors import BadInputError, DragstripError
     from dragstrip.experiment.comparison import compare
     from dragstrip.experiment.types import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
-    from dragstrip.formats.frames import load
+    from dragstrip.interop.frames import load
 
 __all__ = [
     "BadInputError",
@@ -67,7 +67,7 @@ _HOMES = {
     "DragstripError": "dragstrip.errors",
     **dict.fromkeys(_EXPERIMENT, "dragstrip.experiment.types"),
     "compare": "dragstrip.experiment.comparison",
-    "load": "dragstrip.formats.frames",
+    "load": "dragstrip.interop.frames",
     "simulate": "dragstrip.engines.sim",
 }
 
@@ -94,8 +94,8 @@ def run(
     `width` is the width of each picture, such as `84mm`. Raises `BadInputError` for input that cannot be
     right; nothing is written then. Raises `DragstripError` if every run failed.
     """
-    from dragstrip.execution.runner import execute, plan
     from dragstrip.report.paper import paper
+    from dragstrip.studies.execution.runner import execute, plan
 
     settings: dict[str, Any] = {"workers": workers, "report": report, "figures": paper(figures, width)}
     return execute(plan(experiment), FilePath(out), **settings, command="dragstrip.run")

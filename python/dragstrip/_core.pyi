@@ -5,7 +5,7 @@ from typing import Any
 
 __version__: str
 BUILT_OF: str
-"""SHA-256 of the sources of the extension, as `dragstrip.recording.core_build` reads them."""
+"""SHA-256 of the sources of the extension, as `dragstrip.model.recording.core_build` reads them."""
 BUILT_CRATES: str
 """Whose sources, with spaces between."""
 BUILT_PROFILE: str

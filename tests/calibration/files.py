@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dragstrip.formats.writers import flent, iperf3
-from dragstrip.formats.writers.rows import EPOCH_S, of_flow
-from dragstrip.recording import Recording
+from dragstrip.interop.writers import flent, iperf3
+from dragstrip.interop.writers.rows import EPOCH_S, of_flow
+from dragstrip.model.recording import Recording
 
 from . import pcapng
 from .situations import IDLE_S, Router, Situation

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dragstrip.diagnosis.walk import diagnose
+from dragstrip.analysis.diagnosis.walk import diagnose
 
 CASES = Path(__file__).parents[1] / "diagnosis"
 POLICING = Path(__file__).parents[3] / "shared" / "captures" / "policing"

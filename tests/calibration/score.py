@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dragstrip.diagnosis.walk import diagnose
+from dragstrip.analysis.diagnosis.walk import diagnose
 from dragstrip.errors import BadInputError
 
 from . import files, situations, truth

@@ -20,7 +20,7 @@ from dragstrip.engines.capture import SNAPLEN
 from dragstrip.engines.sim.engine import simulate
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 Json: TypeAlias = dict[str, Any]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 from .situations import IDLE_S, Situation
 

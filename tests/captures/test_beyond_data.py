@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from dragstrip.analysis.captures import segments
+from dragstrip.analysis.inference.path import of_segments
 from dragstrip.cli import app
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.formats.captures import segments
-from dragstrip.inference.path import of_segments
+from dragstrip.studies.execution.runner import captured, execute, plan
 from packets import (
     ACK,
     AE,

@@ -15,11 +15,11 @@ import pytest
 
 from dragstrip.engines.agent.kernels import without_a_kernel
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 from dragstrip.results.measures import Measured, Window
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PATH = {"rate": "5mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "12s"}
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from dragstrip.analysis import captures
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.formats import captures
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PATHS: dict[str, dict[str, Any]] = {
     "drops": {"queue": "bfifo limit 50kb"},

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 RUNS = 8
 

@@ -19,11 +19,11 @@ from dragstrip.cli.capture import _is_algorithm, capture_request, spread
 from dragstrip.engines.capture import CaptureRequest, names
 from dragstrip.engines.registry import named
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import TABLES, Recording, read
-from dragstrip.sweep import command
+from dragstrip.model.recording import TABLES, Recording, read
+from dragstrip.studies.execution.runner import captured, execute, plan
+from dragstrip.studies.sweep import command
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from dragstrip import _core
 from dragstrip.engines import Engine, Option, Options, Progress, Refusal
 from dragstrip.io.files import read_json
-from dragstrip.recording import Recording, read
+from dragstrip.model.recording import Recording, read
 
 
 class Stored(Engine):

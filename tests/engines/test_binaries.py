@@ -89,7 +89,7 @@ def cargo(folder: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False)
         def close(self) -> None:
             said.append(self.what())
 
-    monkeypatch.setattr("dragstrip.io.cargo.ProgressMessages", Heard)
+    monkeypatch.setattr("dragstrip.engines.cargo.ProgressMessages", Heard)
     return said
 
 

@@ -15,11 +15,11 @@ from dragstrip.engines.kernels import kernel
 from dragstrip.engines.recall import recall
 from dragstrip.engines.vm import machine
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import Recording, read
+from dragstrip.model.recording import Recording, read
+from dragstrip.studies.execution.runner import execute, plan
 
 PATH = {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 30kb", "duration": "2s"}
 

@@ -15,11 +15,11 @@ import pytest
 from dragstrip import _core
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.engines.netns import ENGINE
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 MS = 1_000_000
 BASE = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 100kb"}

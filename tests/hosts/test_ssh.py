@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 from pcapng_frames import ipv4
 from ssh.namespaces import LabOfNamespaces, missing, routed
 

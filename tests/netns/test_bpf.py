@@ -16,9 +16,9 @@ from dragstrip.engines.agent import bpf
 from dragstrip.engines.netns import ENGINE
 from dragstrip.engines.netns.engine import AVAILABLE
 from dragstrip.errors import BadInputError
-from dragstrip.passport import command
-from dragstrip.passport.figures import GOODPUT
-from dragstrip.passport.rows import On, Row, Rule, Scenario, Subject
+from dragstrip.studies.passport import command
+from dragstrip.studies.passport.figures import GOODPUT
+from dragstrip.studies.passport.rows import On, Row, Rule, Scenario, Subject
 
 from .test_runs import WORDS, race, received
 

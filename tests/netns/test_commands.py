@@ -12,7 +12,7 @@ import pytest
 
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.types import Experiment
-from dragstrip.sweep.plan import Sweep, describe
+from dragstrip.studies.sweep.plan import Sweep, describe
 
 from .test_runs import WORDS, main
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dragstrip.engines.agent import bpf
-from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.types import rebuilt
-from dragstrip.publications.hosts import gathered
+from dragstrip.studies.execution.runner import execute, plan
+from dragstrip.studies.publications.hosts import gathered
 
 from .test_bpf import available
 from .test_runs import main

@@ -19,11 +19,11 @@ from dragstrip.engines.agent import answers
 from dragstrip.engines.agent.client import AgentClient
 from dragstrip.engines.netns import ENGINE, host
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.execution import progress
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
+from dragstrip.runs import progress
 
 PATH = {"rate": "10mbit", "rtt": "0ms", "queue": "bfifo limit 30kb"}
 WORDS = [

@@ -17,8 +17,8 @@ import pytest
 from dragstrip import _core
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
-from dragstrip.lessons import COUNT as LESSONS
-from dragstrip.lessons import lesson
+from dragstrip.playground.lessons import COUNT as LESSONS
+from dragstrip.playground.lessons import lesson
 from play.test_identity import BUILT, FORMS, ROOT, valid
 from play.test_page import HASH, PAGE, SENTENCE
 from viewer.driver import Tab, lacks, started

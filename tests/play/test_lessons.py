@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.lessons import COUNT, HERE, graded, lesson, measured, play, right
+from dragstrip.playground.lessons import COUNT, HERE, graded, lesson, measured, play, right
 
 NUMBERS = range(1, COUNT + 1)
 
@@ -72,7 +72,7 @@ def test_a_finished_set_is_graded(tmp_path: Path) -> None:
     file, bad = tmp_path / "ada.txt", tmp_path / "bob.txt"
     file.write_text("\n".join(lines))
     bad.write_text("{}")
-    command = [sys.executable, "-m", "dragstrip.lessons"]
+    command = [sys.executable, "-m", "dragstrip.playground.lessons"]
     ended = subprocess.run([*command, str(bad), str(file)], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stdout.startswith(f"{file}: 1 of 10 right\n  6: right\n")
@@ -143,7 +143,12 @@ def test_no_hand_in_writes_to_a_terminal(tmp_path: Path) -> None:
     """Names of files and lines are the students' own: a name with an escape sequence once reached the terminal."""
     (tmp_path / "\x1b[31mada\n.txt").write_text("{\0\x9b2J}")
     (tmp_path / "\u202ebob.txt").write_text("")
-    words = [sys.executable, "-m", "dragstrip.lessons", *(file.name for file in tmp_path.iterdir())]
+    words = [
+        sys.executable,
+        "-m",
+        "dragstrip.playground.lessons",
+        *(file.name for file in tmp_path.iterdir()),
+    ]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert (ended.stdout.count("\n"), ended.stderr.count("\n")) == (0, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dragstrip
-from dragstrip.report.colours import INK, KNOWN, ON_DARK
+from dragstrip.display.colours import INK, KNOWN, ON_DARK
 from viewer.browser import Browser, Page
 
 PAGE = Path(dragstrip.__file__).parent / "play" / "page.html"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dragstrip
-from dragstrip.lessons import COUNT, graded, lesson
+from dragstrip.playground.lessons import COUNT, graded, lesson
 from play import wasm
 from play.test_page import HASH, PAGE, settled
 from viewer.browser import Browser, Page

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from dragstrip.play import server as serving
+from dragstrip.playground import server as serving
 
 POLICY = "default-src 'none'; script-src 'sha256-abc'"
 PAGE = f'<!doctype html>\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'

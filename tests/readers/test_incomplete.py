@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dragstrip.analysis import captures
+from dragstrip.analysis.diagnosis import walk
 from dragstrip.cli import app
-from dragstrip.diagnosis import walk
 from dragstrip.errors import BadInputError
-from dragstrip.formats import captures, readers
+from dragstrip.interop import readers
 from packets import ACK, SERVER, ether, ipv4, pcap, segment
 from readers.test_read import IPERF3
 from readers.test_reports import AUTORATE

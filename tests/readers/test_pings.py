@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats import readers
+from dragstrip.interop import readers
 
 FRENCH = """PING 8.8.8.8 (8.8.8.8) 56(84) octets de données.
 64 octets de 8.8.8.8 : icmp_seq=1 ttl=113 temps=31,3 ms

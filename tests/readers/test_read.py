@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from dragstrip.cli import app
 from dragstrip.errors import BadInputError
-from dragstrip.formats import readers
-from dragstrip.recording import read
+from dragstrip.interop import readers
+from dragstrip.model.recording import read
 from dragstrip.results import per_flow
 
 IPERF3: dict[str, Any] = {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats import readers
-from dragstrip.formats.readers.measurements import DOWNLOADING, IDLE, UPLOADING
-from dragstrip.recording import Recording
+from dragstrip.interop import readers
+from dragstrip.interop.readers.measurements import DOWNLOADING, IDLE, UPLOADING
+from dragstrip.model.recording import Recording
 from dragstrip.results import per_flow
 
 OOKLA: dict[str, Any] = {

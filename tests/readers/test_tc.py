@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.formats import readers
+from dragstrip.interop import readers
 
 TEXT = """qdisc noqueue 0: dev lo root refcnt 2
 qdisc mq 0: dev eth1 root

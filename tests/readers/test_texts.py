@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.formats import readers
+from dragstrip.interop import readers
 from dragstrip.results import per_flow
 
 IPERF3 = """Connecting to host 198.51.100.7, port 5201

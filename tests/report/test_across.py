@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 import dragstrip
+from dragstrip.display.colours import assign
+from dragstrip.display.quantity import percent, rate
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import across, timeline, variable, why
 from dragstrip.report.collect import curves_of
-from dragstrip.report.colours import assign
 from dragstrip.report.figure import Bars, TimeLines
 from dragstrip.report.load import load, middle_of
-from dragstrip.results.standings import span
-from dragstrip.results.standings.quantity import percent, rate
-from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
-from dragstrip.results.standings.stats import rows_of
+from dragstrip.results.comparison import span
+from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
+from dragstrip.results.comparison.stats import rows_of
 
 QUEUES = ["bfifo limit 100kb", "fq_codel"]
 

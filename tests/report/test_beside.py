@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from dragstrip.cli import app
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
-from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
-from dragstrip.formats import writers
-from dragstrip.recording import read
+from dragstrip.interop import writers
+from dragstrip.model.recording import read
 from dragstrip.results.measures import Measured
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 PING = (
     "PING h (1.1.1.1) 56(84) bytes of data.\n"

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 import dragstrip
-from dragstrip.execution.runner import execute, plan
+from dragstrip.display import quantity
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
+from dragstrip.model.scenario.paths import with_facts
 from dragstrip.report import picture, timeline
 from dragstrip.report.collect import curves_of
 from dragstrip.report.console import show_result
 from dragstrip.report.load import load as load_result
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.causes import causes
-from dragstrip.results.standings.setups import Setup, setups_of
-from dragstrip.scenario.paths import with_facts
+from dragstrip.results.comparison.causes import causes
+from dragstrip.results.comparison.setups import Setup, setups_of
+from dragstrip.studies.execution.runner import execute, plan
 
 from .test_why import page_text
 

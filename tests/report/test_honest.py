@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from dragstrip.execution.runner import execute, plan
+from dragstrip.display.quantity import RATES
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import timeline
 from dragstrip.report.load import load
 from dragstrip.report.write import write_report
-from dragstrip.results.standings import path as paths
-from dragstrip.results.standings.quantity import RATES
-from dragstrip.results.standings.setups import setups_of
-from dragstrip.results.standings.stats import rows_of
-from dragstrip.results.standings.verdict import headline, verdicts
+from dragstrip.results.comparison import path as paths
+from dragstrip.results.comparison.setups import setups_of
+from dragstrip.results.comparison.stats import rows_of
+from dragstrip.results.comparison.verdict import headline, verdicts
+from dragstrip.studies.execution.runner import execute, plan
 
 from . import synthetic
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import dragstrip
+from dragstrip.display.colours import assign
+from dragstrip.display.quantity import RATES
 from dragstrip.report import charts, embed, vega
 from dragstrip.report.collect import curves_of
-from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure, Scatter, TimeLines
 from dragstrip.report.load import load
 from dragstrip.report.timeline import capacity
-from dragstrip.results.standings.quantity import RATES
-from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
-from dragstrip.results.standings.stats import rows_of
+from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
+from dragstrip.results.comparison.stats import rows_of
 
 from . import synthetic
 

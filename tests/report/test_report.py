@@ -20,16 +20,16 @@ import jsonschema
 import pytest
 import vl_convert
 
+from dragstrip.display.colours import assign
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.report import charts, embed, pdf, vega
 from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
-from dragstrip.report.colours import assign
 from dragstrip.report.load import load
 from dragstrip.report.paper import Paper, paper
 from dragstrip.report.write import write_report
-from dragstrip.results.standings.setups import algorithms_of, setups_of
-from dragstrip.results.standings.stats import rows_of
+from dragstrip.results.comparison.setups import algorithms_of, setups_of
+from dragstrip.results.comparison.stats import rows_of
 
 from . import synthetic
 from .conftest import PLANS

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragstrip.report.colours import PALETTE, assign
+from dragstrip.display import quantity
+from dragstrip.display.colours import PALETTE, assign
 from dragstrip.report.series import Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
-from dragstrip.results.standings import quantity
 
 
 def test_a_row_on_the_border_belongs_to_the_bin_that_ends_there() -> None:

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip.execution.runner import execute, plan
+from dragstrip.display import quantity
+from dragstrip.display.colours import assign
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
+from dragstrip.model.scenario.paths import path_of, scenario_facts, with_facts
 from dragstrip.report import picture
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import _largest
-from dragstrip.report.colours import assign
 from dragstrip.report.load import load
 from dragstrip.report.write import prefixes
-from dragstrip.results.standings import path as paths
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, sampled_flows, setups_of
-from dragstrip.results.standings.stats import Order, Row, Statistic, order_of, rows_of
-from dragstrip.results.standings.verdict import headline, verdicts
-from dragstrip.scenario.paths import path_of, scenario_facts, with_facts
+from dragstrip.results.comparison import path as paths
+from dragstrip.results.comparison.setups import Contender, Run, Setup, algorithms_of, sampled_flows, setups_of
+from dragstrip.results.comparison.stats import Order, Row, Statistic, order_of, rows_of
+from dragstrip.results.comparison.verdict import headline, verdicts
+from dragstrip.studies.execution.runner import execute, plan
 
 from . import synthetic
 

@@ -12,7 +12,7 @@ import pytest
 
 from dragstrip.engines.agent import bpf
 from dragstrip.engines.netns import host
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 from pcapng_frames import ipv4
 
 from .conftest import Course

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dragstrip.experiment.types import Experiment
-from dragstrip.sweep.plan import Sweep, describe
+from dragstrip.studies.sweep.plan import Sweep, describe
 
 EXPERIMENT = """
 title = "One flow on a path"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dragstrip.pool import child, work
+from dragstrip.runs import child, work
 
 real = work.run
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.sweep.axes import Axis, Range, parse, quantity, sampled
+from dragstrip.studies.sweep.axes import Axis, Range, parse, quantity, sampled
 
 
 def labels(text: str) -> list[object]:

@@ -7,8 +7,8 @@ import pytest
 
 from dragstrip import _core
 from dragstrip.engines.sim import fingerprint
-from dragstrip.sweep import build
-from dragstrip.sweep.plan import Index
+from dragstrip.studies.sweep import build
+from dragstrip.studies.sweep.plan import Index
 
 from .conftest import plan
 

@@ -17,13 +17,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from dragstrip.pool.process import Limits
-from dragstrip.pool.work import Order
-from dragstrip.sweep import command
-from dragstrip.sweep.cluster import Cluster as Place
-from dragstrip.sweep.cluster import _census
-from dragstrip.sweep.options import Options
-from dragstrip.sweep.progress import Progress
+from dragstrip.runs.process import Limits
+from dragstrip.runs.work import Order
+from dragstrip.studies.sweep import command
+from dragstrip.studies.sweep.cluster import Cluster as Place
+from dragstrip.studies.sweep.cluster import _census
+from dragstrip.studies.sweep.options import Options
+from dragstrip.studies.sweep.progress import Progress
 
 from .conftest import Command, environment, plan
 from .conftest import command as words_of
@@ -165,7 +165,7 @@ def test_a_worker_of_another_version_is_refused(cluster: Cluster, sweep: Command
 
 
 def test_a_worker_without_dragstrip_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dragstrip.sweep.build", None)
+    monkeypatch.setitem(sys.modules, "dragstrip.studies.sweep.build", None)
     assert _census("sim")().startswith("none (")
 
 
@@ -207,7 +207,7 @@ def test_what_cannot_be_made_on_a_cluster_is_recorded(
     preload = tmp_path / "faulty.py"
     preload.write_text(
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
-        "from dragstrip.pool import process\nprocess.MODULE = 'fake_child'\n"
+        "from dragstrip.runs import process\nprocess.MODULE = 'fake_child'\n"
     )
     address = cluster(["--no-nanny", "--preload", str(preload)])
     words = ["--vary", "flow.label=crash,hang,wrong,fine,good", "--repeat", "2", "--time-limit", "2s"]
@@ -268,7 +268,7 @@ def test_sigkill_of_dask_workers(
 
 HOSTILE = """
 import json, time
-from dragstrip.sweep import cluster
+from dragstrip.studies.sweep import cluster
 
 real = cluster.real = getattr(cluster, "real", cluster.make)  # Dask loads this file twice
 
@@ -336,8 +336,8 @@ def test_a_hostile_worker_spoils_its_own_runs_alone(
     assert _here(tmp_path / "out", [*labels, "more", "next"])["next"]["status"] == "ok"
 
     # What never arrives, and an error that breaks where it arrives, end by the deadline at the latest.
-    monkeypatch.setattr("dragstrip.sweep.cluster.START_S", 1.0)
-    monkeypatch.setattr("dragstrip.sweep.cluster.GRACE_S", 2.0)
+    monkeypatch.setattr("dragstrip.studies.sweep.cluster.START_S", 1.0)
+    monkeypatch.setattr("dragstrip.studies.sweep.cluster.GRACE_S", 2.0)
     never = ["raises", "huge", "function", "silent"]
     rows = _on(address, tmp_path / "silent", ["good", *never], time_s=1.0)
     assert rows["good"]["status"] == "ok"
@@ -349,7 +349,7 @@ def test_a_hostile_worker_spoils_its_own_runs_alone(
 def test_a_worker_that_hangs_costs_its_run_s_time_and_90_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which begins again where Dask gives the run of a worker that died to another one."""
     now = 1000.0
-    monkeypatch.setattr("dragstrip.sweep.cluster.time.monotonic", lambda: now)
+    monkeypatch.setattr("dragstrip.studies.sweep.cluster.time.monotonic", lambda: now)
     cancelled = []
     future = SimpleNamespace(key="run", cancel=lambda force: cancelled.append(force))
     holder = {"tcp://one": ("run",)}

@@ -24,12 +24,12 @@ import pytest
 
 from dragstrip.engines import named
 from dragstrip.errors import DragstripError
-from dragstrip.pool import process as pool_process
-from dragstrip.pool.process import Limits
-from dragstrip.sweep import command
-from dragstrip.sweep.options import Options
-from dragstrip.sweep.progress import Progress
-from dragstrip.sweep.store import Store
+from dragstrip.runs import process as pool_process
+from dragstrip.runs.process import Limits
+from dragstrip.studies.sweep import command
+from dragstrip.studies.sweep.options import Options
+from dragstrip.studies.sweep.progress import Progress
+from dragstrip.studies.sweep.store import Store
 
 from .conftest import Command, plan
 from .conftest import command as words_of
@@ -184,7 +184,7 @@ def test_a_worker_whose_engine_is_another_build_than_the_sweep_s_ends_it(
 def test_failed_runs_are_made_again_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = plan("flow.label=crash,fine")
     command.execute(sweep, tmp_path, Options(report=False), Progress())
-    monkeypatch.setattr(pool_process, "MODULE", "dragstrip.pool.child")
+    monkeypatch.setattr(pool_process, "MODULE", "dragstrip.runs.child")
     again = command.execute(sweep, tmp_path, Options(report=False, retry_failed=True), Progress())
     assert (again["reused"], again["made"], again["failed"]) == (1, 1, 0)
     assert pq.read_table(tmp_path / "dataset")["status"].to_pylist() == ["ok", "ok"]

@@ -7,9 +7,9 @@ import pytest
 
 from dragstrip.errors import BadInputError
 from dragstrip.experiment import catalogue
-from dragstrip.sweep.build import run_key
-from dragstrip.sweep.coordinate import missing
-from dragstrip.sweep.plan import Index, Sweep, describe
+from dragstrip.studies.sweep.build import run_key
+from dragstrip.studies.sweep.coordinate import missing
+from dragstrip.studies.sweep.plan import Index, Sweep, describe
 
 from .conftest import plan
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dragstrip.results.intervals import interval
-from dragstrip.sweep.stats import judge, ranking
+from dragstrip.studies.sweep.stats import judge, ranking
 
 from .conftest import plan
 

@@ -10,10 +10,10 @@ import pytest
 
 from dragstrip.io import files
 from dragstrip.io.files import DamagedError
-from dragstrip.sweep import dataset, store
-from dragstrip.sweep.build import run_key
-from dragstrip.sweep.plan import Index
-from dragstrip.sweep.store import Store, result_rows
+from dragstrip.studies.sweep import dataset, store
+from dragstrip.studies.sweep.build import run_key
+from dragstrip.studies.sweep.plan import Index
+from dragstrip.studies.sweep.store import Store, result_rows
 
 from .conftest import plan
 

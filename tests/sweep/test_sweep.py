@@ -20,14 +20,14 @@ import pytest
 
 from dragstrip.engines.sim import simulate
 from dragstrip.io.files import read_json
-from dragstrip.recording import read
+from dragstrip.model.recording import read
 from dragstrip.results.measures import summarise
-from dragstrip.sweep import make
-from dragstrip.sweep import map as sweep_map
-from dragstrip.sweep.dataset import read as read_dataset
-from dragstrip.sweep.figures import figures
-from dragstrip.sweep.plan import Sweep
-from dragstrip.sweep.stats import judge
+from dragstrip.studies.sweep import make
+from dragstrip.studies.sweep import map as sweep_map
+from dragstrip.studies.sweep.dataset import read as read_dataset
+from dragstrip.studies.sweep.figures import figures
+from dragstrip.studies.sweep.plan import Sweep
+from dragstrip.studies.sweep.stats import judge
 
 from .conftest import Command, command
 
@@ -152,7 +152,7 @@ def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_pa
     ):
         assert heading in page
     assert page.count("<svg") == 4 + 3
-    words = [sys.executable, "-m", "dragstrip.sweep.guide", "out", "guide.md"]
+    words = [sys.executable, "-m", "dragstrip.studies.sweep.guide", "out", "guide.md"]
     subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
     guide = (tmp_path / "guide.md").read_text()
     assert re.search(
@@ -317,7 +317,7 @@ def test_the_terminal_ranks_the_contenders(sweep: Command) -> None:
 
 
 def test_the_description_is_enough(sweep: Command, tmp_path: Path) -> None:
-    from dragstrip.sweep.plan import Index, Sweep
+    from dragstrip.studies.sweep.plan import Index, Sweep
 
     sweep(*SMALL, "--out", "out", "--no-report")
     again = Sweep.read(read_json(tmp_path / "out" / "sweep.json"), "")
@@ -359,7 +359,7 @@ def test_a_report_does_not_replace_a_dataset_by_a_smaller_one(sweep: Command, tm
 
 
 def test_a_scenario_that_is_not_its_keys_is_not_run_again(sweep: Command, tmp_path: Path) -> None:
-    from dragstrip.sweep.store import SCHEMA, Store
+    from dragstrip.studies.sweep.store import SCHEMA, Store
 
     sweep("--vary", "flow.cc=reno", "--out", "out", "--no-report")
     store = Store(tmp_path / "out" / "store")

@@ -105,7 +105,7 @@ def recalled(folder: Path, draws: random.Random) -> str:
     """A kept recording of a slow engine is made again, and named."""
     from dragstrip.engines.contract import Engine
     from dragstrip.engines.recall import recall
-    from dragstrip.recording import read
+    from dragstrip.model.recording import read
 
     made = read(next((reference() / "run" / "runs").iterdir()))
 

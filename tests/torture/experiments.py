@@ -22,12 +22,12 @@ from common import main
 from disciplines import valid
 
 from dragstrip import _core
+from dragstrip.analysis import captures
 from dragstrip.engines.sim.engine import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.formats import captures
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 Content = dict[str, Any]
 BUCKET = 1600

@@ -19,7 +19,7 @@ from typing import Any
 from common import LIMIT_S, environment, main
 from disciplines import broken, valid
 
-from dragstrip.lessons import COUNT, lesson, right
+from dragstrip.playground.lessons import COUNT, lesson, right
 
 ODD_JSON = (
     *(
@@ -203,7 +203,7 @@ def odd_file(dice: random.Random, file: Path) -> None:
 
 def judged(folder: Path, files: list[str]) -> tuple[int, str, str]:
     """The judge's status and what it prints."""
-    words = [sys.executable, "-P", "-m", "dragstrip.lessons", *files]
+    words = [sys.executable, "-P", "-m", "dragstrip.playground.lessons", *files]
     done = subprocess.run(
         words,
         cwd=folder,

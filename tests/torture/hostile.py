@@ -79,7 +79,7 @@ def outputs() -> Path:
 @cache
 def honest() -> tuple[str, dict[str, Any]]:
     """A scenario, and a worker's answer."""
-    from dragstrip.pool.work import Order, perform
+    from dragstrip.runs.work import Order, perform
 
     text = json.dumps(json.loads(next(outputs().rglob("run/**/scenario.json")).read_text()))
     return text, perform(Order(0, text))
@@ -88,10 +88,10 @@ def honest() -> tuple[str, dict[str, Any]]:
 def answers(draws: random.Random, _folder: Path) -> str:
     """Two hundred answers; each is checked and stored beside an honest one."""
     from dragstrip.errors import BadInputError
-    from dragstrip.pool.answer import checked, parsed
-    from dragstrip.pool.work import OK, Order
-    from dragstrip.sweep.figures import figures
-    from dragstrip.sweep.store import SCHEMA, result_rows
+    from dragstrip.runs.answer import checked, parsed
+    from dragstrip.runs.work import OK, Order
+    from dragstrip.studies.sweep.figures import figures
+    from dragstrip.studies.sweep.store import SCHEMA, result_rows
 
     text, answer = honest()
     order = Order(0, text)

@@ -72,7 +72,7 @@ def kill(folder: Path, draws: random.Random, within_s: float, *words: str) -> bo
 
 def run(words: tuple[str, ...], folder: Path, draws: random.Random) -> str:
     """A run's folder is finished, taken anew, or refused with every recording in it readable."""
-    from dragstrip.recording import read
+    from dragstrip.model.recording import read
 
     hit = kill(folder, draws, lasts(*words), *words)
     out = folder / "out"

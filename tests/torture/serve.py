@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import FAULT, INTERRUPTED, LIMIT_S, end, main, start
 
-from dragstrip.play.server import HEADERS, OWN_NAMES
+from dragstrip.playground.server import HEADERS, OWN_NAMES
 
 METHODS = (
     "GET",

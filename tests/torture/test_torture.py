@@ -11,7 +11,7 @@ import pytest
 import true_pages
 from everything import SCRIPTS, kinds, only
 
-from dragstrip.results.standings import setups
+from dragstrip.results.comparison import setups
 
 HERE = Path(__file__).resolve().parent
 

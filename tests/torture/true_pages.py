@@ -16,8 +16,8 @@ from common import main
 from pages.checks import check
 from pages.experiments import experiment
 
-from dragstrip.execution.runner import execute, plan
 from dragstrip.report.console import show_result
+from dragstrip.studies.execution.runner import execute, plan
 
 
 def trial(number: int, folder: Path) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.validation.acks import captures, compare
-from dragstrip.validation.kernel import Json, load
+from dragstrip.studies.validation.acks import captures, compare
+from dragstrip.studies.validation.kernel import Json, load
 
 DATA = Path(__file__).parents[2] / "validation" / "linux-6.1"
 CAPTURES = captures(DATA / "acks")

@@ -11,16 +11,16 @@ import pytest
 from dragstrip import engines
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.execution import runner
-from dragstrip.execution import side_by_side as side
-from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.pool import Outcome, Task
-from dragstrip.recording import write
+from dragstrip.model.recording import write
 from dragstrip.results.measures import summarise
-from dragstrip.validation import both, real_time
+from dragstrip.runs import Outcome, Task
+from dragstrip.studies.execution import runner
+from dragstrip.studies.execution import side_by_side as side
+from dragstrip.studies.execution.runner import execute, plan
+from dragstrip.studies.validation import both, real_time
 
 IDLE_NS = 20_000_000
 LIMITS = ["the processors were idle for 5 % of the time only"]
@@ -194,7 +194,7 @@ def test_only_chooses_runs() -> None:
 
 
 def test_a_sweep_takes_one_engine() -> None:
-    from dragstrip.sweep.plan import describe
+    from dragstrip.studies.sweep.plan import describe
 
     with pytest.raises(BadInputError, match="one engine"):
         describe(race(), "")

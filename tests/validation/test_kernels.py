@@ -9,8 +9,8 @@ import pytest
 
 from dragstrip.engines.kernels import kernel
 from dragstrip.errors import BadInputError
-from dragstrip.validation import grid, kernels
-from dragstrip.validation.kernel import KernelRun, load, packed
+from dragstrip.studies.validation import grid, kernels
+from dragstrip.studies.validation.kernel import KernelRun, load, packed
 
 GRID, SOURCE = grid.read(None)
 OWN = "6.1.0-56-amd64"
@@ -58,7 +58,7 @@ def test_what_differs_is_told_and_what_does_not_is_counted(other: str, tmp_path:
 
 
 def test_the_cells_are_open_ones_of_the_grid() -> None:
-    from dragstrip.validation.cells import held_out
+    from dragstrip.studies.validation.cells import held_out
 
     assert len(GRID.between_kernels) > 100
     assert not any(map(held_out, GRID.between_kernels))

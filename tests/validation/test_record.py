@@ -10,13 +10,13 @@ import pytest
 
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.validation import command, grid
-from dragstrip.validation import record as record_module
-from dragstrip.validation.cells import cell, held_out
-from dragstrip.validation.kernel import KernelRun, load_all
-from dragstrip.validation.record import BOTTLENECK, content
-from dragstrip.validation.traces import of_kernel, of_recording
-from dragstrip.validation.translate import machine, scenario
+from dragstrip.studies.validation import command, grid
+from dragstrip.studies.validation import record as record_module
+from dragstrip.studies.validation.cells import cell, held_out
+from dragstrip.studies.validation.kernel import KernelRun, load_all
+from dragstrip.studies.validation.record import BOTTLENECK, content
+from dragstrip.studies.validation.traces import of_kernel, of_recording
+from dragstrip.studies.validation.translate import machine, scenario
 
 RECORDINGS = Path(__file__).parents[2] / "validation" / "linux-6.1" / "recordings"
 

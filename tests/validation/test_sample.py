@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dragstrip import _core
-from dragstrip.validation import bands, grid
-from dragstrip.validation.kernel import load_all
-from dragstrip.validation.validate import Case, validate
+from dragstrip.studies.validation import bands, grid
+from dragstrip.studies.validation.kernel import load_all
+from dragstrip.studies.validation.validate import Case, validate
 
 DATA = Path(__file__).parents[2] / "validation" / "linux-6.1"
 GRID, _ = grid.read(None)

@@ -18,16 +18,16 @@ import pytest
 
 from dragstrip import _core, cli
 from dragstrip.errors import BadInputError
-from dragstrip.validation import bands, console, document, translate
-from dragstrip.validation.conditions import RANDOMIZED, Conditions, conditions
-from dragstrip.validation.epochs import epochs, period_s, window_error
-from dragstrip.validation.explain import events, explain
-from dragstrip.validation.figures import Compared, figures, kolmogorov_smirnov, wasserstein
-from dragstrip.validation.grid import Grid
-from dragstrip.validation.kernel import KernelRun, grouped, load, load_all, packed
-from dragstrip.validation.targets import BY_KEY, standing
-from dragstrip.validation.traces import FlowTrace, TimeLine, changes, falls, of_kernel
-from dragstrip.validation.validate import Agreement, Case, measure, validate
+from dragstrip.studies.validation import bands, console, document, translate
+from dragstrip.studies.validation.conditions import RANDOMIZED, Conditions, conditions
+from dragstrip.studies.validation.epochs import epochs, period_s, window_error
+from dragstrip.studies.validation.explain import events, explain
+from dragstrip.studies.validation.figures import Compared, figures, kolmogorov_smirnov, wasserstein
+from dragstrip.studies.validation.grid import Grid
+from dragstrip.studies.validation.kernel import KernelRun, grouped, load, load_all, packed
+from dragstrip.studies.validation.targets import BY_KEY, standing
+from dragstrip.studies.validation.traces import FlowTrace, TimeLine, changes, falls, of_kernel
+from dragstrip.studies.validation.validate import Agreement, Case, measure, validate
 
 RECORDINGS = Path(__file__).parents[2] / "validation" / "linux-6.1" / "recordings"
 CASE = "b-10m-160ms-0.5bdp-cubic"

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import dragstrip
+from dragstrip.display.colours import KNOWN, ON_DARK
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import embed, viewer
-from dragstrip.report.colours import KNOWN, ON_DARK
 from dragstrip.report.figure import Axis, Figure, Panel, Part, Pie, Stroke, TimeLines
 from dragstrip.report.series import Curve
 from dragstrip.report.write import write_report

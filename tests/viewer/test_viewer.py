@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dragstrip.display.colours import GREY, KNOWN, ON_DARK, PALETTE, assign
 from dragstrip.report import embed, viewer
-from dragstrip.report.colours import GREY, KNOWN, ON_DARK, PALETTE, assign
 from dragstrip.report.figure import Axis
-from dragstrip.results.standings.setups import Contender, _dashed
+from dragstrip.results.comparison.setups import Contender, _dashed
 
 IMPORT = re.compile(r"^import (?:\* as \w+|\{(?P<names>[^}]*)\}) from \"\./(?P<module>\w+)\.js\";$")
 

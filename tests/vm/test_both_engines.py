@@ -9,13 +9,13 @@ import pytest
 from dragstrip.engines.kernels import kernel
 from dragstrip.engines.recall import recall
 from dragstrip.engines.vm import ENGINE
-from dragstrip.execution import check
-from dragstrip.execution.runner import execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import read
-from dragstrip.validation import both
+from dragstrip.model.recording import read
+from dragstrip.studies.execution import check
+from dragstrip.studies.execution.runner import execute, plan
+from dragstrip.studies.validation import both
 
 pytestmark = pytest.mark.usefixtures("linux")
 

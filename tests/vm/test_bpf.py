@@ -19,7 +19,7 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 from .conftest import race
 

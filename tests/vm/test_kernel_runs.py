@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
+from dragstrip.analysis import captures
 from dragstrip.engines.agent.binaries import lockstep, program
 from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.contract import Capture
@@ -26,8 +27,7 @@ from dragstrip.experiment.expand import expand
 from dragstrip.experiment.parts import Flow
 from dragstrip.experiment.parts import Path as PathForm
 from dragstrip.experiment.types import Experiment
-from dragstrip.formats import captures
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 from dragstrip.results.measures import summarise
 
 from .conftest import race

@@ -18,6 +18,7 @@ import pytest
 
 from dragstrip import _core
 from dragstrip.cli import kernel as kernel_cli
+from dragstrip.display.progress import ProgressMessages
 from dragstrip.engines import named
 from dragstrip.engines.agent import binaries
 from dragstrip.engines.kernels import kernel
@@ -27,7 +28,6 @@ from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io.files import DamagedError, NotWrittenError
-from dragstrip.io.progress import ProgressMessages
 
 
 def a_kernel(folder: Path, name: str) -> Path:

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from dragstrip.cli import app
 from dragstrip.errors import BadInputError
-from dragstrip.passport import page
-from dragstrip.passport.command import PassportRequest, make
-from dragstrip.passport.figures import GOODPUT
-from dragstrip.passport.rows import On, Row, Rule, Subject
-from dragstrip.passport.rows import Path as Line
+from dragstrip.studies.passport import page
+from dragstrip.studies.passport.command import PassportRequest, make
+from dragstrip.studies.passport.figures import GOODPUT
+from dragstrip.studies.passport.rows import On, Row, Rule, Subject
+from dragstrip.studies.passport.rows import Path as Line
 
 from .test_bpf import _clang, source  # noqa: F401 - a fixture
 

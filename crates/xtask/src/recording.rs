@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub fn all() -> Vec<Output> {
     vec![
         Output { path: "docs/reference/recording.md", text: page() },
-        Output { path: "python/dragstrip/recording/definition.py", text: module() },
+        Output { path: "python/dragstrip/model/recording/definition.py", text: module() },
     ]
 }
 

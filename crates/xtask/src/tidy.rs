@@ -27,9 +27,9 @@ const ENDINGS: &[&str] =
     &["rs", "py", "pyi", "md", "toml", "json", "c", "h", "cc", "tcl", "sh", "html", "js", ""];
 /// Outputs of `make play` and `make wheel`; they may be cited without existing.
 const MADE: [&str; 3] = [
-    "python/dragstrip/play/page.html",
+    "python/dragstrip/playground/page.html",
     "playground/node_modules/.package-lock.json",
-    "python/dragstrip/passport/baselines.json.gz",
+    "python/dragstrip/studies/passport/baselines.json.gz",
 ];
 /// Folders that tools write.
 const SKIPPED: &[&str] =

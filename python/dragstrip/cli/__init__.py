@@ -108,7 +108,7 @@ def agree(context: typer.Context) -> None:
 
 def _run() -> object:
     if any(".rs" in word for word in sys.argv[1:]):
-        from dragstrip import rust_files
+        from dragstrip.authoring import rust_files
 
         sys.argv[1:] = rust_files.entered(sys.argv[1:])
     return app(standalone_mode=False)

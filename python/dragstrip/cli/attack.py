@@ -144,9 +144,9 @@ def attack(
         raise BadInputError("ALGORITHM", None, "is missing; or --check FOLDER", "command line")
     if time is not None and evaluations is not None:
         raise BadInputError("--evaluations", evaluations, "none beside --time", "command line")
-    from dragstrip.attack import console, finds
     from dragstrip.experiment.programs import of_files
     from dragstrip.io.files import adding, write_json, write_text
+    from dragstrip.studies.attack import console, finds
 
     seconds = None if evaluations is not None else words.time_limit(time or TIME, "--time").time_s
     path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
@@ -172,7 +172,7 @@ def attack(
 
 
 def _check(folder: Path, workers: int | None, as_json: bool) -> None:
-    from dragstrip.attack import console, kept
+    from dragstrip.studies.attack import console, kept
 
     document = kept.check(folder, workers, quiet=as_json)
     if as_json:

@@ -51,7 +51,7 @@ def list_(
         return
     from rich.table import Table
 
-    from dragstrip.io.terminal import Terminal
+    from dragstrip.display.terminal import Terminal
 
     for kind, rows in rows_by_kind.items():
         columns = list(_COLUMNS[kind])
@@ -149,8 +149,8 @@ def show(
 
     Example: dragstrip show caia-110729a/adsl1
     """
-    from dragstrip.execution.runner import plan
     from dragstrip.experiment import catalogue
+    from dragstrip.studies.execution.runner import plan
 
     described, source = catalogue.load(experiment)
     planned = plan(described, source)

@@ -102,11 +102,8 @@ def compare(
 
         typer.echo(toml.toml_text(described.content()), nl=False)
         return
-    from dragstrip.execution.runner import (  # after a misspelt option was reported: it loads Arrow
-        captured,
-        plan,
-    )
-    from dragstrip.io.progress import progress
+    from dragstrip.display.progress import progress
+    from dragstrip.studies.execution.runner import captured, plan
 
     with progress("expanding the experiment ...", as_json):
         try:

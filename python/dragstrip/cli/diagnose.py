@@ -74,7 +74,7 @@ def diagnose(
 
     Example: dragstrip diagnose --path "home DSL"
     """
-    from dragstrip.diagnosis import console, walk
+    from dragstrip.analysis.diagnosis import console, walk
 
     document = walk.diagnose(files or [], race, algorithm, out, quiet=as_json, addresses=addresses)
     if as_json:

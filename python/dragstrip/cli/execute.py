@@ -14,9 +14,9 @@ from dragstrip.cli.output import command_line, located, print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.execution.runner import Plan
-    from dragstrip.pool import Limits
     from dragstrip.report.paper import Paper
+    from dragstrip.runs import Limits
+    from dragstrip.studies.execution.runner import Plan
 
 
 def execute(
@@ -34,9 +34,9 @@ def execute(
 
     `heading` follows the experiment's name above the table.
     """
-    from dragstrip.execution.progress import watching
-    from dragstrip.execution.runner import NotDrawnError, execute
     from dragstrip.report.console import show_result
+    from dragstrip.runs.progress import watching
+    from dragstrip.studies.execution.runner import NotDrawnError, execute
 
     undrawn: NotDrawnError | None = None
     with (
@@ -70,7 +70,7 @@ def execute(
         print_json(located(document, folder))
     else:
         if "agreement" in document:
-            from dragstrip.validation import both, console
+            from dragstrip.studies.validation import both, console
 
             console.show(both.of_result(document, folder))
         page = folder / "report.html"
@@ -98,7 +98,7 @@ def noting_interruption(folder: Path) -> Iterator[None]:
 @contextmanager
 def place(out: Path | None, stem: str) -> Iterator[Path]:
     """Yield the requested folder, or the next free one below `runs`, which is removed if it stays empty."""
-    from dragstrip.execution.runner import next_folder
+    from dragstrip.studies.execution.runner import next_folder
 
     if out is not None:
         with noting_interruption(out):
@@ -124,8 +124,8 @@ def place(out: Path | None, stem: str) -> Iterator[Path]:
 
 def check_twice(planned: Plan, out: Path | None, workers: int | None, limits: Limits, as_json: bool) -> None:
     """Run everything twice and print whether the bytes are equal; exits with status 1 if not."""
-    from dragstrip.execution import check
-    from dragstrip.execution.progress import watching
+    from dragstrip.runs.progress import watching
+    from dragstrip.studies.execution import check
 
     if out is not None:
         expected = "no folder: --check keeps no recordings"
@@ -152,11 +152,11 @@ def execute_publication(
     as_json: bool,
 ) -> None:
     """Run every experiment of a publication; exits with status 1 if a run failed."""
-    from dragstrip.execution.progress import watching
-    from dragstrip.execution.runner import NotDrawnError, execute_all
     from dragstrip.io.files import write_json
-    from dragstrip.publications import console, pages
-    from dragstrip.publications.document import document as compose
+    from dragstrip.runs.progress import watching
+    from dragstrip.studies.execution.runner import NotDrawnError, execute_all
+    from dragstrip.studies.publications import console, pages
+    from dragstrip.studies.publications.document import document as compose
 
     if write_docs is not None:
         pages.check([planned.experiment for planned in plans.values()], write_docs)

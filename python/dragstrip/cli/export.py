@@ -28,7 +28,7 @@ def export(
 
     Example: dragstrip export runs/compare-001 --to flent --out flent
     """
-    from dragstrip.formats import writers
+    from dragstrip.interop import writers
     from dragstrip.io.files import expect_name
 
     expect_name("--out", out)

@@ -68,12 +68,13 @@ def inspect(
 
     Example: dragstrip inspect server.pcapng --anonymise to-send.pcap
     """
-    from dragstrip.formats import captures, guess, readers
-    from dragstrip.formats.readers import summary
-    from dragstrip.inference import console
-    from dragstrip.inference.path import of_segments
+    from dragstrip.analysis import captures
+    from dragstrip.analysis.inference import console
+    from dragstrip.analysis.inference.path import of_segments
+    from dragstrip.interop import guess, readers
+    from dragstrip.interop.readers import summary
     from dragstrip.io.files import adding, expect_name
-    from dragstrip.recording import CAPTURES, write
+    from dragstrip.model.recording import CAPTURES, write
 
     for folder in (file for file in files if file.is_dir()):
         raise BadInputError("", None, guess.of_folder(folder), str(folder))
@@ -133,7 +134,7 @@ def inspect(
 
 def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
     """Write one capture without payload and addresses, and say how much of it is left."""
-    from dragstrip.formats.anonymisation import anonymise
+    from dragstrip.analysis.anonymisation import anonymise
     from dragstrip.io.files import expect_file
 
     if len(files) != 1:
@@ -150,7 +151,7 @@ def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
 
 def _say(report: dict[str, Any]) -> None:
     """Print what captures show."""
-    from dragstrip.formats import captures
+    from dragstrip.analysis import captures
 
     say(captures.table(report) if report["flows"] else captures.empty_text(report))
     if report["flows"] and "wireshark" in report["flows"][0]:

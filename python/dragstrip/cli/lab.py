@@ -31,8 +31,8 @@ def _read(file: Path) -> Lab:
 
 
 def _checked(file: Path, scenario: dict[str, Any] | None = None) -> dict[str, Any]:
+    from dragstrip.display.progress import progress
     from dragstrip.engines.ssh import hosts
-    from dragstrip.io.progress import progress
 
     lab = _read(file)
     with progress(f"asking {len(lab.hosts)} hosts ..."):
@@ -117,8 +117,8 @@ def clean(file: File, as_json: JsonFlag = False) -> None:
 
     Example: dragstrip lab clean lab.toml
     """
+    from dragstrip.display.progress import progress
     from dragstrip.engines.ssh import hosts
-    from dragstrip.io.progress import progress
     from dragstrip.io.untrusted import one_line
 
     lab = _read(file)

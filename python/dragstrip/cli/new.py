@@ -11,7 +11,7 @@ from dragstrip.cli.output import say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.skeletons import WrittenFiles
+    from dragstrip.authoring.skeletons import WrittenFiles
 
 
 def new_algorithm(
@@ -39,7 +39,7 @@ def new_algorithm(
 
     Example: dragstrip new-algorithm my-cc --out .
     """
-    from dragstrip import skeletons
+    from dragstrip.authoring import skeletons
 
     place = skeletons.clone(
         "new-algorithm",
@@ -65,7 +65,7 @@ def new_qdisc(
 
     Example: dragstrip new-qdisc my_fifo
     """
-    from dragstrip import skeletons
+    from dragstrip.authoring import skeletons
 
     _say(skeletons.new_qdisc(skeletons.clone("new-qdisc"), name), "docs/how-to/new-qdisc.md")
 

@@ -31,7 +31,7 @@ def say(text: str, err: bool = False) -> None:
 
 def say_finding(mark: str, text: str) -> None:
     """Print a line of a list after its mark, wrapped to the terminal, without terminal control characters."""
-    from dragstrip.io.terminal import hanging
+    from dragstrip.display.terminal import hanging
 
     typer.echo(hanging(printable(f"{mark:<7}  {text}"), 9))
 

@@ -87,8 +87,8 @@ def passport(
     from dragstrip.cli.execute import place
     from dragstrip.experiment.programs import of_files
     from dragstrip.io.files import expect_file, expect_folder
-    from dragstrip.passport import command, console
-    from dragstrip.passport.rows import On
+    from dragstrip.studies.passport import command, console
+    from dragstrip.studies.passport.rows import On
 
     files = program or []
     request = command.read_request(

@@ -15,9 +15,9 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.race import OPTIONS
 
 if TYPE_CHECKING:
-    from dragstrip.execution.runner import Plan
     from dragstrip.experiment.types import Experiment
-    from dragstrip.play import Race as InitialRace
+    from dragstrip.playground import Race as InitialRace
+    from dragstrip.studies.execution.runner import Plan
 
 
 @takes_race(EVERY)
@@ -111,9 +111,9 @@ def _kind(subjects: list[str]) -> str | None:
 
 
 def _recorded(folder: Path) -> InitialRace:
-    from dragstrip.play import of_runs
+    from dragstrip.model.scenario.paths import bare
+    from dragstrip.playground import of_runs
     from dragstrip.report.load import load, recording_of
-    from dragstrip.scenario.paths import bare
 
     bundle = load(folder)
     recordings = [recording_of(run) for run in bundle.runs]
@@ -132,9 +132,9 @@ def _recorded(folder: Path) -> InitialRace:
 
 
 def _experiment(name: str) -> InitialRace:
-    from dragstrip.execution.runner import plan
     from dragstrip.experiment.catalogue import load
-    from dragstrip.play import of_runs
+    from dragstrip.playground import of_runs
+    from dragstrip.studies.execution.runner import plan
 
     experiment, source = load(name)
     runs = [(run.name, run.text, None) for run in plan(experiment, source).runs if run.engine == "sim"]
@@ -146,9 +146,9 @@ def _experiment(name: str) -> InitialRace:
 
 def _described(algorithms: list[str], race: Race) -> InitialRace:
     """The options of `compare`, checked as it checks them; a recorded link is in the scenario."""
-    from dragstrip.execution.runner import plan
     from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
-    from dragstrip.play import of_form, of_runs
+    from dragstrip.playground import of_form, of_runs
+    from dragstrip.studies.execution.runner import plan
 
     def planned(names: list[str], race_options: Race) -> tuple[Experiment, Plan]:
         described = compare(names, source=COMMAND_LINE, **race_options)
@@ -165,7 +165,7 @@ def _described(algorithms: list[str], race: Race) -> InitialRace:
 
 
 def _serve(content: str, port: int) -> None:
-    from dragstrip.play.server import LOOPBACK, server
+    from dragstrip.playground.server import LOOPBACK, server
 
     with server(content, port) as serving:
         typer.echo(f"http://{LOOPBACK}:{serving.server_port}/  (Ctrl-C ends it)")

@@ -63,11 +63,11 @@ def report(
 
 def _again(folder: Path, figures: str | None, paper: Paper, as_json: bool) -> None:
     """Write the page of a run or a sweep again."""
-    from dragstrip.execution.runner import completed, write_report
+    from dragstrip.display.progress import progress
     from dragstrip.io import checksums
-    from dragstrip.io.progress import progress
-    from dragstrip.recording import read
+    from dragstrip.model.recording import read
     from dragstrip.report.load import load
+    from dragstrip.studies.execution.runner import completed, write_report
 
     if (folder / "sweep.json").exists():
         if paper.endings:
@@ -77,7 +77,7 @@ def _again(folder: Path, figures: str | None, paper: Paper, as_json: bool) -> No
                 "the folder of a run: a sweep's maps are part of its report",
                 "command line",
             )
-        from dragstrip.sweep.make import rewrite_report
+        from dragstrip.studies.sweep.make import rewrite_report
 
         page = rewrite_report(folder)
         print_json({"report": str(page)}) if as_json else say(f"Report: {page}")
@@ -124,8 +124,9 @@ def _side_by_side(of: Sequence[Path], out: Path | None, paper: Paper, as_json: b
 
 def _sources(path: Path) -> Iterator[Source]:
     """Yield the recordings in a folder or a file."""
-    from dragstrip.formats import captures, readers
-    from dragstrip.recording import read
+    from dragstrip.analysis import captures
+    from dragstrip.interop import readers
+    from dragstrip.model.recording import read
     from dragstrip.report import beside
 
     if path.is_dir():

@@ -35,7 +35,7 @@ from dragstrip.cli.output import say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.execution.runner import Plan
+    from dragstrip.studies.execution.runner import Plan
 
 
 def run(
@@ -82,10 +82,10 @@ def run(
 
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
-    from dragstrip.execution.runner import captured, plan
+    from dragstrip.display.progress import progress
     from dragstrip.experiment import catalogue, programs
     from dragstrip.experiment.types import rebuilt
-    from dragstrip.io.progress import progress
+    from dragstrip.studies.execution.runner import captured, plan
 
     if programs.of_files(program or []):
         expected = "an algorithm in Rust: the experiment itself names texts, in [programs]"

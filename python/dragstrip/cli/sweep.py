@@ -120,7 +120,7 @@ def sweep(
     --vary flow.cc=reno,cubic,vegas,cdg,bbr --repeat 5 --out map
     """
     from dragstrip.experiment.programs import of_files
-    from dragstrip.sweep import command
+    from dragstrip.studies.sweep import command
 
     limits = command.limits(time_limit, memory_limit)
     if replay is not None:

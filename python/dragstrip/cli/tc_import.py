@@ -29,7 +29,7 @@ def tc_import(
 
     Example: dragstrip tc-import router.sh
     """
-    from dragstrip.formats import scripts
+    from dragstrip.interop import scripts
     from dragstrip.io.untrusted import DESCRIPTION_MAX, text_or_input
 
     script, name = text_or_input(file, DESCRIPTION_MAX, "a script of tc commands")

@@ -16,7 +16,7 @@ def doctor(as_json: JsonFlag = False) -> None:
 
     Example: dragstrip doctor
     """
-    from dragstrip.execution.doctor import examine
+    from dragstrip.cli.doctor import examine
 
     findings = examine(lambda step: say(step, err=True))
     if as_json:
@@ -43,7 +43,7 @@ def conform(
 
     Example: dragstrip conform --engine vm prr-step-by-step
     """
-    from dragstrip.validation import conformance
+    from dragstrip.studies.validation import conformance
 
     try:
         played = conformance.play(conformance.scripts(scripts), engine)

@@ -20,8 +20,8 @@ from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.execution.side_by_side import Selection
-    from dragstrip.pool import Limits
+    from dragstrip.runs import Limits
+    from dragstrip.studies.execution.side_by_side import Selection
 
 DEFAULT = "compare"
 
@@ -205,7 +205,7 @@ def compare(
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
     if experiments:
-        from dragstrip.execution.side_by_side import MODEL, REFERENCE, Selection
+        from dragstrip.studies.execution.side_by_side import MODEL, REFERENCE, Selection
 
         selection = Selection(
             experiments,
@@ -220,8 +220,8 @@ def compare(
         )
         _experiments(selection, nominal, out, write_docs, workers, limits, as_json)
         return
-    from dragstrip.validation import command, console
-    from dragstrip.validation.validate import document, validate
+    from dragstrip.studies.validation import command, console
+    from dragstrip.studies.validation.validate import document, validate
 
     stored = command.stored(grid, recordings, only)
     agreement = validate(stored.part(held_out), workers, spread=write_docs is not None, nominal=nominal)
@@ -257,14 +257,14 @@ def explain(
 
     Example: dragstrip validate explain 10m-160ms-1bdp-cdg
     """
-    from dragstrip.validation import command
+    from dragstrip.studies.validation import command
 
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit)
     limits = words.time_limit(time_limit)
     if not experiments:
         command.explain_case(grid, recordings, case, nominal)
         return
-    from dragstrip.execution import side_by_side as side
+    from dragstrip.studies.execution import side_by_side as side
 
     selection = side.Selection(experiments, None, set_ or [], repeat, duration, load or [])
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
@@ -299,7 +299,7 @@ def record(
     Example: dragstrip validate record recordings b-2m-40ms-1bdp-reno --seeds 3
     """
     from dragstrip.io.files import expect_folder
-    from dragstrip.validation import command
+    from dragstrip.studies.validation import command
 
     expect_folder("FOLDER", folder)
     if described:
@@ -324,8 +324,8 @@ def bands(
     Example: dragstrip validate bands validation/linux-6.1/bands.json
     """
     from dragstrip.io.files import expect_file
-    from dragstrip.validation import command
-    from dragstrip.validation.validate import validate
+    from dragstrip.studies.validation import command
+    from dragstrip.studies.validation.validate import validate
 
     expect_file("FILE", file)
     stored = command.stored(grid, recordings)
@@ -392,8 +392,8 @@ def _kernels(
     as_json: bool,
 ) -> None:
     """Compare kernels with one another."""
-    from dragstrip.validation import console, kernels
-    from dragstrip.validation.grid import read
+    from dragstrip.studies.validation import console, kernels
+    from dragstrip.studies.validation.grid import read
 
     if first is None or against is None:
         given_option, missing = (
@@ -427,9 +427,9 @@ def _experiments(
     as_json: bool,
 ) -> None:
     """Run experiments on both engines and report how well they agree."""
-    from dragstrip.execution import side_by_side as side
-    from dragstrip.validation import console, page, real_time
-    from dragstrip.validation.validate import document
+    from dragstrip.studies.execution import side_by_side as side
+    from dragstrip.studies.validation import console, page, real_time
+    from dragstrip.studies.validation.validate import document
 
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
     plans = side.plans(selection)

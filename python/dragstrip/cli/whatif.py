@@ -97,9 +97,9 @@ def whatif(
 
     Example: dragstrip whatif server.pcapng cubic bbr --queue fq_codel --out verdict
     """
+    from dragstrip.analysis.whatif import console, document, page, walk
+    from dragstrip.analysis.whatif.experiment_text import experiment
     from dragstrip.io.files import adding, expect_folder, write_json, write_text
-    from dragstrip.whatif import console, document, page, walk
-    from dragstrip.whatif.experiment_text import experiment
 
     if out is not None:
         expect_folder("--out", out)
@@ -142,7 +142,7 @@ def identify(
 
     Example: dragstrip identify server.pcapng --flow :443 --json
     """
-    from dragstrip.whatif import console, document, walk
+    from dragstrip.analysis.whatif import console, document, walk
 
     subject, _, answer = walk.identify(capture, flow, quiet=as_json)
     if as_json:

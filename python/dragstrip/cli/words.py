@@ -9,8 +9,8 @@ from dragstrip.errors import BadInputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dragstrip.pool import Limits
     from dragstrip.report.paper import Paper
+    from dragstrip.runs import Limits
 
 
 def figures(text: str | None, width: str | None, report: bool | None) -> Paper:
@@ -41,7 +41,7 @@ def with_strict(options: dict[str, str | list[str]], strict: bool) -> dict[str, 
 def time_limit(text: str | None, option: str = "--time-limit") -> Limits:
     """Return the limits of a run that an option asks for; raises `BadInputError` for no time."""
     from dragstrip import _core
-    from dragstrip.pool import UNLIMITED, Limits
+    from dragstrip.runs import UNLIMITED, Limits
 
     if text is None:
         return UNLIMITED

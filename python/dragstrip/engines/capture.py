@@ -12,7 +12,7 @@ from typing import Any
 from dragstrip.engines.contract import Capture, Engine
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import json_text
-from dragstrip.scenario.paths import paths_of
+from dragstrip.model.scenario.paths import paths_of
 
 SNAPLEN = 96
 """Ethernet's, IPv4's and TCP's longest headers are 94 bytes; payloads are zeros in any case."""

@@ -16,7 +16,7 @@ from dragstrip.errors import BadInputError, Raw
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 Json: TypeAlias = dict[str, Any]
 Options: TypeAlias = Mapping[str, Any]

@@ -13,7 +13,7 @@ from dragstrip.engines.contract import Engine, Json, Options, Progress, Say, qui
 from dragstrip.io.cache import cache
 
 if TYPE_CHECKING:
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 KEY = "recalled_by"
 """In the provenance of a kept recording: the SHA-256 of engine, build and scenario."""
@@ -33,7 +33,7 @@ def recall(
     if not engine.slow:
         return engine.run(scenario, options, progress)
     from dragstrip.io.files import DamagedError, NotWrittenError
-    from dragstrip.recording import write
+    from dragstrip.model.recording import write
 
     identity = json.dumps([engine.name, engine.build(options), scenario], sort_keys=True)
     key = hashlib.sha256(identity.encode()).hexdigest()
@@ -57,7 +57,7 @@ def _stored(place: Path, key: str, scenario: Json) -> Recording:
     from dragstrip.errors import BadInputError
     from dragstrip.io import checksums
     from dragstrip.io.files import DamagedError
-    from dragstrip.recording import read
+    from dragstrip.model.recording import read
 
     if checksums.read(place) is None:
         raise DamagedError(place, f"it has no {checksums.NAME} (an earlier version wrote none)")

@@ -18,8 +18,8 @@ from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import files
 from dragstrip.experiment.types import Experiment, refused
-from dragstrip.scenario.memory import refuse_if_too_large
-from dragstrip.scenario.paths import Known, scenario_facts
+from dragstrip.model.scenario.memory import refuse_if_too_large
+from dragstrip.model.scenario.paths import Known, scenario_facts
 
 Json: TypeAlias = dict[str, Any]
 

@@ -75,8 +75,10 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
 
 
 def _expect_rust_files(file: str) -> None:
-    """Raise `BadInputError` unless the core has algorithms of Rust files (`dragstrip.rust_files`)."""
-    from dragstrip.recording.core_build import algorithm_files  # Arrow: not where there are no Rust files
+    """Raise `BadInputError` unless the core has algorithms of Rust files (`authoring.rust_files`)."""
+    from dragstrip.model.recording.core_build import (
+        algorithm_files,  # Arrow: not where there are no Rust files
+    )
 
     if not algorithm_files():
         expected = "an algorithm as a text: one in Rust is for compare, run, passport and attack"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dragstrip.display import quantity
+from dragstrip.display.quantity import RATES, TIMES_MS, Unit, median, unit_for
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
 from dragstrip.report.load import middle_of
 from dragstrip.report.tables import Cell, Table
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.quantity import RATES, TIMES_MS, Unit, median, unit_for
-from dragstrip.results.standings.setups import Bout, Contender, Setup
-from dragstrip.results.standings.stats import goodput_bps, retransmit_rate, rtt_ms
+from dragstrip.results.comparison.setups import Bout, Contender, Setup
+from dragstrip.results.comparison.stats import goodput_bps, retransmit_rate, rtt_ms
 
 # Bars that can be read; more setups are a sweep's business.
 SETUPS_MAX = 6

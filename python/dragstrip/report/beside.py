@@ -13,19 +13,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dragstrip.display import look, quantity
+from dragstrip.display.colours import PALETTE
+from dragstrip.display.quantity import MISSING, TIMES_MS, UNITS, Unit, unit_for
 from dragstrip.io.files import adding
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 from dragstrip.report import page, render, rows
 from dragstrip.report.charts import cdf_scale
-from dragstrip.report.colours import PALETTE
 from dragstrip.report.figure import SOLID, Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, nice_bin_s, rate_per_bin
 from dragstrip.report.tables import Cell, Table
 from dragstrip.results import per_flow
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import look, quantity
-from dragstrip.results.standings.quantity import MISSING, TIMES_MS, UNITS, Unit, unit_for
 
 Row: TypeAlias = dict[str, Any]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dragstrip.recording import core_build
+from dragstrip.display import quantity
+from dragstrip.model.recording import core_build
 from dragstrip.report.load import RecordedRun, flows_of, recording_of
+from dragstrip.results.comparison.setups import FLOWS_DRAWN_MAX, Contender, Setup, sampled_flows
+from dragstrip.results.comparison.stats import Row
+from dragstrip.results.comparison.verdict import reach
 from dragstrip.results.intervals import REPEATS_MIN
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, sampled_flows
-from dragstrip.results.standings.stats import Row
-from dragstrip.results.standings.verdict import reach
 
 # A sender that something else than its window held back for longer says little about its algorithm.
 LIMITED_SHARE_MAX = 0.2

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dragstrip.display import quantity
+from dragstrip.display.colours import INK
+from dragstrip.display.quantity import RATES, TIMES_MS, Unit, unit_for
 from dragstrip.report import transfers, video
 from dragstrip.report.collect import SHARES_MAX, Curves, Shares, throughput_span_s
-from dragstrip.report.colours import INK
 from dragstrip.report.figure import (
     PARTS_MAX,
     Axis,
@@ -35,11 +37,9 @@ from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.timeline import common_idle, overlay, timelines
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.quantity import RATES, TIMES_MS, Unit, unit_for
-from dragstrip.results.standings.setups import Contender, Setup
-from dragstrip.results.standings.stats import Row
-from dragstrip.results.standings.stats import Statistic as Measured
+from dragstrip.results.comparison.setups import Contender, Setup
+from dragstrip.results.comparison.stats import Row
+from dragstrip.results.comparison.stats import Statistic as Measured
 
 # A wider spread than this (95th percentile of one to 5th of another) is drawn on a logarithmic axis.
 LOG_RATIO = 15.0

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dragstrip.display import quantity
 from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of, middle_of, recording_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
+from dragstrip.results.comparison.setups import Contender, Json, Run, Setup, sampled_flows
 from dragstrip.results.measures import THROUGHPUT_NS, rates_bps
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Contender, Json, Run, Setup, sampled_flows
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200

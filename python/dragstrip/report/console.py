@@ -11,20 +11,20 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dragstrip.display.terminal import Terminal
 from dragstrip.engines.contract import alike
 from dragstrip.experiment.expand import PlannedRun
 from dragstrip.experiment.types import Experiment
-from dragstrip.io.terminal import Terminal
 from dragstrip.io.untrusted import printable
+from dragstrip.model.scenario.paths import link_facts
 from dragstrip.report import transfers as sized
 from dragstrip.report import why
+from dragstrip.results.comparison import span, transfers, video
+from dragstrip.results.comparison.path import qdisc, queue_text
+from dragstrip.results.comparison.setups import Contender, Planned, Setup, setups_of
+from dragstrip.results.comparison.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
+from dragstrip.results.comparison.verdict import headline
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import span, transfers, video
-from dragstrip.results.standings.path import qdisc, queue_text
-from dragstrip.results.standings.setups import Contender, Planned, Setup, setups_of
-from dragstrip.results.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
-from dragstrip.results.standings.verdict import headline
-from dragstrip.scenario.paths import link_facts
 
 UNKNOWN = "–"
 SENTENCES_MAX = 4

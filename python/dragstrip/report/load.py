@@ -19,9 +19,9 @@ import pyarrow as pa
 from dragstrip.errors import BadInputError
 from dragstrip.io import checksums
 from dragstrip.io.shape import EXPERIMENT, PROVENANCE, RESULT, expect
-from dragstrip.recording import check_format, read_table
-from dragstrip.results.standings.setups import Bout, Run
-from dragstrip.scenario.paths import Known, add_facts
+from dragstrip.model.recording import check_format, read_table
+from dragstrip.model.scenario.paths import Known, add_facts
+from dragstrip.results.comparison.setups import Bout, Run
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]

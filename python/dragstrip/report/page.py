@@ -17,19 +17,20 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from dragstrip import _core
+from dragstrip.display import quantity
+from dragstrip.display.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.errors import BadInputError
 from dragstrip.io import untrusted
 from dragstrip.report import across, embed, variable, viewer, why
 from dragstrip.report.cautions import of_builds
-from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
 from dragstrip.report.tables import Table, overview
 from dragstrip.report.why import Reason
-from dragstrip.results.standings import quantity, span
-from dragstrip.results.standings.setups import Setup, shared_words
-from dragstrip.results.standings.stats import Row
-from dragstrip.results.standings.verdict import Verdict
+from dragstrip.results.comparison import span
+from dragstrip.results.comparison.setups import Setup, shared_words
+from dragstrip.results.comparison.stats import Row
+from dragstrip.results.comparison.verdict import Verdict
 
 HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from dragstrip.report.colours import GREY, INK, MUTED
+from dragstrip.display.colours import GREY, INK, MUTED
 from dragstrip.report.load import Json
-from dragstrip.results.standings import path as paths
+from dragstrip.results.comparison import path as paths
 
 # Alike nodes beyond this many are drawn as one pile.
 ALIKE_MAX = 4

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from dragstrip.display import quantity
+from dragstrip.display.quantity import MISSING, median, number
 from dragstrip.report.picture import settings_text
-from dragstrip.results.standings import path as paths
-from dragstrip.results.standings import quantity, verdict
-from dragstrip.results.standings.quantity import MISSING, median, number
-from dragstrip.results.standings.setups import Contender, Json, Setup
-from dragstrip.results.standings.stats import Row, Statistic
+from dragstrip.results.comparison import path as paths
+from dragstrip.results.comparison import verdict
+from dragstrip.results.comparison.setups import Contender, Json, Setup
+from dragstrip.results.comparison.stats import Row, Statistic
 
 
 @dataclass(frozen=True)

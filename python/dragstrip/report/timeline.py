@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dragstrip.display import look, quantity
+from dragstrip.display.colours import GREY
+from dragstrip.display.quantity import RATES, UNITS, Unit, unit_for
+from dragstrip.model.scenario.paths import PathFacts
 from dragstrip.report.collect import Curves, timeline_bin_s
 from dragstrip.report.collect import Panel as Lines
-from dragstrip.report.colours import GREY
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.series import Curve
-from dragstrip.results.standings import look, quantity
-from dragstrip.results.standings import path as paths
-from dragstrip.results.standings.quantity import RATES, UNITS, Unit, unit_for
-from dragstrip.results.standings.setups import Setup
-from dragstrip.scenario.paths import PathFacts
+from dragstrip.results.comparison import path as paths
+from dragstrip.results.comparison.setups import Setup
 
 # Bits that a delivery opportunity of a trace carries.
 TRACE_BITS = 1500 * 8

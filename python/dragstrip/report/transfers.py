@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dragstrip.recording.columns import Floats
+from dragstrip.display import quantity
+from dragstrip.display.quantity import MISSING
+from dragstrip.model.recording.columns import Floats
 from dragstrip.report.figure import Axis, Cloud, Figure, Scatter
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.tables import Cell, Table
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.quantity import MISSING
-from dragstrip.results.standings.setups import Setup
-from dragstrip.results.standings.transfers import Class, classes, transfers_of
+from dragstrip.results.comparison.setups import Setup
+from dragstrip.results.comparison.transfers import Class, classes, transfers_of
 
 POINTS_MAX = 1000
 """Points of one contender in the figure, at most."""

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from dragstrip.display import look, quantity
+from dragstrip.display.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
 from dragstrip.report.across import MEASURES, contender_of, values_of
 from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
 from dragstrip.report.load import middle_of
 from dragstrip.report.series import Curve
 from dragstrip.report.timeline import OVERLAID_MAX, WIDTHS
-from dragstrip.results.standings import look, quantity
-from dragstrip.results.standings.path import limit_bytes
-from dragstrip.results.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
-from dragstrip.results.standings.setups import Setup
+from dragstrip.results.comparison.path import limit_bytes
+from dragstrip.results.comparison.setups import Setup
 
 SETUPS_MIN = 3
 """The fewest set-ups that are drawn along a number; bars side by side say as much of fewer."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
-from dragstrip.report.colours import GRID, INK, MUTED
+from dragstrip.display.colours import GRID, INK, MUTED
 from dragstrip.report.figure import (
     PARTS_MAX,
     SOLID,

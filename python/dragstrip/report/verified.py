@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dragstrip.display import quantity
 from dragstrip.report.load import recording_of
 from dragstrip.report.tables import Cell, Table
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Setup
+from dragstrip.results.comparison.setups import Setup
 
 HEADS = [
     ("Path", ""),

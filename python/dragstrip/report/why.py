@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dragstrip.display import quantity
+from dragstrip.display.quantity import MISSING
 from dragstrip.report.tables import Cell, Table
+from dragstrip.results.comparison.causes import Cause, causes
+from dragstrip.results.comparison.setups import Contender, Json, Setup
+from dragstrip.results.comparison.stats import count_of, idle_of, seconds_of
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.causes import Cause, causes
-from dragstrip.results.standings.quantity import MISSING
-from dragstrip.results.standings.setups import Contender, Json, Setup
-from dragstrip.results.standings.stats import count_of, idle_of, seconds_of
 
 
 @dataclass(frozen=True)

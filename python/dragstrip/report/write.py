@@ -9,6 +9,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from dragstrip.display import quantity
+from dragstrip.display.colours import assign
 from dragstrip.io.files import adding
 from dragstrip.report import (
     across,
@@ -27,14 +29,13 @@ from dragstrip.report import (
 )
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import Curves, curves_of, shares_of
-from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, load
 from dragstrip.report.paper import NO_FIGURES, Paper
-from dragstrip.results.standings import path as paths
-from dragstrip.results.standings import quantity, span, verdict
-from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
-from dragstrip.results.standings.stats import rows_of
+from dragstrip.results.comparison import path as paths
+from dragstrip.results.comparison import span, verdict
+from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
+from dragstrip.results.comparison.stats import rows_of
 
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.

@@ -14,8 +14,8 @@ import numpy as np
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError
-from dragstrip.recording import Recording
-from dragstrip.recording.columns import Floats, to_core
+from dragstrip.model.recording import Recording
+from dragstrip.model.recording.columns import Floats, to_core
 
 THROUGHPUT_NS = _core.THROUGHPUT_NS
 """Span over which throughput is counted, in nanoseconds: a second, or a recording interval if that is

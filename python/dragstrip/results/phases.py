@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dragstrip.recording import Recording
-from dragstrip.recording.columns import Floats
+from dragstrip.model.recording import Recording
+from dragstrip.model.recording.columns import Floats
 
 OF_SAMPLES = ("cwnd_bytes", "bytes_in_flight", "srtt_ns", "pacing_bps", "bytes_acked", "retransmits")
 """Columns of `samples` reported with the algorithm's own variables."""

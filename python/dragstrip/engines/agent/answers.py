@@ -11,7 +11,7 @@ from dragstrip.engines.agent.limits import limits, services
 from dragstrip.engines.agent.tables import tables_of
 from dragstrip.engines.contract import Json
 from dragstrip.errors import DragstripError
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 Answer = tuple[Json, bytes | memoryview]
 """Head of the agent's answer, and the columns behind it."""

@@ -15,10 +15,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip.engines import cargo
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.io import cargo, checksums, untrusted
+from dragstrip.io import checksums, untrusted
 from dragstrip.io.cache import cache
 from dragstrip.io.files import DamagedError, replacing, sha256, warn
 

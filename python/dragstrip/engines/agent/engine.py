@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dragstrip.engines.agent.bpf import Loadable
     from dragstrip.engines.agent.packets import Packets
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 STRICT = "strict"
 """The option of engines in real time by which a run that the machine limited has failed."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from dragstrip import _core
 from dragstrip.engines.contract import Json, Refusal, alike
-from dragstrip.scenario import disciplines
+from dragstrip.model.scenario import disciplines
 
 ACCURATE_ECN = "accurate ecn"
 SINCE: Mapping[str, tuple[str, tuple[int, int]]] = {ACCURATE_ECN: ("accurate ECN (RFC 9768)", (7, 0))}

@@ -12,7 +12,7 @@ from dragstrip.engines.capture import comment, names
 from dragstrip.engines.contract import Capture, Json
 
 if TYPE_CHECKING:
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 
 @dataclass(frozen=True)

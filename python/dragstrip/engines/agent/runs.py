@@ -11,7 +11,7 @@ from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.contract import Json
 from dragstrip.errors import BadInputError
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 
 def run_by_agent(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dragstrip.engines.contract import Json
-from dragstrip.recording import TABLES, from_core
+from dragstrip.model.recording import TABLES, from_core
 
 if TYPE_CHECKING:
     import pyarrow as pa

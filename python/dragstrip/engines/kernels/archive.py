@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io import untrusted
 from dragstrip.io.files import scratch
-from dragstrip.io.progress import ProgressMessages
 
 TOOLS = ("apt-get", "apt-cache", "dpkg-deb")
 SIGNED_ONLY = ("-o", "APT::Get::AllowUnauthenticated=false", "-o", "Acquire::AllowInsecureRepositories=false")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip import _core
+from dragstrip.display.progress import ProgressMessages
 from dragstrip.engines.kernels import archive
 from dragstrip.engines.kernels.archive import Archive
 from dragstrip.errors import BadInputError, DragstripError, nearest
@@ -29,7 +30,6 @@ from dragstrip.io.files import (
     write_json,
     write_text,
 )
-from dragstrip.io.progress import ProgressMessages
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"

@@ -16,7 +16,7 @@ from dragstrip.io import untrusted
 if TYPE_CHECKING:
     from dragstrip.engines.agent.bpf import Loadable
     from dragstrip.engines.agent.packets import Packets
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 NAMES_BYTES_MAX = 4096

@@ -18,7 +18,7 @@ from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.agent.runs import run_by_agent
 from dragstrip.engines.contract import Json, Progress, Refusal, Say, quietly
 from dragstrip.io.cache import cache
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 NAME = "netns"
 REFUSED = 2

@@ -13,7 +13,7 @@ from dragstrip.engines.contract import Capture, Engine, Json, Options, Progress
 from dragstrip.errors import BadInputError, FaultError
 
 if TYPE_CHECKING:
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 Files: TypeAlias = tuple[list[tuple[str, str]], int, str]
 """Captures: (host or link, its file), bytes kept of each frame, what each file says of the run."""
@@ -86,10 +86,10 @@ def simulate(
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None
     except _core.PanicError as error:
-        from dragstrip.recording.core_build import blamed
+        from dragstrip.model.recording.core_build import blamed
 
         raise blamed(str(error)) or FaultError(f"{error} with its scenario.json") from None
-    from dragstrip.recording import Recording, from_core  # Arrow: not before there is something to hold
+    from dragstrip.model.recording import Recording, from_core  # Arrow: not before there is something to hold
 
     provenance = {
         "engine": Simulator.name,

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.recording.core_build import own_algorithms
+from dragstrip.model.recording.core_build import own_algorithms
 
 HTB: dict[str, Any] = {"kind": "htb", "burst_bytes": 1600, "cburst_bytes": 1600}
 NOQUEUE = {"kind": "noqueue"}

@@ -17,7 +17,7 @@ from dragstrip.errors import BadInputError
 if TYPE_CHECKING:
     from dragstrip.engines.agent.bpf import Loadable
     from dragstrip.engines.agent.packets import Packets
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 LAB = "lab"
 

@@ -25,7 +25,7 @@ from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import DragstripError
 from dragstrip.io.cache import base_folder
 from dragstrip.io.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 NAME = "ssh"
 SSH = "DRAGSTRIP_SSH"

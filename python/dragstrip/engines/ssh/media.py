@@ -14,7 +14,7 @@ from dragstrip.engines.ssh.nodes import homes
 if TYPE_CHECKING:
     import numpy as np
 
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 SET = ("rate_bps", "delay_ns", "netem", "medium", "overhead_bytes")
 """Settings of a link in a scenario other than its queue."""
@@ -65,7 +65,7 @@ def measured(recording: Recording, lab: Lab) -> Json:
     """Figures by real link: medium, largest rate over one second (bit/s), and both in words."""
     import numpy as np
 
-    from dragstrip.scenario.paths import paths_of
+    from dragstrip.model.scenario.paths import paths_of
 
     scenario = recording.scenario
     media = real(scenario, lab)

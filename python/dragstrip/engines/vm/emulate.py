@@ -21,7 +21,7 @@ from dragstrip.engines.vm import machine
 from dragstrip.engines.vm.window import Window
 from dragstrip.errors import DragstripError
 from dragstrip.io.files import sha256
-from dragstrip.recording import Recording
+from dragstrip.model.recording import Recording
 
 LOOK_S = 0.005
 """Interval between two polls of a run."""

@@ -12,7 +12,7 @@ from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal,
 if TYPE_CHECKING:
     from dragstrip.engines.agent.bpf import Loadable
     from dragstrip.engines.agent.packets import Packets
-    from dragstrip.recording import Recording
+    from dragstrip.model.recording import Recording
 
 BUILT_IN = ("reno", "cubic")
 """Congestion controls that are no modules in Debian's kernels."""
@@ -81,7 +81,7 @@ class VirtualMachine(KernelEngine):
 
     def cost_s(self, scenario: Json) -> float:
         """By the figures of docs/how-to/vm.md: a start, little while nothing moves, and each packet."""
-        from dragstrip.scenario.paths import packets
+        from dragstrip.model.scenario.paths import packets
 
         return START_S + IDLE_COST * float(scenario["duration_ns"]) / 1e9 + PACKET_COST_S * packets(scenario)
 

@@ -1,0 +1,306 @@
+"""From a capture to a verdict: path, congestion control, fit to the capture, predictions for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragstrip import _core
+from dragstrip.analysis import captures
+from dragstrip.analysis.inference import path as inference
+from dragstrip.analysis.whatif import fit as fitting
+from dragstrip.analysis.whatif import flow_trace, network
+from dragstrip.analysis.whatif import identify as identifying
+from dragstrip.analysis.whatif.bench import BITS_MAX, Bench, Run, bench
+from dragstrip.analysis.whatif.fit import NOT_EXPLAINED
+from dragstrip.analysis.whatif.hypotheses import hypotheses
+from dragstrip.analysis.whatif.identify import Answer
+from dragstrip.analysis.whatif.network import InferredNetwork, Network, Options
+from dragstrip.analysis.whatif.verdict import Flow, Prediction, Verdict
+from dragstrip.display import quantity
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.experiment.comparison import COMMAND_LINE, reworded
+from dragstrip.experiment.expand import expand
+from dragstrip.model.recording import Recording
+from dragstrip.model.scenario.paths import PAYLOAD_BYTES
+
+OTHERS = ("cubic", "bbr", "reno")
+"""Algorithms that are raced if none is named."""
+ANY_PATH: Options = {"rate": "10mbit", "rtt": "40ms"}
+"""A path on which options are checked before the capture is read."""
+MOVES_MAX = 0.5
+"""The idle round trip is corrected by the first run, by at most this share."""
+RECEIVER_SHARE = 0.05
+"""Share of the time from which the receiver's window is a part of the path."""
+SEGMENTS = 2.0
+"""A capture's full segments carry at most so many times more or less than those of the runs."""
+SEEDS = 5
+"""Runs with other seeds where something on the path is random."""
+
+
+def read(file: Path, name: str | None) -> Flow:
+    """Return the flow of a capture whose name contains `name`, or its largest.
+
+    Raises `BadInputError` for a file that is no capture, has no such flow, or does not show its path.
+    """
+    inspection, recording, rows = captures.whole(file)
+    flows = inspection["flows"]
+    if not flows:
+        raise BadInputError("", None, "a capture with a TCP connection that carries data", str(file))
+    if name is None:
+        target_flow = max(flows, key=lambda flow: flow["bytes"])
+    else:
+        fit = [flow for flow in flows if name in flow["label"]]
+        if len(fit) != 1:
+            some_labels = ", ".join(flow["label"] for flow in flows[:8])
+            raise BadInputError(
+                "--flow", name, f"part of the name of one flow: {some_labels}", "command line"
+            )
+        (target_flow,) = fit
+    at = flows.index(target_flow)
+    path = inference.of_flow(file, inspection, rows, at)
+    capture = flow_trace.of_recording(recording, target_flow["flow"])
+    other_flows, events = _large_flow_count(flows, target_flow), _events(inspection, recording, target_flow)
+    return Flow(file, target_flow, capture, path, int(rows[at]["full_bytes"]), other_flows, events)
+
+
+def _large_flow_count(flows: Sequence[Mapping[str, Any]], target_flow: Mapping[str, Any]) -> int:
+    """Return how many flows carried at least a twentieth of the chosen one's bytes."""
+    return sum(1 for flow in flows if flow is not target_flow and flow["bytes"] > target_flow["bytes"] / 20)
+
+
+def _events(
+    inspection: Mapping[str, Any], recording: Recording, flow: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    (row,) = (row for row in recording["flows"].to_pylist() if row["flow"] == flow["flow"])
+    begin = inspection["origin_ns"] + row["start_ns"]
+    return [
+        {"at_s": (event["time_ns"] - begin) / 1e9, "verdict": event["one"]}
+        for event in inspection.get("events", ())
+        if event["flow"] == flow["flow"] and event["one"] is not None
+    ]
+
+
+def queue_bytes(flow: Flow) -> float:
+    """Return the longest queue that the round trips show, in bytes at the IP layer."""
+    rate, base = flow.path.rate_bps, flow.path.base_rtt_ms
+    bps = rate.value or rate.low
+    if bps is None or base.value is None or not len(flow.capture.rtt_ms):
+        return 0.0
+    longest = float(np.percentile(flow.capture.rtt_ms, 99.9))
+    return max(0.0, (longest - base.value) / 1e3 * bps / 8)
+
+
+def on_path(flow: Flow) -> InferredNetwork:
+    """Return the path to run on; raises `BadInputError` where it is not known well enough."""
+    if flow.path.place in ("receiver", "queue"):
+        where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
+        expected = f"a capture at the sender: one {where} shows neither its round trips nor the buffer"
+        raise BadInputError(flow.path.flow, None, expected, str(flow.file))
+    if not PAYLOAD_BYTES / SEGMENTS <= flow.full_bytes <= PAYLOAD_BYTES * SEGMENTS:
+        expected = f"a capture of segments with about {PAYLOAD_BYTES} bytes of data, as runs have; these have"
+        raise BadInputError(flow.path.flow, None, f"{expected} {flow.full_bytes}", str(flow.file))
+    limits = flow.inspect_row["limited_s"]
+    limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
+    has_losses = flow.capture.retransmitted > 0
+    return network.from_estimate(
+        flow.path, bool(flow.inspect_row["ecn"]), limited, queue_bytes(flow), has_losses
+    )
+
+
+def calibrated(flow: Flow, base_network: InferredNetwork, algorithm: str, bench: Bench) -> InferredNetwork:
+    """Return the path with the idle round trip at which a run's least RTT is the capture's."""
+    if not len(flow.capture.rtt_ms):
+        return base_network
+    duration = min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps)
+    (run,) = bench.flow_traces([Run(algorithm, base_network.middle.options(duration))])
+    if not len(run.rtt_ms):
+        return base_network
+    run_ms, capture_ms = (float(trace.rtt_ms.min()) for trace in (run, flow.capture))
+    moved = capture_ms - run_ms
+    return (
+        base_network.moved(moved) if abs(moved) <= MOVES_MAX * base_network.middle.idle_ms else base_network
+    )
+
+
+def identify(file: Path, name: str | None, quiet: bool) -> tuple[Flow, InferredNetwork | None, Answer]:
+    """Return which congestion control a flow of a capture shows."""
+    flow = read(file, name)
+    with bench("running candidates", quiet) as workers:
+        base_network, answer = _identified(flow, workers)
+    return flow, base_network, answer
+
+
+def _identified(flow: Flow, bench: Bench) -> tuple[InferredNetwork | None, Answer]:
+    inspect_row = dict(flow.inspect_row)
+    reason = identifying.impossible(inspect_row, flow.capture, flow.path.base_rtt_ms.value or 0.0)
+    if reason:
+        return None, Answer(identifying.IMPOSSIBLE, (), 0.0, reason)
+    try:
+        base_network = on_path(flow)
+    except BadInputError as error:
+        return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.explanation}")
+    paths, answer = _identified_on_paths(flow, base_network, bench)
+    return paths[answer.path], answer
+
+
+def _identified_on_paths(
+    flow: Flow, base_network: InferredNetwork, bench: Bench
+) -> tuple[list[InferredNetwork], Answer]:
+    """Return the paths that a flow may have been on, and its congestion control."""
+    paths = [calibrated(flow, path, "cubic", bench) for path in _open(flow, base_network)]
+    rate_open = flow.path.rate_bps.value is None and flow.path.queue != "policer"
+    return paths, identifying.identify(flow.capture, paths, rate_open, dict(flow.inspect_row), bench)
+
+
+def _open(flow: Flow, base_network: InferredNetwork) -> list[InferredNetwork]:
+    return hypotheses(base_network, flow.path, queue_bytes(flow), flow.capture.retransmitted > 0)
+
+
+def explaining(
+    flow: Flow, paths: Sequence[InferredNetwork], algorithm: str, duration_s: float, bench: Bench
+) -> InferredNetwork:
+    """Return the path on which a run of the algorithm is nearest to the capture.
+
+    Its `alternatives` have the rest of those that explain the capture at least roughly: a prediction ranges
+    over all of them.
+    """
+    if len(paths) == 1:
+        return paths[0]
+    capture = flow.capture.first(duration_s)
+    runs = bench.flow_traces([Run(algorithm, path.middle.options(duration_s)) for path in paths])
+    fits = [fitting.fit(capture, run) for run in runs]
+    best = min(range(len(paths)), key=lambda at: fits[at].error)
+    rest = [at for at in range(len(paths)) if at != best and fits[at].grade != NOT_EXPLAINED]
+    nearest_path = paths[best]
+    assumption = f"the queue: {network.words(nearest_path.middle)} explains the losses best"
+    if rest:
+        also = quantity.listing([network.words(paths[at].middle) for at in rest])
+        assumption += f"; {also} cannot be excluded, and the ranges include it"
+    alternatives = {**nearest_path.alternatives, **{f"queue {at}": paths[at].middle for at in rest}}
+    other_assumptions = (text for text in nearest_path.assumed if not text.startswith(network.QUEUE_WORDS))
+    return replace(nearest_path, alternatives=alternatives, assumed=(*other_assumptions, assumption))
+
+
+def check_algorithm(option: str, word: str) -> None:
+    """Raise `BadInputError` for what is no congestion control of the simulator, or has wrong options."""
+    algorithms = _core.ALGORITHMS
+    try:
+        parts = _core.flow_word(word)
+    except _core.InputError as error:
+        raise BadInputError(option, word, error.args[2], "command line") from None
+    name = parts.name
+    if not parts.is_algorithm_alone:
+        expected = "an algorithm with its options alone: the capture decides on flows, RTT and start"
+        raise BadInputError(option, word, expected, "command line")
+    if name not in algorithms:
+        expected = f"one of {', '.join(algorithms)}{nearest(name, algorithms)}"
+        raise BadInputError(option, word, expected, "command line")
+    try:
+        reworded(lambda: expand(network.experiment(ANY_PATH, [word])), COMMAND_LINE)
+    except BadInputError as error:
+        raise BadInputError(option, word, error.expected, "command line") from None
+
+
+def whatif(
+    file: Path,
+    algorithms: Sequence[str],
+    *,
+    sender_algorithm: str | None,
+    name: str | None,
+    changes: Options,
+    anyway: bool,
+    quiet: bool,
+) -> Verdict:
+    """Return what these algorithms would have done in the place of a capture's own.
+
+    `sender_algorithm` is the capture's, `changes` are options of `compare` that the path is changed by.
+    Raises `BadInputError` if the path or the algorithm is unknown.
+    """
+    for word in algorithms:
+        check_algorithm("ALGORITHM", word)
+    if sender_algorithm is not None:
+        check_algorithm("--cc", sender_algorithm)
+    network.experiment({**ANY_PATH, **changes}, ["reno"])
+    flow = read(file, name)
+    base_network = on_path(flow)
+    with bench("running the path", quiet) as workers:
+        answer = None
+        algorithm = sender_algorithm
+        if algorithm is None:
+            paths, answer = _identified_on_paths(flow, base_network, workers)
+            algorithm = answer.name
+            if algorithm is None:
+                raise BadInputError("--cc", None, _needed(answer), "command line")
+        else:
+            paths = [calibrated(flow, path, algorithm, workers) for path in _open(flow, base_network)]
+        duration = max(1.0, min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps))
+        base_network = explaining(flow, paths, algorithm, duration, workers)
+        options = base_network.middle.options(duration)
+        (run,) = workers.flow_traces([Run(algorithm, options)])
+        capture = flow.capture.first(duration)
+        errors = fitting.fit(capture, run)
+        reasons = tuple(
+            fitting.contradictions(capture, run, errors, dict(flow.inspect_row), flow.other_flows)
+        )
+        refused = errors.grade == NOT_EXPLAINED and not anyway
+        raced = list(dict.fromkeys([algorithm, *(algorithms or OTHERS)]))
+        predictions = () if refused else predicted(base_network, duration, raced, changes, workers)
+    return Verdict(
+        flow,
+        base_network,
+        algorithm,
+        answer,
+        capture,
+        run,
+        errors,
+        reasons,
+        options,
+        changes,
+        tuple(predictions),
+        refused,
+    )
+
+
+def _needed(answer: Answer) -> str:
+    among = f": {', '.join(answer.names)}" if answer.names else ""
+    return (
+        f"is needed, the capture does not show which it was ({answer.kind}{among}; {answer.reason}): "
+        "--cc cubic, if the sender is a Linux, Windows or Apple host with its default"
+    )
+
+
+def predicted(
+    base_network: InferredNetwork,
+    duration_s: float,
+    algorithms: Sequence[str],
+    changes: Options,
+    bench: Bench,
+) -> list[Prediction]:
+    """Return what each algorithm does on the path, and on those that it may be."""
+    networks = [base_network.middle, *base_network.alternatives.values()]
+    variants = _variants(networks, duration_s, changes)
+    runs = [Run(algorithm, options) for algorithm in algorithms for options in variants]
+    traces = bench.flow_traces(runs)
+    size = len(variants)
+    return [
+        Prediction(algorithm, tuple(traces[at * size : (at + 1) * size]))
+        for at, algorithm in enumerate(algorithms)
+    ]
+
+
+def _variants(networks: Sequence[Network], duration_s: float, changes: Options) -> list[Options]:
+    """Return the options of all runs of an algorithm, each once."""
+    variants: list[Options] = []
+    for path in networks:
+        options = {**path.options(duration_s), **changes}
+        if options not in variants:
+            variants.append(options)
+    first = variants[0]
+    if {"loss", "jitter"} & first.keys() and "seed" not in changes:
+        variants += [{**first, "seed": network.SEED + more} for more in range(1, SEEDS)]
+    return variants

@@ -1,0 +1,1 @@
+"""An author's own algorithm or discipline: skeletons in a clone, and Rust files compiled for one command."""

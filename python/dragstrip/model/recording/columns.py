@@ -1,0 +1,92 @@
+"""Columns of a recording, as NumPy arrays for Python and as buffers for the core."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dragstrip.model.recording.definition import SCHEMA
+from dragstrip.model.recording.tables import NULL, Recording
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def numbers(table: pa.Table, column: str) -> Floats:
+    """Return a column as float64, one value per row, with NaN for null."""
+    return np.asarray(table[column].to_numpy(), dtype=np.float64)
+
+
+def matching(table: pa.Table, column: str, value: str) -> pa.Table:
+    """Return the rows whose text column `column` equals `value`."""
+    return table.filter(pa.array(texts(table, column) == value))
+
+
+def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
+    """Return a text column as an array of strings, one per row."""
+    chunks = table[column]
+    if chunks.null_count or not pa.types.is_dictionary(chunks.type):
+        return np.asarray(chunks.to_pylist(), dtype=object)
+    # As the core writes it: few words, many rows. Each word becomes one Python object, not each row.
+    parts = [
+        np.asarray(chunk.dictionary.to_pylist(), dtype=object)[np.asarray(chunk.indices)]
+        for chunk in chunks.chunks
+        if isinstance(chunk, pa.DictionaryArray) and len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.asarray([], dtype=object)
+
+
+def to_core(recording: Recording) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Return a recording's defined columns by table and name, in the form of crates/py/src/measures.rs."""
+    return {
+        name: {
+            column: (defined.kind, _buffer(defined.kind, table[column]))
+            for column, defined in SCHEMA[name].items()
+            if column in table.column_names
+        }
+        for name, table in recording.tables.items()
+        if name in SCHEMA
+    }
+
+
+def _buffer(kind: str, column: pa.ChunkedArray[Any]) -> Any:
+    match kind:
+        case "int":
+            return np.ascontiguousarray(_filled(column, pa.int64(), int(NULL)), dtype=np.int64)
+        case "float":
+            return np.ascontiguousarray(column.to_numpy(), dtype=np.float64)
+        case "bool":
+            return np.ascontiguousarray(_filled(column, pa.bool_(), False), dtype=np.uint8)
+        case _:
+            words: Any = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+            words = words.unify_dictionaries().combine_chunks()
+            if isinstance(words, pa.ChunkedArray):  # without rows
+                return [], np.empty(0, dtype=np.int32)
+            index = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            return words.dictionary.to_pylist(), np.ascontiguousarray(index, dtype=np.int32)
+
+
+def _filled(column: Any, kind: Any, null: Any) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = column.cast(kind).fill_null(null).to_numpy()
+    return values
+
+
+_KINDS: Any = {"int": "<i8", "float": "<f8", "bool": "u1"}
+
+
+def core_columns(tables: Any) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Return the tables of `_core.Scenario.run` in the form of `to_core`, without a recording."""
+    return {
+        name: {
+            column: (
+                kind,
+                (data[0], np.frombuffer(data[1], "<i4"))
+                if kind == "text"
+                else np.frombuffer(data, _KINDS[kind]),
+            )
+            for column, (kind, data) in table.items()
+        }
+        for name, table in tables.items()
+    }

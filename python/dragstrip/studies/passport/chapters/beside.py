@@ -1,0 +1,78 @@
+"""Chapter beside: harm to flows of CUBIC, Reno and its own kind beside the algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dragstrip.studies.passport.figures import IMBALANCE, NEIGHBOUR, NEIGHBOUR_RESENT, OWN_SHARE
+from dragstrip.studies.passport.rows import BASELINES, PLACE, Path, Row, Rule, rated, several
+
+NAME = "beside"
+TITLE = "beside others"
+HARM = Rule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
+OWN_KIND = Rule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
+SAME_KIND = "own"
+"""Placeholder for its own kind where a neighbour is named."""
+ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
+PATHS = {bdp: Path(50, 30, bdp, 60 if bdp <= 4 else 120) for bdp in (0.5, 1, 4, 16)}
+"""The paths of one flow beside one other; google/bbr nsperf: coexist."""
+
+
+def key(neighbour: str, bdp: float) -> str:
+    """Prefix of the ids of the rows with one flow beside this one, after the chapter."""
+    return f"{neighbour}-{bdp:g}bdp"
+
+
+def rows() -> Iterator[Row]:
+    """The rows of the chapter."""
+    for neighbour in BASELINES:
+        for bdp, path in PATHS.items():
+            yield from rated(
+                NAME,
+                key(neighbour, bdp),
+                f"beside one {neighbour} at {path.name}",
+                path.scenario("{a}+0.3s", neighbour, subjects=1),
+                (NEIGHBOUR, HARM),
+                (IMBALANCE, ORDER),
+                *([(NEIGHBOUR_RESENT, HARM)] if bdp == 1 else []),
+                quick=bdp in (1, 4),
+            )
+    for bdp, path in PATHS.items():
+        yield from rated(
+            NAME,
+            key(SAME_KIND, bdp),
+            f"beside one of its own kind at {path.name}",
+            path.scenario("{a}+0.3s", PLACE, subjects=1),
+            (NEIGHBOUR, OWN_KIND),
+            quick=bdp in (1, 4),
+        )
+    for subject_count, cubic_count in ((1, 4), (1, 16), (4, 1)):
+        path = Path(10, 40, 4, 60)
+        yield from rated(
+            NAME,
+            f"{subject_count}-and-{cubic_count}-cubic",
+            f"{subject_count} beside {cubic_count} cubic at {path.name}",
+            path.scenario(
+                several("{a}", subject_count), f"{several('cubic', cubic_count)}+0.3s", subjects=subject_count
+            ),
+            (NEIGHBOUR, HARM),
+            (IMBALANCE, ORDER),
+            quick=cubic_count == 4,
+        )
+    for mbit in (8, 50):
+        path = Path(mbit, 50, 4, 60)
+        yield from rated(
+            NAME,
+            f"prudentia-{mbit}",
+            f"beside one cubic at {path.name}",
+            path.scenario("{a}", "cubic+0.3s", subjects=1),
+            (OWN_SHARE, Rule("R", "internetfairness.net (Prudentia): share of the maximum-minimum share")),
+        )
+    newcomer = Path(50, 30, 1, 60)
+    yield from rated(
+        NAME,
+        "late-cubic",
+        f"a cubic that starts at 15 s at {newcomer.name}",
+        newcomer.scenario("{a}", "cubic+15s", subjects=1),
+        (NEIGHBOUR, HARM),
+    )

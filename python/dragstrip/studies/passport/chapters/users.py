@@ -1,0 +1,214 @@
+"""Chapter users: web pages, requests, calls, videos and downloads, alone and beside a bulk flow."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from dragstrip.studies.passport.figures import (
+    GOODPUT,
+    MEAN_COMPLETION,
+    MOS,
+    NEIGHBOUR_COMPLETION,
+    PING_P95,
+    RPM,
+    SLOWDOWN_P50,
+    SLOWDOWN_P99,
+    VIDEO_RATE,
+    VIDEO_STALLED,
+    VIDEO_STARTUP,
+)
+from dragstrip.studies.passport.rows import Path, Row, Rule, rated
+
+NAME = "users"
+TITLE = "for users"
+SHORT = Rule("K", "RFC 9743 5.1.5, 5.2.3; heistp/ccafct")
+CALL = Rule("K", "ITU-T G.107 (E-model): a call beside it; RFC 9743 5.2.2")
+NOT_POOR = Rule("T", "draft-ietf-ippm-responsiveness-09: below 300 a minute is poor", least=300.0)
+
+
+def downloads(cc: str, sizes: Mapping[str, int], first_s: float, apart_s: float) -> list[dict[str, Any]]:
+    """Short flows, so many of each size, one after the other, as an experiment's `[[flows]]`."""
+    flow_sizes = [size for size, count in sizes.items() for _ in range(count)]
+    return [
+        {"cc": cc, "bytes": size, "start": f"{first_s + at * apart_s:g}s"}
+        for at, size in enumerate(flow_sizes)
+    ]
+
+
+def rows() -> Iterator[Row]:
+    """The rows of the chapter."""
+    for mbit, rtt, bdp in ((10, 40, 1), (10, 40, 4), (100, 20, 1), (100, 20, 10)):
+        path = Path(mbit, rtt, bdp, 20)
+        yield from rated(
+            NAME,
+            f"call-{mbit}-{bdp}bdp",
+            f"beside a bulk flow at {path.name}",
+            path.scenario(),
+            (MOS, CALL),
+            (RPM, NOT_POOR),
+            quick=mbit == 10,
+        )
+    for mbit, rtt in ((20, 40), (100, 20)):
+        path = Path(mbit, rtt, 1, 40)
+        yield from rated(
+            NAME,
+            f"web-{mbit}",
+            f"three people reading the web at {path.name}",
+            path.with_(workload="web").scenario("{a}*3"),
+            (GOODPUT, Rule("K", "RFC 9743 5.1.5: pages of 2652 kB (HTTP Archive), 5 s apart")),
+            (PING_P95, Rule("K", "RFC 9743 5.1.2")),
+        )
+        yield from rated(
+            NAME,
+            f"rpc-{mbit}",
+            f"ten clients of 10-kB requests at {path.name}",
+            path.with_(workload="rpc").scenario("{a}*10"),
+            (GOODPUT, Rule("K", "RFC 9743 5.1.5")),
+        )
+    rrul = Path(20, 30, 4, 20).with_(workload="rrul", up_rate="5mbit", receiver_on_line=True)
+    yield from rated(
+        NAME,
+        "rrul",
+        f"four flows each way at {rrul.name}, 5 Mbit/s back",
+        rrul.scenario(),
+        (PING_P95, Rule("K", "flent's rrul (Hoeiland-Joergensen et al., 2017); RFC 9743 5.1.2")),
+    )
+    yield from _short()
+    yield from _loads()
+    for count in (16, 64):
+        path = Path(1000, 0.1, 1, 3).with_(queue="bfifo limit 200kb")
+        yield from rated(
+            NAME,
+            f"incast-{count}",
+            f"{count} senders of 64 kB at once at 1 Gbit/s, 0.1 ms, 200 kB",
+            path.scenario({"cc": f"{{a}}*{count}", "bytes": "64kb"}),
+            (MEAN_COMPLETION, Rule("K", "RFC 9743 7.11: incast")),
+            quick=count == 16,
+        )
+
+
+WEB_SEARCH = (
+    (0, 0.0),
+    (10_000, 0.15),
+    (20_000, 0.2),
+    (30_000, 0.3),
+    (50_000, 0.4),
+    (80_000, 0.53),
+    (200_000, 0.6),
+    (1_000_000, 0.7),
+    (2_000_000, 0.8),
+    (5_000_000, 0.9),
+    (10_000_000, 0.97),
+    (30_000_000, 1.0),
+)
+"""Bytes of a flow and their cumulative distribution: DCTCP's web search, as in HPCC's repository."""
+WARM_UP_S = 0.5
+"""Seconds before the first flow of a load may come."""
+
+
+def load(share: float, mbit: float, duration_s: float, seed: int) -> list[dict[str, Any]]:
+    """Flows that come at random (Poisson), with sizes of web search, and load a link by this share.
+
+    They come in the first two thirds of the run. The list follows from the seed alone.
+    """
+    dice = random.Random(seed)  # noqa: S311 - a workload's numbers are no secret
+    pairs = list(pairwise(WEB_SEARCH))
+    mean = sum((low[0] + high[0]) / 2 * (high[1] - low[1]) for low, high in pairs)
+    gap_s = mean * 8 / (share * mbit * 1e6)
+    flows, now = [], WARM_UP_S
+    while (now := now + dice.expovariate(1 / gap_s)) < duration_s * 2 / 3:
+        draw = dice.random()
+        low, high = next(pair for pair in pairs if draw < pair[1][1])
+        size = low[0] + (high[0] - low[0]) * (draw - low[1]) / (high[1] - low[1])
+        flows.append({"cc": "{a}", "bytes": f"{max(1, round(size))}b", "start": f"{now * 1000:.0f}ms"})
+    return flows
+
+
+def _loads() -> Iterator[Row]:
+    for share in (0.3, 0.6, 0.85):
+        path = Path(100, 20, 1, 60)
+        yield from rated(
+            NAME,
+            f"web-search-{100 * share:.0f}",
+            f"web search at a load of {100 * share:.0f} % of {path.name}",
+            path.scenario(*load(share, 100, 60, seed=1)),
+            (SLOWDOWN_P50, Rule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
+            (SLOWDOWN_P99, Rule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
+            quick=share == 0.6,
+        )
+
+
+def _short() -> Iterator[Row]:
+    for bdp in (1, 4):
+        path = Path(20, 40, bdp, 40)
+        sizes = {"10kb": 12, "100kb": 12, "1mb": 6}
+        for key, cc, title in (
+            ("own", "{a}", "its own short flows beside its bulk flow"),
+            ("cubic", "cubic", "cubic's short flows beside its bulk flow"),
+        ):
+            yield from rated(
+                NAME,
+                f"short-{key}-{bdp}bdp",
+                f"{title} at {path.name}",
+                path.scenario("{a}", *downloads(cc, sizes, 5, 1), subjects=1),
+                (NEIGHBOUR_COMPLETION, SHORT),
+                quick=bdp == 1,
+            )
+    pages = Path(20, 40, 1, 60)
+    waves = [
+        {"cc": "cubic", "bytes": f"{30 + 5 * (at % 5)}kb", "start": f"{5 + at * 0.5:g}s"} for at in range(100)
+    ]
+    yield from rated(
+        NAME,
+        "on-off-cubic",
+        f"a hundred cubic downloads of 30 to 50 kB beside it at {pages.name}",
+        pages.scenario("{a}", *waves, subjects=1),
+        (NEIGHBOUR_COMPLETION, Rule("K", "RFC 8867 5.7; RFC 9743 5.2.3")),
+        (GOODPUT, Rule("K", "RFC 8867 5.7")),
+    )
+    yield from _videos()
+
+
+SHARP = Rule("K", "Huang et al. (BBA-0), SIGCOMM 2014; RFC 9743 5.1.5")
+SMOOTH = Rule("K", "Dobrian et al., SIGCOMM 2011: of a video's ills, stalls make viewers leave most")
+PROMPT = Rule("T", "Krishnan, Sitaraman, IMC 2012: viewers begin to leave after 2 s", most=2.0)
+HARM = Rule("K", "RFC 9743 5.2.1, 5.2.3: a video beside it")
+
+
+def _videos() -> Iterator[Row]:
+    """A player whose bit rate goes by its buffer (BBA-0), with segments of 4 s and a buffer of 30 s."""
+    path = Path(5, 40, 4, 60)
+
+    def player(cc: str) -> dict[str, Any]:
+        # The receiver's side asks, so that the segments cross the bottleneck.
+        return {"cc": cc, "reverse": True, "application": {"kind": "video"}}
+
+    yield from rated(
+        NAME,
+        "video",
+        f"a video alone at {path.name}",
+        path.with_(workload="video").scenario(),
+        (VIDEO_RATE, SHARP),
+        (VIDEO_STALLED, SMOOTH),
+        (VIDEO_STARTUP, PROMPT),
+        quick=True,
+    )
+    yield from rated(
+        NAME,
+        "video-beside",
+        f"cubic's video beside its bulk flow at {path.name}",
+        path.scenario("{a}", player("cubic"), subjects=1),
+        (VIDEO_RATE, HARM),
+        (VIDEO_STALLED, HARM),
+    )
+    yield from rated(
+        NAME,
+        "video-by",
+        f"its video beside a bulk cubic at {path.name}",
+        path.scenario(player("{a}"), "cubic", subjects=1),
+        (VIDEO_RATE, SHARP),
+        (VIDEO_STALLED, SMOOTH),
+    )

@@ -1,0 +1,107 @@
+"""The suite: all chapters in order, their rows, and the properties that they do not test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.studies.passport.chapters import (
+    alone,
+    aqm,
+    bbr,
+    beside,
+    changes,
+    loss,
+    many,
+    rtt,
+    starvation,
+    theory,
+    users,
+)
+from dragstrip.studies.passport.rows import Row
+
+VERSION = 3
+"""The suite's version: rows of different versions are not compared."""
+CHAPTERS: tuple[ModuleType, ...] = (
+    alone,
+    many,
+    beside,
+    rtt,
+    loss,
+    aqm,
+    changes,
+    users,
+    starvation,
+    theory,
+    bbr,
+)
+NAMES = tuple(chapter.NAME for chapter in CHAPTERS)
+TITLES = {chapter.NAME: chapter.TITLE for chapter in CHAPTERS}
+
+
+@dataclass(frozen=True)
+class Untested:
+    """Something that RFC 9743 or a suite asks for and that no row tests."""
+
+    topic: str
+    why: str
+
+
+UNTESTED = (
+    Untested("multipath and circuit breakers (RFC 9743 7.2, 7.10)", "not modelled"),
+    Untested("receivers that lie: ACK division, optimistic ACKs (RFC 9743 7.6)", "receivers are honest here"),
+    Untested("host CPU, pacing and offload of real network cards", "a simulator has none"),
+    Untested("real radio: fading, handover, recorded cellular traces", "no traces ship with the program"),
+    Untested("tunnels (RFC 9743 6.2)", "no row yet; experiments can describe them"),
+    Untested("loads of data mining, Hadoop and caches", "no row yet; web search is one"),
+    Untested(
+        "ACKs aggregated by a number or a time, and one flow's jitter (Arun et al.)",
+        "no queue holds ACKs so; those of 802.11n and HomePlug AV are aggregated",
+    ),
+    Untested("cases of draft-ietf-ccwg-bbr without a row", bbr.NOT_TESTED),
+    Untested("conformance with a reference implementation", "dragstrip validate compares with kernels"),
+    Untested("a real kernel", "rows run on the simulator alone"),
+    Untested("cases that nobody has thought of", "a passport has known ones only"),
+)
+
+
+def chapters(only: str | None) -> tuple[str, ...]:
+    """The chapters that `--only` names, in the suite's order; all where it names none.
+
+    Raises `BadInputError` for a name that is no chapter.
+    """
+    if only is None:
+        return NAMES
+    names = [name.strip() for name in only.split(",")]
+    for name in names:
+        if name not in NAMES:
+            expected = f"chapters out of {', '.join(NAMES)}, with commas between{nearest(name, NAMES)}"
+            raise BadInputError("--only", only, expected, "command line")
+    return tuple(name for name in NAMES if name in names)
+
+
+def rows(algorithm: str, chapter_names: Sequence[str], quick: bool) -> list[Row]:
+    """The rows of these chapters that are about this algorithm, of the quick suite or of all."""
+    return [
+        row
+        for chapter in CHAPTERS
+        if chapter.NAME in chapter_names
+        for row in chapter.rows()
+        if (row.quick or not quick) and _is_about(row, algorithm)
+    ]
+
+
+def _is_about(row: Row, algorithm: str) -> bool:
+    """True when a row is about an algorithm; the cases of BBR are about all whose names claim to be one."""
+    if row.chapter == bbr.NAME:
+        return algorithm.startswith(row.only_for)
+    return not row.only_for or algorithm in row.only_for
+
+
+def beyond(algorithm: str) -> list[str]:
+    """The laws of the suite that do not describe this algorithm."""
+    laws = [row.law for row in theory.rows() if row.law is not None]
+    applicable = {law.name for law in laws if algorithm in law.holds_for}
+    return [name for name in dict.fromkeys(law.name for law in laws) if name not in applicable]

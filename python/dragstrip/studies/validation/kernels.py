@@ -1,0 +1,234 @@
+"""Kernels compared with one another over cells of the grid, to find changes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dragstrip.engines.kernels import kernel
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.io.cache import cache
+from dragstrip.io.files import write_text
+from dragstrip.studies.validation.conditions import conditions
+from dragstrip.studies.validation.figures import Compared, figures
+from dragstrip.studies.validation.grid import Grid
+from dragstrip.studies.validation.kernel import Json, KernelRun, load
+from dragstrip.studies.validation.record import record
+from dragstrip.studies.validation.targets import BY_KEY, QUANTITIES
+from dragstrip.studies.validation.traces import of_kernel
+from dragstrip.studies.validation.translate import scenario
+from dragstrip.studies.validation.validate import validate
+
+SEEDS_MAX = 3
+"""Seeds of a cell on each kernel, at most."""
+
+
+@dataclass(frozen=True)
+class CellComparison:
+    """A cell's figures on two kernels.
+
+    `kernel` of each figure is the first one's, `simulator` the other's.
+    """
+
+    name: str
+    figures: list[Compared]
+
+    @property
+    def beyond(self) -> list[Compared]:
+        """The figures that differ by more than a simulated one may differ from a kernel's."""
+        return [figure for figure in self.figures if figure.limit is not None and not figure.reached]
+
+
+@dataclass(frozen=True)
+class KernelComparison:
+    """One kernel compared with others."""
+
+    first: str
+    comparisons: dict[str, list[CellComparison]]
+    simulator: list[CellComparison]
+    """The simulator compared with the first kernel."""
+
+    def standings(self, kernel_name: str | None) -> Iterator[tuple[str, int, int]]:
+        """Yield quantity, cells within its limit and cells that have it.
+
+        They are another kernel's, or for None the simulator's.
+        """
+        cells = self.simulator if kernel_name is None else self.comparisons[kernel_name]
+        for quantity in QUANTITIES:
+            quantity_figures = [f for cell in cells for f in cell.figures if f.quantity == quantity.key]
+            judged = [figure for figure in quantity_figures if figure.limit is not None]
+            if judged:
+                yield quantity.title, sum(figure.reached for figure in judged), len(judged)
+
+
+def compare_kernels(
+    grid: Grid,
+    source: Path,
+    first: str,
+    other_kernels: Sequence[str],
+    only: str | None,
+    workers: int | None,
+    notify: Callable[[str], object],
+) -> KernelComparison:
+    """Compare a kernel with each of the others over the grid's cells `between_kernels`.
+
+    Missing recordings are made first: the grid has those of its own kernel, and those of others are kept in
+    the cache. Raises `BadInputError` for a kernel that is not in the cache, or if no cell fits.
+    """
+    pattern = f"*{only or ''}*" if not only or not set("*?[") & set(only) else only
+    cells = [cell for cell in grid.between_kernels if fnmatchcase(cell, pattern)]
+    if not cells:
+        raise BadInputError("--only", only, "a part of the name of a cell in between_kernels", str(source))
+    seeds = {cell: min(grid.described[cell], SEEDS_MAX) for cell in cells}
+    stored = _stored((source.parent / grid.recordings).resolve(), seeds)
+    grid_kernels = {run.kernel.removeprefix("linux-image-") for runs in stored.values() for run in runs}
+    for option, name in (
+        ("--kernel", first),
+        *(("--against-kernel", kernel_name) for kernel_name in other_kernels),
+    ):
+        kernel_names = sorted({cached_kernel.name for cached_kernel in kernel.kernels()} | grid_kernels)
+        if name not in kernel_names:
+            raise BadInputError(
+                option, name, f"one of {', '.join(kernel_names)}{nearest(name, kernel_names)}", "command line"
+            )
+
+    def recorded(name: str) -> dict[str, list[KernelRun]]:
+        return stored if grid_kernels == {name} else _recorded(name, seeds, workers, notify)
+
+    first_runs = recorded(first)
+    other_runs = {name: recorded(name) for name in other_kernels}
+    return KernelComparison(
+        first,
+        {
+            name: [compared(cell, first_runs[cell], runs[cell]) for cell in cells]
+            for name, runs in other_runs.items()
+        },
+        [
+            CellComparison(case.name, case.figures)
+            for case in validate([run for runs in first_runs.values() for run in runs], workers).cases
+        ],
+    )
+
+
+def compared(cell: str, first: Sequence[KernelRun], second: Sequence[KernelRun]) -> CellComparison:
+    """Compare two kernels' recordings of one cell."""
+    cell_conditions = conditions(scenario(first[0], nominal=True))
+    return CellComparison(
+        cell, figures(cell_conditions, [of_kernel(run) for run in first], [of_kernel(run) for run in second])
+    )
+
+
+def _stored(folder: Path, seeds: Mapping[str, int]) -> dict[str, list[KernelRun]]:
+    """Return the grid's own recordings of these cells, the given number of each."""
+    names = {cell: [cell, *(f"{cell}-seed{n}" for n in range(2, count + 1))] for cell, count in seeds.items()}
+    return {
+        cell: [load(folder / f"{name}.json.xz") for name in run_names] for cell, run_names in names.items()
+    }
+
+
+def _recorded(
+    name: str, seeds: Mapping[str, int], workers: int | None, notify: Callable[[str], object]
+) -> dict[str, list[KernelRun]]:
+    folder = cache() / "grid" / name
+    runs_by_cell: dict[str, list[KernelRun]] = {}
+    for cell, count in seeds.items():
+        files = record([cell], count, folder, workers, lambda file: notify(f"{name}: {file}"), name)
+        runs_by_cell[cell] = [load(file) for file in files]
+    return runs_by_cell
+
+
+def document(comparison: KernelComparison) -> Json:
+    """Return the result as JSON."""
+    return {
+        "kernel": comparison.first,
+        "against": {
+            kernel_name: {
+                "standings": [
+                    {"quantity": title, "within": within_limit, "cells": cells}
+                    for title, within_limit, cells in comparison.standings(kernel_name)
+                ],
+                "cells": [
+                    {
+                        "name": cell.name,
+                        "figures": {
+                            figure.quantity: {
+                                "first": figure.kernel,
+                                "other": figure.simulator,
+                                "difference": figure.error,
+                                "limit": figure.limit,
+                                "within": figure.reached,
+                            }
+                            for figure in cell.figures
+                        },
+                    }
+                    for cell in cells
+                ],
+            }
+            for kernel_name, cells in comparison.comparisons.items()
+        },
+    }
+
+
+def lines(comparison: KernelComparison) -> Iterator[str]:
+    """Yield the result as lines for a terminal."""
+    for kernel_name, cells in comparison.comparisons.items():
+        changed = [cell for cell in cells if cell.beyond]
+        yield f"{comparison.first} -> {kernel_name}: {len(changed)} of {len(cells)} cells differ"
+        for title, within_limit, count in comparison.standings(kernel_name):
+            yield f"  {title:24} {within_limit:4} of {count} within the limit"
+        for cell in changed:
+            yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
+
+
+def in_words(figure: Compared) -> str:
+    """Return a figure on both kernels in words."""
+    title = BY_KEY[figure.quantity].title
+    if figure.kernel is None or figure.simulator is None:
+        return f"{title} {figure.error:.2f} apart"
+    if figure.quantity == "goodput":
+        return f"{title} {figure.kernel / 1e6:.4g} -> {figure.simulator / 1e6:.4g} Mbit/s"
+    unit = {"rtt": " ms", "ping": " ms", "share": " %"}.get(figure.quantity, "")
+    return f"{title} {figure.kernel:.4g} -> {figure.simulator:.4g}{unit}"
+
+
+HEAD = """\
+<!-- Written from the recordings of these kernels by the command below: do not edit. -->
+# Changes from kernel to kernel
+
+{cells} cells of the [grid](fidelity.md), recorded on each kernel in the same emulator: one flow or several,
+drop-tail and every discipline, loss, without SACK, RACK or timestamps. A figure counts as changed if the two
+kernels are further apart than the [targets](fidelity.md#no-random-loss) allow the simulator to be from a
+kernel. The last column gives the simulator's own distance over the same cells.
+
+If nothing is random, a kernel repeats itself to the byte. But microseconds can decide a case, and another
+kernel takes a slightly different time per packet: a change in a single distribution or count is seldom more
+than that. Look at goodput and median RTT first.
+
+    dragstrip kernel fetch --suite trixie-backports
+    dragstrip validate --kernel {first} --against-kernel {others} --write-docs docs/reference/{file}
+
+"""
+
+
+def page(comparison: KernelComparison, file: Path) -> None:
+    """Write the page of documentation."""
+    names = list(comparison.comparisons)
+    cells = len(next(iter(comparison.comparisons.values())))
+    parts = [HEAD.format(first=comparison.first, others=",".join(names), file=file.name, cells=cells)]
+    parts.append(f"| within the limit of {comparison.first} | {' | '.join(names)} | the simulator |")
+    parts.append("|---|" + "---|" * len(names) + "---|")
+    columns = [*names, None]
+    tables = [{title: f"{k} of {n}" for title, k, n in comparison.standings(name)} for name in columns]
+    for title in tables[0]:
+        parts.append(f"| {title} | {' | '.join(table.get(title, '–') for table in tables)} |")
+    for name, kernel_cells in comparison.comparisons.items():
+        changed = [cell for cell in kernel_cells if cell.beyond]
+        parts += ["", f"## {comparison.first} to {name}", ""]
+        parts += [f"{len(changed)} of {len(kernel_cells)} cells differ in some figure.", ""]
+        parts += ["| cell | what differs |", "|---|---|"]
+        for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
+            worst = sorted(cell.beyond, key=lambda figure: -figure.severity)
+            parts.append(f"| {cell.name} | {'; '.join(map(in_words, worst)).replace('->', '→')} |")
+    write_text(file, "\n".join(parts) + "\n")
