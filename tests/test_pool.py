@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.runs import Outcome, Task, Watcher, process, run_all, worker_count
-from dragstrip.runs import pool as runs
+from dragstrip.runs import Outcome, Task, Watcher, pool, process, run_all, worker_count
 from fake_worker import ODD
 
 HERE = Path(__file__).parent
@@ -21,7 +20,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(autouse=True)
 def _fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "MODULE", "fake_worker")
-    monkeypatch.setattr(runs, "THREADED_RUNS_MAX", 0)
+    monkeypatch.setattr(pool, "THREADED_RUNS_MAX", 0)
     monkeypatch.syspath_prepend(str(HERE))
 
 
@@ -86,10 +85,9 @@ def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:
 def test_workers_die_with_their_parent(tmp_path: Path) -> None:
     script = textwrap.dedent(f"""
         from pathlib import Path
-        from dragstrip import pool
-        from dragstrip.runs import process, runs
-        runs.THREADED_RUNS_MAX = 0
-        pool.run_all([pool.Task({{"name": "x"}}, Path({str(tmp_path / "hang")!r}))])
+        from dragstrip.runs import Task, pool, process, run_all
+        pool.THREADED_RUNS_MAX = 0
+        run_all([Task({{"name": "x"}}, Path({str(tmp_path / "hang")!r}))])
     """)
     # The real worker, reading from a pipe that stays open in us, so that only the signal can end it.
     worker = tmp_path / "stubborn.py"
@@ -99,7 +97,7 @@ def test_workers_die_with_their_parent(tmp_path: Path) -> None:
         f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
         "time.sleep(600)\n"
     )
-    script = script.replace("pool.run_all", "process.MODULE = 'stubborn'; pool.run_all")
+    script = script.replace("run_all([", "process.MODULE = 'stubborn'; run_all([")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     parent = subprocess.Popen([sys.executable, "-c", script], env=environment)
     child = int(_wait_for(tmp_path / "pid"))
@@ -148,9 +146,9 @@ def test_where_no_run_was_possible_another_reason_is_told_too() -> None:
     first = Outcome(None, "engine e: profile: got a, expected b", ("profile", "a", "b", "engine e"))
     other = Outcome(None, "engine e: delay: got 1 ms, expected none", ("delay", "1 ms", "none", "engine e"))
     with pytest.raises(BadInputError, match=r"^engine e: profile: got a, expected b$"):
-        runs.raise_failure([first, first])
+        pool.raise_failure([first, first])
     with pytest.raises(
         BadInputError, match=r"expected b \(another run: engine e: delay: got 1 ms, expected none\)$"
     ):
-        runs.raise_failure([first, first, other])
-    runs.raise_failure([first, Outcome({})])
+        pool.raise_failure([first, first, other])
+    pool.raise_failure([first, Outcome({})])

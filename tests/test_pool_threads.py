@@ -13,8 +13,7 @@ import pytest
 from dragstrip import _core
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
-from dragstrip.runs import Outcome, Task, Watcher, process, run_all
-from dragstrip.runs import pool as runs
+from dragstrip.runs import Outcome, Task, Watcher, pool, process, run_all
 
 
 def races(folder: Path, *algorithms: str, duration: str = "1s", rate: str = "10mbit") -> list[Task]:
@@ -32,7 +31,7 @@ def test_a_few_short_runs_start_no_process_and_say_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(process.Process, "__init__", no_process)
         here = run_all(races(tmp_path / "here", "reno", "cubic", "bbr"))
-    monkeypatch.setattr(runs, "THREADED_RUNS_MAX", 0)
+    monkeypatch.setattr(pool, "THREADED_RUNS_MAX", 0)
     there = run_all(races(tmp_path / "there", "reno", "cubic", "bbr"))
     assert here == there
     assert all(outcome.summary for outcome in here)
@@ -43,7 +42,7 @@ def test_a_few_short_runs_start_no_process_and_say_the_same(
 def test_many_or_long_runs_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process.Process, "__init__", no_process)
     for tasks in (
-        races(tmp_path, *(["reno"] * (runs.THREADED_RUNS_MAX + 1))),
+        races(tmp_path, *(["reno"] * (pool.THREADED_RUNS_MAX + 1))),
         races(tmp_path, "reno", rate="10gbit", duration="30s"),
     ):
         with pytest.raises(AssertionError, match="worker process"):
@@ -107,7 +106,7 @@ def test_no_worker_runs_what_lies_in_the_current_folder(
         (tmp_path / f"{module}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place, str(tmp_path), *sys.path])
-    monkeypatch.setattr(runs, "THREADED_RUNS_MAX", 0)
+    monkeypatch.setattr(pool, "THREADED_RUNS_MAX", 0)
     (outcome,) = run_all(races(tmp_path / "out", "reno"))
     assert outcome.summary, outcome.failure
     assert not (tmp_path / "ran").exists()

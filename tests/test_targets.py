@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 
-from dragstrip import cli, play
+from dragstrip import cli, playground
 from dragstrip.errors import BadInputError
 from dragstrip.io import files
 from dragstrip.studies.publications import pages
@@ -177,7 +177,7 @@ def test_the_page_of_the_playground_goes_into_a_fifo(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     reader = Reader(fifo)
-    play.write(fifo, "page")
+    playground.write(fifo, "page")
     reader.join(timeout=60)
     assert (reader.content, stat.S_ISFIFO(fifo.lstat().st_mode)) == (b"page", True)
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dragstrip import play
+from dragstrip import playground
 from dragstrip.cli import app
 
 PATH = ("--rate", "5mbit", "--rtt", "20ms", "--queue", "bfifo limit 60kb", "--duration", "1s")
 POLICY = "default-src 'none'; script-src 'sha256-abc'"
 TEMPLATE = f"""<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
-{play.EMPTY}
+{playground.EMPTY}
 """
 
 
@@ -24,7 +24,7 @@ TEMPLATE = f"""<!doctype html>
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page to put a race in, and an empty folder to be in."""
     (tmp_path / "page.html").write_text(TEMPLATE)
-    monkeypatch.setattr(play, "PAGE", tmp_path / "page.html")
+    monkeypatch.setattr(playground, "PAGE", tmp_path / "page.html")
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -88,7 +88,7 @@ def test_a_run_brings_the_hashes_that_it_was_recorded_with() -> None:
 
 
 def test_a_name_with_markup_stays_data(tmp_path: Path) -> None:
-    content = play.page(play.of_runs("</script><b>", []), "1")
+    content = playground.page(playground.of_runs("</script><b>", []), "1")
     assert content.count("</script>") == TEMPLATE.count("</script>")
 
 
@@ -98,7 +98,7 @@ def test_an_earlier_page_is_replaced_and_nothing_else() -> None:
     assert race()["form"]["algorithms"] == ["reno"]
     Path("play.html").write_text("mine")
     refused = CliRunner().invoke(app, ["play"])
-    assert isinstance(refused.exception, play.BadInputError)
+    assert isinstance(refused.exception, playground.BadInputError)
     assert Path("play.html").read_text() == "mine"
 
 
@@ -114,7 +114,7 @@ def test_an_earlier_page_is_replaced_and_nothing_else() -> None:
 )
 def test_what_is_wrong_is_refused_by_name(words: tuple[str, ...], field: str) -> None:
     refused = CliRunner().invoke(app, ["play", *words])
-    assert isinstance(refused.exception, play.BadInputError), refused.output
+    assert isinstance(refused.exception, playground.BadInputError), refused.output
     assert refused.exception.field == field
     assert not list(Path().iterdir())
 
@@ -122,5 +122,5 @@ def test_what_is_wrong_is_refused_by_name(words: tuple[str, ...], field: str) ->
 def test_without_the_page_it_says_how_to_build_it(tmp_path: Path) -> None:
     (tmp_path / "page.html").unlink()
     refused = CliRunner().invoke(app, ["play"])
-    assert isinstance(refused.exception, play.DragstripError)
+    assert isinstance(refused.exception, playground.DragstripError)
     assert "make play" in str(refused.exception)

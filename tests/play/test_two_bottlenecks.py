@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import play
+from dragstrip import playground
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from play.test_page import PAGE, settled
@@ -23,9 +23,9 @@ WORDS = ".lens-words"
 
 def opened(browser: Browser, case: str, folder: Path) -> Page:
     (run,) = expand(Experiment.read(CASES / case))
-    race = play.of_runs("two", [(run.name, json.dumps(run.scenario), None)])
+    race = playground.of_runs("two", [(run.name, json.dumps(run.scenario), None)])
     file = folder / "race.html"
-    file.write_text(play.page(race, "0"))
+    file.write_text(playground.page(race, "0"))
     page = browser.page(file)
     settled(page)
     page.wait_for(lambda: text(page, WORDS))

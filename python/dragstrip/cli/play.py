@@ -56,8 +56,7 @@ def play(
 
     Example: dragstrip play linux-vegas-1999/lan --serve
     """
-    from dragstrip import __version__
-    from dragstrip import play as playground
+    from dragstrip import __version__, playground
     from dragstrip.io.files import expect_name
 
     expect_name("--out", out)
