@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dragstrip.analysis.inference.path import PathEstimate
+    from dragstrip.model.recording import Recording
 
 
 def inspect(
@@ -68,68 +73,94 @@ def inspect(
 
     Example: dragstrip inspect server.pcapng --anonymise to-send.pcap
     """
-    from dragstrip.analysis import captures
-    from dragstrip.analysis.inference import console
-    from dragstrip.analysis.inference.path import of_segments
-    from dragstrip.interop import guess, readers
+    from dragstrip.interop.inputs import input_of
     from dragstrip.interop.readers import summary
-    from dragstrip.io.files import adding, expect_name
-    from dragstrip.model.recording import CAPTURES, write
+    from dragstrip.io.files import expect_name
+    from dragstrip.model.recording import CAPTURES
 
-    for folder in (file for file in files if file.is_dir()):
-        raise BadInputError("", None, guess.of_folder(folder), str(folder))
+    if anonymise is not None and (labels or path or out is not None):
+        expected = "is given without --labels, --path and --out"
+        raise BadInputError("--anonymise", None, expected, "command line")
+    inputs = [input_of(file) for file in files]
+    for file in inputs:
+        file.expect_file()
     if anonymise is not None:
-        if labels or path or out is not None:
-            raise BadInputError(
-                "--anonymise", None, "is given without --labels, --path and --out", "command line"
-            )
         _anonymise(files, anonymise, as_json)
         return
     if out is not None:
         expect_name("--out", out)
-    summary_files = [file for file in files if readers.is_one(file)]
-    capture_files = [file for file in files if file not in summary_files]
+    measurements = [file for file in inputs if file.kind == "measurements"]
+    capture_files = [file.path for file in inputs if file.kind != "measurements"]
     if capture_files and out is not None and (out / CAPTURES).exists():
         raise BadInputError("--out", str(out / CAPTURES), "a folder that does not exist", "command line")
-    names = {} if out is None else summary.folders(summary_files, out, [CAPTURES] if capture_files else [])
-    summaries, read = (
-        summary.inspect(summary_files) if summary_files else ({"files": [], "flows": [], "notes": []}, {})
-    )
-    report: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
-    recording, paths = None, []
-    if capture_files and path:
-        report, recording, segments_by_file = captures.inspect_with_segments(
-            capture_files, rows=out is not None, labels=labels
-        )
-        paths = [
-            inferred_path
-            for file, segments in zip(capture_files, segments_by_file, strict=True)
-            for inferred_path in of_segments(file, segments)
-        ]
-        places = {(inferred_path.file, inferred_path.flow): inferred_path.place for inferred_path in paths}
-        for flow in report["flows"]:  # segments show more of the place than the handshake
-            flow["place"] = places.get((str(capture_files[flow["file"]]), flow["label"]), flow["place"])
-    elif capture_files:
-        report, recording = captures.inspect(capture_files, rows=out is not None, labels=labels)
+    names = {}
     if out is not None:
-        with adding(out) as draft:
-            for file, name in names.items():
-                write(read[file], draft / name)
-            if recording is not None:
-                write(recording, draft / CAPTURES)
+        reserved = [CAPTURES] if capture_files else []
+        names = summary.folders([file.path for file in measurements], out, reserved)
+    recordings = {file.path: file.recording() for file in measurements}
+    summaries = summary.inspect(recordings)
+    report, recording, paths = _captures(capture_files, path, labels, out is not None)
+    if out is not None:
+        _write(out, {name: recordings[file] for file, name in names.items()}, recording)
     if as_json:
-        merged = {**report, **{key: report.get(key, []) + summaries[key] for key in summaries}}
-        print_json({**merged, "paths": console.document(paths)} if path else merged)
+        _print_json(report, summaries if measurements else {}, paths if path else None)
         return
     if capture_files:
         _say(report)
     if path:
+        from dragstrip.analysis.inference import console
+
         say("")
         say(console.text(paths) if paths else "No path to infer: no capture with data.")
-    if summary_files:
+    if measurements:
         say(summary.as_text(summaries))
         for note in summaries["notes"]:
             say(f"note: {note}")
+
+
+def _captures(
+    files: list[Path], path: bool, labels: bool, rows: bool
+) -> tuple[dict[str, Any], Recording | None, list[PathEstimate]]:
+    """Return the document of captures, their recording if `rows`, and the path of each flow if `path`."""
+    from dragstrip.analysis import captures
+    from dragstrip.analysis.inference.path import of_segments
+
+    if not files:
+        return {"version": 1, "files": [], "flows": [], "notes": []}, None, []
+    if not path:
+        return *captures.inspect(files, rows=rows, labels=labels), []
+    report, recording, segments_by_file = captures.inspect_with_segments(files, rows=rows, labels=labels)
+    paths = [
+        estimate
+        for file, segments in zip(files, segments_by_file, strict=True)
+        for estimate in of_segments(file, segments)
+    ]
+    places = {(estimate.file, estimate.flow): estimate.place for estimate in paths}
+    for flow in report["flows"]:  # segments show more of the place than the handshake
+        flow["place"] = places.get((str(files[flow["file"]]), flow["label"]), flow["place"])
+    return report, recording, paths
+
+
+def _write(out: Path, recordings: Mapping[str, Recording], capture_recording: Recording | None) -> None:
+    """Write a recording of each file, by its folder's name, and one of all captures."""
+    from dragstrip.io.files import adding
+    from dragstrip.model.recording import CAPTURES, write
+
+    with adding(out) as draft:
+        for name, recording in recordings.items():
+            write(recording, draft / name)
+        if capture_recording is not None:
+            write(capture_recording, draft / CAPTURES)
+
+
+def _print_json(
+    report: Mapping[str, Any], summaries: Mapping[str, Any], paths: list[PathEstimate] | None
+) -> None:
+    """Print one document of captures and other files."""
+    from dragstrip.analysis.inference import console
+
+    merged = {**report, **{key: report.get(key, []) + rows for key, rows in summaries.items()}}
+    print_json(merged if paths is None else {**merged, "paths": console.document(paths)})
 
 
 def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:

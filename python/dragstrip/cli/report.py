@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dragstrip.interop.inputs import Input
     from dragstrip.report.beside import Source
     from dragstrip.report.paper import Paper
 
@@ -42,26 +43,28 @@ def report(
 
     Example: dragstrip report server.pcapng iperf.json runs/compare-001 --out beside
     """
+    from dragstrip.interop.inputs import input_of, recordings
+
     paper = words.figures(figures, width, None)
     (first, *more_paths) = of
-    recorded = (first / "provenance.json").exists() and not (first / "result.json").exists()
-    if more_paths or recorded or first.is_file():
-        _side_by_side(of, out, paper, as_json)
-        return
-    if not first.is_dir():
+    if not first.exists() and not more_paths:
         expected = "the output folder of a run, or a file that exists"
         raise BadInputError("FOLDER", str(first), expected, "command line")
-    inspected = list(_recordings(first))
-    if inspected and not any((first / name).exists() for name in ("result.json", "sweep.json")):
-        _side_by_side(inspected, out, paper, as_json)
+    if more_paths:
+        _side_by_side(str(first), map(input_of, of), out, paper, as_json)
         return
-    if out is not None:
-        expected = "no folder: the report of a run stays in the run's folder"
-        raise BadInputError("--out", str(out), expected, "command line")
-    _again(first, figures, paper, as_json)
+    single = input_of(first)
+    if single.kind in ("run", "sweep", "folder"):
+        if out is not None:
+            expected = "no folder: the report of a run stays in the run's folder"
+            raise BadInputError("--out", str(out), expected, "command line")
+        _again(single, figures, paper, as_json)
+        return
+    parts = [input_of(folder) for folder in recordings(first)] if single.kind == "recordings" else [single]
+    _side_by_side(str(first), parts, out, paper, as_json)
 
 
-def _again(folder: Path, figures: str | None, paper: Paper, as_json: bool) -> None:
+def _again(output: Input, figures: str | None, paper: Paper, as_json: bool) -> None:
     """Write the page of a run or a sweep again."""
     from dragstrip.display.progress import progress
     from dragstrip.io import checksums
@@ -69,7 +72,8 @@ def _again(folder: Path, figures: str | None, paper: Paper, as_json: bool) -> No
     from dragstrip.report.load import load
     from dragstrip.studies.execution.runner import completed, write_report
 
-    if (folder / "sweep.json").exists():
+    folder = output.path
+    if output.kind == "sweep":
         if paper.endings:
             raise BadInputError(
                 "--figures",
@@ -94,15 +98,15 @@ def _again(folder: Path, figures: str | None, paper: Paper, as_json: bool) -> No
         say(f"Report: {report_file}")
 
 
-def _side_by_side(of: Sequence[Path], out: Path | None, paper: Paper, as_json: bool) -> None:
-    """Write the page of several recordings of any kind."""
+def _side_by_side(first: str, inputs: Iterable[Input], out: Path | None, paper: Paper, as_json: bool) -> None:
+    """Write the page of several recordings of any kind; `first` names them in errors."""
     from dragstrip.cli.execute import place
     from dragstrip.io.files import expect_name
     from dragstrip.report import beside
 
-    sources = [source for path in of for source in _sources(path)]
+    sources = [source for entry in inputs for source in _sources(entry)]
     if not sources:
-        raise BadInputError("FOLDER", str(of[0]), "a folder with recordings", "command line")
+        raise BadInputError("FOLDER", first, "a folder with recordings", "command line")
     if len(sources) > SOURCES_MAX:
         expected = f"at most {SOURCES_MAX} recordings"
         raise BadInputError("FOLDER", f"{len(sources)} recordings", expected, "command line")
@@ -122,45 +126,35 @@ def _side_by_side(of: Sequence[Path], out: Path | None, paper: Paper, as_json: b
         say(f"Report: {report_file}")
 
 
-def _sources(path: Path) -> Iterator[Source]:
+def _sources(source: Input) -> Iterator[Source]:
     """Yield the recordings in a folder or a file."""
     from dragstrip.analysis import captures
-    from dragstrip.interop import readers
     from dragstrip.model.recording import read
     from dragstrip.report import beside
 
-    if path.is_dir():
-        folders = _folders(path)
+    title = str(source.path)
+    if source.is_folder:
+        folders = _folders(source)
         for folder in folders:
-            title = str(folder) if len(folders) > 1 else str(path)
-            yield beside.source(title, read(folder))
-        return
-    if not path.is_file():
-        raise BadInputError("FILE", str(path), "a file or a folder that exists", "command line")
-    if readers.is_one(path):
-        yield beside.source(str(path), readers.read(path))
-        return
-    _, recording = captures.inspect([path], rows=True)
-    assert recording is not None
-    yield beside.source(str(path), recording)
+            yield beside.source(str(folder) if len(folders) > 1 else title, read(folder))
+    elif source.kind == "measurements":
+        yield beside.source(title, source.recording())
+    else:
+        _, recording = captures.inspect([source.path], rows=True)
+        assert recording is not None
+        yield beside.source(title, recording)
 
 
-def _folders(path: Path) -> list[Path]:
+def _folders(folder: Input) -> list[Path]:
     """Return the recordings of a folder: itself, those of its `result.json`, or those of `inspect --out`."""
+    from dragstrip.interop.inputs import recordings
     from dragstrip.report.load import load
 
-    if (path / "provenance.json").exists():
-        return [path]
-    if (path / "result.json").exists():
-        return [run.recording.folder for run in load(path).runs]
-    if recordings := list(_recordings(path)):
-        return recordings
+    if folder.kind == "recording":
+        return [folder.path]
+    if folder.kind == "run":
+        return [run.recording.folder for run in load(folder.path).runs]
+    if folder.kind == "recordings":
+        return recordings(folder.path)
     expected = "the output folder of a run, or a folder of recordings"
-    raise BadInputError("FOLDER", str(path), expected, "command line")
-
-
-def _recordings(folder: Path) -> Iterator[Path]:
-    """Yield the folders of recordings directly below."""
-    for below in sorted(folder.iterdir()):
-        if (below / "provenance.json").is_file():
-            yield below
+    raise BadInputError("FOLDER", str(folder.path), expected, "command line")

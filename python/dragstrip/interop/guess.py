@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from dragstrip.io.untrusted import one_line
@@ -218,14 +217,6 @@ def of_document(value: Any, formats: str) -> str:
             return description
     first_keys = ", ".join(list(first)[:8])
     return f"is JSON with {_quoted(first_keys) if first_keys else 'nothing in it'}, expected {formats}"
-
-
-def of_folder(path: Path) -> str:
-    """Return what a folder is that was given instead of a file."""
-    for name in ("result.json", "provenance.json", "sweep.json", "scenario.json"):
-        if (path / name).is_file():
-            return "is a folder of results: dragstrip report shows it"
-    return "is a folder, expected files in it"
 
 
 def _refusal(description: str, formats: str) -> str:

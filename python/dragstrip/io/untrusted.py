@@ -133,12 +133,17 @@ def content(path: Path | str, most: int = BINARY_MAX, description: str = "a file
 
 def text(path: Path | str, most: int, description: str, encoding: str = "utf-8") -> str:
     """Return the text of a regular file of at most `most` bytes; raises `BadInputError`."""
+    return decoded(content(path, most, description), str(path), encoding)
+
+
+def decoded(data: bytes, source: str, encoding: str = "utf-8") -> str:
+    """Return bytes as text; raises `BadInputError`."""
     try:
-        return content(path, most, description).decode(encoding)
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is {error.object[error.start]:#04x}"
         expected = f"cannot be read: it is not {encoding.upper()} text, {byte}"
-        raise BadInputError("", None, expected, str(path)) from None
+        raise BadInputError("", None, expected, source) from None
 
 
 def text_or_input(path: Path | str, most: int, description: str) -> tuple[str, str]:
@@ -152,11 +157,7 @@ def text_or_input(path: Path | str, most: int, description: str) -> tuple[str, s
     data = sys.stdin.buffer.read(most + 1)
     if len(data) > most:
         _too_large(name, Raw("more"), most, description)
-    try:
-        return data.decode(), name
-    except UnicodeDecodeError as error:
-        byte = f"byte {error.start} is {error.object[error.start]:#04x}"
-        raise BadInputError("", None, f"cannot be read: it is not UTF-8 text, {byte}", name) from None
+    return decoded(data, name), name
 
 
 # --- documents --------------------------------------------------------------------------------
@@ -246,13 +247,47 @@ def unpacked_content(path: Path | str, most: int, description: str) -> tuple[byt
     Raises `BadInputError`.
     """
     packed = content(path, most, description)
+    return packed, _decompressed(packed, path, most, description)
+
+
+def _decompressed(packed: bytes, path: Path | str, most: int, description: str) -> bytes:
     pieces, size, rest = [], 0, [packed]
     for piece in _unpacking(lambda: rest.pop() if rest else b"", str(path)):
         pieces.append(piece)
         size += len(piece)
         if size > most:
             _too_large(path, Raw("more, unpacked"), most, description)
-    return packed, b"".join(pieces)
+    return b"".join(pieces)
+
+
+class UnknownFile:
+    """An open file of unknown format: its first piece, and all of it on request, read once."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file, self._path = file, path
+        self._packed: list[bytes] = []
+        self.begin = next(_unpacking(self._piece, str(path)), b"")
+        """The first bytes, decompressed if needed (gzip, xz, zstd)."""
+
+    def _piece(self) -> bytes:
+        self._packed.append(self._file.read(PIECE))
+        return self._packed[-1]
+
+    def content(self, most: int, description: str) -> tuple[bytes, bytes]:
+        """Return all bytes, as stored and decompressed, each at most `most`; raises `BadInputError`."""
+        _expect_regular(self._path, os.fstat(self._file.fileno()), most, description)
+        packed = b"".join(self._packed)
+        packed += self._file.read(max(0, most + 1 - len(packed)))
+        if len(packed) > most:
+            _too_large(self._path, Raw("more"), most, description)
+        return packed, _decompressed(packed, self._path, most, description)
+
+
+@contextmanager
+def unknown_file(path: Path) -> Iterator[UnknownFile]:
+    """Open a file whose format its first piece tells; raises `BadInputError`."""
+    with opened(path, CAPTURE_MAX, "a capture") as file:
+        yield UnknownFile(file, path)
 
 
 def _unpacking(packed: Callable[[], bytes], source: str) -> Iterator[bytes]:

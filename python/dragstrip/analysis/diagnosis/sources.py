@@ -34,9 +34,9 @@ from dragstrip.analysis.diagnosis.observations import (
 from dragstrip.analysis.inference import arrivals, queue, rate, series
 from dragstrip.analysis.inference.path import Estimate, PathEstimate, of_segments
 from dragstrip.errors import BadInputError
-from dragstrip.interop import guess, readers, scripts
+from dragstrip.interop import scripts
+from dragstrip.interop.inputs import input_of
 from dragstrip.interop.readers.measurements import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
-from dragstrip.io.untrusted import DESCRIPTION_MAX, capture_pieces, text
 from dragstrip.model.recording import Recording
 from dragstrip.model.scenario.paths import FRAME_OVER_IP
 from dragstrip.results import per_flow
@@ -88,17 +88,17 @@ def observed(files: Sequence[Path], quiet: bool = False) -> Observations:
     observations = Observations()
     packets: list[Path] = []
     listed: list[dict[str, Any]] = []
-    for file in sorted(dict.fromkeys(files), key=str):
-        if file.is_dir():
-            raise BadInputError("", None, guess.of_folder(file), str(file))
-        if readers.is_one(file):
-            file_observations, rows = _of_recording(file, readers.read(file))
+    for path in sorted(dict.fromkeys(files), key=str):
+        file = input_of(path)
+        file.expect_file()
+        if file.kind == "measurements":
+            file_observations, rows = _of_recording(path, file.recording())
             observations += file_observations
             listed += rows
-        elif _is_script(file):
-            observations += _of_script(file)
+        elif file.kind == "script":
+            observations += _of_script(path, file.text)
         else:
-            packets.append(file)
+            packets.append(path)
     observations += Observations(queues=listing.queues(listed))
     if packets:
         observations += _of_captures(packets, quiet)
@@ -165,14 +165,8 @@ def _part(probe: Probe, mask: npt.NDArray[np.bool_], loaded: bool) -> Probe:
     )
 
 
-def _is_script(file: Path) -> bool:
-    begin = next(capture_pieces(file), (b"", 1.0))[0][: readers.LOOKED_AT]
-    return b"\0" not in begin and scripts.is_script(begin.decode("utf-8", "replace"))
-
-
-def _of_script(file: Path) -> Observations:
+def _of_script(file: Path, script: str) -> Observations:
     """Return the queues of a script of tc commands."""
-    script = text(file, DESCRIPTION_MAX, "a script of tc commands")
     imported = scripts.imported(script, str(file))
     lines = script.splitlines()
     queues, notes = [], []

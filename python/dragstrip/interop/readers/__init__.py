@@ -71,9 +71,9 @@ LOOKED_AT = 1 << 16
 """Characters at the beginning of a text by which its format is recognised."""
 
 
-def is_one(path: Path) -> bool:
-    """Return whether a file's beginning looks like one of these formats; False for a capture."""
-    begin = _beginning(next(untrusted.capture_pieces(path), (b"", 1.0))[0][:LOOKED_AT])
+def recognises(begin: bytes) -> bool:
+    """Return whether a file that begins so looks like one of these formats; False for a capture."""
+    begin = _beginning(begin)
     if begin.startswith(b"\n\r\r\n"):  # pcapng
         return False
     text = begin.decode("utf-8", "replace")
@@ -87,7 +87,14 @@ def read(path: Path) -> Recording:
 
     Raises `BadInputError` if it has none of these formats or is damaged.
     """
-    packed, content = untrusted.unpacked_content(path, untrusted.JSON_MAX, KNOWN)
+    return recording(*untrusted.unpacked_content(path, untrusted.JSON_MAX, KNOWN), path)
+
+
+def recording(packed: bytes, content: bytes, path: Path) -> Recording:
+    """Return the recording of a file's bytes, as stored and decompressed.
+
+    Raises `BadInputError` if it has none of these formats or is damaged.
+    """
     name, measurements = parsed(content, str(path))
     digest = hashlib.sha256(packed).hexdigest()
     return measurements.recording({"engine": name, "source": path.name, "source_sha256": digest})

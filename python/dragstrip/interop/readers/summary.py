@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.errors import BadInputError
-from dragstrip.interop.readers import read
 from dragstrip.interop.readers.measurements import Row
 from dragstrip.io.untrusted import one_line
 from dragstrip.model.recording import Recording
 from dragstrip.results import per_flow
 
 
-def inspect(paths: Sequence[Path]) -> tuple[Row, dict[Path, Recording]]:
-    """Return what each file contains, and each as a recording.
-
-    Raises `BadInputError` for a file of none of the known formats.
-    """
-    recordings = {path: read(path) for path in paths}
+def inspect(recordings: Mapping[Path, Recording]) -> Row:
+    """Return what the recording of each file contains."""
     document: Row = {"files": [], "flows": [], "probes": [], "disciplines": [], "notes": []}
     for path, recording in recordings.items():
         name = str(path)
@@ -30,7 +25,7 @@ def inspect(paths: Sequence[Path]) -> tuple[Row, dict[Path, Recording]]:
             {"file": name, **discipline} for discipline in recording.provenance.get("disciplines", [])
         ]
         document["notes"] += [f"{name}: {note}" for note in recording.provenance["notes"]]
-    return document, recordings
+    return document
 
 
 def folders(paths: Sequence[Path], out: Path, reserved: Sequence[str] = ()) -> dict[Path, str]:
