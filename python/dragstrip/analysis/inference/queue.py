@@ -118,25 +118,10 @@ def at_least(queue: Queue) -> Queue:
 
 def classify(flow: Flow, waits: Waits, rate_bps: float, packet: float, jitter_s: float) -> Queue:
     """Return what dropped the segments of a flow that kept a bottleneck of this rate busy."""
-    segments = int(np.maximum(1, np.ceil(flow.segments.bytes / flow.full_bytes)).sum())
-    lost_segments = int(np.ceil(flow.segments.lost_bytes / flow.full_bytes).sum())
-    marks = int(flow.returned.marked.sum())
-    if marks >= 3:
-        return without(
-            "aqm",
-            f"{marks} acknowledgements report congestion marks",
-            "the queue marks",
-            share(lost_segments, segments),
-        )
-    if not lost_segments:
-        return without(
-            "cannot tell", "nothing was lost", "nothing was lost: the buffer never filled", share(0, segments)
-        )
-    if not len(waits.at_loss):
-        why = "nothing was lost in this queue"
-        return without(
-            "cannot tell", why, f"{why}: it never filled", unknown("losses are those of a link behind")
-        )
+    segments, lost_segments = _segments(flow)
+    plain = _without_judgement(flow, waits, segments, lost_segments)
+    if plain is not None:
+        return plain
     noise = 2 * packet + 3 * jitter_s * rate_bps / 8
     top = float(np.quantile(waits.at_loss, 0.95))
     longest = float(np.quantile(waits.always, 0.999)) if noise > 2.5 * packet else waits.longest
@@ -180,6 +165,34 @@ def classify(flow: Flow, waits: Waits, rate_bps: float, packet: float, jitter_s:
         EITHER if early.total < early.least else "losses come neither at a full queue alone nor at any length"
     )
     return without("cannot tell", why, why, bounded_share(why, lost_segments, segments))
+
+
+def _segments(flow: Flow) -> tuple[int, int]:
+    """Return the full segments that a flow sent, and those that were lost."""
+    sent = int(np.maximum(1, np.ceil(flow.segments.bytes / flow.full_bytes)).sum())
+    return sent, int(np.ceil(flow.segments.lost_bytes / flow.full_bytes).sum())
+
+
+def _without_judgement(flow: Flow, waits: Waits, segments: int, lost_segments: int) -> Queue | None:
+    """Return the queue where marks show it, or nothing was lost in it; None where losses must be judged."""
+    marks = int(flow.returned.marked.sum())
+    if marks >= 3:
+        return without(
+            "aqm",
+            f"{marks} acknowledgements report congestion marks",
+            "the queue marks",
+            share(lost_segments, segments),
+        )
+    if not lost_segments:
+        return without(
+            "cannot tell", "nothing was lost", "nothing was lost: the buffer never filled", share(0, segments)
+        )
+    if not len(waits.at_loss):
+        why = "nothing was lost in this queue"
+        return without(
+            "cannot tell", why, f"{why}: it never filled", unknown("losses are those of a link behind")
+        )
+    return None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ congestion-control research", ATC 2018), and what is predicted is no better than
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,24 +136,7 @@ def contradictions(
             f"a round trip took {float(capture.rtt_ms.max()) / 1e3:.3g} s and nothing was sent again: "
             "the capture's clock was set, or a host slept"
         )
-    rtts, flights = parts(capture)
-    if len(rtts) >= 3:
-        least, most = float(np.percentile(rtts, 10)), float(np.percentile(rtts, 90))
-        few, many = float(np.percentile(flights, 10)), float(np.percentile(flights, 90))
-        if most > least * (1 + RISES) and many < few * (1 + FLAT):
-            sentences.append(
-                f"the RTT rises from {least:.3g} to {most:.3g} ms while the flight stays within "
-                f"{few / 1e3:.3g} to {many / 1e3:.3g} kB: cross traffic, or a route that changed"
-            )
-        ours, _ = parts(run)
-        floors = [float(np.min(part)) for part in np.array_split(rtts, 3)]
-        run_floors = [float(np.min(part)) for part in np.array_split(ours, 3)] if len(ours) >= 3 else floors
-        moved, run_moved = max(floors) / min(floors) - 1, max(run_floors) / min(run_floors) - 1
-        if moved > BASE_MOVES + run_moved:
-            sentences.append(
-                f"the least RTT moves between {min(floors):.3g} and {max(floors):.3g} ms; "
-                "in the run it stays: a route that changed, or a queue of others"
-            )
+    sentences += _rtt_contradictions(capture, run)
     before, after = errors.retransmissions
     if before > 2 * after + 10:
         sentences.append(
@@ -175,6 +159,29 @@ def contradictions(
             "path carries more than was inferred"
         )
     return sentences
+
+
+def _rtt_contradictions(capture: FlowTrace, run: FlowTrace) -> Iterator[str]:
+    """Yield what the course of the RTT over the capture has that a path with one bottleneck has not."""
+    rtts, flights = parts(capture)
+    if len(rtts) < 3:
+        return
+    least, most = float(np.percentile(rtts, 10)), float(np.percentile(rtts, 90))
+    few, many = float(np.percentile(flights, 10)), float(np.percentile(flights, 90))
+    if most > least * (1 + RISES) and many < few * (1 + FLAT):
+        yield (
+            f"the RTT rises from {least:.3g} to {most:.3g} ms while the flight stays within "
+            f"{few / 1e3:.3g} to {many / 1e3:.3g} kB: cross traffic, or a route that changed"
+        )
+    ours, _ = parts(run)
+    floors = [float(np.min(part)) for part in np.array_split(rtts, 3)]
+    run_floors = [float(np.min(part)) for part in np.array_split(ours, 3)] if len(ours) >= 3 else floors
+    moved, run_moved = max(floors) / min(floors) - 1, max(run_floors) / min(run_floors) - 1
+    if moved > BASE_MOVES + run_moved:
+        yield (
+            f"the least RTT moves between {min(floors):.3g} and {max(floors):.3g} ms; "
+            "in the run it stays: a route that changed, or a queue of others"
+        )
 
 
 def parts(flow: FlowTrace) -> tuple[FloatArray, FloatArray]:

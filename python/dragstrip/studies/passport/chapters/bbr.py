@@ -271,6 +271,25 @@ def _cycle() -> Iterator[Row]:
         (_figure("up rounds", "round trips", _rounds(UP), "longest UP over srtt_ns"), {"most": 5.0}),
         of=V3,
     )
+    yield from _down()
+    short = replace(BASE, bdp=0.3, duration_s=20.0)
+    yield from _case(
+        21,
+        f"UP into a short buffer at {short.name}",
+        _scenario(short),
+        _yes(
+            "ends on loss", _probes_end_on_loss, "least pacing_gain of a recovery that follows UP is below 1"
+        ),
+        (
+            _figure("least bound", "BDP", _least_bound, "least inflight_hi"),
+            {"least": 0.7},
+        ),
+        of=V3,
+    )
+
+
+def _down() -> Iterator[Row]:
+    """Yield the rows of the state DOWN, which drains what UP queued."""
     yield from _case(
         8,
         f"DOWN at {BASE.name}",
@@ -311,20 +330,6 @@ def _cycle() -> Iterator[Row]:
                 "until_s - from_s of DOWN",
             ),
             {"most": 3.2},
-        ),
-        of=V3,
-    )
-    short = replace(BASE, bdp=0.3, duration_s=20.0)
-    yield from _case(
-        21,
-        f"UP into a short buffer at {short.name}",
-        _scenario(short),
-        _yes(
-            "ends on loss", _probes_end_on_loss, "least pacing_gain of a recovery that follows UP is below 1"
-        ),
-        (
-            _figure("least bound", "BDP", _least_bound, "least inflight_hi"),
-            {"least": 0.7},
         ),
         of=V3,
     )

@@ -37,6 +37,12 @@ def rows() -> Iterator[Row]:
         )
     yield from _outages()
     yield from _impaired()
+    yield from _policed()
+    yield from _reordered()
+    yield from _return_path()
+
+
+def _policed() -> Iterator[Row]:
     for burst in ("15kb", "100kb"):
         path = Path(50, 40, 1, 30).with_(queue=f"police rate 10mbit burst {burst}")
         yield from rated(
@@ -48,6 +54,9 @@ def rows() -> Iterator[Row]:
             (GOODPUT, Rule("K", "google/transperf (2021): policer; Flach et al., SIGCOMM 2016")),
             quick=burst == "100kb",
         )
+
+
+def _reordered() -> Iterator[Row]:
     for jitter in ("1ms", "5ms"):
         path = Path(20, 40, 1, 20).with_(jitter=jitter)
         yield from rated(
@@ -58,6 +67,9 @@ def rows() -> Iterator[Row]:
             (GOODPUT, Rule("K", "RFC 9743 7.7; RFC 4653")),
             quick=jitter == "5ms",
         )
+
+
+def _return_path() -> Iterator[Row]:
     for up in ("0.5mbit", "0.2mbit"):
         path = Path(20, 40, 1, 20).with_(up_rate=up)
         yield from rated(

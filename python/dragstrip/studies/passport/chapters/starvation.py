@@ -30,6 +30,12 @@ def rows() -> Iterator[Row]:
             (IMBALANCE, Rule("K", f"{ARUN}: two flows of 40 and 80 ms")),
             quick=mbit == 12,
         )
+    yield from _unequal_round_trips()
+    yield from _unequal_senders()
+    yield from _cross_traffic()
+
+
+def _unequal_round_trips() -> Iterator[Row]:
     far = Path(20, 10, 4, 60)
     yield from rated(
         NAME,
@@ -47,6 +53,10 @@ def rows() -> Iterator[Row]:
         hidden.scenario("{a}*2", "{a}+10s"),
         (LEAST, STARVES_NONE),
     )
+
+
+def _unequal_senders() -> Iterator[Row]:
+    """Yield the rows of two flows whose own links differ."""
     lossy = Path(48, 40, 1, 60)
     fields = unequal("48mbit", "bfifo limit 240kb", "40ms", "loss 2%")
     flows = [{"cc": "{a}", "sender": name, "receiver": "d"} for name in ("s1", "s2")]
@@ -68,6 +78,9 @@ def rows() -> Iterator[Row]:
         (LEAST, STARVES_NONE),
         (IMBALANCE, Rule("K", f"{ARUN}: ACKs of one of two flows in bursts")),
     )
+
+
+def _cross_traffic() -> Iterator[Row]:
     for period_ms in (200, 500, 1000, 2000):
         path = Path(10, 40, 1, 20)
         yield from rated(
