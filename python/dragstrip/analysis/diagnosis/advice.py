@@ -15,10 +15,11 @@ from dragstrip.analysis.diagnosis import commands
 from dragstrip.analysis.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.analysis.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.analysis.diagnosis.findings import buffer_bytes, direction, meets_flows
-from dragstrip.analysis.diagnosis.observations import Tree
+from dragstrip.analysis.diagnosis.observations import Queue, Tree
 from dragstrip.analysis.diagnosis.stated_path import CARRIERS
-from dragstrip.analysis.diagnosis.trials import Measured, Setup, duration
+from dragstrip.analysis.diagnosis.trials import SEED, Measured, Setup, duration
 from dragstrip.analysis.diagnosis.wording import figure
+from dragstrip.experiment.bottleneck import Bottleneck, socket_buffers
 from dragstrip.interop import scripts
 from dragstrip.model.scenario.paths import FRAME_BYTES
 
@@ -88,7 +89,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Path:
-    """The path as it was found, as options of `compare`."""
+    """The measured path, as options of `compare`."""
 
     options: dict[str, Any]
     assumed: list[str]
@@ -115,7 +116,7 @@ def proposed(
         if finding.name == "bufferbloat" and not meets_flows(evidence):
             refused.append(f"{finding.name}: the flows of the files did not meet it: its rate is not known")
             continue
-        path = _found_path(evidence, finding, findings, race, algorithm)
+        path = _measured_path(evidence, finding, findings, race, algorithm)
         if isinstance(path, str):
             refused.append(f"{finding.name}: {path}")
             continue
@@ -192,71 +193,91 @@ def _rate(bps: float) -> str:
     return f"{max(1, round(bps))}bit"
 
 
-def _found_path(
+def _measured_path(
     evidence: Evidence,
     finding: Finding,
     findings: Sequence[Finding],
     race: Mapping[str, Any],
     algorithm: str | None,
 ) -> _Path | str:
-    """Return the path as it was found, or why it cannot be simulated."""
+    """Return the path as it was measured, or why it cannot be simulated."""
     line, idle, assumed = evidence.line_bps, evidence.idle, list[str]()
-    if not line:
-        return "no run without a rate (--rate)"
-    if idle is None and "path" not in race and "rtt" not in race:
-        return "no run without an idle RTT (--rtt)"
-    if evidence.idle_is_bound and "path" not in race and "rtt" not in race:
-        return "no run without an idle RTT (--rtt): the capture's queue was never seen empty"
-    if finding.complaint == "goodput" and evidence.rate is None and not evidence.simulated:
-        return "no run without the rate of the path (--rate): the goodput does not show what is left of it"
-    options = dict(race)
+    refusal = _refusal(evidence, finding, race)
+    if refusal or not line:
+        return refusal
     if finding.name == "bufferbloat_up" and evidence.upward is not None:
         line = float(finding.figures["up_rate_bps"])
-        race = options = dict(evidence.upward)
+        race = dict(evidence.upward)
         if evidence.medium:
-            del options["workload"]
-            options["both_ways"] = True
+            del race["workload"]
+            race["both_ways"] = True
             assumed.append("data go both ways: both directions of a medium are tried together")
+    path = Bottleneck(more=race)
     in_front = {result.name for result in findings} & {"shaper_above_line", "other_bottleneck"}
     queue = finding.queue or (None if in_front else evidence.queue)
     if not any(name in race for name in CARRIERS):
         if finding.name == "policer" and finding.queue is None:
             line = _policed(finding)
-            if "low_bps" in finding.figures:
-                assumed.append(f"the policer has {_rate(line)}, the middle of what its losses allow")
-        shaped = queue.shaped_bps if queue is not None and queue.queue is not None else None
-        behind = shaped is not None or finding.name == "policer"
-        options["rate"] = _rate((shaped or line) * FASTER_LINE if behind else line)
-        if behind:
-            limiter = "policer" if finding.name == "policer" else "shaper"
-            assumed.append(f"the line is {FASTER_LINE} times as fast as the {limiter}")
-        elif evidence.shown_bps is None and (evidence.rate is None or evidence.slower_line):
-            assumed.append(f"the line has {options['rate']}, the least that carries the goodput")
+        path = replace(path, rate=_line_rate(evidence, finding, queue, line, assumed))
     if "path" not in race and "rtt" not in race and idle is not None:
-        options["rtt"] = f"{float(f'{float(idle.value):.3g}'):g}ms"
+        path = replace(path, rtt=f"{float(f'{float(idle.value):.3g}'):g}ms")
     if "queue" not in race and ("path" not in race or in_front):
         if evidence.simulated and queue is None:
             assumed.append("the queue is a FIFO, the default of compare")
         else:
-            options["queue"] = _queue_words(evidence, finding, line, bool(in_front), assumed)
+            path = replace(path, queue=_queue_words(evidence, finding, line, bool(in_front), assumed))
     if finding.name == "bufferbloat" and direction(evidence) == "back":
         assumed.append("the queue is in the data's direction, although captures show it on the way back")
     if not evidence.simulated:
-        _add_fault(finding, options, assumed)
-    sender_algorithm = algorithm
-    if sender_algorithm is None:
-        measured_algorithm = next(
-            (str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None
-        )
-        sender_algorithm = measured_algorithm if measured_algorithm in _core.ALGORITHMS else "cubic"
-        if measured_algorithm is None:
-            assumed.append("the senders run cubic, Linux's default")
-        elif sender_algorithm != measured_algorithm:
-            assumed.append(f"the senders run cubic: {measured_algorithm} is not modelled")
+        path = _with_fault(finding, path, assumed)
+    sender_algorithm = algorithm or _sender_algorithm(evidence, assumed)
     trip = float(idle.value) if idle is not None else 40.0
-    options.setdefault("duration", duration(line, trip, _measured_s(evidence)))
-    options.setdefault("seed", "1")
-    return _Path(options, assumed, line, sender_algorithm)
+    path = replace(path, duration=duration(line, trip, _measured_s(evidence)), seed=SEED)
+    return _Path(path.options(), assumed, line, sender_algorithm)
+
+
+def _refusal(evidence: Evidence, finding: Finding, race: Mapping[str, Any]) -> str:
+    """Return why a path cannot be simulated; empty if it can."""
+    has_rtt = "path" in race or "rtt" in race
+    if not evidence.line_bps:
+        return "no run without a rate (--rate)"
+    if evidence.idle is None and not has_rtt:
+        return "no run without an idle RTT (--rtt)"
+    if evidence.idle_is_bound and not has_rtt:
+        return "no run without an idle RTT (--rtt): the capture's queue was never seen empty"
+    if finding.complaint == "goodput" and evidence.rate is None and not evidence.simulated:
+        return "no run without the rate of the path (--rate): the goodput does not show what is left of it"
+    return ""
+
+
+def _line_rate(
+    evidence: Evidence, finding: Finding, queue: Queue | None, line_bps: float, assumed: list[str]
+) -> str:
+    """Return the rate of the line; of one behind a shaper or a policer, which no file shows, a multiple."""
+    is_policer = finding.name == "policer"
+    if is_policer and finding.queue is None and "low_bps" in finding.figures:
+        assumed.append(f"the policer has {_rate(line_bps)}, the middle of what its losses allow")
+    shaped = queue.shaped_bps if queue is not None and queue.queue is not None else None
+    if shaped is not None or is_policer:
+        limiter = "policer" if is_policer else "shaper"
+        assumed.append(f"the line is {FASTER_LINE} times as fast as the {limiter}")
+        return _rate((shaped or line_bps) * FASTER_LINE)
+    rate = _rate(line_bps)
+    if evidence.shown_bps is None and (evidence.rate is None or evidence.slower_line):
+        assumed.append(f"the line has {rate}, the least that carries the goodput")
+    return rate
+
+
+def _sender_algorithm(evidence: Evidence, assumed: list[str]) -> str:
+    """Return the congestion control that the files name, if it is modelled, else CUBIC."""
+    measured = next((str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None)
+    if measured is None:
+        assumed.append("the senders run cubic, Linux's default")
+        return "cubic"
+    if measured not in _core.ALGORITHMS:
+        assumed.append(f"the senders run cubic: {measured} is not modelled")
+        return "cubic"
+    return measured
 
 
 def _policed(finding: Finding) -> float:
@@ -290,20 +311,22 @@ def _queue_words(
     return "1bdp"
 
 
-def _add_fault(finding: Finding, options: dict[str, Any], assumed: list[str]) -> None:
-    """Add what a finding says about the hosts or the path to its options."""
-    figures = finding.figures
-    if finding.name == "random_loss" and "loss" not in options and "path" not in options:
+def _with_fault(finding: Finding, path: Bottleneck, assumed: list[str]) -> Bottleneck:
+    """Return the path with what a finding says about the hosts or the path."""
+    figures, race = finding.figures, path.more
+    if finding.name == "random_loss" and "loss" not in race and "path" not in race:
         share = figures.get("random_loss_share", figures["retransmitted_share"])
-        options["loss"] = f"{float(share) * 100:.3g}%"
-        assumed.append(f"segments are lost at random, {options['loss']} of them")
+        path = replace(path, loss=f"{float(share) * 100:.3g}%")
+        assumed.append(f"segments are lost at random, {path.loss} of them")
     window = figures.get("window_bytes")
     names = {"receive_window": "net.ipv4.tcp_rmem", "send_buffer": "net.ipv4.tcp_wmem"}
     limiting = _window_of(finding)
     if limiting in names and isinstance(window, float):
         name, size = names[limiting], 2 * max(MIN_WINDOW_BYTES, round(window))
-        options["sysctl"] = {name: f"4096 {size} {size}", **dict(options.get("sysctl") or {})}
+        sysctl = {name: socket_buffers(size), **dict(race.get("sysctl") or {})}
+        path = path.with_options({"sysctl": sysctl})
         assumed.append(f"{name} ends at {size} bytes, twice the window that was seen")
+    return path
 
 
 def _candidates(
@@ -460,7 +483,7 @@ def _window_of(finding: Finding) -> str:
 
 def _window(name: str, middle: int, needed: float, side: str, option: str) -> Candidate:
     size = min(BUFFERS_MAX, 1 << max(16, (round(needed) - 1).bit_length()))
-    value = f"4096 {min(middle, size)} {size}"
+    value = socket_buffers(size, min(middle, size))
     return Candidate(
         f"{name.rpartition('.')[2]} up to {figure('size_bytes', size)}",
         (f'sysctl -w {name}="{value}"',),

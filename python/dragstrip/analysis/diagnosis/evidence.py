@@ -32,7 +32,6 @@ from dragstrip.analysis.diagnosis.observations import (
     Basis,
     Fact,
     Flow,
-    Inferred,
     Observations,
     Probe,
     Queue,
@@ -40,6 +39,7 @@ from dragstrip.analysis.diagnosis.observations import (
     sends_in_order,
 )
 from dragstrip.analysis.diagnosis.wording import figure
+from dragstrip.analysis.inference.path import PathEstimate
 from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 RANGE: tuple[Basis, Basis] = ("at least", "at most")
@@ -414,8 +414,8 @@ def _of_flow(flow: Flow) -> list[Fact]:
     facts += of_flow(flow) or ()
     if flow.retransmitted_share is not None:
         facts.append(Fact("retransmitted_share", flow.retransmitted_share, measured, *at))
-    if flow.inferred is not None:
-        facts += _of_inferred(flow.inferred, *at)
+    if flow.path is not None:
+        facts += _of_path(flow.path, *at)
     if flow.lost_segments is not None and len(flow.lost_segments.wait_ms):
         facts.append(Fact("rtt_before_loss_ms", float(np.median(flow.lost_segments.wait_ms)), measured, *at))
     if flow.capture_pair is not None:
@@ -440,11 +440,16 @@ def _of_flow(flow: Flow) -> list[Fact]:
     return facts
 
 
-def _of_inferred(path: Inferred, source: str, place: str) -> list[Fact]:
-    names = ("rate_bps", "buffer_bytes", "policer_bps", "burst_bytes", "random_loss_share")
-    values = [(name, getattr(path, name)) for name in names]
+def _of_path(path: PathEstimate, source: str, place: str) -> list[Fact]:
+    values = (
+        ("rate_bps", path.rate_bps.value),
+        ("buffer_bytes", path.buffer_bytes.value),
+        ("policer_bps", path.policer_rate_bps.value),
+        ("burst_bytes", path.policer_burst_bytes.value),
+        ("random_loss_share", path.random_loss_share),
+    )
     facts = [Fact(name, value, "measured", source, place) for name, value in values if value is not None]
-    for value, basis in zip(path.policer_range_bps or (), RANGE, strict=False):
+    for value, basis in zip(path.policer_bounds_bps or (), RANGE, strict=False):
         facts.append(Fact("policer_bps", value, basis, source, place))
     if path.queue != UNTOLD:
         facts.append(Fact("capture_queue", path.queue, "measured", source, place))

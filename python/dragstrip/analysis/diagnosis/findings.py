@@ -116,14 +116,14 @@ def _is_forward(evidence: Evidence) -> bool:
     delay = evidence.delay
     if evidence.simulated or direction(evidence) == "there":
         return True
-    inferred = delay.flow.inferred if delay is not None and delay.flow is not None else None
-    return inferred is not None and inferred.queue in ("tail drop", "shaper")
+    path = delay.flow.path if delay is not None and delay.flow is not None else None
+    return path is not None and path.queue in ("tail drop", "shaper")
 
 
 def _opposite(evidence: Evidence) -> Flow | None:
     """Returns a captured flow that runs against the flow with the longest delay, or None."""
     delayed = evidence.delay.flow if evidence.delay is not None else None
-    if delayed is None or delayed.inferred is None:
+    if delayed is None or delayed.path is None:
         return None
     opposite = (
         flow
@@ -136,11 +136,9 @@ def _opposite(evidence: Evidence) -> Flow | None:
 def buffer_bytes(evidence: Evidence) -> float | None:
     """Return the buffer that a capture shows, or what queued at the 95th percentile of the RTT, if known."""
     busiest = evidence.busiest
-    inferred = (
-        busiest.inferred if busiest is not None and (busiest.drained or evidence.idle_is_bound) else None
-    )
-    if inferred is not None and inferred.buffer_bytes is not None:
-        return inferred.buffer_bytes
+    path = busiest.path if busiest is not None and (busiest.drained or evidence.idle_is_bound) else None
+    if path is not None and path.buffer_bytes.value is not None:
+        return path.buffer_bytes.value
     if evidence.delay is None or evidence.line_bps is None:
         return None
     return evidence.delay.high_ms / 1e3 * evidence.line_bps / 8

@@ -299,14 +299,14 @@ def random_loss(losses: Losses) -> Fit:
     flow, course_ = losses.flow, losses.course
     if course_ is not None and not course_.independent:
         return "excluded"
-    if flow.inferred is not None and (flow.inferred.polices or flow.inferred.random_loss_share == 0.0):
+    if flow.path is not None and (flow.path.polices or flow.path.random_loss_share == 0.0):
         return "excluded"
     empty = losses.empty_share
     if empty is None or flow.lost_segments is None or course_ is None:
         return "possible"
     at_empty = empty * len(flow.lost_segments.wait_ms)
-    if flow.inferred is not None and flow.inferred.queue == "tail drop" and at_empty >= RANDOM_MIN:
-        return "shown" if flow.inferred.random_loss_share else "possible"
+    if flow.path is not None and flow.path.queue == "tail drop" and at_empty >= RANDOM_MIN:
+        return "shown" if flow.path.random_loss_share else "possible"
     middling = abs(flow.lost_segments.flight_rank - 0.5) <= MIDDLE
     if course_.losses >= RANDOM_MIN and empty >= EMPTY_SHARE and middling and course_.first_share < 0.5:
         return "shown"
@@ -315,11 +315,11 @@ def random_loss(losses: Losses) -> Fit:
 
 def aqm(losses: Losses) -> Fit:
     """An active queue management drops while a queue stands, before the buffer is full."""
-    inferred, empty = losses.flow.inferred, losses.empty_share
-    if inferred is not None:
-        if inferred.marks:
+    path, empty = losses.flow.path, losses.empty_share
+    if path is not None:
+        if path.marks:
             return "shown"
-        if inferred.polices or inferred.queue in ("tail drop", "shaper"):
+        if path.polices or path.queue in ("tail drop", "shaper"):
             return "excluded"
     if (
         empty is not None
@@ -331,11 +331,7 @@ def aqm(losses: Losses) -> Fit:
     drops = sum(queue.dropped or 0 for queue in losses.queues if queue.is_aqm)
     if drops >= (losses.flow.retransmitted or 0) > 0:
         return "shown"
-    if (
-        inferred is not None
-        and inferred.queue == "aqm"
-        and (losses.flow.retransmitted or 0) >= AQM_LOSSES_MIN
-    ):
+    if path is not None and path.queue == "aqm" and (losses.flow.retransmitted or 0) >= AQM_LOSSES_MIN:
         waits = losses.flow.lost_segments.wait_ms if losses.flow.lost_segments is not None else np.empty(0)
         if len(waits) and AQM_MIN_MS <= np.median(waits) < TOP * waits.max():
             return "shown"
@@ -347,7 +343,7 @@ def aqm(losses: Losses) -> Fit:
 def policer(losses: Losses) -> Fit:
     """A policer drops what exceeds its rate, without a queue, and with much under way."""
     flow = losses.flow
-    if flow.inferred is not None and flow.inferred.polices:
+    if flow.path is not None and flow.path.polices:
         # Seen from behind the sender, what waited before the capture looks as if nothing had.
         return "shown" if flow.lost_segments is not None else "possible"
     if flow.behind_queue:
@@ -355,7 +351,7 @@ def policer(losses: Losses) -> Fit:
     once = losses.exact and losses.course is not None and losses.course.intervals < EVENTS_MIN
     if losses.queued and not once:
         return "excluded"  # what the bucket lets pass at once may wait behind it, but not again and again
-    if flow.inferred is not None and flow.inferred.queue in ("tail drop", "shaper"):
+    if flow.path is not None and flow.path.queue in ("tail drop", "shaper"):
         return "excluded"
     if (
         flow.lost_segments is not None
@@ -368,8 +364,8 @@ def policer(losses: Losses) -> Fit:
 
 def full_buffer(losses: Losses) -> Fit:
     """A buffer overflows: losses find a long queue, or of a short buffer as much under way as ever."""
-    inferred = losses.flow.inferred
-    if inferred is not None and inferred.queue in ("tail drop", "shaper"):
+    path = losses.flow.path
+    if path is not None and path.queue in ("tail drop", "shaper"):
         return "shown"
     fifo = sum(queue.dropped or 0 for queue in losses.queues if queue.is_fifo)
     if losses.queued and (losses.delay_ms or 0.0) > LONG_MS:

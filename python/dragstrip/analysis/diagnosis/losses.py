@@ -25,7 +25,8 @@ from dragstrip.analysis.diagnosis.loss_causes import (
     losses_of,
 )
 from dragstrip.analysis.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
-from dragstrip.analysis.diagnosis.observations import SIMULATION, Fact, Flow, Inferred
+from dragstrip.analysis.diagnosis.observations import SIMULATION, Fact, Flow
+from dragstrip.analysis.inference.path import PathEstimate
 
 BARELY_MS = 2.5
 """Queueing delay (95 %) up to which a policer alone explains losses; above CoDel's target an AQM may, too."""
@@ -127,18 +128,19 @@ def _of_flow(evidence: Evidence, flow_losses: Losses) -> Iterator[Finding]:
 
 def _is_counted(flow_losses: Losses) -> bool:
     """Return whether acknowledgements report marks, or a listing counts drops."""
-    marks = flow_losses.flow.inferred is not None and flow_losses.flow.inferred.marks
+    marks = flow_losses.flow.path is not None and flow_losses.flow.path.marks
     return marks or any(queue.is_aqm and queue.dropped for queue in flow_losses.queues)
 
 
 def _policer(evidence: Evidence, flow_losses: Losses) -> Finding:
-    path = flow_losses.flow.inferred
+    path = flow_losses.flow.path
     assert path is not None
     tail, loss_figures = _loss_figures(flow_losses.flow)
     rate, figures = _rate_of_policer(path, flow_losses.flow)
     burst = ""
-    if path.burst_bytes is not None:
-        burst, figures["burst_bytes"] = " after a burst of {burst_bytes}", path.burst_bytes
+    if path.policer_burst_bytes.value is not None:
+        burst = " after a burst of {burst_bytes}"
+        figures["burst_bytes"] = path.policer_burst_bytes.value
     return Finding(
         "policer",
         f"A policer drops what exceeds {rate}{burst} instead of letting it wait: {{lost}} segments "
@@ -147,7 +149,7 @@ def _policer(evidence: Evidence, flow_losses: Losses) -> Finding:
         figures | loss_figures,
         _loss_facts(evidence, flow_losses.flow),
         "loss",
-        "" if path.policer_bps is not None else POLICED,
+        "" if path.policer_rate_bps.value is not None else POLICED,
         causes=("policer",),
     )
 
@@ -161,7 +163,7 @@ def _overshoot(evidence: Evidence, flow_losses: Losses, fitting: Mapping[str, Fi
     }
     causes = ["slow_start_overshoot"]
     several = flow_losses.course.first_share < ALONE and fitting["full_buffer"] != "shown"
-    fifo_like = flow_losses.flow.inferred is not None and flow_losses.flow.inferred.queue in (
+    fifo_like = flow_losses.flow.path is not None and flow_losses.flow.path.queue in (
         "tail drop",
         "shaper",
     )
@@ -207,7 +209,7 @@ def _short_buffer(evidence: Evidence, flow_losses: Losses) -> Finding:
 def _aqm(evidence: Evidence, flow_losses: Losses) -> Finding:
     tail, figures = _loss_figures(flow_losses.flow)
     facts = list(_loss_facts(evidence, flow_losses.flow))
-    path = flow_losses.flow.inferred
+    path = flow_losses.flow.path
     queues = [queue for queue in flow_losses.queues if queue.is_aqm and queue.dropped]
     certainty: Certainty = "likely"
     why = ""
@@ -236,7 +238,7 @@ def _aqm(evidence: Evidence, flow_losses: Losses) -> Finding:
 def _random(evidence: Evidence, flow_losses: Losses) -> Finding:
     tail, figures = _loss_figures(flow_losses.flow)
     figures["rtt_before_loss_ms"] = flow_losses.delay_ms or 0.0
-    path = flow_losses.flow.inferred
+    path = flow_losses.flow.path
     if path is not None and path.random_loss_share:
         figures["random_loss_share"] = path.random_loss_share
         tail = "; {random_loss_share} are lost whatever the queue" + tail
@@ -307,12 +309,12 @@ def _loss_facts(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
     return facts_at(evidence, (flow.source, flow.label), OF_LOSSES)
 
 
-def _rate_of_policer(path: Inferred, flow: Flow) -> tuple[str, dict[str, float | str]]:
+def _rate_of_policer(path: PathEstimate, flow: Flow) -> tuple[str, dict[str, float | str]]:
     """Return the words and figures of what is known of a policer's rate."""
-    if path.policer_bps is not None:
-        return "{policer_bps}", {"policer_bps": path.policer_bps}
-    if path.policer_range_bps is not None:
-        low, high = path.policer_range_bps
+    if path.policer_rate_bps.value is not None:
+        return "{policer_bps}", {"policer_bps": path.policer_rate_bps.value}
+    if path.policer_bounds_bps is not None:
+        low, high = path.policer_bounds_bps
         return "a rate of {low_bps} to {high_bps}", {"low_bps": low, "high_bps": high}
     return "its rate, which lets {goodput_bps} pass,", {"goodput_bps": flow.goodput_bps}
 

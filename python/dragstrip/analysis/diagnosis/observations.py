@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragstrip.analysis.diagnosis.wording import figure
+from dragstrip.analysis.inference.path import PathEstimate
 from dragstrip.model.scenario.disciplines import is_aqm, is_fifo, marks
 from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 
@@ -188,29 +189,6 @@ class CapturePair:
 
 
 @dataclass(frozen=True)
-class Inferred:
-    """Path of a flow by inference from a capture, in bytes of frames; None where it cannot tell."""
-
-    rate_bps: float | None
-    queue: str
-    """As `PathEstimate.queue`."""
-    buffer_bytes: float | None
-    policer_bps: float | None
-    policer_range_bps: tuple[float, float] | None
-    """Bounds of the policer's rate, where no more is known of it."""
-    burst_bytes: float | None
-    random_loss_share: float | None
-    """The share that is lost whatever the queue; 0 where its interval begins there."""
-    marks: bool = False
-    """True when acknowledgements report congestion marks."""
-
-    @property
-    def polices(self) -> bool:
-        """True when a policer drops what exceeds its rate."""
-        return self.queue == "policer"
-
-
-@dataclass(frozen=True)
 class Flow:
     """A flow as a file shows it; None is what the file does not show."""
 
@@ -249,7 +227,8 @@ class Flow:
     steady_bytes: float | None = None
     """Bytes in flight, if they hardly change."""
     capture_pair: CapturePair | None = None
-    inferred: Inferred | None = None
+    path: PathEstimate | None = None
+    """The path by inference from a capture, in bytes of frames (`PathEstimate.framed`)."""
     closed_s: float = 0.0
     """Seconds in which the receiver's window was closed."""
     target_bps: float | None = None

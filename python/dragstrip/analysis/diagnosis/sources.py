@@ -20,7 +20,6 @@ from dragstrip.analysis.diagnosis.observations import (
     Datagrams,
     Floats,
     Flow,
-    Inferred,
     LostSegments,
     Observations,
     Probe,
@@ -32,13 +31,13 @@ from dragstrip.analysis.diagnosis.observations import (
     of_one_path,
 )
 from dragstrip.analysis.inference import arrivals, queue, rate, series
-from dragstrip.analysis.inference.path import Estimate, PathEstimate, of_segments
+from dragstrip.analysis.inference.estimate import unknown
+from dragstrip.analysis.inference.path import PathEstimate, of_segments
 from dragstrip.errors import BadInputError
 from dragstrip.interop import scripts
 from dragstrip.interop.inputs import input_of
 from dragstrip.interop.readers.measurements import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
 from dragstrip.model.recording import Recording
-from dragstrip.model.scenario.paths import FRAME_OVER_IP
 from dragstrip.results import per_flow
 
 SCRIPT = "tc commands"
@@ -50,6 +49,7 @@ STEADY = 0.95
 FILES_MAX = 100
 UNTOLD = "cannot tell"
 """The queue of an inferred path of which the capture does not show it."""
+EVEN = "segments come evenly spread: the capture was taken behind a bottleneck"
 INTERVALS_MIN = 3
 """Intervals from which on a flow has a course over time."""
 LOADED_SHARE = 0.8
@@ -203,7 +203,7 @@ def _tree(lines: Sequence[str], rate_bps: float | None) -> Tree | None:
 class _Vantage:
     """What the segments of one capture show of a flow, and of the place where it was captured."""
 
-    inferred: Inferred | None = None
+    path: PathEstimate | None = None
     lost_segments: LostSegments | None = None
     opened_s: float | None = None
     """Duration of the handshake in seconds, if it is in the capture."""
@@ -227,7 +227,7 @@ def _vantages(file: Path, inspected: captures.Segments) -> dict[str, _Vantage]:
         if label in paths:
             segments = series.of(flow, rows, inspected[0]["files"][0])
             vantages[label] = _Vantage(
-                _inferred(paths[label]),
+                paths[label].framed(),
                 _lost_segments(segments, paths[label]),
                 segments.opening_s,
                 drained=paths[label].base_rtt_ms.low is not None,
@@ -241,9 +241,9 @@ def _vantages(file: Path, inspected: captures.Segments) -> dict[str, _Vantage]:
         for segments in flows:
             vantage = vantages[segments.name]
             if even or vantage.at_queue or (len(flows) > 1 and arrivals.is_spread([segments])):
-                assert vantage.inferred is not None
-                inferred = replace(vantage.inferred, queue=UNTOLD, random_loss_share=None)
-                vantage = replace(vantage, inferred=inferred, even=True)
+                assert vantage.path is not None
+                path = replace(vantage.path, queue=UNTOLD, random_loss=unknown(EVEN))
+                vantage = replace(vantage, path=path, even=True)
             vantages[segments.name] = replace(vantage, away=away)
     return vantages
 
@@ -386,34 +386,9 @@ def _captured(
         steady_bytes=None if at_queue else _steady(samples),
         closed_s=flow.get("closed_s") or 0.0,
         even=vantage.even,
-        inferred=vantage.inferred,
+        path=vantage.path,
         lost_segments=vantage.lost_segments if flow["place"] == "sender" and not vantage.even else None,
     )
-
-
-def _inferred(path: PathEstimate) -> Inferred:
-    loss = path.random_loss
-    share = loss.value if loss.value is None or loss.low else 0.0
-    return Inferred(
-        rate_bps=_framed(path.rate_bps.value),
-        queue=path.queue,
-        buffer_bytes=_framed(path.buffer_bytes.value),
-        policer_bps=_framed(path.policer_rate_bps.value),
-        policer_range_bps=_range(path.policer_rate_bps),
-        burst_bytes=_framed(path.policer_burst_bytes.value),
-        random_loss_share=share,
-        marks="congestion marks" in path.queue_reason,
-    )
-
-
-def _range(estimate: Estimate) -> tuple[float, float] | None:
-    low, high = _framed(estimate.low), _framed(estimate.high)
-    return None if estimate.value is not None or low is None or high is None else (low, high)
-
-
-def _framed(value: float | None) -> float | None:
-    """Return a rate or a size with the bytes of Ethernet headers, as queues and lines count them."""
-    return None if value is None else value * FRAME_OVER_IP
 
 
 def _capture_pair(row: Mapping[str, Any]) -> CapturePair:

@@ -17,6 +17,13 @@ class Estimate:
     high: float | None
     reason: str = ""
 
+    def times(self, factor: float) -> Estimate:
+        """Return the quantity in another unit."""
+        value, low, high = (
+            None if value is None else value * factor for value in (self.value, self.low, self.high)
+        )
+        return Estimate(value, low, high, self.reason)
+
 
 def unknown(reason: str, low: float | None = None, high: float | None = None) -> Estimate:
     """Return an estimate that cannot tell, and perhaps a bound."""

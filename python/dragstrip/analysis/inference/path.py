@@ -18,6 +18,7 @@ from dragstrip.analysis.inference import arrivals, base, noise, policer, queue, 
 from dragstrip.analysis.inference.estimate import Estimate, unknown
 from dragstrip.analysis.inference.series import Flow
 from dragstrip.errors import BadInputError
+from dragstrip.model.scenario.paths import FRAME_OVER_IP
 
 __all__ = ["Estimate", "PathEstimate", "infer", "of_flow"]
 
@@ -81,6 +82,37 @@ class PathEstimate:
     receiver_window_bytes: Estimate
     """Largest offered window; `reason` says whether it limited the sender."""
     notes: tuple[str, ...]
+
+    def framed(self) -> PathEstimate:
+        """Return the path in bytes of Ethernet frames, as queues and lines count them."""
+        names = ("rate_bps", "buffer_bytes", "policer_rate_bps", "policer_burst_bytes", "shaper_burst_bytes")
+        framed: dict[str, Any] = {name: getattr(self, name).times(FRAME_OVER_IP) for name in names}
+        over_time = tuple((at, bps * FRAME_OVER_IP) for at, bps in self.rate_over_time)
+        return replace(self, rate_over_time=over_time, **framed)
+
+    @property
+    def polices(self) -> bool:
+        """True when a policer drops what exceeds its rate."""
+        return self.queue == "policer"
+
+    @property
+    def marks(self) -> bool:
+        """True when acknowledgements report congestion marks."""
+        return "congestion marks" in self.queue_reason
+
+    @property
+    def policer_bounds_bps(self) -> tuple[float, float] | None:
+        """Bounds of the policer's rate, where no more is known of it."""
+        rate = self.policer_rate_bps
+        if rate.value is not None or rate.low is None or rate.high is None:
+            return None
+        return rate.low, rate.high
+
+    @property
+    def random_loss_share(self) -> float | None:
+        """The share that is lost whatever the queue; 0 where its interval begins there."""
+        loss = self.random_loss
+        return loss.value if loss.value is None or loss.low else 0.0
 
 
 def infer(file: Path, flow: str | None = None) -> list[PathEstimate]:
@@ -294,43 +326,13 @@ def _before_bottleneck(
     rate_bps = (
         unknown("a policer limits the flow: the link behind it was not reached") if policed else estimate
     )
-    none = unknown("no policer was found")
     if policed is not None:
-        queue_estimate = queue.without(
-            "policer",
-            f"{policed.empty * 100:.0f} % of the losses found the simulated bucket empty, without a queue",
-            "a policer has no buffer",
-            unknown("losses are the policer's"),
-        )
-        police = Estimate(policed.rate_bps, policed.low_bps, policed.high_bps)
-        if policed.high_bps > policer.RATIO_MAX * policed.low_bps:
-            why = "a shallow bucket: it was full again before each burst"
-            police = unknown(why, policed.low_bps, policed.high_bps)
-        least, most = policed.burst_bounds
-        burst = Estimate(policed.burst_bytes, least, most)
-        if concurrent:
-            burst = unknown("flows beside it take from the same bucket, which was perhaps never full")
+        queue_estimate, police, burst = _policer_estimates(policed, bool(concurrent))
     else:
-        police = burst = none
+        police = burst = unknown("no policer was found")
         speed = estimate.value or (ack_pairs.rate_bps if concurrent else None)
-        waits = (
-            None
-            if speed is None
-            else queue.waits(flow, samples, base_s, speed, shaped.queued if shaped else None)
-        )
-        if speed is None or waits is None:
-            late = float(np.quantile(samples.rtt_s, 0.95)) if len(samples) else 0.0
-            queue_estimate = queue.unqueued(flow, estimate.reason, late > WAITED * base_s)
-        else:
-            queue_estimate = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
-            if shaped and queue_estimate.kind != "aqm":
-                queue_estimate = replace(queue_estimate, kind="shaper", reason=shaped.reason)
-            if concurrent:
-                queue_estimate = queue.without(
-                    queue_estimate.kind, queue_estimate.reason, shared, queue_estimate.random_loss
-                )
-            if standing:
-                queue_estimate = queue.at_least(queue_estimate)
+        link = _Link(speed, estimate.reason, packet, base_s, (jitter.value or 0.0) / 1e3, standing)
+        queue_estimate = _queue_estimate(flow, samples, link, shaped, shared)
     return PathEstimate(
         file=file,
         flow=flow.name,
@@ -351,6 +353,58 @@ def _before_bottleneck(
         receiver_window_bytes=noise.receiver_window(flow),
         notes=tuple(notes),
     )
+
+
+def _policer_estimates(policed: policer.Bucket, is_shared: bool) -> tuple[queue.Queue, Estimate, Estimate]:
+    """Return the queue in front of a policer, and the policer's rate and burst."""
+    queue_estimate = queue.without(
+        "policer",
+        f"{policed.empty * 100:.0f} % of the losses found the simulated bucket empty, without a queue",
+        "a policer has no buffer",
+        unknown("losses are the policer's"),
+    )
+    police = Estimate(policed.rate_bps, policed.low_bps, policed.high_bps)
+    if policed.high_bps > policer.RATIO_MAX * policed.low_bps:
+        why = "a shallow bucket: it was full again before each burst"
+        police = unknown(why, policed.low_bps, policed.high_bps)
+    burst = Estimate(policed.burst_bytes, *policed.burst_bounds)
+    if is_shared:
+        burst = unknown("flows beside it take from the same bucket, which was perhaps never full")
+    return queue_estimate, police, burst
+
+
+@dataclass(frozen=True)
+class _Link:
+    """The bottleneck's link and round trip, by which its queue is classified."""
+
+    rate_bps: float | None
+    reason: str
+    """Reason for which the rate is unknown."""
+    packet: float
+    """Bytes of a full packet."""
+    base_s: float
+    jitter_s: float
+    standing: bool
+    """True when the queue was never seen empty."""
+
+
+def _queue_estimate(
+    flow: Flow, samples: rate.Trips, link: _Link, shaped: shaper.Shaper | None, shared: str
+) -> queue.Queue:
+    """Return the queue of a bottleneck without a policer; `shared` says why others hide its buffer."""
+    waits = None
+    if link.rate_bps is not None:
+        queued = shaped.queued if shaped else None
+        waits = queue.waits(flow, samples, link.base_s, link.rate_bps, queued)
+    if link.rate_bps is None or waits is None:
+        late = float(np.quantile(samples.rtt_s, 0.95)) if len(samples) else 0.0
+        return queue.unqueued(flow, link.reason, late > WAITED * link.base_s)
+    estimate = queue.classify(flow, waits, link.rate_bps, link.packet, link.jitter_s)
+    if shaped and estimate.kind != "aqm":
+        estimate = replace(estimate, kind="shaper", reason=shaped.reason)
+    if shared:
+        estimate = queue.without(estimate.kind, estimate.reason, shared, estimate.random_loss)
+    return queue.at_least(estimate) if link.standing else estimate
 
 
 def _jitter(

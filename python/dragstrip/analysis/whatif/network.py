@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from dragstrip.analysis.inference.path import Estimate, PathEstimate
 from dragstrip.display import quantity
 from dragstrip.errors import BadInputError
+from dragstrip.experiment.bottleneck import Bottleneck, socket_buffers
 from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
 from dragstrip.experiment.types import Experiment
 from dragstrip.model.scenario.paths import FRAME_OVER_IP, IP_BYTES
@@ -80,25 +81,21 @@ class Network:
 
     def options(self, duration_s: float, seed: int = SEED) -> Options:
         """Return the path as options of `compare`."""
-        options: Options = {
-            "rate": f"{max(8000, _framed(self.link_bps))}bit",
-            "rtt": f"{max(1, round(self.rtt_ms * 1e3))}us",
-            "queue": self.discipline or self._queue(),
-            "duration": f"{max(1, round(duration_s * 1e3))}ms",
-            "seed": seed,
-        }
-        if self.loss >= LOSS_MIN:
-            options["loss"] = f"{100 * self.loss:.4g}%"
-        if self.jitter_ms:
-            options["jitter"] = f"{round(self.jitter_ms * 1e3)}us"
+        sysctl = None
         if self.window_bytes is not None:
             # Half of the buffer is the window (tcp_adv_win_scale is 1).
-            options["sysctl"] = {
-                "net.ipv4.tcp_rmem": f"4096 {round(2 * self.window_bytes)} {round(2 * self.window_bytes)}"
-            }
-        if self.ecn:
-            options["ecn"] = True
-        return options
+            sysctl = {"net.ipv4.tcp_rmem": socket_buffers(round(2 * self.window_bytes))}
+        return Bottleneck(
+            rate=f"{max(8000, _framed(self.link_bps))}bit",
+            rtt=f"{max(1, round(self.rtt_ms * 1e3))}us",
+            queue=self.discipline or self._queue(),
+            duration=f"{max(1, round(duration_s * 1e3))}ms",
+            seed=seed,
+            loss=f"{100 * self.loss:.4g}%" if self.loss >= LOSS_MIN else None,
+            jitter=f"{round(self.jitter_ms * 1e3)}us" if self.jitter_ms else None,
+            sysctl=sysctl,
+            ecn=self.ecn or None,
+        ).options()
 
     def _queue(self) -> str:
         limit = f"limit {_framed(self.buffer_bytes)}"

@@ -50,7 +50,8 @@ class SearchRequest:
 
     def trial(self, goal: Goal) -> Trial:
         """Return the goal on the path that is asked for."""
-        return Trial(goal, self.algorithm, replace(goal.path, **self.path), self.seed, self.programs)
+        stated: dict[str, Any] = dict(self.path)
+        return Trial(goal, self.algorithm, replace(goal.path, **stated), self.seed, self.programs)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dragstrip.experiment.types import refused
 from dragstrip.model.recording.columns import core_columns
 from dragstrip.model.recording.core_build import blamed
 from dragstrip.studies.attack.elements import Attack
-from dragstrip.studies.attack.scene import CROSS, PAYLOAD, Path, Scene
+from dragstrip.studies.attack.scene import CROSS, PAYLOAD, AttackPath, Scene
 
 NEIGHBOUR = "cubic"
 """Congestion control of the neighbour."""
@@ -39,7 +39,7 @@ class Goal:
 
     name: str
     two_flows: bool
-    path: Path
+    path: AttackPath
     """The path on which it is searched unless the caller says otherwise."""
     metric: str
     unit: str
@@ -55,7 +55,7 @@ class Goal:
 UTILISATION = Goal(
     "utilisation",
     False,
-    Path("12mbit", "40ms", "1bdp", "10s"),
+    AttackPath("12mbit", "40ms", "1bdp", "10s"),
     "goodput_bps",
     "Mbit/s",
     0.25,
@@ -65,7 +65,7 @@ UTILISATION = Goal(
 STARVATION = Goal(
     "starvation",
     True,
-    Path("24mbit", "40ms", "4bdp", "20s"),
+    AttackPath("24mbit", "40ms", "4bdp", "20s"),
     "goodput_bps",
     "Mbit/s",
     0.5,
@@ -75,7 +75,7 @@ STARVATION = Goal(
 HARM = Goal(
     "neighbour",
     True,
-    Path("24mbit", "40ms", "1bdp", "20s"),
+    AttackPath("24mbit", "40ms", "1bdp", "20s"),
     "goodput_bps",
     "Mbit/s",
     0.5,
@@ -85,7 +85,7 @@ HARM = Goal(
 STALL = Goal(
     "stall",
     False,
-    Path("12mbit", "40ms", "1bdp", "10s"),
+    AttackPath("12mbit", "40ms", "1bdp", "10s"),
     "stall_s_longest",
     "s",
     0.0,
@@ -180,7 +180,7 @@ class Trial:
 
     goal: Goal
     algorithm: str
-    path: Path
+    path: AttackPath
     seed: int
     programs: Mapping[str, str] = field(default_factory=dict)
 
@@ -265,7 +265,9 @@ class Trial:
             return
         flows = len(scene.senders)
         for times in WINDOWS:
-            sizes = (scene.rtt_ms(at) / self.path.rtt_ms * self.path.bdp / flows for at in range(flows))
+            sizes = (
+                scene.rtt_ms(at) / self.path.rtt_ms * self.path.bdp_packets / flows for at in range(flows)
+            )
             yield tuple(f"fixed:window={max(2, round(times * size))}" for size in sizes)
 
 

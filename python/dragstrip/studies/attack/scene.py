@@ -10,13 +10,11 @@ ACKs of each flow can be impaired apart.
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dragstrip import _core
-from dragstrip.errors import BadInputError
+from dragstrip.experiment.bottleneck import Bottleneck, parsed
 from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 
 Json: TypeAlias = dict[str, Any]
@@ -33,80 +31,33 @@ AGGREGATE = 64
 
 
 @dataclass(frozen=True)
-class Path:
-    """The bottleneck and the round-trip time."""
+class AttackPath(Bottleneck):
+    """The bottleneck of both flows, the victim's round-trip time and that of the other flow."""
 
-    rate: str
-    rtt: str
-    queue: str
-    """In tc's words, or as a multiple of the bandwidth-delay product, such as `1bdp`."""
-    duration: str
     other_rtt: str | None = None
     """The other flow's round-trip time, where the caller fixes it."""
 
     @property
     def words(self) -> dict[str, str]:
         """Value of each command-line option."""
-        fixed = {} if self.other_rtt is None else {"--other-rtt": self.other_rtt}
-        option_values = {
-            "--rate": self.rate,
-            "--rtt": self.rtt,
-            "--queue": self.queue,
-            "--duration": self.duration,
-        }
-        return option_values | fixed
-
-    @property
-    def rate_bps(self) -> int:
-        """The bottleneck's rate in bit/s."""
-        return _parsed("--rate", self.rate, _core.parse_rate)
-
-    @property
-    def rtt_ms(self) -> float:
-        """The victim's round-trip time on the empty path, in ms."""
-        return _parsed("--rtt", self.rtt, _core.parse_time) / 1e6
+        option_values = {f"--{name}": str(value) for name, value in self.options().items()}
+        return option_values if self.other_rtt is None else {**option_values, "--other-rtt": self.other_rtt}
 
     @property
     def other_rtt_ms(self) -> float:
         """The other flow's round-trip time on the empty path, in ms, if no attack changes it."""
-        if self.other_rtt is None:
-            return self.rtt_ms
-        return _parsed("--other-rtt", self.other_rtt, _core.parse_time) / 1e6
-
-    @property
-    def duration_ms(self) -> int:
-        """The duration of a run in ms."""
-        return round(_parsed("--duration", self.duration, _core.parse_time) / 1e6)
-
-    @property
-    def bdp(self) -> int:
-        """The bandwidth-delay product in full frames, at least 1."""
-        return max(1, math.ceil(self.rate_bps * self.rtt_ms / 1e3 / 8 / FRAME_BYTES))
-
-    @property
-    def discipline(self) -> str:
-        """The queue in tc's words."""
-        bdp_match = re.fullmatch(r"(\d+(?:\.\d+)?)bdp", self.queue.strip())
-        if bdp_match is None:
-            return self.queue
-        return f"pfifo limit {max(1, round(float(bdp_match[1]) * self.bdp))}"
-
-
-def _parsed(option: str, text: str, parse: Any) -> int:
-    try:
-        value: int = parse(text)
-    except _core.InputError as error:
-        raise BadInputError(option, text, error.args[2], "command line") from None
-    if value <= 0:
-        raise BadInputError(option, text, "more than zero", "command line")
-    return value
+        return (
+            self.rtt_ms
+            if self.other_rtt is None
+            else parsed("--other-rtt", self.other_rtt, _core.parse_time) / 1e6
+        )
 
 
 @dataclass
 class Scene:
     """An experiment in the making: elements add to it, `content` returns it."""
 
-    path: Path
+    path: AttackPath
     senders: tuple[str, ...]
     """Congestion controls of the flows: the victim's and, if there is one, the other flow's."""
     duration_ms: int

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from dragstrip import _core, engines
+from dragstrip.experiment.bottleneck import Bottleneck
 from dragstrip.experiment.comparison import COMMAND_LINE, command, compare
 from dragstrip.experiment.types import Experiment
 
@@ -239,14 +240,14 @@ class Path:
     def options(self) -> Options:
         """The options of `compare` for this path."""
         big = self.mbit * self.rtt_ms * max(1.0, self.bdp) > LARGE_KBIT
-        return {
-            "rate": f"{self.mbit * 1000:g}kbit" if self.mbit < 1 else f"{self.mbit:g}mbit",
-            "rtt": f"{self.rtt_ms:g}ms",
-            "queue": f"{self.bdp:g}bdp",
-            "duration": f"{self.duration_s:g}s",
-            **({"sysctl": LARGE_SOCKETS} if big else {}),
-            **self.more,
-        }
+        return Bottleneck(
+            rate=f"{self.mbit * 1000:g}kbit" if self.mbit < 1 else f"{self.mbit:g}mbit",
+            rtt=f"{self.rtt_ms:g}ms",
+            queue=f"{self.bdp:g}bdp",
+            duration=f"{self.duration_s:g}s",
+            sysctl=LARGE_SOCKETS if big else None,
+            more=self.more,
+        ).options()
 
     @property
     def name(self) -> str:
