@@ -20,10 +20,10 @@ import jsonschema
 import pytest
 import vl_convert
 
+from dragstrip.display import html
 from dragstrip.display.colours import assign
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.report import charts, embed, pdf, vega
-from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.load import load
 from dragstrip.report.paper import Paper, paper
@@ -303,11 +303,11 @@ def test_only_what_was_asked_for_is_drawn(folder_of: FolderOf, tmp_path: Path) -
 
 def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.html").write_text("{{ x }} one")
-    monkeypatch.setattr(report_page, "HERE", tmp_path)
+    monkeypatch.setattr(html, "PACKAGE", tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
     def rendered() -> str:
-        return report_page._environment.__wrapped__().get_template("a.html").render(x=1)
+        return html.environment.__wrapped__().get_template("a.html").render(x=1)
 
     assert rendered() == "1 one"
     (kept,) = (tmp_path / "__pycache__").iterdir()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dragstrip
+from dragstrip.display import html
 from dragstrip.display.colours import KNOWN, ON_DARK
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import embed, viewer
@@ -261,7 +262,7 @@ def _page_with(figure: Figure, folder: Path) -> Path:
     file = folder / "figure.html"
     look, script = viewer.style(), viewer.script()
     file.write_text(
-        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{html.policy(look, script)}">'
         f'<style>{look}</style><section><figure><div class="chart"></div>'
         f'<script type="application/json" class="chart-data">{embed.script(figure)}</script></figure></section>'
         f'<script type="module">{script}</script>',
@@ -313,7 +314,7 @@ def test_a_command_is_copied_by_click_and_touch(
         file = tmp_path / "cells.html"
         script = viewer.script(viewer.COPYING)
         file.write_text(
-            f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{viewer.policy("", script)}">'
+            f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{html.policy("", script)}">'
             f"<p>not this</p><code class=copy>dragstrip sweep --run 7</code><script>{script}</script>",
             encoding="utf-8",
         )

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from dragstrip.display import quantity
 from dragstrip.display.quantity import RATES, TIMES_MS, Unit, median, unit_for
+from dragstrip.display.table import Cell, Table
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
 from dragstrip.report.load import middle_of
-from dragstrip.report.tables import Cell, Table
 from dragstrip.results.comparison.setups import Bout, Contender, Setup
 from dragstrip.results.comparison.stats import goodput_bps, retransmit_rate, rtt_ms
 

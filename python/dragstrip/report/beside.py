@@ -16,6 +16,7 @@ import numpy as np
 from dragstrip.display import look, quantity
 from dragstrip.display.colours import PALETTE
 from dragstrip.display.quantity import MISSING, TIMES_MS, UNITS, Unit, unit_for
+from dragstrip.display.table import Cell, Table
 from dragstrip.io.files import adding
 from dragstrip.model.recording import Recording
 from dragstrip.report import page, render, rows
@@ -23,7 +24,6 @@ from dragstrip.report.charts import cdf_scale
 from dragstrip.report.figure import SOLID, Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, nice_bin_s, rate_per_bin
-from dragstrip.report.tables import Cell, Table
 from dragstrip.results import per_flow
 from dragstrip.results.measures import parts_text
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from dragstrip.display import quantity
+from dragstrip.display.table import Cell, Table
 from dragstrip.report.figure import (
     PARTS_MAX,
     Axis,
@@ -31,7 +32,6 @@ from dragstrip.report.figure import (
 )
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import Curve
-from dragstrip.report.tables import Cell, Table
 
 Json: TypeAlias = dict[str, Any]
 

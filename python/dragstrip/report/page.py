@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jinja2
-from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from dragstrip import _core
-from dragstrip.display import quantity
-from dragstrip.display.colours import GRID, INK, MUTED, ON_DARK
-from dragstrip.errors import BadInputError
-from dragstrip.io import untrusted
+from dragstrip.display import html, quantity
+from dragstrip.display.table import Table
 from dragstrip.report import across, embed, variable, viewer, why
 from dragstrip.report.cautions import of_builds
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
-from dragstrip.report.tables import Table, overview
+from dragstrip.report.tables import overview
 from dragstrip.report.why import Reason
 from dragstrip.results.comparison import span
 from dragstrip.results.comparison.setups import Setup, shared_words
 from dragstrip.results.comparison.stats import Row
 from dragstrip.results.comparison.verdict import Verdict
 
-HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
 # Said elsewhere on the page.
 NOT_SHOWN = ("experiment", "repeat")
@@ -107,11 +96,11 @@ def render(
 
     `multiples` are small figures of many set-ups; `agreement` is a section that compares two engines.
     """
-    look, script = style(), viewer.script()
     setups = [section.setup for section in sections]
     along = variable.figure(setups)
-    template = _environment().get_template("page.html")
-    return template.render(
+    return figure_page(
+        "report/page.html",
+        title=bundle.title,
         bundle=bundle,
         sections=sections,
         agreement=agreement,
@@ -129,10 +118,6 @@ def render(
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),
         colours=colours,
-        style=Markup(look),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own file
-        policy=viewer.policy(look, script),
-        q=quantity,
     )
 
 
@@ -144,84 +129,20 @@ def side_by_side(
     pictures: Sequence[Figure],
 ) -> str:
     """Return the page of recordings side by side (beside.py) as HTML."""
-    look, script = style(), viewer.script()
-    return (
-        _environment()
-        .get_template("beside.html")
-        .render(
-            title="Side by side",
-            version=_core.__version__,
-            kinds=kinds,
-            sources=sources,
-            flows=table,
-            pings=pings,
-            pictures=[page_figure(figure) for figure in pictures],
-            style=Markup(look),  # noqa: S704 - our own file
-            script=Markup(script),  # noqa: S704 - our own file
-            policy=viewer.policy(look, script),
-            q=quantity,
-        )
+    return figure_page(
+        "report/beside.html",
+        title="Side by side",
+        kinds=kinds,
+        sources=sources,
+        flows=table,
+        pings=pings,
+        pictures=[page_figure(figure) for figure in pictures],
     )
 
 
-def figure(described: Figure) -> str:
-    """Return one figure as HTML, for pages without a template."""
-    macros: Any = _environment().get_template("macros.html").module
-    return str(macros.picture(page_figure(described)))
-
-
-class _Compiled(jinja2.BytecodeCache):
-    """Keeps compiled templates where Python keeps compiled modules, since compiling takes half of the time.
-
-    Jinja checks a template's hash. Where nothing may be written or read (`PYTHONDONTWRITEBYTECODE`),
-    templates are compiled each time.
-    """
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        with suppress(BadInputError), untrusted.opened(self._file(bucket)) as file:
-            bucket.load_bytecode(file)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        file = self._file(bucket)
-        draft = file.with_suffix(f".{os.getpid()}")
-        if sys.dont_write_bytecode:
-            return
-        with suppress(OSError):
-            file.parent.mkdir(exist_ok=True)
-            try:
-                draft.write_bytes(bucket.bytecode_to_string())
-                draft.replace(file)
-            finally:
-                draft.unlink(missing_ok=True)
-
-    def _file(self, bucket: Bucket) -> Path:
-        return HERE / "__pycache__" / f"{bucket.key}.{sys.implementation.cache_tag}.jinja"
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        bytecode_cache=_Compiled(),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
-def style() -> str:
-    """Return the style sheet, with lighter colours for figures on a dark page."""
-    rules = ['.picture [fill="#ffffff"]{fill:var(--page)}.picture [stroke="#ffffff"]{stroke:var(--page)}']
-    for light, dark in ON_DARK.items():
-        rules.append(f'.picture [stroke="{light}"]{{stroke:{dark}}}.picture [fill="{light}"]{{fill:{dark}}}')
-        rules.append(f'.swatch[data-colour="{light}"]{{background:{dark}}}')
-    template = untrusted.text(HERE / "page.css", untrusted.MIB, "our style sheet") + viewer.style()
-    # No style attributes: the page's policy forbids them.
-    swatches = "".join(f'.swatch[data-colour="{colour}"]{{background:{colour}}}' for colour in ON_DARK)
-    template = template.replace("/*light*/", f"--ink:{INK};--muted:{MUTED};--line:{GRID};")
-    return template.replace("/*swatches*/", swatches).replace("/*dark pictures*/", "\n".join(rules))
+def figure_page(template: str, *, title: str, **content: Any) -> str:
+    """Return a page whose template extends `report/figures.html`, with what draws its figures."""
+    return html.render(template, title=title, style=viewer.style(), script=viewer.script(), **content)
 
 
 def claims(bundle: Bundle) -> list[Claim]:

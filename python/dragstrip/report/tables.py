@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dragstrip.display import quantity
 from dragstrip.display.quantity import MISSING, median, number
+from dragstrip.display.table import Cell, Table
 from dragstrip.report.picture import settings_text
 from dragstrip.results.comparison import path as paths
 from dragstrip.results.comparison import verdict
 from dragstrip.results.comparison.setups import Contender, Json, Setup
 from dragstrip.results.comparison.stats import Row, Statistic
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A text, with a smaller note below it and a colour swatch before it."""
-
-    text: str
-    note: str = ""
-    colour: str = ""
-    best: bool = False
-    number: bool = True
-
-
-@dataclass(frozen=True)
-class Table:
-    """Headings (text and explanation) and rows of cells; the first cell of a row names the row."""
-
-    heads: list[tuple[str, str]]
-    rows: list[list[Cell]]
-    caption: str = ""
-    algorithms: list[str] = field(default_factory=list)
-    # On a phone these columns stand there, the others on request; empty: all.
-    deciding: frozenset[str] = frozenset()
-
 
 DECIDING = frozenset({"Algorithm", "Flow", "Setup", "Share", "Goodput", "RTT p50", "… of sent"})
 """The columns of a comparison that are read first."""

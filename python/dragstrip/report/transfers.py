@@ -6,10 +6,10 @@ import numpy as np
 
 from dragstrip.display import quantity
 from dragstrip.display.quantity import MISSING
+from dragstrip.display.table import Cell, Table
 from dragstrip.model.recording.columns import Floats
 from dragstrip.report.figure import Axis, Cloud, Figure, Scatter
 from dragstrip.report.series import EMPTY, Curve
-from dragstrip.report.tables import Cell, Table
 from dragstrip.results.comparison.setups import Setup
 from dragstrip.results.comparison.transfers import Class, classes, transfers_of
 

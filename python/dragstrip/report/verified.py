@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragstrip.display import quantity
+from dragstrip.display.table import Cell, Table
 from dragstrip.report.load import recording_of
-from dragstrip.report.tables import Cell, Table
 from dragstrip.results.comparison.setups import Setup
 
 HEADS = [

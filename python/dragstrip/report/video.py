@@ -8,11 +8,11 @@ import numpy as np
 
 from dragstrip.display import look, quantity
 from dragstrip.display.quantity import RATES, unit_for
+from dragstrip.display.table import Cell, Table
 from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
 from dragstrip.report.load import RecordedFlow, flows_of, recording_of
 from dragstrip.report.load import Table as Columns
 from dragstrip.report.series import Curve
-from dragstrip.report.tables import Cell, Table
 from dragstrip.report.timeline import WIDTHS, marks
 from dragstrip.results.comparison.setups import Contender, Setup, sampled_flows
 from dragstrip.results.comparison.video import SEEN, plays

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dragstrip.display import quantity
 from dragstrip.display.quantity import MISSING
-from dragstrip.report.tables import Cell, Table
+from dragstrip.display.table import Cell, Table
 from dragstrip.results.comparison.causes import Cause, causes
 from dragstrip.results.comparison.setups import Contender, Json, Setup
 from dragstrip.results.comparison.stats import count_of, idle_of, seconds_of

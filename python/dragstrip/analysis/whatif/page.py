@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dragstrip import __version__
 from dragstrip.analysis.inference.console import properties
 from dragstrip.analysis.whatif import wording
 from dragstrip.analysis.whatif.flow_trace import FlowTrace
@@ -16,11 +14,10 @@ from dragstrip.analysis.whatif.verdict import Verdict, flow_name
 from dragstrip.display import quantity
 from dragstrip.display.colours import BLACK, GREEN, MUTED, PALETTE, ROSE, SKY, VERMILION
 from dragstrip.display.quantity import RATES, SIZES, unit_for
+from dragstrip.display.table import Table, text_table
 from dragstrip.model.scenario.paths import IP_BYTES, PAYLOAD_BYTES
-from dragstrip.report import viewer
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
-from dragstrip.report.page import figure as drawn
-from dragstrip.report.page import style
+from dragstrip.report.page import figure_page, page_figure
 from dragstrip.report.series import Curve, decimate, nice_bin_s
 
 NAME = "whatif.html"
@@ -33,68 +30,34 @@ WIDTH, HEIGHT = 420, 120
 DASHES = (6, 3)
 OTHERS = (PALETTE[0], PALETTE[4], PALETTE[6], SKY)
 """Colours of the other algorithms; a table has those that are more."""
+PATH_HEADS = ("", "value and interval, or why there is none")
+CANDIDATE_HEADS = ("candidate", "score", "distance from its runs, over that of these among themselves")
 
 
 def page(verdict: Verdict, document: Mapping[str, Any], addresses: bool) -> str:
     """Return the page; everything from outside is escaped, and addresses only appear if asked for."""
     flow = verdict.flow
     name = str(flow.file) if addresses else flow.file.name
-    title = f"{name}, {flow_name(flow, addresses)}"
-    parts = [
-        f'<p class="kicker">Dragstrip {__version__} · what if</p>',
-        f"<h1>{_text(title)}</h1>",
-        f'<p class="lead">{_text(document["sentence"])}</p>',
-        "<h2>What others would have done</h2>",
-        _what_if(document),
-        "<h2>The capture, and a run on the inferred path</h2>",
-        f'<div class="figures one">{drawn(over_time(verdict))}</div>',
-        f'<p class="note">{_text(_legend(verdict))}</p>',
-        f"<h2>How well the run explains it: {_text(verdict.fit.grade)}</h2>",
-        _fit(document),
-        _list(verdict.reasons),
-        "<h2>The path</h2>",
-        _path(verdict),
-        _list(verdict.network.assumed),
-        "<h2>Congestion control</h2>",
-        _algorithm(verdict),
-        "<h2>Again</h2>",
-        f"<p><code>{_text(document['experiment'])}</code></p>",
-    ]
-    look, script = style(), viewer.script()
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f'<meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
-        f"<title>{_text(title)} – Dragstrip</title><style>{look}</style>"
+    return figure_page(
+        "analysis/whatif/page.html",
+        title=f"{name}, {flow_name(flow, addresses)}",
+        document=document,
+        verdict=verdict,
+        predictions=_predictions(document),
+        over_time=page_figure(over_time(verdict)),
+        legend=_legend(verdict),
+        fit=_fit(document),
+        path=text_table(PATH_HEADS, properties(flow.path)),
+        answer=wording.answer(verdict.answer) if verdict.answer else "",
+        candidates=_candidates(verdict),
     )
-    body = f'<main>{"".join(parts)}</main><script type="module">{script}</script>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def _text(content: object) -> str:
-    return html.escape(str(content))
-
-
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{_text(head)}</th>' for head in heads)
-    rows = "".join(f"<tr>{_row(line)}</tr>" for line in lines)
-    table = f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="scroll" tabindex="0">{table}</div>'
-
-
-def _row(line: Sequence[str]) -> str:
-    cells = "".join(f"<td>{_text(cell)}</td>" for cell in line[1:])
-    return f'<th scope="row">{_text(line[0])}</th>{cells}'
-
-
-def _list(items: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in items)}</ul>" if items else ""
-
-
-def _what_if(document: Mapping[str, Any]) -> str:
+def _predictions(document: Mapping[str, Any]) -> Table | None:
+    """Return a row of figures for each algorithm, or None if no run was made."""
     if not document["raced"]:
-        return "<p>Nothing was raced on a path that does not explain the capture.</p>"
-    lines = [
+        return None
+    rows = [
         (
             prediction["algorithm"],
             _span(prediction["goodput_bps"], quantity.rate),
@@ -106,19 +69,19 @@ def _what_if(document: Mapping[str, Any]) -> str:
     ]
     runs = document["what_if"][0]["runs"]
     changes = "".join(f", {name.replace('_', ' ')} {value}" for name, value in document["changes"].items())
-    note = f"On the inferred path{changes}; in brackets the range over {runs} paths that it may be."
-    heads = ("", "goodput", "RTT, median", "RTT, 95 %", "retransmitted")
-    return f'{_table(heads, lines)}<p class="note">{_text(note)}</p>'
+    caption = f"On the inferred path{changes}; in brackets the range over {runs} paths that it may be."
+    return text_table(("", "goodput", "RTT, median", "RTT, 95 %", "retransmitted"), rows, caption)
 
 
 def _span(interval: Mapping[str, float] | None, text: Any) -> str:
     if interval is None:
-        return "–"
+        return quantity.MISSING
     value, low, high = (text(interval[name]) for name in ("value", "low", "high"))
     return str(value) if low == high else f"{value} ({low} to {high})"
 
 
-def _fit(document: Mapping[str, Any]) -> str:
+def _fit(document: Mapping[str, Any]) -> Table:
+    """Return the figures of the capture and of the run, with the error of the run."""
     explains, capture = document["explains"], document["capture"]
     run, errors = explains["run"], explains["rtt_errors"] or {}
     lines = [("goodput", quantity.rate(capture["goodput_bps"]), quantity.rate(run["goodput_bps"]))]
@@ -127,38 +90,23 @@ def _fit(document: Mapping[str, Any]) -> str:
         theirs, ours = (quantity.milliseconds(side[f"rtt_ms_{name}"]) for side in (capture, run))
         lines.append((f"RTT, {name}", theirs, ours))
         shares.append(error)
-    cells: list[Sequence[str]] = [
+    rows: list[Sequence[str]] = [
         (*line, f"{100 * share:+z.1f} %") for line, share in zip(lines, shares, strict=True)
     ]
-    again = explains["retransmissions"]
-    cells.append(("segments retransmitted", str(again["capture"]), str(again["run"]), ""))
+    retransmissions = explains["retransmissions"]
+    rows.append(("segments retransmitted", str(retransmissions["capture"]), str(retransmissions["run"]), ""))
     apart = explains["delivered_apart"]
-    cells.append(
-        (
-            "delivered bytes apart at most",
-            "",
-            quantity.size(abs(apart["bytes"])),
-            f"{100 * apart['share']:.1f} %",
-        )
-    )
-    return _table(("", "capture", "run", "error"), cells)
+    size, share = quantity.size(abs(apart["bytes"])), f"{100 * apart['share']:.1f} %"
+    rows.append(("delivered bytes apart at most", "", size, share))
+    return text_table(("", "capture", "run", "error"), rows)
 
 
-def _path(verdict: Verdict) -> str:
-    path = verdict.flow.path
-    table = _table(("", "value and interval, or why there is none"), properties(path))
-    return table + _list(path.notes)
-
-
-def _algorithm(verdict: Verdict) -> str:
+def _candidates(verdict: Verdict) -> Table | None:
+    """Return the scores of all candidates, or None if the algorithm was given."""
     if verdict.answer is None:
-        return f"<p>{_text(verdict.algorithm)}, as given.</p>"
-    lines = [(name, f"{score:.2f}", f"{apart:.2f}") for name, score, apart in verdict.answer.scores]
-    table = _table(
-        ("candidate", "score", "distance from its runs, over that of these among themselves"), lines
-    )
-    sentence = _text(wording.answer(verdict.answer))
-    return f"<p>{sentence}</p><details><summary>All candidates</summary>{table}</details>"
+        return None
+    rows = [(name, f"{score:.2f}", f"{apart:.2f}") for name, score, apart in verdict.answer.scores]
+    return text_table(CANDIDATE_HEADS, rows)
 
 
 # --- over time --------------------------------------------------------------------------------------

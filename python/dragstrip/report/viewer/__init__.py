@@ -1,4 +1,4 @@
-"""The viewer: what draws a page's figures in the browser, and the page's content security policy.
+"""The viewer: the JavaScript and the style sheet that draw a page's figures in the browser.
 
 Belongs here: JavaScript modules that draw the descriptions of `dragstrip.report.figure`, their style sheet,
 and the single script made from them. There is no build tool: browsers refuse modules from other files on a
@@ -9,8 +9,6 @@ themselves are standard, and the playground's page is built from the same ones
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -69,14 +67,3 @@ def script(modules: tuple[str, ...] = MODULES) -> str:
 def style() -> str:
     """Return the style sheet of the figures."""
     return untrusted.text(HERE / "chart.css", untrusted.MIB, "our style sheet")
-
-
-def policy(style: str, script: str = "") -> str:
-    """Return a content security policy that allows this style and script, and no loading of anything else."""
-    scripts = f"script-src {_hash(script)}; " if script else ""
-    return f"default-src 'none'; {scripts}style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"

@@ -7,18 +7,18 @@ with all its pages or not at all.
 from __future__ import annotations
 
 import hashlib
-import html
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dragstrip.display import html
 from dragstrip.display import quantity as q
-from dragstrip.report.page import style
-from dragstrip.report.viewer import COPYING, policy, script
+from dragstrip.report.viewer import COPYING, script
 from dragstrip.studies.sweep.plan import Sweep
 from dragstrip.studies.sweep.stats import Findings, cells_of_points
 
@@ -29,6 +29,15 @@ CELLS_A_PAGE = 100
 def replay_line(folder: Path, key: str) -> str:
     """Return the command that makes a run again with its full recording."""
     return shlex.join(["dragstrip", "sweep", "--replay", key[:16], "--from", str(folder), "--out", key[:8]])
+
+
+@dataclass(frozen=True)
+class CellRuns:
+    """The runs of a cell: for each flow its figures, and the command that makes its run again."""
+
+    anchor: str
+    settings: str
+    lines: list[tuple[list[object], str]]
 
 
 class Pages:
@@ -69,36 +78,25 @@ class Pages:
     def write(self, draft: Path) -> None:
         """Write all pages into the new folder `draft`."""
         draft.mkdir()
-        look = style()
         hashed = hashlib.sha256()
         for number, cells in enumerate(self.pages):
-            text = "".join(self._cell(cell) for cell in cells)
-            page = (
-                '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-                f'content="width=device-width, initial-scale=1"><title>Runs</title>'
-                f'<meta http-equiv="Content-Security-Policy" content="{policy(look, script(COPYING))}">'
-                f"<style>{look}</style></head>"
-                f'<body><main><p><a href="../../report.html">← the map</a></p>{text}</main>'
-                f"<script>{script(COPYING)}</script></body></html>\n"
+            page = html.render(
+                "studies/sweep/cells.html",
+                title="Runs",
+                script=script(COPYING),
+                cells=map(self._cell, cells),
             ).encode()
             (draft / f"{number:04d}.html").write_bytes(page)
             hashed.update(page)
         self.name = hashed.hexdigest()[:16]
 
-    def _cell(self, cell: int) -> str:
+    def _cell(self, cell: int) -> CellRuns:
         settings = ", ".join(f"{path} {value}" for path, value in self.findings.cells[cell].items())
         first, behind = np.searchsorted(self._sorted, [cell, cell + 1])
         rows: list[dict[str, Any]] = self.data.take(self._order[first:behind]).to_pylist()
-        lines = "".join(self._line(row) for row in rows)
-        return (
-            f'<h2 id="c{cell}">{html.escape(settings)}</h2><div class="scroll"><table class="runs">'
-            "<thead><tr>"
-            "<th>run</th><th>seed</th><th>flow</th><th>beside</th><th>goodput</th><th>median RTT</th>"
-            "<th>retransmitted</th><th>to repeat it</th></tr></thead>"
-            f"<tbody>{lines}</tbody></table></div>"
-        )
+        return CellRuns(f"c{cell}", settings, [self._line(row) for row in rows])
 
-    def _line(self, row: dict[str, Any]) -> str:
+    def _line(self, row: dict[str, Any]) -> tuple[list[object], str]:
         settings = self.sweep.settings(row["run"] // self.sweep.repeat)
         contender = str(settings.get(self.findings.axis or "", ""))
         label = row["label"] or contender
@@ -109,6 +107,4 @@ class Pages:
             else [f"{row['status']}: {row['reason']}", "", ""]
         )
         cells = [row["run"], row["seed"], contender_label, settings.get("against", "alone"), *figures]
-        columns = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
-        command = html.escape(replay_line(self.folder, row["key"]))
-        return f"<tr>{columns}<td><code class=copy>{command}</code></td></tr>"
+        return cells, replay_line(self.folder, row["key"])

@@ -5,15 +5,16 @@ Everything on the page is computed from the sweep's dataset; it makes docs/how-t
 
 from __future__ import annotations
 
-import html
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
 from dragstrip import _core
+from dragstrip.display import html
 from dragstrip.display import quantity as q
 from dragstrip.display.colours import assign
 from dragstrip.io import files
@@ -165,18 +166,15 @@ def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str
 def _with_legend(picture: str, colours: Mapping[str, str], names: Sequence[str]) -> str:
     """Add a legend of the algorithms' colours above the picture, on white, since a page may be dark."""
     width, height = (float(part) for part in picture.split('viewBox="0 0 ', 1)[1].split('"')[0].split())
-    entries = "".join(
-        f'<rect x="{12 + 90 * at}" y="8" width="12" height="12" fill="{colours[name]}"/>'
-        f'<text x="{28 + 90 * at}" y="18" font-family="sans-serif" font-size="12" fill="#1f2328">'
-        f"{html.escape(name)}</text>"
-        for at, name in enumerate(names)
-    )
     width = max(width, np.ceil(20 + 90 * len(names)))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height + 28:g}" '
-        f'viewBox="0 0 {width:g} {height + 28:g}"><rect width="100%" height="100%" fill="#ffffff"/>{entries}'
-        f'<g transform="translate(0,28)">{picture}</g></svg>\n'
+    svg = html.part(
+        "studies/sweep/guide.svg",
+        width=f"{width:g}",
+        height=f"{height + 28:g}",
+        colours={name: colours[name] for name in names},
+        picture=Markup(picture),  # noqa: S704 - our own SVG
     )
+    return f"{svg}\n"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,14 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from markupsafe import Markup
 
+from dragstrip.display import html
 from dragstrip.display import quantity as q
 from dragstrip.display.colours import PALETTE, assign
+from dragstrip.display.table import Cell, Table
 from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
-from dragstrip.report.page import style
-from dragstrip.report.viewer import policy
 from dragstrip.results.intervals import RESAMPLES, TIE
-from dragstrip.studies.sweep.axes import quantity
+from dragstrip.studies.sweep.axes import Axis, quantity
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.studies.sweep.plan import Sweep
 from dragstrip.studies.sweep.stats import Findings, Judged, Utility, failures, ranking
@@ -37,9 +37,12 @@ PLOT = 300
 HOVER_MAX = 4000
 """Cells of a sweep, at most, whose tooltips have every contender's figure; with more, only who is ahead."""
 FAILURES_SHOWN = 50
-TEXT = 'font-family="sans-serif" font-size="11" fill="#59636e"'
-"""SVG attributes of text, for a picture outside the page's style sheet."""
+LEVELS_SHOWN = 40
 HARM_COLOUR = "#b42318"
+RANKING_NOTE = (
+    "“Of the best”: the figure over that of the best contender on the same path, its median over all paths "
+    "with the 95 % bootstrap interval; for delay above 100 % is worse."
+)
 
 FORMAT: Mapping[str, Callable[[float | None], str]] = {
     "goodput": q.rate,
@@ -125,42 +128,28 @@ def _page(
     folder: Path,
 ) -> Iterator[str]:
     """Yield the page, part by part."""
-    colours = assign(findings.contenders)
-    title = sweep.title or sweep.name
-    look = style() + STYLE
-    yield (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(look)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="generator" content="dragstrip {sweep.version}">'
-        f"<title>{html.escape(title)} – Dragstrip</title><style>{look}</style></head><body>\n"
+    colours = assign(findings.contenders) if findings.axis else {}
+    return html.stream(
+        "studies/sweep/map.html",
+        title=sweep.title or sweep.name,
+        sweep=sweep,
+        findings=findings,
+        failed=len(failed),
+        failures=[(row, replay_line(folder, row["key"])) for row in failed[:FAILURES_SHOWN]],
+        answer=_answer(findings),
+        colours=colours,
+        sections=_sections(findings, layout, pages, colours) if findings.axis else (),
+        ranking=_rankings(findings, colours) if findings.axis else None,
+        method=_method(sweep, findings),
+        axes=[(axis.path, _levels(axis)) for axis in sweep.axes],
+        seeds=f"{sweep.seed} to {sweep.seed + sweep.repeat - 1}" if sweep.repeat > 1 else str(sweep.seed),
+        dataset=folder / "dataset" / "*.parquet",
     )
-    yield from [
-        f'<header><p class="kicker">Dragstrip sweep · {sweep.runs:,} runs · {len(findings.cells):,} paths · '
-        f"{len(findings.contenders)} contenders · {sweep.repeat} "
-        f"{'seeds' if sweep.repeat > 1 else 'seed'} each</p><h1>{html.escape(title)}</h1></header><main>",
-        _failed(failed, folder),
-        _answer(findings),
-        _legend(colours) if findings.axis else "",
-    ]
-    for judged in findings.judged.values():
-        if findings.axis:
-            yield _section(judged, findings, layout, pages, colours)
-    if findings.axis:
-        yield _rankings(findings, colours)
-    yield _method(sweep, findings)
-    yield _description(sweep, folder)
-    yield "</main></body></html>\n"
 
 
-STYLE = """
-.maps{display:flex;flex-wrap:wrap;gap:10px 26px}
-.maps figure{margin:0}.maps svg{display:block;max-width:100%;height:auto}
-.maps text{font:11px system-ui,sans-serif;fill:var(--muted)}
-.maps a:hover rect,.maps a:hover circle,.maps a:focus rect{stroke:var(--ink);stroke-width:2}
-.maps .none{fill:none;stroke:var(--line)}
-@media (max-width:640px){.maps figure{flex:1 1 100%}.maps svg{width:100%}}
-"""
+def _levels(axis: Axis) -> str:
+    more = " …" if len(axis.levels) > LEVELS_SHOWN else ""
+    return ", ".join(str(level.label) for level in axis.levels[:LEVELS_SHOWN]) + more
 
 
 def headline(findings: Findings, name: str) -> str:
@@ -172,81 +161,59 @@ def headline(findings: Findings, name: str) -> str:
     return f"{WORDS[name]} on {len(findings.cells):,} paths: " + ", ".join(parts)
 
 
-def _answer(findings: Findings) -> str:
-    if not findings.axis:
-        return '<p class="caution">Nothing raced: vary flow.cc to see who wins where.</p>'
-    lines = [headline(findings, name) for name in findings.judged]
-    lines = [line[0].upper() + line[1:] for line in lines]
-    return (
-        '<section class="answer">' + "".join(f"<p>{html.escape(line)}.</p>" for line in lines) + "</section>"
-    )
+def _answer(findings: Findings) -> list[str]:
+    """Return the sentences on who is ahead, or none if no algorithms were compared."""
+    lines = [headline(findings, name) for name in findings.judged] if findings.axis else []
+    return [f"{line[0].upper()}{line[1:]}." for line in lines]
 
 
-def _failed(failed: Sequence[Mapping[str, Any]], folder: Path) -> str:
-    if not failed:
-        return ""
-    items = "".join(
-        f"<li>run {row['run']}, seed {row['seed']}: {html.escape(str(row['status']))}: "
-        f"{html.escape(str(row['reason']))} <code>{html.escape(replay_line(folder, row['key']))}</code></li>"
-        for row in failed[:FAILURES_SHOWN]
-    )
-    more = f"<p>And {len(failed) - FAILURES_SHOWN} more.</p>" if len(failed) > FAILURES_SHOWN else ""
-    return (
-        f'<section class="alarm"><h2>{len(failed):,} runs have no figures</h2>'
-        f"<ul>{items}</ul>{more}<p>They are missing from everything below.</p></section>"
-    )
+@dataclass(frozen=True)
+class _Map:
+    """A map with its caption: the settings of the axes that it does not span."""
+
+    caption: str
+    svg: Markup
 
 
-def _legend(colours: Mapping[str, str]) -> str:
-    swatches = " ".join(
-        f'<span class="swatch" data-colour="{colour}"></span>{html.escape(name)}&emsp;'
-        for name, colour in colours.items()
-    )
-    return (
-        f'<p>{swatches}</p><p class="note">One cell per path. Stripes: none of these is different from the '
-        "best. Point at a cell for the figures and the command that makes its run again; click for all of "
-        "its runs.</p>"
-    )
+@dataclass(frozen=True)
+class _Section:
+    """The maps of one utility: who is best, and for harm how much each contender does."""
+
+    name: str
+    title: str
+    maps: list[_Map]
+    shades: list[list[_Map]]
+    """Maps of each contender's harm; empty for other utilities."""
 
 
-def _section(
-    judged: Judged, findings: Findings, layout: Layout, pages: Pages, colours: Mapping[str, str]
-) -> str:
-    utility = judged.utility
-    figures = [
-        _caption(
-            settings, drawing(judged, findings, layout, cells, pages, stripes(judged, findings, colours))
-        )
-        for settings, cells in layout.facets
-    ]
-    parts = [f'<h2 id="{utility.name}">{_title(utility, findings)}</h2><div class="maps picture">']
-    parts += [*figures, "</div>"]
-    if utility.name == "harm":
-        parts.append(
-            f"<h3>How much, by whom</h3><p class='note'>From pale (none) to red (all of the "
-            f"{html.escape(str(findings.rival))} flow’s own goodput lost).</p>"
-        )
-        for at, contender in enumerate(findings.contenders):
-            captioned_maps = [
-                _caption(
-                    {"by": contender, **settings},
-                    drawing(judged, findings, layout, cells, pages, _shades(judged, at)),
+def _sections(
+    findings: Findings, layout: Layout, pages: Pages, colours: Mapping[str, str]
+) -> Iterator[_Section]:
+    for judged in findings.judged.values():
+
+        def maps(fill: Fill, settings: Mapping[str, Any], judged: Judged = judged) -> list[_Map]:
+            return [
+                _Map(
+                    ", ".join(f"{path} {value}" for path, value in {**settings, **facet_settings}.items()),
+                    drawing(judged, findings, layout, cells, pages, fill),
                 )
-                for settings, cells in layout.facets
+                for facet_settings, cells in layout.facets
             ]
-            parts.append('<div class="maps picture">' + "".join(captioned_maps) + "</div>")
-    return "".join(parts)
+
+        name = judged.utility.name
+        contenders = findings.contenders if name == "harm" else []
+        yield _Section(
+            name,
+            _title(judged.utility, findings),
+            maps(stripes(judged, findings, colours), {}),
+            [maps(_shades(judged, at), {"by": contender}) for at, contender in enumerate(contenders)],
+        )
 
 
 def _title(utility: Utility, findings: Findings) -> str:
     if utility.name == "harm":
-        return f"Who harms a competing {html.escape(str(findings.rival))} flow least"
+        return f"Who harms a competing {findings.rival} flow least"
     return f"Who has the {WORDS[utility.name]}"
-
-
-def _caption(settings: Mapping[str, Any], drawing: str) -> str:
-    caption = ", ".join(f"{path} {value}" for path, value in settings.items())
-    return f"<figure><figcaption>{html.escape(caption)}</figcaption>{drawing}</figure>"
 
 
 # --- drawing ----------------------------------------------------------------------------------
@@ -274,6 +241,23 @@ def _shades(judged: Judged, contender: int) -> Fill:
     return fill
 
 
+@dataclass(frozen=True)
+class Mark:
+    """An SVG element of a cell, with its attributes."""
+
+    tag: str
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _CellMarks:
+    """The marks of a cell; `tooltip` and `link` are empty in a picture without them."""
+
+    marks: list[Mark]
+    tooltip: str = ""
+    link: str = ""
+
+
 def drawing(
     judged: Judged,
     findings: Findings,
@@ -282,36 +266,28 @@ def drawing(
     pages: Pages,
     fill: Fill,
     linked: bool = True,
-) -> str:
+) -> Markup:
     """Return one map as SVG; if `linked`, its cells have tooltips with figures and link to their runs."""
     across = _scale([findings.cells[cell].get(layout.x or "") for cell in cells], layout.sampled, False)
     upwards = _scale([findings.cells[cell].get(layout.y or "") for cell in cells], layout.sampled, True)
     full = len(findings.cells) <= HOVER_MAX
-    marks = []
+    cell_marks = []
     for cell in cells:
         place = findings.cells[cell]
         x, y = across.at(place.get(layout.x or "")), upwards.at(place.get(layout.y or ""))
-        shape = _dot(x, y, fill(cell)) if layout.sampled else _box(x, y, across.step, fill(cell))
-        if linked:
-            words = html.escape(_hover(judged, findings, cell, pages, full))
-            shape = f'<a href="{pages.link(cell)}"><title>{words}</title>{shape}</a>'
-        marks.append(shape)
-    width, height = LEFT + across.size + 8, TOP + upwards.size + BELOW
-    ticks = [
-        f'<text {TEXT} x="{LEFT + place:.0f}" y="{TOP + upwards.size + 10}" text-anchor="end" '
-        f'transform="rotate(-40 {LEFT + place:.0f} {TOP + upwards.size + 10})">{html.escape(text)}</text>'
-        for place, text in across.ticks
-    ]
-    ticks += [
-        f'<text {TEXT} x="{LEFT - 5}" y="{TOP + place + 4:.0f}" text-anchor="end">{html.escape(text)}</text>'
-        for place, text in upwards.ticks
-    ]
-    label = f"{judged.utility.title}: {layout.x or ''} to the right, {layout.y or ''} upwards"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{html.escape(label)}">'
-        + "".join(marks + ticks)
-        + "</svg>"
+        marks = _dot(x, y, fill(cell)) if layout.sampled else _box(x, y, across.step, fill(cell))
+        tooltip = _hover(judged, findings, cell, pages, full) if linked else ""
+        cell_marks.append(_CellMarks(marks, tooltip, pages.link(cell) if linked else ""))
+    return html.part(
+        "studies/sweep/map.svg",
+        width=f"{LEFT + across.size + 8:.0f}",
+        height=f"{TOP + upwards.size + BELOW:.0f}",
+        label=f"{judged.utility.title}: {layout.x or ''} to the right, {layout.y or ''} upwards",
+        cells=cell_marks,
+        base=TOP + upwards.size + 10,
+        columns=[(f"{LEFT + place:.0f}", text) for place, text in across.ticks],
+        edge=LEFT - 5,
+        rows=[(f"{TOP + place + 4:.0f}", text) for place, text in upwards.ticks],
     )
 
 
@@ -360,25 +336,33 @@ def _logarithmic(values: Sequence[Any], upwards: bool) -> _Scale:
     return _Scale(at, [(at(text), text) for text in dict.fromkeys((ends[0], ends[-1]))], PLOT)
 
 
-def _box(x: float, y: float, step: float, fills: list[tuple[str, float]]) -> str:
-    x_left, top, wide, high = LEFT + x + 1, TOP + y + 1, step - 2, HIGH - 2
+def _box(x: float, y: float, step: float, fills: list[tuple[str, float]]) -> list[Mark]:
+    x_left, top, wide, high = LEFT + x + 1, f"{TOP + y + 1:.0f}", step - 2, f"{HIGH - 2}"
     if not fills:
-        return f'<rect class="none" x="{x_left:.0f}" y="{top:.0f}" width="{wide:.0f}" height="{high}"/>'
+        empty = {"class": "none", "x": f"{x_left:.0f}", "y": top, "width": f"{wide:.0f}", "height": high}
+        return [Mark("rect", empty)]
     fill_px = wide / len(fills)
-    return "".join(
-        f'<rect x="{x_left + number * fill_px:.1f}" y="{top:.0f}" width="{fill_px:.1f}" height="{high}" '
-        f'fill="{colour}" fill-opacity="{opacity:.2f}"/>'
+    return [
+        Mark(
+            "rect",
+            {
+                "x": f"{x_left + number * fill_px:.1f}",
+                "y": top,
+                "width": f"{fill_px:.1f}",
+                "height": high,
+                "fill": colour,
+                "fill-opacity": f"{opacity:.2f}",
+            },
+        )
         for number, (colour, opacity) in enumerate(fills)
-    )
+    ]
 
 
-def _dot(x: float, y: float, fills: list[tuple[str, float]]) -> str:
+def _dot(x: float, y: float, fills: list[tuple[str, float]]) -> list[Mark]:
     colour, opacity = fills[0] if fills else (PALETTE[-1], 0.0)
-    ring = f' stroke="{fills[1][0]}" stroke-width="2"' if len(fills) > 1 else ""
-    return (
-        f'<circle cx="{LEFT + x:.1f}" cy="{TOP + y:.1f}" r="5" fill="{colour}" '
-        f'fill-opacity="{opacity:.2f}"{ring}/>'
-    )
+    ring = {"stroke": fills[1][0], "stroke-width": "2"} if len(fills) > 1 else {}
+    place = {"cx": f"{LEFT + x:.1f}", "cy": f"{TOP + y:.1f}", "r": "5"}
+    return [Mark("circle", {**place, "fill": colour, "fill-opacity": f"{opacity:.2f}", **ring})]
 
 
 def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bool) -> str:
@@ -400,79 +384,50 @@ def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bo
 # --- tables and words -------------------------------------------------------------------------
 
 
-def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
-    head = "".join(
-        f"<th scope=col>{WORDS[name]}: sole best / best or tied</th><th scope=col class=more>"
-        f"{'harm' if name == 'harm' else 'of the best'}, median [95 %]</th>"
+def _rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
+    """Return a row for each contender: on how many paths it is best, and its share of the best figure."""
+    counts = {name: f"{WORDS[name]}: sole best / best or tied" for name in findings.judged}
+    shares = {
+        name: f"{WORDS[name]}: {'harm' if name == 'harm' else 'of the best'}, median [95 %]"
         for name in findings.judged
-    )
+    }
     ranks = {name: {rank.contender: rank for rank in ranking(findings, name)} for name in findings.judged}
     rows = []
     for contender in [rank.contender for rank in ranking(findings, "goodput")]:
-        colour = colours[contender]
-        cells = "".join(
-            f"<td class=number>{ranks[name][contender].sole_best} "
-            f"/ {ranks[name][contender].best_or_tied}</td>"
-            f"<td class='number more'>{_share(ranks[name][contender].median)} "
-            f"[{_share(ranks[name][contender].low)}, {_share(ranks[name][contender].high)}]</td>"
-            for name in findings.judged
-        )
-        rows.append(
-            f'<tr><th scope=row><span class="swatch" data-colour="{colour}"></span>'
-            f"{html.escape(contender)}</th>{cells}</tr>"
-        )
-    return (
-        f'<h2 id="ranking">Ranking over {len(findings.cells):,} paths</h2><div class="scroll">'
-        f'<label class="every"><input type="checkbox"> all {1 + 2 * len(findings.judged)} columns</label>'
-        '<table class="stacked">'
-        f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        '<p class="note">“Of the best”: the figure over that of the best contender on the same path, its '
-        "median over all paths with the 95 % bootstrap interval; for delay above 100 % is worse.</p>"
-    )
+        row = [Cell(contender, colour=colours[contender], number=False)]
+        for name in findings.judged:
+            rank = ranks[name][contender]
+            row.append(Cell(f"{rank.sole_best} / {rank.best_or_tied}"))
+            row.append(Cell(f"{_share(rank.median)} [{_share(rank.low)}, {_share(rank.high)}]"))
+        rows.append(row)
+    heads = [("", ""), *((text, "") for name in findings.judged for text in (counts[name], shares[name]))]
+    return Table(heads, rows, RANKING_NOTE, [], frozenset({"", *counts.values()}))
 
 
 def _share(value: float) -> str:
     return q.MISSING if math.isnan(value) else f"{value * 100:.1f} %"
 
 
-def _method(sweep: Sweep, findings: Findings) -> str:
-    words = [
+def _method(sweep: Sweep, findings: Findings) -> list[str]:
+    sentences = [
         "Every figure is the median over a path’s seeds; all contenders met the same seeds, and they are "
         "compared seed by seed. One is called different from the best only if the whole 95 % "
         f"bootstrap interval ({RESAMPLES} resamples, fixed seed) of the paired difference lies beyond "
         f"{TIE * 100:.0f} % (harm: 0.01).",
     ]
     if sweep.repeat < 3:
-        words.append(
+        sentences.append(
             f"With {sweep.repeat} seed{'s' if sweep.repeat > 1 else ''} nothing is called different: "
             "use --repeat 3 or more."
         )
     elif sweep.repeat < 6:
         coverage = {3: "75 %", 4: "87.5 %", 5: "93.75 %"}[sweep.repeat]
-        words.append(
+        sentences.append(
             f"With {sweep.repeat} seeds an interval is the range of the repeats, which holds the true "
             f"median with a probability of {coverage}, not 95 %."
         )
-    words.append(
+    sentences.append(
         f"Seeds made a difference in {findings.random * 100:.0f} % of the rows; elsewhere nothing on the "
         "path is random, and repeats are copies."
     )
-    return '<h2 id="method">How this was judged</h2>' + "".join(f"<p>{word}</p>" for word in words)
-
-
-def _description(sweep: Sweep, folder: Path) -> str:
-    axes = "".join(
-        f"<dt>{html.escape(axis.path)}</dt><dd>"
-        + html.escape(", ".join(str(level.label) for level in axis.levels[:40]))
-        + (" …" if len(axis.levels) > 40 else "")
-        + "</dd>"
-        for axis in sweep.axes
-    )
-    seeds = f"{sweep.seed} to {sweep.seed + sweep.repeat - 1}" if sweep.repeat > 1 else str(sweep.seed)
-    return (
-        f'<section id="provenance"><h2>Where this comes from</h2><dl>{axes}<dt>seeds</dt><dd>{seeds}</dd>'
-        f"<dt>engine</dt><dd>{sweep.engine}, dragstrip {sweep.version}</dd>"
-        f"<dt>description</dt><dd><code>sweep.json</code></dd>"
-        f"<dt>dataset</dt><dd><code>{html.escape(str(folder / 'dataset' / '*.parquet'))}</code></dd></dl>"
-        "</section>"
-    )
+    return sentences
