@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PLAYGROUND = ROOT / "python/dragstrip/playground/page.html"
+ABSENT = Path(__file__).with_name("absent.html")
 """The playground in one file, where it has been built."""
 PLAYED = "playground/index.html"
 """Where it is in the site."""
@@ -169,7 +170,7 @@ def main() -> None:
     if site.broken:
         sys.exit("\n".join(["links that lead nowhere:", *site.broken]))
     shutil.rmtree(out, ignore_errors=True)
-    absent = b"<!doctype html><title>Playground</title><p>This copy was built without the playground.\n"
+    absent = ABSENT.read_bytes()
     kept = released(Path(sys.argv[2])) if len(sys.argv) > 2 else {}
     site.made |= hosted(PLAYGROUND.read_text(), kept) if PLAYGROUND.is_file() else {PLAYED: absent}
     for name, content in site.made.items():

@@ -14,7 +14,7 @@ from dragstrip.analysis.whatif.verdict import Verdict, flow_name
 from dragstrip.display import quantity
 from dragstrip.display.colours import BLACK, GREEN, MUTED, PALETTE, ROSE, SKY, VERMILION
 from dragstrip.display.quantity import RATES, SIZES, unit_for
-from dragstrip.display.table import Table, text_table
+from dragstrip.display.table import Cell, Table, text_table
 from dragstrip.model.scenario.paths import IP_BYTES, PAYLOAD_BYTES
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.page import figure_page, page_figure
@@ -69,15 +69,15 @@ def _predictions(document: Mapping[str, Any]) -> Table | None:
     ]
     runs = document["what_if"][0]["runs"]
     changes = "".join(f", {name.replace('_', ' ')} {value}" for name, value in document["changes"].items())
-    caption = f"On the inferred path{changes}; in brackets the range over {runs} paths that it may be."
+    caption = f"On the inferred path{changes}; in small type the range over {runs} paths that it may be."
     return text_table(("", "goodput", "RTT, median", "RTT, 95 %", "retransmitted"), rows, caption)
 
 
-def _span(interval: Mapping[str, float] | None, text: Any) -> str:
+def _span(interval: Mapping[str, float] | None, text: Callable[[float], str]) -> Cell:
     if interval is None:
-        return quantity.MISSING
+        return Cell(quantity.MISSING)
     value, low, high = (text(interval[name]) for name in ("value", "low", "high"))
-    return str(value) if low == high else f"{value} ({low} to {high})"
+    return Cell(value, "" if low == high else f"{low} to {high}")
 
 
 def _fit(document: Mapping[str, Any]) -> Table:

@@ -1,10 +1,10 @@
 """The viewer: the JavaScript and the style sheet that draw a page's figures in the browser.
 
-Belongs here: JavaScript modules that draw the descriptions of `dragstrip.report.figure`, their style sheet,
+Scope: JavaScript modules that draw the descriptions of `dragstrip.report.figure`, their style sheet,
 and the single script made from them. There is no build tool: browsers refuse modules from other files on a
 page opened as a file, so `script` wraps each module in a function, in the order of their imports. The modules
 themselves are standard, and the playground's page is built from the same ones
-(docs/decisions/0018-one-viewer.md). Does not belong here: anything that knows what is measured or compared.
+(docs/decisions/0018-one-viewer.md). Out of scope: anything that depends on what is measured or compared.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ LEVELS_SHOWN = 40
 HARM_COLOUR = "#b42318"
 RANKING_NOTE = (
     "“Of the best”: the figure over that of the best contender on the same path, its median over all paths "
-    "with the 95 % bootstrap interval; for delay above 100 % is worse."
+    "and, in small type, the 95 % bootstrap interval; for delay above 100 % is worse."
 )
 
 FORMAT: Mapping[str, Callable[[float | None], str]] = {
@@ -388,7 +388,7 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
     """Return a row for each contender: on how many paths it is best, and its share of the best figure."""
     counts = {name: f"{WORDS[name]}: sole best / best or tied" for name in findings.judged}
     shares = {
-        name: f"{WORDS[name]}: {'harm' if name == 'harm' else 'of the best'}, median [95 %]"
+        name: f"{WORDS[name]}: {'harm' if name == 'harm' else 'of the best'}, median"
         for name in findings.judged
     }
     ranks = {name: {rank.contender: rank for rank in ranking(findings, name)} for name in findings.judged}
@@ -398,7 +398,7 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
         for name in findings.judged:
             rank = ranks[name][contender]
             row.append(Cell(f"{rank.sole_best} / {rank.best_or_tied}"))
-            row.append(Cell(f"{_share(rank.median)} [{_share(rank.low)}, {_share(rank.high)}]"))
+            row.append(Cell(_share(rank.median), f"{_share(rank.low)} to {_share(rank.high)}"))
         rows.append(row)
     heads = [("", ""), *((text, "") for name in findings.judged for text in (counts[name], shares[name]))]
     return Table(heads, rows, RANKING_NOTE, [], frozenset({"", *counts.values()}))
