@@ -412,6 +412,27 @@ def test_sigterm_removes_what_is_temporary(tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+def test_figures_without_their_library_name_the_extra(
+    dragstrip: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    refused = dragstrip(f"compare {PATH} --figures pdf,csv --out {tmp_path / 'out'} reno")
+    assert (refused.status, refused.err) == (
+        2,
+        "error: command line: --figures: got 'pdf', expected csv alone, or the package vl-convert-python: "
+        "pip install 'dragstrip[figures]'\n",
+    )
+    assert not (tmp_path / "out").exists()
+    refused = dragstrip(f"run all --write-docs {Path(__file__).parents[1]}/docs/reference/catalogue.md")
+    assert refused.status == 2
+    assert "figures need the package vl-convert-python" in refused.err.splitlines()[-1]
+    drawn = dragstrip(f"compare {PATH} --figures csv --out {tmp_path / 'out'} reno")
+    assert drawn.status == 0, drawn.err
+    assert (tmp_path / "out" / "figures" / "goodput.csv").exists()
+    (line,) = [line for line in dragstrip("doctor").out.splitlines() if "--figures" in line]
+    assert line.startswith("-  "), line
+
+
 def test_doctor_says_of_each_engine_whether_it_is_there(
     dragstrip: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

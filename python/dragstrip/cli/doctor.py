@@ -14,13 +14,14 @@ from dragstrip.experiment import catalogue
 from dragstrip.model.scenario.memory import memory_bytes
 from dragstrip.runs import worker_count
 
-REPORT_NEEDS = ("jinja2", "numpy", "pyarrow", "vl-convert-python")
+REPORT_NEEDS = ("jinja2", "numpy", "pyarrow")
 
 
 def examine(say: Say = quietly) -> list[dict[str, Any]]:
     """Return one finding per part: `what` was examined, what was `found`, whether it is `available` and `ok`.
 
-    What is not available is not ok, unless it is an extra: an engine with a kernel, or what compiles for one.
+    What is not available is not ok, unless it is an extra: an engine with a kernel, what compiles
+    for one, or the library that draws figures.
     `say` is told of steps that take seconds, such as compiling the agent for the first time.
     """
     findings = [
@@ -36,6 +37,7 @@ def examine(say: Say = quietly) -> list[dict[str, Any]]:
         _extra("engine ssh", lambda: _ssh(say)),
         _extra("--load", _compiler),
         _extra("kernel run", _guest),
+        _extra("--figures svg,png,pdf", _drawing),
     ]
     place = catalogue.folder()
     findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
@@ -107,6 +109,16 @@ def _compiler() -> str:
     if reason := bpf.missing():
         raise DragstripError(reason)
     return "clang and libbpf"
+
+
+def _drawing() -> str:
+    """Return the library that draws figures."""
+    from dragstrip.errors import DragstripError
+    from dragstrip.report import paper
+
+    if not paper.draws():
+        raise DragstripError(f"needs {paper.LIBRARY}")
+    return f"vl-convert-python {importlib.metadata.version('vl-convert-python')}"
 
 
 def _emulator() -> str:

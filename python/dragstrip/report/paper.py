@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import re
 import resource
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from dragstrip.errors import BadInputError
 
 ENDINGS = ("svg", "png", "pdf", "csv")
+LIBRARY = "the package vl-convert-python: pip install 'dragstrip[figures]'"
+"""Requirement of SVG, PNG and PDF, as error messages name it."""
 POINTS = {"mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0, "pt": 1.0}
 """Points (1/72 inch, as in PDF and CSS) per unit."""
 LEAST_PT, GREATEST_PT = 70 * POINTS["mm"], 1000 * POINTS["mm"]
@@ -38,9 +41,10 @@ NO_FIGURES = Paper()
 
 
 def paper(endings: Sequence[str], width: str | None = None) -> Paper:
-    """Return the requested formats, each once; raises `BadInputError` for what cannot be made.
+    """Return the requested formats, each once.
 
-    That includes pictures under a limit of address space (`ulimit -v`) in which their library cannot start.
+    Raises `BadInputError` for an unknown format or width, for pictures without the library that draws them
+    (extra `figures`), and under a limit of address space (`ulimit -v`) in which that library cannot start.
     """
     for ending in endings:
         if ending not in ENDINGS:
@@ -48,8 +52,11 @@ def paper(endings: Sequence[str], width: str | None = None) -> Paper:
     requested = Paper(tuple(dict.fromkeys(endings)), None if width is None else _points(width))
     if width is not None and not requested.pictures:
         raise BadInputError("--width", None, "needs --figures with svg, png or pdf", "command line")
+    if requested.pictures and not draws():
+        expected = f"csv alone, or {LIBRARY}"
+        raise BadInputError("--figures", ",".join(requested.pictures), expected, "command line")
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if requested.pictures and limit != resource.RLIM_INFINITY and not _draws():
+    if requested.pictures and limit != resource.RLIM_INFINITY and not _starts():
         expected = (
             "csv alone, or more address space: the library that draws pictures does not start within "
             f"`ulimit -v {limit >> 10}`"
@@ -58,7 +65,12 @@ def paper(endings: Sequence[str], width: str | None = None) -> Paper:
     return requested
 
 
-def _draws() -> bool:
+def draws() -> bool:
+    """Return whether the library that draws SVG, PNG and PDF is installed."""
+    return importlib.util.find_spec("vl_convert") is not None
+
+
+def _starts() -> bool:
     """Return whether the library of pictures starts under this process's limits, tried in another process.
 
     It reserves far more address space than it uses, and ends its process where it gets none.

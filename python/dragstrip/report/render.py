@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from dragstrip.errors import DragstripError
 from dragstrip.report import pdf, vega
 from dragstrip.report.figure import Figure
-from dragstrip.report.paper import Paper
+from dragstrip.report.paper import LIBRARY, Paper
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
@@ -50,9 +52,20 @@ def svg(figure: Figure, prefix: str = "", width_pt: float | None = None) -> str:
 
 
 def _vega_svg(figure: Figure, sheet: vega.Sheet, prefix: str) -> str:
-    import vl_convert  # Deno's engine, 60 MB: only where a picture is asked for.
+    drawing = _library().vegalite_to_svg(vega.spec(figure, sheet), vl_version=VEGA_LITE)
+    return tidy(drawing, figure, prefix)
 
-    return tidy(vl_convert.vegalite_to_svg(vega.spec(figure, sheet), vl_version=VEGA_LITE), figure, prefix)
+
+def _library() -> Any:
+    """Return vl-convert (Deno's engine, 88 MB), loaded for the first picture.
+
+    Raises `DragstripError` where the extra `figures` is not installed.
+    """
+    try:
+        import vl_convert
+    except ImportError:
+        raise DragstripError(f"a figure as SVG, PNG or PDF needs {LIBRARY}") from None
+    return vl_convert
 
 
 def _fitted(figure: Figure, width: float, prefix: str) -> str:
@@ -135,8 +148,6 @@ def _short(number: float) -> str:
 
 def export(draft: Path, name: str, picture: str, paper: Paper) -> None:
     """Write `name` into `draft` in the requested formats: SVG, PNG (on white) or PDF."""
-    import vl_convert
-
     # To the converters a number is a point, and `pt` four thirds of one.
     points = _POINTS.sub(r'="\1"', picture, count=2)
     scale = PNG_SCALE if paper.width_pt is None else PNG_DPI / 72
@@ -144,9 +155,9 @@ def export(draft: Path, name: str, picture: str, paper: Paper) -> None:
         if ending == "svg":
             content = picture.encode()
         elif ending == "png":
-            content = vl_convert.svg_to_png(on_white(points), scale=scale, ppi=72)
+            content = _library().svg_to_png(on_white(points), scale=scale, ppi=72)
         else:
-            content = pdf.ordered(vl_convert.svg_to_pdf(points))
+            content = pdf.ordered(_library().svg_to_pdf(points))
         (draft / f"{name}.{ending}").write_bytes(content)
 
 

@@ -21,6 +21,7 @@ from dragstrip.experiment.types import Experiment
 from dragstrip.io.files import is_stream, write_json, write_text
 from dragstrip.model.scenario.paths import with_facts
 from dragstrip.report import picture
+from dragstrip.report.paper import LIBRARY, draws
 from dragstrip.report.render import on_white
 from dragstrip.results.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCED
 from dragstrip.studies.publications import hosts
@@ -84,6 +85,8 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
         raise BadInputError(
             "--write-docs", str(page), "docs/reference/catalogue.md of a checkout", "command line"
         )
+    if not draws():
+        raise BadInputError("--write-docs", None, f"the catalogue's figures need {LIBRARY}", "command line")
     for name, parts in by_publication(unmeasured).items():
         words = catalogue.publication(name)
         _filled(words.verdict, name, parts)
