@@ -7,6 +7,7 @@ A file has changed when it differs from the merge base with main ($BASE names an
 - the crates with a changed file and those that depend on them are linted and tested;
 - pytest runs the test files that have changed, that import a changed module, or that import a module which
   imports one, except those that need a browser, a kernel or the machine to themselves;
+- after a change of the agent or of an engine, an unprivileged user races in namespaces of this machine;
 - of what is no code, the tests that `READERS` names are run.
 ALL=1 takes every file as changed. Nothing is installed on the machine.
 """
@@ -42,6 +43,10 @@ READERS: dict[str, tuple[str, ...]] = {
 """What is not imported, and the tests that read it."""
 DATA_OF = {"conformance/": "dragstrip-conformance", "experiments/": "dragstrip-experiment"}
 """Folders that the tests of a crate read."""
+NAMESPACES = "tests/netns/test_smoke.py"
+"""An unprivileged race in namespaces of this machine: the only test here of an engine with a kernel."""
+AGENT_SOURCES = ("python/dragstrip/engines/", NAMESPACES)
+"""Files outside the agent's crates that the test of namespaces covers."""
 LONG = ("tests/vm/", "tests/netns/", "tests/ssh/", "tests/viewer/", "tests/play/", "tests/torture/",
         "tests/sweep/test_cluster.py", "tests/sweep/test_faults.py",
         "tests/test_skeletons_compile.py")  # fmt: skip
@@ -126,7 +131,7 @@ def test_files(files: set[str], core: bool) -> set[str]:
         }
         fixtures = {str(Path(file).parent) for file in files if Path(file).name == "conftest.py"} - {"tests"}
         chosen |= {file for file in tests if str(Path(file).parent) in fixtures}
-    return {file for file in chosen if not file.startswith(LONG)} | own
+    return {file for file in chosen if not file.startswith(LONG)} | own - {NAMESPACES}
 
 
 def stages(files: set[str]) -> Iterable[tuple[str, list[str]]]:
@@ -143,8 +148,9 @@ def stages(files: set[str]) -> Iterable[tuple[str, list[str]]]:
         yield "generated files", ["cargo", "xtask", "generate", "--check"]
         yield "tidy", ["cargo", "xtask", "tidy"]
     tests = test_files(files, core="dragstrip-py" in reached)
+    agent = "dragstrip-agent" in reached or any(file.startswith(AGENT_SOURCES) for file in files)
     python = any(file.endswith(".py") or file == "pyproject.toml" for file in files)
-    if tests or python:
+    if tests or python or agent:
         yield "the core", ["make", "--no-print-directory", "core"]
     if python:
         yield "ruff", [*run, "ruff", "check", "."]
@@ -153,6 +159,8 @@ def stages(files: set[str]) -> Iterable[tuple[str, list[str]]]:
     if tests:
         workers = ["-n", "logical", "--maxprocesses", "4", "--durations", "5"]
         yield f"pytest of {len(tests)} files", [*run, "pytest", "--quiet", *workers, *sorted(tests)]
+    if agent:
+        yield "namespaces", [*run, "pytest", "--quiet", "-n", "0", NAMESPACES]
 
 
 def main() -> int:

@@ -52,8 +52,32 @@ def test_a_changed_module_reaches_the_tests_that_import_it(check: ModuleType) ->
     assert check.test_files({"LICENSE"}, core=False) == set()
 
 
+@pytest.mark.parametrize(
+    ("file", "runs"),
+    [
+        ("crates/agent/src/main.rs", True),
+        ("crates/scenario/src/types.rs", True),
+        ("python/dragstrip/engines/netns/host.py", True),
+        ("tests/netns/test_smoke.py", True),
+        ("crates/inspect/src/lib.rs", False),
+        ("python/dragstrip/report/write.py", False),
+    ],
+)
+def test_the_race_in_namespaces_follows_a_change_of_the_agent(
+    check: ModuleType, file: str, runs: bool
+) -> None:
+    commands = dict(check.stages({file}))
+    assert ("namespaces" in commands) is runs
+    assert runs is any(check.NAMESPACES in command for command in commands.values())
+
+
 def test_every_file_that_is_named_exists(check: ModuleType) -> None:
-    named = [*check.CORE_TESTS, *check.LONG, *(test for tests in check.READERS.values() for test in tests)]
+    named = [
+        *check.CORE_TESTS,
+        check.NAMESPACES,
+        *check.LONG,
+        *(test for tests in check.READERS.values() for test in tests),
+    ]
     assert [name for name in [*named, *check.READERS, *check.DATA_OF] if not (ROOT / name).exists()] == []
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 from dragstrip import cli
 from dragstrip.engines.agent import answers
 from dragstrip.engines.agent.client import AgentClient
-from dragstrip.engines.netns import ENGINE, host
+from dragstrip.engines.netns import ENGINE
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
@@ -178,36 +176,6 @@ def test_two_senders_datagrams_and_questions(machine: dict[str, Any], tmp_path: 
     assert min(got.values()) > 0
     # A datagram of 1000 bytes each 8 ms for 2 s: 250, the last one on its way.
     assert got["noise"] <= 250_000
-
-
-def test_a_user_without_rights_has_them_in_a_user_namespace(
-    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if os.geteuid() or shutil.which("setpriv") is None:
-        pytest.skip("needs root and setpriv, to be somebody else")
-    place = Path("/tmp") / f"dragstrip-agent-{os.getpid()}"  # noqa: S108 - where nobody may read it
-    place.mkdir(mode=0o755)
-    try:
-        copy = place / "agent"
-        shutil.copy(program, copy)
-        copy.chmod(0o755)
-        wrapper = tmp_path / "as-nobody"
-        wrapper.write_text(
-            f'#!/bin/sh\nexec setpriv --reuid 65534 --regid 65534 --clear-groups {copy} "$@"\n'
-        )
-        wrapper.chmod(0o755)
-        monkeypatch.setenv("DRAGSTRIP_AGENT", str(wrapper))
-        try:
-            found = host.about()
-        except DragstripError as error:
-            if "user namespaces" not in str(error):
-                raise
-            pytest.skip(str(error))
-        assert found["rights"] == "user namespace"
-        got = received(run(race("cubic")))
-        assert got["cubic"] > 0
-    finally:
-        shutil.rmtree(place)
 
 
 def settings() -> dict[str, str]:
