@@ -71,10 +71,10 @@ def test_a_page_escapes_and_its_policy_names_its_own_style_and_script(script: tu
     scripts = re.findall('<script type="module">(.*)</script>', page, re.S)
     (policy,) = re.findall('Content-Security-Policy" content="(.*?)">', page)
     assert len(scripts) == bool(script)
-    hashes = [f"&#39;sha256-{_digest(text)}&#39;" for text in (*scripts, style)]
+    hashes = [f"'sha256-{_digest(text)}'" for text in (*scripts, style)]
     directives = [f"script-src {hashes[0]}; "] if script else []
-    expected = f"default-src &#39;none&#39;; {''.join(directives)}style-src {hashes[-1]}; "
-    assert policy == f"{expected}base-uri &#39;none&#39;; form-action &#39;none&#39;"
+    expected = f"default-src 'none'; {''.join(directives)}style-src {hashes[-1]}; "
+    assert policy == f"{expected}base-uri 'none'; form-action 'none'"
     body = page.replace("".join(scripts), "").replace(style, "")
     assert body.count("&lt;script&gt;alert(1)&lt;/script&gt; &#34;&#39;&amp;") == 7
     assert "alert(1)</" not in body

@@ -47,7 +47,7 @@ def stream(template: str, *, title: str, style: str = "", script: str = "", **co
             version=_core.__version__,
             style=Markup(page_style),  # noqa: S704 - our own file
             script=Markup(script),  # noqa: S704 - our own file
-            policy=policy(page_style, script),
+            policy=Markup(policy(page_style, script)),  # noqa: S704 - hashes and our own words
             **content,
         )
     )

@@ -82,7 +82,38 @@ def _repeats_words(setup: Setup) -> str:
 
 def _columns(setup: Setup) -> list[_Column]:
     """Return the columns; queue, loss and fairness of contenders in one run stand below the table instead."""
-    columns = [
+    columns = _flow_columns()
+    if setup.together:
+        # Contenders that share a queue share its delay: none is ahead on it.
+        columns = [
+            replace(column, most=None) if column.head.startswith("RTT") else column for column in columns
+        ]
+        return [
+            _Column(
+                "Share",
+                "Share of the new bytes of all flows that it competes with",
+                lambda r: r.share,
+                quantity.percent,
+            ),
+            *columns,
+        ]
+    columns += _queue_columns(setup)
+    if setup.shared:
+        columns.append(
+            _Column(
+                "Jain",
+                "Fairness between its flows: 1 is an equal split (of several bottlenecks, the max–min one)",
+                lambda r: r.jain,
+                lambda v: MISSING if v is None else f"{v:.3f}",
+                True,
+            )
+        )
+    return columns
+
+
+def _flow_columns() -> list[_Column]:
+    """Return the columns of goodput, round-trip times and retransmissions."""
+    return [
         _Column(
             "Goodput",
             "New data at the receiver per second, from the first flow’s start to the last one’s stop",
@@ -116,21 +147,11 @@ def _columns(setup: Setup) -> list[_Column]:
             False,
         ),
     ]
-    if setup.together:
-        # Contenders that share a queue share its delay: none is ahead on it.
-        columns = [
-            replace(column, most=None) if column.head.startswith("RTT") else column for column in columns
-        ]
-        return [
-            _Column(
-                "Share",
-                "Share of the new bytes of all flows that it competes with",
-                lambda r: r.share,
-                quantity.percent,
-            ),
-            *columns,
-        ]
-    columns += [
+
+
+def _queue_columns(setup: Setup) -> list[_Column]:
+    """Return the columns of the bottlenecks' queues."""
+    return [
         _Column(
             "Queue p50",
             f"Median backlog at {setup.queue_names}",
@@ -153,17 +174,6 @@ def _columns(setup: Setup) -> list[_Column]:
             quantity.count,
         ),
     ]
-    if setup.shared:
-        columns.append(
-            _Column(
-                "Jain",
-                "Fairness between its flows: 1 is an equal split (of several bottlenecks, the max–min one)",
-                lambda r: r.jain,
-                lambda v: MISSING if v is None else f"{v:.3f}",
-                True,
-            )
-        )
-    return columns
 
 
 def _shared_words(setup: Setup, rows: list[Row]) -> str:

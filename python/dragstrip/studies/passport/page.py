@@ -73,8 +73,8 @@ def _harm(cells: Sequence[Mapping[str, Any]]) -> Table | None:
     doers = list(dict.fromkeys(cell["by"] for cell in cells))
     harm_by_cell = {(cell["by"], cell["to"], cell["path"]): cell["harm"] for cell in cells}
     victims = list(dict.fromkeys(cell["to"] for cell in cells))
-    rows = [
-        (f"{by} to {to}", *(Cell(_share(harm_by_cell.get((by, to, path)))) for path in paths))
+    rows: list[list[str | Cell]] = [
+        [f"{by} to {to}", *(Cell(_share(harm_by_cell.get((by, to, path)))) for path in paths)]
         for by in doers
         for to in victims
         if any(cell["by"] == by and cell["to"] == to for cell in cells)

@@ -154,7 +154,7 @@ def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str
     fill = stripes(judged, findings, colours)
     pictures = [
         (
-            drawing(judged, findings, layout, cells, pages, fill, linked=False),
+            str(drawing(judged, findings, layout, cells, pages, fill, linked=False)),
             _as_written(settings),
             "#59636e",
         )
