@@ -290,15 +290,15 @@ def test_interrupted_it_keeps_the_finds_so_far(
     calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C after so many calls of the bench: in a first generation, in a later one, while minimising."""
-    made, real = [0], search.Bench.scores
+    made, real = [0], search.ScoringThreads.scores
 
-    def scores(self: search.Bench, *given: Any, **more: Any) -> Any:
+    def scores(self: search.ScoringThreads, *given: Any, **more: Any) -> Any:
         made[0] += 1
         if made[0] == calls:
             raise KeyboardInterrupt
         return real(self, *given, **more)
 
-    monkeypatch.setattr(search.Bench, "scores", scores)
+    monkeypatch.setattr(search.ScoringThreads, "scores", scores)
     words = "cubic --goal utilisation --with cross --with acks --duration 4s --evaluations 120 --json"
     ended = run("attack", *words.split(), "--out", tmp_path / "finds")
     assert made[0] == calls or ended.exit_code == 0

@@ -12,7 +12,7 @@ import pytest
 from dragstrip.engines.sim.fingerprint import fingerprint
 from dragstrip.studies.passport import baselines, runs, store, suite
 from dragstrip.studies.passport.rows import BASELINES, Subject
-from dragstrip.studies.passport.store import Store
+from dragstrip.studies.passport.store import RunStore
 
 ROWS = suite.rows("cubic", ["rtt"], quick=True)[:3]
 
@@ -58,10 +58,10 @@ def test_the_same_runs_give_the_same_bytes(file: Path) -> None:
 
 @pytest.mark.parametrize("field", ["build", "sources"])
 def test_those_of_another_core_are_not_used(file: Path, field: str) -> None:
-    assert Store(fingerprint()).find(keys()[0]) is not None
+    assert RunStore(fingerprint()).find(keys()[0]) is not None
     baselines.write(file, {**content(file), field: "another"})
     store._shipped.cache_clear()
-    assert Store(fingerprint()).find(keys()[0]) is None
+    assert RunStore(fingerprint()).find(keys()[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_those_of_another_core_are_not_used(file: Path, field: str) -> None:
 def test_a_damaged_file_is_as_none(file: Path, damage: bytes) -> None:
     file.write_bytes(damage)
     store._shipped.cache_clear()
-    assert Store(fingerprint()).find(keys()[0]) is None
+    assert RunStore(fingerprint()).find(keys()[0]) is None

@@ -15,7 +15,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.bottleneck import Bottleneck
 from dragstrip.model.scenario.paths import FRAME_OVER_IP
 from dragstrip.studies.attack.scene import AttackPath
-from dragstrip.studies.passport.rows import Path as PassportPath
+from dragstrip.studies.passport.rows import PassportPath as PassportPath
 
 PACKAGE = Path(__file__).parents[1] / "python/dragstrip"
 

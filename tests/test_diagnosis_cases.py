@@ -144,13 +144,13 @@ def test_the_course_of_losses_is_that_of_its_intervals() -> None:
         assert course.loss_free <= 1000.0 * len(counts)
 
 
-def flow(losses: Any, segments: float, trip_ms: float) -> observations.Flow:
+def flow(losses: Any, segments: float, trip_ms: float) -> observations.ObservedFlow:
     """A flow of iperf3's with an interval a second."""
     count = len(losses)
     empty = np.full(count, np.nan)
     size = np.full(count, segments * observations.PAYLOAD_BYTES)
     series = observations.Series(np.arange(1.0, count + 1), size, losses, empty, empty, empty)
-    return observations.Flow(
+    return observations.ObservedFlow(
         "f",
         "f",
         "a",
@@ -197,7 +197,7 @@ def test_a_burst_and_then_nothing_is_not_independent() -> None:
 )
 def test_a_discipline_marks_as_the_simulator_s_does(words: str, expected: bool) -> None:
     kind = words.split()[-1] if "leaf" in words else words.split()[0]
-    queue = observations.Queue(COMMAND_LINE, "", "", words, words, kind)
+    queue = observations.ObservedQueue(COMMAND_LINE, "", "", words, words, kind)
     assert queue.marks is expected
 
 

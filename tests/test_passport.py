@@ -30,9 +30,9 @@ from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 from dragstrip.studies.passport import across, against, console, junit, laws, page, runs, suite, summary
 from dragstrip.studies.passport.chapters import bbr, users
 from dragstrip.studies.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
-from dragstrip.studies.passport.rows import PLACE, On, Row, Rule, Scenario, Subject
-from dragstrip.studies.passport.rows import Path as Line
-from dragstrip.studies.passport.store import RunResult, Store
+from dragstrip.studies.passport.rows import PLACE, On, PassportRow, RowRule, Scenario, Subject
+from dragstrip.studies.passport.rows import PassportPath as Line
+from dragstrip.studies.passport.store import RunResult, RunStore
 from dragstrip.studies.passport.verdicts import Value, difference, judge, value, worst
 from dragstrip.studies.passport.wording import unit
 
@@ -111,7 +111,7 @@ def test_a_load_is_what_it_says_and_the_same_again(share: float, seed: int) -> N
 # --- replay -------------------------------------------------------------------------------------
 
 
-def sample() -> list[Row]:
+def sample() -> list[PassportRow]:
     """A cheap row of each chapter, comparisons and experiments alike."""
     wanted = (
         "alone-1.5-40-1bdp-resent",
@@ -131,7 +131,7 @@ def sample() -> list[Row]:
 
 
 @pytest.mark.parametrize("row", sample(), ids=lambda row: row.id)
-def test_the_replay_command_gives_the_figure_of_the_row(row: Row, tmp_path: Path) -> None:
+def test_the_replay_command_gives_the_figure_of_the_row(row: PassportRow, tmp_path: Path) -> None:
     from dragstrip.studies.passport.command import PassportRequest, make, write
 
     asked = PassportRequest(Subject("vegas"), suite.NAMES, False, (row,))
@@ -152,8 +152,8 @@ def test_the_replay_command_gives_the_figure_of_the_row(row: Row, tmp_path: Path
 # --- verdicts -----------------------------------------------------------------------------------
 
 
-def verdict(rule: Rule, figure: Any, own: float, cubic: float, reno: float) -> str:
-    row = Row("x-1", "alone", "x", Line(10, 40).scenario(), figure, rule)
+def verdict(rule: RowRule, figure: Any, own: float, cubic: float, reno: float) -> str:
+    row = PassportRow("x-1", "alone", "x", Line(10, 40).scenario(), figure, rule)
     return judge(row, of(own), {"cubic": of(cubic), "reno": of(reno)}).verdict
 
 
@@ -161,8 +161,8 @@ def of(*figures: float) -> Value:
     return Value(statistics.median(figures), figures)
 
 
-LIMIT = Rule("P", "a document", most=0.1)
-AMONG = Rule("K", "a comparison")
+LIMIT = RowRule("P", "a document", most=0.1)
+AMONG = RowRule("K", "a comparison")
 
 
 @pytest.mark.parametrize(
@@ -179,17 +179,17 @@ AMONG = Rule("K", "a comparison")
         (AMONG, RESENT, 0.0009, 0.0, 0.0, "same"),
         (AMONG, RESENT, 0.0011, 0.0, 0.0, "worse"),
         (AMONG, RESENT, 0.010, 0.03, 0.02, "better"),
-        (Rule("R", "nobody"), RESENT, 1.0, 0.0, 0.0, "reported"),
+        (RowRule("R", "nobody"), RESENT, 1.0, 0.0, 0.0, "reported"),
     ],
 )
 def test_a_verdict_follows_from_the_figures(
-    rule: Rule, figure: Any, own: float, cubic: float, reno: float, expected: str
+    rule: RowRule, figure: Any, own: float, cubic: float, reno: float, expected: str
 ) -> None:
     assert verdict(rule, figure, own, cubic, reno) == expected
 
 
 def test_without_a_baseline_nothing_is_worse_and_without_a_figure_the_row_failed() -> None:
-    row = Row("x-1", "alone", "x", Line(10, 40).scenario(), GOODPUT, AMONG)
+    row = PassportRow("x-1", "alone", "x", Line(10, 40).scenario(), GOODPUT, AMONG)
     none = Value(None, failure="stalled")
     assert judge(row, of(1.0), {"cubic": none, "reno": none}).verdict == "same"
     assert judge(row, none, {"cubic": of(1.0), "reno": of(1.0)}).verdict == "failed"
@@ -213,7 +213,7 @@ SEEDS = (5.0, 9.0, 7.0, 3.0, 8.0, 6.0)
     ],
 )
 def test_several_seeds_are_compared_in_pairs(own: Any, cubic: Any, expected: str) -> None:
-    row = Row("x-1", "alone", "x", Line(10, 40).scenario(), GOODPUT, AMONG)
+    row = PassportRow("x-1", "alone", "x", Line(10, 40).scenario(), GOODPUT, AMONG)
     judged = judge(row, of(*own), {"cubic": of(*cubic), "reno": of(*cubic)})
     assert judged.verdict == expected
     assert (judged.badness > 0) == (expected == "worse")
@@ -230,8 +230,8 @@ def test_without_chance_a_difference_is_exact_and_with_it_drawn_by_the_name_of_t
 
 
 def test_the_worst_are_failures_then_limits_then_the_rest_and_each_scenario_once() -> None:
-    def entry(key: str, rule: Rule, own: float | None) -> Any:
-        row = Row(key, "alone", key.partition(" ")[0], Line(10, 40).scenario(), RESENT, rule)
+    def entry(key: str, rule: RowRule, own: float | None) -> Any:
+        row = PassportRow(key, "alone", key.partition(" ")[0], Line(10, 40).scenario(), RESENT, rule)
         mine = Value(None) if own is None else of(own)
         return judge(row, mine, {"cubic": of(0.0), "reno": of(0.0)})
 
@@ -241,7 +241,7 @@ def test_the_worst_are_failures_then_limits_then_the_rest_and_each_scenario_once
         entry("limit", LIMIT, 0.2),
         entry("failed", AMONG, None),
         entry("compared again", AMONG, 0.8),
-        entry("target", Rule("T", "somebody", most=0.1), 0.3),
+        entry("target", RowRule("T", "somebody", most=0.1), 0.3),
     ]
     assert [one.row.id for one in worst(rows, 5)] == ["failed", "limit", "compared", "target"]
     assert [one.row.id for one in worst(rows, 2)] == ["failed", "limit"]
@@ -541,9 +541,9 @@ def another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(runs, "run_all", here)
 
 
-def brief(key: str, seconds: float, **options: Any) -> Row:
+def brief(key: str, seconds: float, **options: Any) -> PassportRow:
     line = Line(2, 20, duration_s=seconds).with_(**options)
-    return Row(f"alone-{key}", "alone", key, line.scenario(), GOODPUT, AMONG)
+    return PassportRow(f"alone-{key}", "alone", key, line.scenario(), GOODPUT, AMONG)
 
 
 @pytest.mark.usefixtures("another")
@@ -604,7 +604,7 @@ def test_rows_that_read_phases_are_left_out_where_a_kernel_tells_none(
 def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     from dragstrip.studies.passport.command import PassportRequest, make
 
-    rows = (brief("even", 1), replace(brief("limit", 1), rule=Rule("P", "a document", least=1.5)))
+    rows = (brief("even", 1), replace(brief("limit", 1), rule=RowRule("P", "a document", least=1.5)))
     real = Another.run
 
     def slower(self: Any, scenario: Any, options: Any, progress: Any = None) -> Any:
@@ -682,7 +682,7 @@ def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
 
     SUMMARY = {"flows": [{"goodput_bps": 1e6, "cc": "x"}], "probes": [], "queues": []}  # noqa: N806
     monkeypatch.setattr(runs, "run_all", stall)
-    monkeypatch.setattr(Store, "keep", lambda *_: None)
+    monkeypatch.setattr(RunStore, "keep", lambda *_: None)
     rows = tuple(brief(f"{at}", 1 + at) for at in range(6))
     found = make(PassportRequest(Subject("vegas"), ("alone",), False, rows), None, quiet=True)
     assert started.count("vegas") == runs.STALLED_MAX
@@ -707,9 +707,9 @@ def test_a_limit_that_is_missed_ends_with_3_and_fails_its_test(tmp_path: Path) -
 
 
 def test_a_row_that_is_refused_fails_alone() -> None:
-    good = Row("alone-a", "alone", "good", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
+    good = PassportRow("alone-a", "alone", "good", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
     refused = Line(2, 20, duration_s=1).with_(queue="no-such-queue").scenario()
-    bad = Row("alone-b", "alone", "bad", refused, GOODPUT, Rule("P", "a document", least=1.0))
+    bad = PassportRow("alone-b", "alone", "bad", refused, GOODPUT, RowRule("P", "a document", least=1.0))
     from dragstrip.studies.passport.command import PassportRequest, fails, make
 
     found = make(PassportRequest(Subject("reno"), ("alone",), False, (good, bad)), None, quiet=True)
@@ -734,17 +734,17 @@ def test_a_run_that_fails_is_the_failure_of_its_rows(monkeypatch: pytest.MonkeyP
 
     SUMMARY = {"flows": [{"goodput_bps": 1e6, "cc": "x"}], "probes": [], "queues": []}  # noqa: N806
     monkeypatch.setattr(runs, "run_all", one_stalls)
-    monkeypatch.setattr(Store, "keep", lambda *_: None)
+    monkeypatch.setattr(RunStore, "keep", lambda *_: None)
     line = Line(3, 20, duration_s=1)
-    row = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
+    row = PassportRow("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
     found = make(PassportRequest(Subject("vegas"), ("alone",), False, (row,)), None, quiet=True)
     assert found["rows"][0]["failure"] == "it took longer than 60 s"
     assert found["rows"][0]["baselines"]["cubic"]["value"] == 1.0
 
 
 def test_the_store_gives_back_what_was_kept_and_nothing_damaged(tmp_path: Path) -> None:
-    row = Row("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
-    store = Store("a build of these tests")
+    row = PassportRow("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
+    store = RunStore("a build of these tests")
     first = runs.make([row], [Subject("reno")], None, True, store).of(row, Subject("reno"))
     kept = [file for file in store.folder.rglob("*.json") if first[0].sha256 in file.read_text()]
     assert kept
@@ -753,14 +753,14 @@ def test_the_store_gives_back_what_was_kept_and_nothing_damaged(tmp_path: Path) 
     for file in kept:
         file.write_text(file.read_text().replace('"goodput_bps": 1', '"goodput_bps": 9'))
     assert store.find(runs._key(planned)) is None
-    assert Store("another build").find(runs._key(planned)) is None
+    assert RunStore("another build").find(runs._key(planned)) is None
 
 
 def test_two_entries_of_the_store_that_are_exchanged_are_none() -> None:
     """Each was whole, so that the other run's figures were believed."""
-    store = Store("a build whose entries are exchanged")
+    store = RunStore("a build whose entries are exchanged")
     keys = ["one", "other"]
-    row = Row("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
+    row = PassportRow("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
     (shown,) = runs.make([row], [Subject("reno")], None, True, store).of(row, Subject("reno"))[:1]
     for key, digest in zip(keys, ("1" * 64, "2" * 64), strict=True):
         store.keep(key, RunResult(shown.summary, digest))
@@ -804,7 +804,7 @@ def test_the_next_call_makes_only_the_runs_that_an_interrupted_one_left(
         here(tasks, *rest)
 
     rows = [brief("a", 1), brief("b", 2), brief("c", 3)]
-    given: Any = (rows, [Subject("reno", on=On("another"))], None, True, Store("of an interrupted one"))
+    given: Any = (rows, [Subject("reno", on=On("another"))], None, True, RunStore("of an interrupted one"))
     monkeypatch.setattr(runs, "run_all", interrupted)
     with pytest.raises(KeyboardInterrupt):
         runs.make(*given, on=On("another"))
@@ -837,9 +837,9 @@ def test_a_rust_file_is_copied_beside_the_experiments_and_its_place_is_in_no_fil
     from dragstrip.studies.passport.command import PassportRequest, make, write
 
     line = Line(2, 20, duration_s=1)
-    compared = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
+    compared = PassportRow("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
     described = replace(line.scenario(), fields={"record": {"rtts": False}})
-    rows = (compared, Row("alone-b", "alone", "b", described, GOODPUT, AMONG))
+    rows = (compared, PassportRow("alone-b", "alone", "b", described, GOODPUT, AMONG))
     texts = {}
     for place in ("here", "there"):
         (tmp_path / place).mkdir()
@@ -1031,8 +1031,8 @@ def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPat
         runs, "run_all", lambda tasks, *rest: (made.append(len(tasks)), real(tasks, *rest))[1]
     )
     scenario = Line(2, 30, duration_s=1).scenario()
-    rows = [Row(f"alone-{name}", "alone", "a", scenario, GOODPUT, AMONG) for name in "ab"]
-    shown = runs.make(rows, [Subject("cubic"), Subject("reno")], None, True, Store("asked once"))
+    rows = [PassportRow(f"alone-{name}", "alone", "a", scenario, GOODPUT, AMONG) for name in "ab"]
+    shown = runs.make(rows, [Subject("cubic"), Subject("reno")], None, True, RunStore("asked once"))
     assert made == [2]
     first: list[RunResult] = shown.of(rows[0], Subject("cubic"))
     assert first == shown.of(rows[1], Subject("cubic"))

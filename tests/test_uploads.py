@@ -99,12 +99,12 @@ def predictions(path: str) -> tuple[dict[str, float], dict[str, str]]:
     down = trials.duration(stated.path.rate_bps or 1.0, stated.path.ping_ns / 1e6)
     durations = {"down": down, "up": down}
     setups = {
-        "down": trials.Setup.of({"duration": down, "seed": trials.SEED, **race}, "cubic", advice.SHARED)
+        "down": trials.TrialSetup.of({"duration": down, "seed": trials.SEED, **race}, "cubic", advice.SHARED)
     }
     if stated.up_bps is not None and stated.upward is not None:
         durations["up"] = trials.duration(stated.up_bps, stated.path.ping_ns / 1e6)
         upward = {"duration": durations["up"], "seed": trials.SEED, **stated.upward}
-        setups["up"] = trials.Setup.of(upward, "cubic", advice.SHARED)
+        setups["up"] = trials.TrialSetup.of(upward, "cubic", advice.SHARED)
     made = trials.run(setups, None, quiet=True)
     pings = {name: measured.ping_p50_ms or 0.0 for name, measured in made.items()}
     # A path whose two directions are alike has one prediction for both.

@@ -120,7 +120,7 @@ def test_without_cargo_a_clone_says_so_before_it_does_anything(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("part", [binaries.agent("x86_64"), binaries.LOCKSTEP])
-def test_a_change_of_any_crate_in_it_compiles_it_again(part: binaries.Part) -> None:
+def test_a_change_of_any_crate_in_it_compiles_it_again(part: binaries.AgentBinary) -> None:
     reached, new = set(), {part.crates[0]}
     while new:
         reached |= new

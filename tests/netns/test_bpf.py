@@ -18,7 +18,7 @@ from dragstrip.engines.netns.engine import AVAILABLE
 from dragstrip.errors import BadInputError
 from dragstrip.studies.passport import command
 from dragstrip.studies.passport.figures import GOODPUT
-from dragstrip.studies.passport.rows import On, Row, Rule, Scenario, Subject
+from dragstrip.studies.passport.rows import On, PassportRow, RowRule, Scenario, Subject
 
 from .test_runs import WORDS, race, received
 
@@ -176,7 +176,7 @@ def passport_of(file: str) -> dict[str, Any]:
     for key, rate in (("slow", "2mbit"), ("fast", "4mbit")):
         path = {"rate": rate, "rtt": "0ms", "queue": "bfifo limit 30kb", "duration": "1s"}
         scenario = Scenario(("{a}",), path, repeats=1)
-        rows.append(Row(f"alone-{key}", "alone", key, scenario, GOODPUT, Rule("K", "a test")))
+        rows.append(PassportRow(f"alone-{key}", "alone", key, scenario, GOODPUT, RowRule("K", "a test")))
     asked = command.PassportRequest(Subject("hostile", on=on), ("alone",), False, tuple(rows))
     return command.make(asked, None, quiet=True)
 

@@ -23,7 +23,7 @@ from dragstrip.report.load import load
 from dragstrip.report.write import prefixes
 from dragstrip.results.comparison import path as paths
 from dragstrip.results.comparison.setups import Contender, Run, Setup, algorithms_of, sampled_flows, setups_of
-from dragstrip.results.comparison.stats import Order, Row, Statistic, order_of, rows_of
+from dragstrip.results.comparison.stats import Ranking, Row, Statistic, order_of, rows_of
 from dragstrip.results.comparison.verdict import headline, verdicts
 from dragstrip.studies.execution.runner import execute, plan
 
@@ -167,16 +167,16 @@ def test_a_winner_is_called_where_repeats_bear_it_out() -> None:
         value * factor for value, factor in zip(base, (1.05, 0.95, 1.04, 0.96, 1.03, 0.97), strict=True)
     )
 
-    def order(values: tuple[float, ...], count: int) -> Order | None:
+    def order(values: tuple[float, ...], count: int) -> Ranking | None:
         figures = [
             Statistic(1.0 * np.median(v[:count]), min(v[:count]), max(v[:count]), tuple(enumerate(v[:count])))
             for v in (base, values)
         ]
         return order_of(Setup("", "", list(runs), []), figures, most=True)
 
-    assert order(ahead, 6) == Order(best=[1], worst=[0], judged=True)
-    assert order(mixed, 6) == Order(best=[0, 1], worst=[], judged=True)
-    assert order(ahead, 2) == Order(best=[1], worst=[0], judged=False)
+    assert order(ahead, 6) == Ranking(best=[1], worst=[0], judged=True)
+    assert order(mixed, 6) == Ranking(best=[0, 1], worst=[], judged=True)
+    assert order(ahead, 2) == Ranking(best=[1], worst=[0], judged=False)
 
 
 class RecordedOnly(Run):

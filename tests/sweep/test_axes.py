@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.studies.sweep.axes import Axis, Range, parse, quantity, sampled
+from dragstrip.studies.sweep.axes import Range, SweepAxis, parse, quantity, sampled
 
 
 def labels(text: str) -> list[object]:
     axis = parse(text)
-    assert isinstance(axis, Axis)
+    assert isinstance(axis, SweepAxis)
     return [level.label for level in axis.levels]
 
 

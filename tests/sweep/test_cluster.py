@@ -23,7 +23,7 @@ from dragstrip.studies.sweep import command
 from dragstrip.studies.sweep.cluster import Cluster as Place
 from dragstrip.studies.sweep.cluster import _census
 from dragstrip.studies.sweep.options import Options
-from dragstrip.studies.sweep.progress import Progress
+from dragstrip.studies.sweep.progress import SweepProgress
 
 from .conftest import Command, environment, plan
 from .conftest import command as words_of
@@ -131,7 +131,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
 
     def made(repeat: int) -> str:
         folder = tmp_path_factory.mktemp("here")
-        command.execute(plan(*AXES, repeat=repeat), folder, Options(report=False), Progress())
+        command.execute(plan(*AXES, repeat=repeat), folder, Options(report=False), SweepProgress())
         return digest(folder)
 
     return made
@@ -307,7 +307,7 @@ SPOILT = ["garbage", "object", "number", "identity", "other", "text", "large", "
 def _on(address: str, out: Path, labels: list[str], time_s: float = 60.0) -> dict[str, dict[str, Any]]:
     """Rows of the dataset by label, of a sweep made in this process."""
     options = Options(on=address, report=False, limits=Limits(time_s))
-    command.execute(plan("flow.label=" + ",".join(labels)), out, options, Progress())
+    command.execute(plan("flow.label=" + ",".join(labels)), out, options, SweepProgress())
     return {row["flows_label"]: row for row in pq.read_table(out / "dataset").to_pylist()}
 
 
@@ -373,7 +373,7 @@ def test_a_worker_that_hangs_costs_its_run_s_time_and_90_s(monkeypatch: pytest.M
 
 
 def _here(out: Path, labels: list[str]) -> dict[str, dict[str, Any]]:
-    command.execute(plan("flow.label=" + ",".join(labels)), out, Options(report=False), Progress())
+    command.execute(plan("flow.label=" + ",".join(labels)), out, Options(report=False), SweepProgress())
     return {row["flows_label"]: row for row in pq.read_table(out / "dataset").to_pylist()}
 
 

@@ -28,7 +28,7 @@ from dragstrip.runs import process as pool_process
 from dragstrip.runs.process import Limits
 from dragstrip.studies.sweep import command
 from dragstrip.studies.sweep.options import Options
-from dragstrip.studies.sweep.progress import Progress
+from dragstrip.studies.sweep.progress import SweepProgress
 from dragstrip.studies.sweep.store import Store
 
 from .conftest import Command, plan
@@ -48,7 +48,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, float]
     """The digest of the whole sweep's dataset, and how long it takes."""
     folder = tmp_path_factory.mktemp("reference")
     began = time.monotonic()
-    command.execute(plan(*AXES, repeat=REPEAT), folder / "out", Options(), Progress())
+    command.execute(plan(*AXES, repeat=REPEAT), folder / "out", Options(), SweepProgress())
     return digest(folder / "out"), time.monotonic() - began
 
 
@@ -146,7 +146,7 @@ def fake_child(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_that_cannot_be_made_is_recorded_and_the_sweep_goes_on(tmp_path: Path) -> None:
     sweep = plan("flow.label=crash,hang,hungry,wrong,fine,good", repeat=2)
     options = Options(workers=2, limits=Limits(time_s=1.5), report=False)
-    document = command.execute(sweep, tmp_path, options, Progress())
+    document = command.execute(sweep, tmp_path, options, SweepProgress())
     assert (document["made"], document["failed"]) == (12, 8)
     rows = {row["run"]: row for row in pq.read_table(tmp_path / "dataset").to_pylist()}
     assert [rows[2 * number]["status"] for number in range(6)] == [
@@ -166,7 +166,7 @@ def test_a_run_that_cannot_be_made_is_recorded_and_the_sweep_goes_on(tmp_path: P
     assert "these were its last words" in crashed["output"]
     assert json.loads(crashed["scenario"])["flows"][0]["label"] == "crash"
     # What failed stays failed, until it is asked for again.
-    assert command.execute(sweep, tmp_path, options, Progress())["made"] == 0
+    assert command.execute(sweep, tmp_path, options, SweepProgress())["made"] == 0
 
 
 def test_a_worker_whose_engine_is_another_build_than_the_sweep_s_ends_it(
@@ -176,16 +176,16 @@ def test_a_worker_whose_engine_is_another_build_than_the_sweep_s_ends_it(
     monkeypatch.setattr(type(named("sim")), "slow", True)
     sweep = replace(plan("flow.cc=reno,cubic"), engine_build="0.1.0+ffffffff")
     with pytest.raises(DragstripError, match="a different build than at the start"):
-        command.execute(sweep, tmp_path, Options(report=False), Progress())
+        command.execute(sweep, tmp_path, Options(report=False), SweepProgress())
     assert not list((tmp_path / "store").iterdir())
 
 
 @pytest.mark.usefixtures("fake_child")
 def test_failed_runs_are_made_again_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = plan("flow.label=crash,fine")
-    command.execute(sweep, tmp_path, Options(report=False), Progress())
+    command.execute(sweep, tmp_path, Options(report=False), SweepProgress())
     monkeypatch.setattr(pool_process, "MODULE", "dragstrip.runs.child")
-    again = command.execute(sweep, tmp_path, Options(report=False, retry_failed=True), Progress())
+    again = command.execute(sweep, tmp_path, Options(report=False, retry_failed=True), SweepProgress())
     assert (again["reused"], again["made"], again["failed"]) == (1, 1, 0)
     assert pq.read_table(tmp_path / "dataset")["status"].to_pylist() == ["ok", "ok"]
 
@@ -193,7 +193,7 @@ def test_failed_runs_are_made_again_on_request(tmp_path: Path, monkeypatch: pyte
 def test_workers_that_cannot_start_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_process, "MODULE", "no_such_module")
     with pytest.raises(DragstripError, match=r"do not start: .* exit status 1.*no_such_module"):
-        command.execute(plan("flow.cc=reno,cubic"), tmp_path, Options(), Progress())
+        command.execute(plan("flow.cc=reno,cubic"), tmp_path, Options(), SweepProgress())
 
 
 def test_a_run_that_wants_too_much_memory_meets_its_limit(sweep: Command, tmp_path: Path) -> None:
@@ -253,14 +253,14 @@ def _said(act: Callable[[], object]) -> str:
 
 def test_an_error_at_any_write_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
     sweep = plan("path.rate=1mbit,2mbit", "flow.cc=reno,cubic", repeat=3)
-    command.execute(sweep, tmp_path / "whole", Options(workers=1), Progress())
+    command.execute(sweep, tmp_path / "whole", Options(workers=1), SweepProgress())
     expected = digest(tmp_path / "whole")
     step, out = 0, tmp_path / "out"
     while True:
         step += 1
         with pytest.MonkeyPatch.context() as patched:
             steps = _broken_at(patched, step)
-            said = _said(lambda: command.execute(sweep, out, Options(workers=1), Progress()))
+            said = _said(lambda: command.execute(sweep, out, Options(workers=1), SweepProgress()))
             if not said:
                 assert steps() < step, "an error went unnoticed"
                 break
@@ -270,7 +270,7 @@ def test_an_error_at_any_write_is_named_and_nothing_is_lost(tmp_path: Path) -> N
             assert digest(out) == expected
         if out.exists():
             assert not list(out.glob("**/.draft-*"))
-        command.execute(sweep, out, Options(workers=1), Progress())
+        command.execute(sweep, out, Options(workers=1), SweepProgress())
         assert digest(out) == expected
         shutil.rmtree(out)
     assert step > 12

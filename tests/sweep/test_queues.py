@@ -11,7 +11,7 @@ from statistics import median
 import pyarrow.parquet as pq
 import pytest
 
-from dragstrip.studies.sweep.queues import ANSWER_BITS, Figures, Route, advice, best, tied
+from dragstrip.studies.sweep.queues import ANSWER_BITS, Figures, RateAndRtt, advice, best, tied
 
 from .conftest import command, environment
 
@@ -83,9 +83,9 @@ def test_only_what_differs_beyond_repeats_is_ranked() -> None:
 
 def test_advice_names_the_paths_where_another_queue_is_better() -> None:
     found = {
-        Route(10_000_000, 10_000_000): {"a": pinged(11, 11, 11), "b": pinged(20, 20, 20)},
-        Route(10_000_000, 40_000_000): {"a": pinged(41, 41, 41), "b": pinged(50, 50, 50)},
-        Route(1_000_000, 40_000_000): {"a": pinged(90, 91, 92), "b": pinged(55, 56, 57)},
+        RateAndRtt(10_000_000, 10_000_000): {"a": pinged(11, 11, 11), "b": pinged(20, 20, 20)},
+        RateAndRtt(10_000_000, 40_000_000): {"a": pinged(41, 41, 41), "b": pinged(50, 50, 50)},
+        RateAndRtt(1_000_000, 40_000_000): {"a": pinged(90, 91, 92), "b": pinged(55, 56, 57)},
     }
     said = advice(found)
     assert said.startswith("**Use `a`**: on 2 of 3 paths ")

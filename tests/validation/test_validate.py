@@ -26,7 +26,7 @@ from dragstrip.studies.validation.figures import Compared, figures, kolmogorov_s
 from dragstrip.studies.validation.grid import Grid
 from dragstrip.studies.validation.kernel import KernelRun, grouped, load, load_all, packed
 from dragstrip.studies.validation.targets import BY_KEY, standing
-from dragstrip.studies.validation.traces import FlowTrace, TimeLine, changes, falls, of_kernel
+from dragstrip.studies.validation.traces import FlowSeries, TimeLine, changes, falls, of_kernel
 from dragstrip.studies.validation.validate import Agreement, Case, measure, validate
 
 RECORDINGS = Path(__file__).parents[2] / "validation" / "linux-6.1" / "recordings"
@@ -53,9 +53,9 @@ def of(run: KernelRun) -> Conditions:
     return conditions(translate.scenario(run))
 
 
-def flow(cwnd: list[float], ssthresh: list[float], retransmits: list[float] | None = None) -> FlowTrace:
+def flow(cwnd: list[float], ssthresh: list[float], retransmits: list[float] | None = None) -> FlowSeries:
     n = len(cwnd)
-    return FlowTrace(
+    return FlowSeries(
         cc="reno",
         t_s=np.arange(n) / 10,
         cwnd=np.array(cwnd, dtype=np.float64),
@@ -77,7 +77,7 @@ def trace(
 ) -> TimeLine:
     one = flow([10.0] * len(rtts_ms), [np.nan] * len(rtts_ms))
     values = {**vars(one), "srtt_ms": np.array(rtts_ms), "goodput_bps": goodput_bps}
-    made = FlowTrace(**{**values, "retransmits_total": retransmits})
+    made = FlowSeries(**{**values, "retransmits_total": retransmits})
     return TimeLine([made], recoveries, np.array(rtts_ms), np.zeros(1), np.zeros(1), *decided)
 
 
@@ -173,14 +173,14 @@ def test_a_reduction_is_a_threshold_well_below_the_window() -> None:
     assert falls(flow([10, 40, 30, 20, 20, 21, 20, 22, 19], [np.nan] * 9)) == [2, 8], "each fall once"
 
 
-def saw(*teeth: int) -> FlowTrace:
+def saw(*teeth: int) -> FlowSeries:
     """A window that grows from 10 to 20 in so many samples, again and again."""
     cwnd = [float(w) for samples in teeth for w in np.linspace(10, 20, samples)]
     return flow(cwnd, [np.nan] * len(cwnd))
 
 
 def test_windows_are_held_against_each_other_epoch_by_epoch() -> None:
-    def one(own: FlowTrace) -> TimeLine:
+    def one(own: FlowSeries) -> TimeLine:
         return TimeLine([own], None, *([np.zeros(1)] * 3), 0, None)
 
     kernel, slower = one(saw(11, 11, 11, 11)), one(saw(22, 22, 22))
@@ -346,7 +346,7 @@ def test_the_parting_is_the_first_difference(case: Case) -> None:
     at = next(change for change in changes(own) if change.reduction and change.t_s > 5)
     late = own.ssthresh.copy()
     late[at.index :] = np.where(late[at.index :] == at.ssthresh, at.ssthresh * 1.2, late[at.index :])
-    other = TimeLine([FlowTrace(**{**vars(own), "ssthresh": late})], None, *([np.zeros(1)] * 3), 0, None)
+    other = TimeLine([FlowSeries(**{**vars(own), "ssthresh": late})], None, *([np.zeros(1)] * 3), 0, None)
     parting = explain(replace(case, kernel=[kernel], simulator=[other]))
     assert parting is not None
     assert parting.t_s == pytest.approx(at.t_s)

@@ -25,7 +25,7 @@ from dragstrip.engines.kernels import kernel
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm import snapshot_sums
 from dragstrip.engines.vm.image import initramfs
-from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
+from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, SharedWindow
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io.files import DamagedError, NotWrittenError
 
@@ -393,7 +393,7 @@ def test_the_archive_is_read_back(tmp_path: Path) -> None:
 
 
 def test_the_window_carries_request_and_answer(tmp_path: Path) -> None:
-    window = Window(tmp_path / "window")
+    window = SharedWindow(tmp_path / "window")
     window.ask({"name": "x"})
     raw = (tmp_path / "window").read_bytes()[: BODY + 64]
     assert int.from_bytes(raw[:8], "little") == 1
@@ -428,7 +428,7 @@ def test_a_damaged_agent_is_named_and_compiled_again(
 ) -> None:
     orders = []
 
-    def build(_root: Path, part: binaries.Part) -> Path:
+    def build(_root: Path, part: binaries.AgentBinary) -> Path:
         orders.append(part.package)
         built = tmp_path / part.file
         built.write_bytes(b"a program")

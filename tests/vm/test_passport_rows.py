@@ -15,8 +15,8 @@ from dragstrip.errors import BadInputError
 from dragstrip.studies.passport import page
 from dragstrip.studies.passport.command import PassportRequest, make
 from dragstrip.studies.passport.figures import GOODPUT
-from dragstrip.studies.passport.rows import On, Row, Rule, Subject
-from dragstrip.studies.passport.rows import Path as Line
+from dragstrip.studies.passport.rows import On, PassportRow, RowRule, Subject
+from dragstrip.studies.passport.rows import PassportPath as Line
 
 from .test_bpf import _clang, source  # noqa: F401 - a fixture
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("linux")
 
 
 def test_a_row_replays_on_the_kernel_and_stands_beside_the_simulator(tmp_path: Path) -> None:
-    row = Row(
-        "alone-a", "alone", "a", Line(2, 20, duration_s=2).scenario(), GOODPUT, Rule("K", "a comparison")
+    row = PassportRow(
+        "alone-a", "alone", "a", Line(2, 20, duration_s=2).scenario(), GOODPUT, RowRule("K", "a comparison")
     )
     asked = PassportRequest(Subject("cubic", on=On("vm")), ("alone",), False, (row,), second_engine=On())
     found = make(asked, None, quiet=True)
@@ -38,8 +38,8 @@ def test_a_row_replays_on_the_kernel_and_stands_beside_the_simulator(tmp_path: P
     assert found["beside"]["rows"] == 1
 
 
-ROW = Row(
-    "alone-a", "alone", "a", Line(2, 20, duration_s=2).scenario(), GOODPUT, Rule("P", "a limit", least=1.0)
+ROW = PassportRow(
+    "alone-a", "alone", "a", Line(2, 20, duration_s=2).scenario(), GOODPUT, RowRule("P", "a limit", least=1.0)
 )
 
 

@@ -21,7 +21,7 @@ from dragstrip.report import transfers as sized
 from dragstrip.report import why
 from dragstrip.results.comparison import span, transfers, video
 from dragstrip.results.comparison.path import qdisc, queue_text
-from dragstrip.results.comparison.setups import Contender, Planned, Setup, setups_of
+from dragstrip.results.comparison.setups import Contender, Setup, UnmeasuredRun, setups_of
 from dragstrip.results.comparison.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
 from dragstrip.results.comparison.verdict import headline
 from dragstrip.results.measures import parts_text
@@ -41,7 +41,7 @@ def show_result(
     console = Terminal()
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
-    setups = setups_of([Planned(line, run.facts, run.settings) for line, run in lines])
+    setups = setups_of([UnmeasuredRun(line, run.facts, run.settings) for line, run in lines])
     entries = [(setup, rows_of(setup)) for setup in setups]
     table = _runs_table(document, entries, console.width)
     table.title = ", ".join(filter(None, (str(table.title), heading)))

@@ -20,7 +20,7 @@ from dragstrip.report.why import Reason
 from dragstrip.results.comparison import span
 from dragstrip.results.comparison.setups import Setup, shared_words
 from dragstrip.results.comparison.stats import Row
-from dragstrip.results.comparison.verdict import Verdict
+from dragstrip.results.comparison.verdict import QuantityVerdict
 
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
 # Said elsewhere on the page.
@@ -51,7 +51,7 @@ class Section:
     anchor: str
     headline: Markup
     cautions: list[Markup]
-    verdicts: list[Verdict]
+    verdicts: list[QuantityVerdict]
     reasons: list[Reason]
     limits: Table | None
     capacity: bool

@@ -15,9 +15,9 @@ from dragstrip.analysis.diagnosis import commands
 from dragstrip.analysis.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.analysis.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.analysis.diagnosis.findings import buffer_bytes, direction, meets_flows
-from dragstrip.analysis.diagnosis.observations import Queue, Tree
+from dragstrip.analysis.diagnosis.observations import ObservedQueue, Tree
 from dragstrip.analysis.diagnosis.stated_path import CARRIERS
-from dragstrip.analysis.diagnosis.trials import SEED, Measured, Setup, duration
+from dragstrip.analysis.diagnosis.trials import SEED, RunFigures, TrialSetup, duration
 from dragstrip.analysis.diagnosis.wording import figure
 from dragstrip.experiment.bottleneck import Bottleneck, socket_buffers
 from dragstrip.interop import scripts
@@ -69,18 +69,18 @@ class Advice:
     """The changes that are tried for a finding, on the path as it was found."""
 
     finding: Finding
-    before: Setup
+    before: TrialSetup
     assumed: tuple[str, ...]
-    after: tuple[tuple[Candidate, Setup], ...]
+    after: tuple[tuple[Candidate, TrialSetup], ...]
 
 
 @dataclass(frozen=True)
-class Judged:
+class TrialVerdict:
     """A change that was tried: whether it is worth it, and why."""
 
     candidate: Candidate
-    setup: Setup
-    measured: Measured
+    setup: TrialSetup
+    measured: RunFigures
     gain: float
     """Share by which the complaint's quantity got better; negative if it got worse."""
     recommended: bool
@@ -123,11 +123,11 @@ def proposed(
         covered_findings |= {finding.complaint + finding.name, finding.complaint}
         shared = finding.complaint == "delay" or finding.name == "no_ecn"
         flows = _count(evidence) or (SHARED if shared else 1)
-        before = Setup.of(path.options, path.algorithm, flows)
+        before = TrialSetup.of(path.options, path.algorithm, flows)
         after = [
             (
                 candidate,
-                Setup.of(
+                TrialSetup.of(
                     _changed(path.options, candidate.options), candidate.algorithm or path.algorithm, flows
                 ),
             )
@@ -158,7 +158,7 @@ def _measured_s(evidence: Evidence) -> float | None:
     return None if evidence.simulated or busiest is None else busiest.duration_s
 
 
-def unlike(evidence: Evidence, finding: Finding, before: Measured) -> str | None:
+def unlike(evidence: Evidence, finding: Finding, before: RunFigures) -> str | None:
     """Return how the model of the path differs from what was measured, or None if it reproduces that."""
     if evidence.simulated:
         return None
@@ -251,7 +251,7 @@ def _refusal(evidence: Evidence, finding: Finding, race: Mapping[str, Any]) -> s
 
 
 def _line_rate(
-    evidence: Evidence, finding: Finding, queue: Queue | None, line_bps: float, assumed: list[str]
+    evidence: Evidence, finding: Finding, queue: ObservedQueue | None, line_bps: float, assumed: list[str]
 ) -> str:
     """Return the rate of the line; of one behind a shaper or a policer, which no file shows, a multiple."""
     is_policer = finding.name == "policer"
@@ -492,7 +492,9 @@ def _window(name: str, middle: int, needed: float, side: str, option: str) -> Ca
     )
 
 
-def judged(evidence: Evidence, advice: Advice, before: Measured, after: Sequence[Measured]) -> list[Judged]:
+def judged(
+    evidence: Evidence, advice: Advice, before: RunFigures, after: Sequence[RunFigures]
+) -> list[TrialVerdict]:
     """Return the changes that were tried, those that are recommended first, each sort best first.
 
     None is recommended whose run is worse than what was measured.
@@ -512,11 +514,11 @@ def judged(evidence: Evidence, advice: Advice, before: Measured, after: Sequence
         elif worse := _worse(evidence, complaint, measured):
             worth = False
             reason = f"{reason}, but {worse}"
-        trials.append(Judged(candidate, setup, measured, gain, worth, reason))
+        trials.append(TrialVerdict(candidate, setup, measured, gain, worth, reason))
     return sorted(trials, key=lambda trial: (not trial.recommended, -round(trial.gain, 1)))
 
 
-def _worse(evidence: Evidence, complaint: str, after: Measured) -> str:
+def _worse(evidence: Evidence, complaint: str, after: RunFigures) -> str:
     """Return in which figure a run is worse than what was measured; empty for none."""
     if evidence.simulated:
         return ""
@@ -530,7 +532,7 @@ def _worse(evidence: Evidence, complaint: str, after: Measured) -> str:
     return ""
 
 
-def _gain(complaint: str, before: Measured, after: Measured) -> float:
+def _gain(complaint: str, before: RunFigures, after: RunFigures) -> float:
     """Return the share by which the quantity that is complained of got better."""
     baseline, changed = _quantity(complaint, before), _quantity(complaint, after)
     if not baseline:
@@ -538,13 +540,13 @@ def _gain(complaint: str, before: Measured, after: Measured) -> float:
     return changed / baseline - 1 if complaint == "goodput" else 1 - changed / baseline
 
 
-def _quantity(complaint: str, measured: Measured) -> float:
+def _quantity(complaint: str, measured: RunFigures) -> float:
     if complaint == "goodput":
         return measured.goodput_bps
     return (measured.ping_p95_ms or 0.0) if complaint == "delay" else measured.retransmitted_share
 
 
-def _change(complaint: str, before: Measured, after: Measured) -> str:
+def _change(complaint: str, before: RunFigures, after: RunFigures) -> str:
     """Return what happens to the quantity that is complained of, in words."""
     quantity, name = {
         "delay": ("the pings' 95th percentile", "ping_ms"),

@@ -14,7 +14,7 @@ from dragstrip.analysis.diagnosis.delays import Delay
 from dragstrip.analysis.diagnosis.evidence import Evidence, is_bypassed
 from dragstrip.analysis.diagnosis.finding import LOADED_PING, NOISY, PINGS, Finding, facts_at
 from dragstrip.analysis.diagnosis.loss_causes import LOSS_SHARE, LOSSES_MIN
-from dragstrip.analysis.diagnosis.observations import BEST_EFFORT, SIMULATION, Fact, Flow, Probe
+from dragstrip.analysis.diagnosis.observations import BEST_EFFORT, SIMULATION, Fact, ObservedFlow, PingSeries
 
 OUTAGE_S = 1.0
 """Shortest time without a byte that is an outage."""
@@ -36,7 +36,7 @@ PART = 0.25
 
 def lost_pings(evidence: Evidence) -> Iterator[Finding]:
     """Yield pings without an answer: some, or all of a series."""
-    series: dict[tuple[str, str], list[Probe]] = {}
+    series: dict[tuple[str, str], list[PingSeries]] = {}
     for probe in evidence.observed.probes:
         if probe.source != SIMULATION:
             series.setdefault((probe.source, probe.place), []).append(probe)
@@ -97,7 +97,7 @@ def lost_datagrams(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("packet_loss", text, "certain", figures, facts, "", NOISY)
 
 
-def outage_of(flow: Flow) -> tuple[float, float, bool] | None:
+def outage_of(flow: ObservedFlow) -> tuple[float, float, bool] | None:
     """Return the longest time without a byte of a flow, begin and end in s, and whether a timeout shows it.
 
     A client's intervals count what its socket accepts: a block at a low rate, or a send buffer that fills at

@@ -19,8 +19,8 @@ from dragstrip.analysis.diagnosis.observations import (
     Basis,
     Fact,
     Floats,
-    Flow,
-    Probe,
+    ObservedFlow,
+    PingSeries,
     Series,
     of_one_path,
 )
@@ -111,9 +111,9 @@ class Delay:
     apart: bool
     """True when the baseline was measured apart from the load, so that no standing queue hides in it."""
     smoothed: bool = False
-    flow: Flow | None = None
+    flow: ObservedFlow | None = None
     """The flow whose own round trips these are."""
-    probe: Probe | None = None
+    probe: PingSeries | None = None
     """The pings whose round trips these are."""
     foreign: bool = False
     """True when the baseline is that of a flow at another time."""
@@ -177,14 +177,14 @@ class Delay:
         return float(self.p95.value) - float(self.idle.value)
 
 
-def of_flow(flow: Flow) -> tuple[Fact, Fact] | None:
+def of_flow(flow: ObservedFlow) -> tuple[Fact, Fact] | None:
     """Return the median and the 95th percentile of a busy flow's round trips."""
     if not flow.busy or flow.rtt_p50_ms is None:
         return None
     return _pair(flow.source, flow.label, flow.rtt_p50_ms, flow.rtt_p95_ms)
 
 
-def of_probe(probe: Probe) -> tuple[Fact, Fact] | None:
+def of_probe(probe: PingSeries) -> tuple[Fact, Fact] | None:
     """Return the median and the 95th percentile of pings that may have met load."""
     answers = probe.pings_sent - probe.pings_lost
     enough = answers >= LOADED_PINGS_MIN or probe.summed_up or probe.source == SIMULATION
@@ -200,7 +200,9 @@ def _pair(source: str, place: str, middle: float, high: float | None) -> tuple[F
     return median, replace(median, name="rtt_p95_ms", value=middle if high is None else high)
 
 
-def delays(flows: Sequence[Flow], probes: Sequence[Probe], idles: Sequence[Baseline]) -> list[Delay]:
+def delays(
+    flows: Sequence[ObservedFlow], probes: Sequence[PingSeries], idles: Sequence[Baseline]
+) -> list[Delay]:
     """Return the queueing delays of every series under load, the longest first.
 
     Of pings of which nobody knows whether flows were busy, the run with the shortest median counts as idle,
@@ -223,7 +225,7 @@ def delays(flows: Sequence[Flow], probes: Sequence[Probe], idles: Sequence[Basel
     return sorted(measured, key=lambda delay: (-delay.excess_ms, delay.p50.source, delay.p50.place))
 
 
-def _is_quietest(probe: Probe, probes: Sequence[Probe]) -> bool:
+def _is_quietest(probe: PingSeries, probes: Sequence[PingSeries]) -> bool:
     comparable = [
         candidate
         for candidate in probes
@@ -242,11 +244,11 @@ def _delay(
     hosts: frozenset[str],
     traffic_class: str,
     certain: bool,
-    origin: Flow | Probe,
+    origin: ObservedFlow | PingSeries,
 ) -> Delay | None:
     middle, high = pair
-    flow = origin if isinstance(origin, Flow) else None
-    probe = origin if isinstance(origin, Probe) else None
+    flow = origin if isinstance(origin, ObservedFlow) else None
+    probe = origin if isinstance(origin, PingSeries) else None
     fitting = [
         baseline
         for baseline in idles

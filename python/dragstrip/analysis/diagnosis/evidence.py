@@ -31,10 +31,10 @@ from dragstrip.analysis.diagnosis.observations import (
     SIMULATION,
     Basis,
     Fact,
-    Flow,
     Observations,
-    Probe,
-    Queue,
+    ObservedFlow,
+    ObservedQueue,
+    PingSeries,
     of_one_path,
     sends_in_order,
 )
@@ -85,13 +85,13 @@ class Evidence:
     """Queueing delays of each series under load, the longest first."""
     least: Fact | None
     """The least round trip of all, or that of the command line."""
-    queue: Queue | None
+    queue: ObservedQueue | None
     """The discipline that matters: a shaper, or the one through which most has passed."""
     upward: dict[str, Any] | None = None
     """Options of `compare` for a run with uploads, which load the return path."""
     medium: bool = False
     """True when a medium carries one of the directions of the path that options describe."""
-    loading: tuple[Flow, ...] = ()
+    loading: tuple[ObservedFlow, ...] = ()
     """The flows of the largest goodput: of one host, at one time."""
 
     @property
@@ -171,7 +171,7 @@ class Evidence:
         return any(fact.basis == "simulated" for fact in self.facts)
 
     @property
-    def busiest(self) -> Flow | None:
+    def busiest(self) -> ObservedFlow | None:
         """The flow that carried most, of those that load the path."""
         busy = [flow for flow in self.observed.flows if flow.busy]
         if self.bloated and any(flow.busy for flow in self.loading):
@@ -307,20 +307,20 @@ def _longest(waits: Sequence[Delay], bloat_ms: float) -> Delay | None:
     return longest if longest.excess_ms >= bloat_ms else busy
 
 
-def is_bypassed(queue: Queue, floor: Fact | None) -> bool:
+def is_bypassed(queue: ObservedQueue, floor: Fact | None) -> bool:
     """Return whether more arrives than a shaper lets pass, so that the traffic did not pass it."""
     if floor is None or queue.shaped_bps is None or queue.source == COMMAND_LINE:
         return False
     return float(floor.value) > BYPASSED * queue.shaped_bps
 
 
-def _is_of(fact: Fact, queues: Sequence[Queue], passed: Sequence[Queue]) -> bool:
+def _is_of(fact: Fact, queues: Sequence[ObservedQueue], passed: Sequence[ObservedQueue]) -> bool:
     """Return whether a rate is that of a shaper which the traffic did not pass."""
     place = (fact.source, fact.place)
     return any((queue.source, queue.place) == place for queue in queues if queue not in passed)
 
 
-def _is_other_path(delay: Delay, groups: Sequence[Sequence[Flow]], line_bps: float | None) -> bool:
+def _is_other_path(delay: Delay, groups: Sequence[Sequence[ObservedFlow]], line_bps: float | None) -> bool:
     """Return whether a flow's RTT is long and flat beside a line that is hardly busy: another path's RTT."""
     flow = delay.flow
     if flow is None or line_bps is None or flow.rtt_min_ms is None or delay.excess_ms < BLOAT_MS:
@@ -360,7 +360,7 @@ def _baselines(observed: Observations) -> list[Baseline]:
     return baselines
 
 
-def _is_phase(probe: Probe, quiet: Sequence[Probe]) -> bool:
+def _is_phase(probe: PingSeries, quiet: Sequence[PingSeries]) -> bool:
     """Return whether pings are those of a loaded phase of a test that has pings of its idle path, too."""
     return (
         bool(probe.loaded)
@@ -369,13 +369,13 @@ def _is_phase(probe: Probe, quiet: Sequence[Probe]) -> bool:
     )
 
 
-def chosen_queue(queues: Sequence[Queue]) -> Queue | None:
+def chosen_queue(queues: Sequence[ObservedQueue]) -> ObservedQueue | None:
     """Return the discipline that matters.
 
     That of the command line, the slowest shaper, or the one through which most has passed.
     """
 
-    def order(queue: Queue) -> tuple[bool, bool, float, bool, int, str, str]:
+    def order(queue: ObservedQueue) -> tuple[bool, bool, float, bool, int, str, str]:
         return (
             queue.source != COMMAND_LINE,
             queue.shaped_bps is None,
@@ -389,7 +389,7 @@ def chosen_queue(queues: Sequence[Queue]) -> Queue | None:
     return min(queues, key=order, default=None)
 
 
-def _rate(rates: Sequence[Fact], queue: Queue | None) -> Fact | None:
+def _rate(rates: Sequence[Fact], queue: ObservedQueue | None) -> Fact | None:
     """Return the rate of the bottleneck: the line's, or that of a slower shaper in front of it."""
     lines = [fact for fact in rates if fact.source == COMMAND_LINE]
     shapers = [
@@ -405,7 +405,7 @@ def _basis(source: str, basis: Basis) -> Basis:
     return "simulated" if source == SIMULATION else basis
 
 
-def _of_flow(flow: Flow) -> list[Fact]:
+def _of_flow(flow: ObservedFlow) -> list[Fact]:
     at = (flow.source, flow.label)
     measured = _basis(flow.source, "measured")
     facts = [Fact("goodput_bps", flow.goodput_bps, measured, *at)]
@@ -456,7 +456,7 @@ def _of_path(path: PathEstimate, source: str, place: str) -> list[Fact]:
     return facts
 
 
-def _of_probe(probe: Probe) -> list[Fact]:
+def _of_probe(probe: PingSeries) -> list[Fact]:
     at = (probe.source, probe.place)
     facts: list[Fact] = []
     if probe.rtt_min_ms is not None and probe.source != SIMULATION:
@@ -469,7 +469,7 @@ def _of_probe(probe: Probe) -> list[Fact]:
     return facts
 
 
-def _of_queue(queue: Queue) -> list[Fact]:
+def _of_queue(queue: ObservedQueue) -> list[Fact]:
     at = (queue.source, queue.place)
     facts = [Fact("queue", queue.words, "exact", *at)]
     if queue.shaped_bps is not None:
@@ -486,9 +486,9 @@ def _of_queue(queue: Queue) -> list[Fact]:
     return facts
 
 
-def concurrent(flows: Sequence[Flow]) -> list[list[Flow]]:
+def concurrent(flows: Sequence[ObservedFlow]) -> list[list[ObservedFlow]]:
     """Return the flows that one host sent in one file at one time, in groups."""
-    together: dict[tuple[str, str], list[list[Flow]]] = {}
+    together: dict[tuple[str, str], list[list[ObservedFlow]]] = {}
     for flow in sorted(flows, key=lambda flow: flow.clock_s or (0.0, 0.0)):
         if flow.source == SIMULATION:
             continue
@@ -504,7 +504,7 @@ def concurrent(flows: Sequence[Flow]) -> list[list[Flow]]:
     return [group for groups in together.values() for group in groups]
 
 
-def _together_bps(group: Sequence[Flow]) -> float:
+def _together_bps(group: Sequence[ObservedFlow]) -> float:
     """Return the goodput of concurrent flows, or that of one alone if it is more."""
     longest = max(flow.duration_s for flow in group)
     sum_bps = sum(flow.bytes for flow in group) * 8 / longest if longest > 0 else 0.0
@@ -512,7 +512,9 @@ def _together_bps(group: Sequence[Flow]) -> float:
     return max(sum_bps, single)
 
 
-def _floor(groups: Sequence[list[Flow]], delay: Delay | None) -> tuple[Fact | None, tuple[Flow, ...]]:
+def _floor(
+    groups: Sequence[list[ObservedFlow]], delay: Delay | None
+) -> tuple[Fact | None, tuple[ObservedFlow, ...]]:
     """Return the largest goodput of one host at one time, and its flows.
 
     Beside bufferbloat it is that of the flows which met the delay: the same direction, at the same time.
@@ -528,7 +530,7 @@ def _floor(groups: Sequence[list[Flow]], delay: Delay | None) -> tuple[Fact | No
             if any(flow.clock_s and not gap_s(flow.clock_s, clock) for flow in group)
         ]
         fitting = near or fitting
-    rows: list[tuple[Fact, tuple[Flow, ...]]] = []
+    rows: list[tuple[Fact, tuple[ObservedFlow, ...]]] = []
     for group in fitting:
         first = group[0]
         place = first.label if len(group) == 1 else f"{len(group)} flows {first.sender}".strip()
@@ -562,7 +564,7 @@ def _queue_conflicts(waits: Sequence[Delay]) -> Iterator[str]:
             )
 
 
-def _run_conflicts(groups: Sequence[Sequence[Flow]]) -> Iterator[str]:
+def _run_conflicts(groups: Sequence[Sequence[ObservedFlow]]) -> Iterator[str]:
     """Yield busy runs of one direction whose goodput differs by a factor of two or more at two times."""
     busy = [
         group

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from dragstrip.analysis.diagnosis.evidence import Evidence
-from dragstrip.analysis.diagnosis.observations import Fact, Queue, fact_document
+from dragstrip.analysis.diagnosis.observations import Fact, ObservedQueue, fact_document
 from dragstrip.analysis.diagnosis.wording import sentence
 
 Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
@@ -65,7 +65,7 @@ class Finding:
     """The quantity that a change must improve."""
     measure: str = ""
     """A command line that would tell more."""
-    queue: Queue | None = None
+    queue: ObservedQueue | None = None
     """The queue that it is about, if that is not the one that matters most."""
     causes: tuple[str, ...] = ()
     """The causes that fit, of `CAUSES`; by default the one that the finding is named after."""

@@ -46,7 +46,7 @@ from dragstrip.analysis.diagnosis.observations import (
     COMMAND_LINE,
     SIMULATION,
     Fact,
-    Flow,
+    ObservedFlow,
 )
 from dragstrip.analysis.diagnosis.wording import figure
 
@@ -120,7 +120,7 @@ def _is_forward(evidence: Evidence) -> bool:
     return path is not None and path.queue in ("tail drop", "shaper")
 
 
-def _opposite(evidence: Evidence) -> Flow | None:
+def _opposite(evidence: Evidence) -> ObservedFlow | None:
     """Returns a captured flow that runs against the flow with the longest delay, or None."""
     delayed = evidence.delay.flow if evidence.delay is not None else None
     if delayed is None or delayed.path is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dragstrip.analysis.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.analysis.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding, facts_at
-from dragstrip.analysis.diagnosis.observations import BUSY_BYTES, Fact, Flow, Series
+from dragstrip.analysis.diagnosis.observations import BUSY_BYTES, Fact, ObservedFlow, Series
 
 WINDOW_SHARE = 0.3
 """Share of the time limited by a window, or by the application, from which on it is a finding."""
@@ -73,7 +73,7 @@ OF_WINDOWS = frozenset(
 
 def limits(evidence: Evidence) -> Iterator[Finding]:
     """Yield what limits the largest flow of each pair of hosts in each file, if that is not the network."""
-    largest: dict[tuple[frozenset[str], str], Flow] = {}
+    largest: dict[tuple[frozenset[str], str], ObservedFlow] = {}
     for flow in sorted(evidence.observed.flows, key=lambda flow: (-flow.bytes, flow.source, flow.label)):
         largest.setdefault((flow.hosts, flow.source), flow)
     most = max((flow.bytes for flow in largest.values()), default=0)
@@ -87,7 +87,7 @@ def limits(evidence: Evidence) -> Iterator[Finding]:
                 yield finding
 
 
-def is_full(evidence: Evidence, flow: Flow) -> bool:
+def is_full(evidence: Evidence, flow: ObservedFlow) -> bool:
     """Return whether a flow and those beside it fill the path, so that no window is too small."""
     if evidence.rate is None:
         return False
@@ -97,7 +97,7 @@ def is_full(evidence: Evidence, flow: Flow) -> bool:
     return together * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
 
 
-def _of_flow(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
+def _of_flow(evidence: Evidence, flow: ObservedFlow) -> Iterator[Finding]:
     closed = flow.closed_s / flow.duration_s if flow.duration_s > 0 else 0.0
     if closed >= CLOSED_SHARE:
         yield Finding(
@@ -133,14 +133,14 @@ def _of_flow(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
         yield from _standing(evidence, flow, flow.series)
 
 
-def _is_queued(flow: Flow) -> bool:
+def _is_queued(flow: ObservedFlow) -> bool:
     """Return whether the flow's own queue makes its round trips long, so that the path limits it."""
     if flow.rtt_p50_ms is None or not flow.rtt_min_ms:
         return False
     return flow.rtt_p50_ms - flow.rtt_min_ms > max(QUEUED * flow.rtt_min_ms, 5.0)
 
 
-def _counter_findings(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
+def _counter_findings(evidence: Evidence, flow: ObservedFlow) -> Iterator[Finding]:
     """Yield what the kernel's counters, or the windows in a capture, say."""
     assert flow.limited is not None
     receiver = flow.limited.get("receiver", 0.0)
@@ -201,7 +201,7 @@ def _counter_findings(evidence: Evidence, flow: Flow) -> Iterator[Finding]:
     )
 
 
-def _idle_share(flow: Flow) -> float:
+def _idle_share(flow: ObservedFlow) -> float:
     """Return the share of the time in which nothing is sent and nothing is in flight."""
     series = flow.series
     if series is None or not np.isfinite(series.flight_bytes).any():
@@ -209,7 +209,7 @@ def _idle_share(flow: Flow) -> float:
     return float((np.nan_to_num(series.flight_bytes) == 0).mean())
 
 
-def _standing(evidence: Evidence, flow: Flow, series: Series) -> Iterator[Finding]:
+def _standing(evidence: Evidence, flow: ObservedFlow, series: Series) -> Iterator[Finding]:
     """Yield that a window, not the network, limits a flow whose flight is flat though nothing is lost."""
     first = int(len(series) * SETTLED)
     lengths = series.length_s[first:]
@@ -277,7 +277,7 @@ def _flight(series: Series, first: int, trip_ms: float) -> float | None:
     return rate * trip_ms / 1e3 if rate > 0 else None
 
 
-def _windows_of(evidence: Evidence, flow: Flow) -> tuple[str, ...]:
+def _windows_of(evidence: Evidence, flow: ObservedFlow) -> tuple[str, ...]:
     """Return what may limit a flow with a flat flight, less what counters and offered windows exclude."""
     causes = ["receive_window", "send_buffer", "application"]
     if evidence.rate is None:
@@ -287,7 +287,7 @@ def _windows_of(evidence: Evidence, flow: Flow) -> tuple[str, ...]:
     return tuple(causes)
 
 
-def _window_facts(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
+def _window_facts(evidence: Evidence, flow: ObservedFlow) -> tuple[Fact, ...]:
     return facts_at(evidence, (flow.source, flow.label), OF_WINDOWS)
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.analysis.diagnosis.observations import HtbClass, Queue, Tree
+from dragstrip.analysis.diagnosis.observations import HtbClass, ObservedQueue, Tree
 from dragstrip.errors import BadInputError
 from dragstrip.interop import scripts
 
@@ -23,7 +23,7 @@ _SINGLE = {"pfifo_fast": (), "htb": _HTB_ROOT, "fq": ("limit", "flow_limit", "qu
 SKIPPED = frozenset({"noqueue", "ingress", "clsact", "mq"})
 
 
-def queues(listed: Sequence[Row]) -> list[Queue]:
+def queues(listed: Sequence[Row]) -> list[ObservedQueue]:
     """Return the queue of each interface in listings, with the counts of what holds its packets.
 
     Disciplines and classes of one interface may stand in two files.
@@ -70,7 +70,7 @@ def _placed(listed: Sequence[Row]) -> list[Row]:
     return placed
 
 
-def _queue(device: str, rows: Sequence[Row]) -> Queue:
+def _queue(device: str, rows: Sequence[Row]) -> ObservedQueue:
     qdiscs = [row for row in rows if row["what"] == "qdisc"]
     classes = [row for row in rows if row["what"] == "class" and row["kind"] == "htb"]
     roots = [row for row in qdiscs if row["parent"] == "root"] or qdiscs or list(rows)
@@ -91,7 +91,7 @@ def _queue(device: str, rows: Sequence[Row]) -> Queue:
         words = f"{root['kind']} with {words}"
     queue = None if imported is None else str(imported["queue"])
     marks = [row["marked"] for row in qdiscs if row["marked"] is not None]
-    return Queue(
+    return ObservedQueue(
         source=source,
         place=device,
         device=device,
@@ -113,7 +113,9 @@ def _dropped(rows: Sequence[Row]) -> int | None:
     return max(counts, default=None)
 
 
-def _htb(device: str, root: Row, classes: Sequence[Row], children: Sequence[Row], source: str) -> Queue:
+def _htb(
+    device: str, root: Row, classes: Sequence[Row], children: Sequence[Row], source: str
+) -> ObservedQueue:
     """Return the queue of a tree of htb's classes: that of the leaf through which most has passed.
 
     A class may borrow what its parent has left, so that one that is busy alone is limited by the least
@@ -143,7 +145,7 @@ def _htb(device: str, root: Row, classes: Sequence[Row], children: Sequence[Row]
         queue = None if imported is None else str(imported["queue"])
     drops = _dropped([root, leaf_class, counters])
     marks = [row["marked"] for row in children if row["marked"] is not None]
-    return Queue(
+    return ObservedQueue(
         source=source,
         place=device,
         device=device,

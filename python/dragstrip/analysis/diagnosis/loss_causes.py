@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dragstrip.analysis.diagnosis.evidence import Evidence
-from dragstrip.analysis.diagnosis.observations import Floats, Flow, Queue
+from dragstrip.analysis.diagnosis.observations import Floats, ObservedFlow, ObservedQueue
 from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 
 Fit: TypeAlias = Literal["shown", "possible", "excluded"]
@@ -103,7 +103,7 @@ class Course:
         return self.rest is not None and self.rest.independent
 
 
-def course(flow: Flow) -> Course | None:
+def course(flow: ObservedFlow) -> Course | None:
     """Return the losses of a flow over time, or None if its file has only their sum."""
     trip_s = (flow.rtt_p50_ms or flow.rtt_min_ms or 100.0) / 1e3
     if flow.lost_segments is not None and len(flow.lost_segments.sent_at_s):
@@ -206,7 +206,7 @@ def _dispersion(losses: Floats, transmissions: Floats, share: float) -> float | 
 class Losses:
     """A flow that lost enough to ask why, and what is known of the losses."""
 
-    flow: Flow
+    flow: ObservedFlow
     course: Course | None
     delay_ms: float | None
     """Queueing delay at the losses, median; of files without one, the 95th percentile of the flow's own."""
@@ -216,7 +216,7 @@ class Losses:
     """Queueing delay of the flow, 95 %."""
     middle_ms: float | None
     """The same, median."""
-    queues: tuple[Queue, ...]
+    queues: tuple[ObservedQueue, ...]
     """Queues on its path that count what they drop."""
 
     @property
@@ -245,7 +245,7 @@ class Losses:
         return self.delay_ms is not None and self.delay_ms >= least
 
 
-def _supposed_ms(flow: Flow, middle: float | None, high: float | None) -> float | None:
+def _supposed_ms(flow: ObservedFlow, middle: float | None, high: float | None) -> float | None:
     """Return the queueing delay at losses where only that of the flow is known; None if it varies."""
     least = max(QUEUE_MS, QUEUE_OF_RTT * (flow.rtt_min_ms or 0.0))
     if middle is not None and middle >= least:
@@ -253,7 +253,7 @@ def _supposed_ms(flow: Flow, middle: float | None, high: float | None) -> float 
     return high if high is not None and high < least else None
 
 
-def losses_of(evidence: Evidence, flow: Flow) -> Losses | None:
+def losses_of(evidence: Evidence, flow: ObservedFlow) -> Losses | None:
     """Return what is known of a flow's losses, or None if they are few."""
     share = flow.retransmitted_share
     if (flow.retransmitted or 0) < LOSSES_MIN or share is None or share < LOSS_SHARE:

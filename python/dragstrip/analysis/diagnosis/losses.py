@@ -25,7 +25,7 @@ from dragstrip.analysis.diagnosis.loss_causes import (
     losses_of,
 )
 from dragstrip.analysis.diagnosis.loss_causes import CAUSES as CAUSES_OF_LOSSES
-from dragstrip.analysis.diagnosis.observations import SIMULATION, Fact, Flow
+from dragstrip.analysis.diagnosis.observations import SIMULATION, Fact, ObservedFlow
 from dragstrip.analysis.inference.path import PathEstimate
 
 BARELY_MS = 2.5
@@ -291,7 +291,7 @@ def _cause_names(flow_losses: Losses, cause: str) -> tuple[str, ...]:
     return ("fifo", "bufferbloat") if flow_losses.delay_ms is None else ("fifo",)
 
 
-def _loss_figures(flow: Flow) -> tuple[str, dict[str, float | str]]:
+def _loss_figures(flow: ObservedFlow) -> tuple[str, dict[str, float | str]]:
     """Return what a sentence on losses ends with, and its figures; captures at two points add theirs."""
     figures: dict[str, float | str] = {
         "lost": flow.retransmitted or 0,
@@ -305,11 +305,11 @@ def _loss_figures(flow: Flow) -> tuple[str, dict[str, float | str]]:
     }
 
 
-def _loss_facts(evidence: Evidence, flow: Flow) -> tuple[Fact, ...]:
+def _loss_facts(evidence: Evidence, flow: ObservedFlow) -> tuple[Fact, ...]:
     return facts_at(evidence, (flow.source, flow.label), OF_LOSSES)
 
 
-def _rate_of_policer(path: PathEstimate, flow: Flow) -> tuple[str, dict[str, float | str]]:
+def _rate_of_policer(path: PathEstimate, flow: ObservedFlow) -> tuple[str, dict[str, float | str]]:
     """Return the words and figures of what is known of a policer's rate."""
     if path.policer_rate_bps.value is not None:
         return "{policer_bps}", {"policer_bps": path.policer_rate_bps.value}

@@ -189,7 +189,7 @@ class CapturePair:
 
 
 @dataclass(frozen=True)
-class Flow:
+class ObservedFlow:
     """A flow as a file shows it; None is what the file does not show."""
 
     source: str
@@ -239,7 +239,7 @@ class Flow:
         """Names and addresses of both ends."""
         return hosts(self.sender, self.receiver)
 
-    def opposes(self, flow: Flow) -> bool:
+    def opposes(self, flow: ObservedFlow) -> bool:
         """Reports whether another flow's sender is this flow's receiver, or the reverse."""
         return bool(hosts(self.receiver) & hosts(flow.sender) or hosts(self.sender) & hosts(flow.receiver))
 
@@ -269,7 +269,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Probe:
+class PingSeries:
     """Pings to a target, or those of one part of the time."""
 
     source: str
@@ -351,7 +351,7 @@ def sends_in_order(kind: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Queue:
+class ObservedQueue:
     """A queue discipline of a script, a listing or the command line."""
 
     source: str
@@ -417,9 +417,9 @@ class Observations:
     """Observations of all files together."""
 
     files: list[tuple[str, str]] = field(default_factory=list)
-    flows: list[Flow] = field(default_factory=list)
-    probes: list[Probe] = field(default_factory=list)
-    queues: list[Queue] = field(default_factory=list)
+    flows: list[ObservedFlow] = field(default_factory=list)
+    probes: list[PingSeries] = field(default_factory=list)
+    queues: list[ObservedQueue] = field(default_factory=list)
     unanswered: list[Unanswered] = field(default_factory=list)
     datagrams: list[Datagrams] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)

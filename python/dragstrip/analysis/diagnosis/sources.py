@@ -19,11 +19,11 @@ from dragstrip.analysis.diagnosis.observations import (
     CapturePair,
     Datagrams,
     Floats,
-    Flow,
     LostSegments,
     Observations,
-    Probe,
-    Queue,
+    ObservedFlow,
+    ObservedQueue,
+    PingSeries,
     Series,
     Tree,
     Unanswered,
@@ -108,7 +108,7 @@ def observed(files: Sequence[Path], quiet: bool = False) -> Observations:
     )
 
 
-def _with_load(probe: Probe, flows: Sequence[Flow]) -> list[Probe]:
+def _with_load(probe: PingSeries, flows: Sequence[ObservedFlow]) -> list[PingSeries]:
     """Return pings of another file with whether flows were busy meanwhile, as far as the clocks say.
 
     Pings that begin before a flow or outlast it are two series: those during the flow and those outside.
@@ -143,7 +143,7 @@ def _with_load(probe: Probe, flows: Sequence[Flow]) -> list[Probe]:
     ]
 
 
-def _part(probe: Probe, mask: npt.NDArray[np.bool_], loaded: bool) -> Probe:
+def _part(probe: PingSeries, mask: npt.NDArray[np.bool_], loaded: bool) -> PingSeries:
     """Return the requests of a series in a part of its time."""
     assert probe.at_s is not None
     assert probe.trip_ms is not None
@@ -173,7 +173,7 @@ def _of_script(file: Path, script: str) -> Observations:
     for row in imported["queues"]:
         way = "outgoing" if row["direction"] == "out" else "incoming"
         queues.append(
-            Queue(
+            ObservedQueue(
                 source=str(file),
                 place=f"{row['device']}, {way}",
                 device=row["through"] or row["device"],
@@ -221,7 +221,7 @@ def _vantages(file: Path, inspected: captures.Segments) -> dict[str, _Vantage]:
     """Return what the segments of one capture show of each of its flows, by label."""
     paths = {path.flow: path for path in of_segments(file, inspected)}
     vantages: dict[str, _Vantage] = {}
-    by_host: dict[frozenset[str], list[series.Flow]] = {}
+    by_host: dict[frozenset[str], list[series.CapturedFlow]] = {}
     for flow, rows in zip(*(inspected[0]["flows"], inspected[1]), strict=True):
         label = flow["label"]
         if label in paths:
@@ -303,7 +303,7 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
     return Observations(files_read, flows=flows, unanswered=unanswered, notes=notes)
 
 
-def _lost_segments(flow: series.Flow, path: PathEstimate) -> LostSegments:
+def _lost_segments(flow: series.CapturedFlow, path: PathEstimate) -> LostSegments:
     """Return a flow's lost segments, and the queueing delay that their neighbours found."""
     trips = rate.trips(flow)
     is_lost = flow.segments.lost_bytes > 0
@@ -346,7 +346,7 @@ def _captured(
     samples: Mapping[str, Floats],
     rtts: Mapping[str, Floats],
     vantage: _Vantage,
-) -> Flow:
+) -> ObservedFlow:
     """Return a flow of a capture.
 
     Behind the bottleneck's queue the round trips lack the time in the queue, so they are left out.
@@ -363,7 +363,7 @@ def _captured(
     if limited is not None and limited.get("unknown", 0.0) > 0.5:
         limited = None  # away from the sender
     ends = flow["label"].split(" → ")
-    return Flow(
+    return ObservedFlow(
         source=file,
         label=flow["label"],
         sender=ends[0],
@@ -448,7 +448,7 @@ def _reported(
     samples: Mapping[str, Floats],
     reported: Mapping[str, Any],
     began_s: float | None,
-) -> Flow:
+) -> ObservedFlow:
     trips = flow["rtt_ms"]
     # The least RTT by the kernel itself (ss), or as another program reports it (iperf3).
     kernel_minima = samples["min_rtt_ns"][np.isfinite(samples["min_rtt_ns"])] if samples else np.empty(0)
@@ -461,7 +461,7 @@ def _reported(
         clock = (began_s + row["start_ns"] / 1e9, began_s + row["start_ns"] / 1e9 + flow["duration_s"])
     elif began_s is not None:
         clock = (began_s, began_s + flow["duration_s"])
-    return Flow(
+    return ObservedFlow(
         source=file,
         label=flow["label"],
         smoothed=trips["method"] == "srtt" and not len(kernel_minima),
@@ -527,7 +527,9 @@ def _steps(counter: Floats) -> Floats:
     return np.clip(np.diff(filled_counter, prepend=0.0), 0.0, None)
 
 
-def _probes(file: str, recording: Recording, flows: Sequence[Flow], began_s: float | None) -> list[Probe]:
+def _probes(
+    file: str, recording: Recording, flows: Sequence[ObservedFlow], began_s: float | None
+) -> list[PingSeries]:
     """Return the pings; where the file has flows too, those before and behind them are of an idle path.
 
     A speed test's own words for the load take the place of times. Where a file sums up its pings, the central
@@ -595,7 +597,7 @@ def _probe(
     rows: Sequence[Mapping[str, Any]],
     loaded: bool | None,
     began_s: float | None,
-) -> Probe:
+) -> PingSeries:
     answered = np.array([row["rtt_ns"] for row in rows if not row["lost"]], dtype=np.float64)
     trips = per_flow.round_trips(answered, "echo" if len(answered) else None)
     clock = None
@@ -603,7 +605,7 @@ def _probe(
     if began_s is not None:
         times += began_s
         clock = (float(times[0]), float(times[-1]))
-    return Probe(
+    return PingSeries(
         source=file,
         target=re.sub(r"\s", " ", target),
         name=re.sub(r"\s", " ", name) or "ping",

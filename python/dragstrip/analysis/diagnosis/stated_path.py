@@ -13,12 +13,12 @@ from dragstrip.analysis.diagnosis.observations import (
     COMMAND_LINE,
     SIMULATION,
     Fact,
-    Flow,
     Observations,
-    Probe,
-    Queue,
+    ObservedFlow,
+    ObservedQueue,
+    PingSeries,
 )
-from dragstrip.analysis.diagnosis.trials import Measured
+from dragstrip.analysis.diagnosis.trials import RunFigures
 from dragstrip.errors import BadInputError
 from dragstrip.experiment import comparison
 from dragstrip.experiment.expand import expand
@@ -67,7 +67,7 @@ def from_options(race: Mapping[str, Any], algorithm: str) -> StatedPath:
     flow = run.scenario["flows"][0]
     path = path_of(run.scenario, flow["sender"], flow["receiver"])
     facts: list[Fact] = []
-    queues: list[Queue] = []
+    queues: list[ObservedQueue] = []
     link = path.bottleneck or {}
     if path.rate_bps is not None and not link.get("medium") and any(name in race for name in CARRIERS):
         facts.append(Fact("rate_bps", path.rate_bps, "exact", COMMAND_LINE))
@@ -86,7 +86,7 @@ def from_options(race: Mapping[str, Any], algorithm: str) -> StatedPath:
     return StatedPath(observations, path, None if upward is None else up, up_queue, upward, medium)
 
 
-def of_uploads(options: StatedPath, flows: Sequence[Flow]) -> Observations:
+def of_uploads(options: StatedPath, flows: Sequence[ObservedFlow]) -> Observations:
     """Return what options state of the direction of the flows: of uploads that of the return path."""
     busy = [flow for flow in flows if flow.busy]
     if options.up_bps is None or not busy or not all(flow.upload for flow in busy):
@@ -96,7 +96,7 @@ def of_uploads(options: StatedPath, flows: Sequence[Flow]) -> Observations:
     words = options.up_queue or ""
     name = kind_of(words)
     kind = name if name.isalpha() or "_" in name else "bfifo"
-    queue = Queue(COMMAND_LINE, "", "", words, words, kind)
+    queue = ObservedQueue(COMMAND_LINE, "", "", words, words, kind)
     return replace(options.observed, facts=facts, queues=[queue] if words else [])
 
 
@@ -112,7 +112,7 @@ def _rates(scenario: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Map
     return zip(scenario["links"], link_facts(scenario), strict=True)
 
 
-def uploaded(measured: Measured, up_bps: float) -> Observations:
+def uploaded(measured: RunFigures, up_bps: float) -> Observations:
     """Return what a run with uploads showed."""
     pings = measured.summary["probes"][0]["rtt_ms"]
     figures = {"up_rtt_p50_ms": pings["p50"], "up_rtt_p95_ms": pings["p95"], "up_rate_bps": up_bps}
@@ -122,11 +122,11 @@ def uploaded(measured: Measured, up_bps: float) -> Observations:
     )
 
 
-def _queue(words: str, link: Mapping[str, Any]) -> Queue:
+def _queue(words: str, link: Mapping[str, Any]) -> ObservedQueue:
     model = link.get("qdisc") or {}
     name = kind_of(words)
     kind = name if name.isalpha() or "_" in name else str(model.get("kind", "bfifo"))
-    return Queue(
+    return ObservedQueue(
         COMMAND_LINE, "", "", words, words, kind if kind in ("noqueue",) or name == kind else "bfifo"
     )
 
@@ -142,7 +142,7 @@ def to_simulate(race: Mapping[str, Any], observed: Observations) -> dict[str, An
     return {**race, "queue": queue.queue}
 
 
-def simulated(measured: Measured) -> Observations:
+def simulated(measured: RunFigures) -> Observations:
     """Return what a run of the path showed, in place of measurements."""
     flows = []
     for flow in measured.summary["flows"]:
@@ -153,7 +153,7 @@ def simulated(measured: Measured) -> Observations:
             limited[name] = limited.get(name, 0.0) + seconds / limited_s_total
         middle = flow["rtt_ms"]["p50"]
         flows.append(
-            Flow(
+            ObservedFlow(
                 source=SIMULATION,
                 label=flow["label"],
                 sender="",
@@ -169,7 +169,7 @@ def simulated(measured: Measured) -> Observations:
             )
         )
     pings = [
-        Probe(
+        PingSeries(
             SIMULATION,
             probe["target"],
             1,

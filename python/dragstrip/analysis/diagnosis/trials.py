@@ -32,7 +32,7 @@ SEED = "1"
 
 
 @dataclass(frozen=True)
-class Setup:
+class TrialSetup:
     """Setup of one run: options of `compare`, and its flows."""
 
     options: tuple[tuple[str, Any], ...]
@@ -40,7 +40,7 @@ class Setup:
     flows: int
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], algorithm: str, flows: int) -> Setup:
+    def of(cls, options: Mapping[str, Any], algorithm: str, flows: int) -> TrialSetup:
         """Return a set-up that can be compared and hashed."""
         fixed = {
             name: tuple(sorted(value.items())) if isinstance(value, Mapping) else _fixed(value)
@@ -77,7 +77,7 @@ def _fixed(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunFigures:
     """Results of a run: of all flows together, and of pings through the bottleneck."""
 
     goodput_bps: float
@@ -108,14 +108,14 @@ def duration(rate_bps: float, rtt_ms: float, measured_s: float | None = None) ->
     return f"{round(seconds)}s"
 
 
-def check(setup: Setup) -> None:
+def check(setup: TrialSetup) -> None:
     """Raise `BadInputError`, in words of the command line, for a set-up that cannot be run."""
     compare([setup.word], source=COMMAND_LINE, **setup.race)
 
 
 def run(
-    setups: Mapping[str, Setup], out: Path | None, quiet: bool, report: bool = False
-) -> dict[str, Measured]:
+    setups: Mapping[str, TrialSetup], out: Path | None, quiet: bool, report: bool = False
+) -> dict[str, RunFigures]:
     """Run every set-up, each into the folder of its name below `out`, and return what they showed.
 
     Raises `BadInputError` for a set-up that cannot be run, and `DragstripError` if a run fails.
@@ -136,7 +136,7 @@ def run(
         return {name: _measured(document["runs"][0], folder / name) for name, document in documents.items()}
 
 
-def _measured(summary: Mapping[str, Any], folder: Path) -> Measured:
+def _measured(summary: Mapping[str, Any], folder: Path) -> RunFigures:
     recording = read(folder / summary["recording"])
     trips = [pc.min(recording[table]["rtt_ns"]).as_py() for table in ("rtts", "probes")]
     least = min((trip for trip in trips if trip is not None), default=None)
@@ -144,7 +144,7 @@ def _measured(summary: Mapping[str, Any], folder: Path) -> Measured:
     pings = summary["probes"][0]["rtt_ms"] if summary["probes"] else {}
     segments_sent = sum(flow["segments_sent"] or 0 for flow in flows)
     again = sum(flow["retransmits"] or 0 for flow in flows)
-    return Measured(
+    return RunFigures(
         goodput_bps=sum(flow["goodput_bps"] or 0.0 for flow in flows),
         ping_p50_ms=pings.get("p50"),
         ping_p95_ms=pings.get("p95"),

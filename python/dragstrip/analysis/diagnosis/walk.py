@@ -92,11 +92,11 @@ def _simulated(
     path = options_path.path
     length = simulator.duration(path.rate_bps or 1.0, path.ping_ns / 1e6)
     options = {"duration": length, "seed": simulator.SEED, **stated_path.to_simulate(race, observed)}
-    setups = {"one-way": simulator.Setup.of(options, algorithm, advice.SHARED)}
+    setups = {"one-way": simulator.TrialSetup.of(options, algorithm, advice.SHARED)}
     if options_path.up_bps is not None and options_path.upward is not None:
         longest = simulator.duration(options_path.up_bps, path.ping_ns / 1e6)
         options = {"duration": longest, "seed": simulator.SEED, **options_path.upward}
-        setups["upward"] = simulator.Setup.of(options, algorithm, advice.SHARED)
+        setups["upward"] = simulator.TrialSetup.of(options, algorithm, advice.SHARED)
     measured = simulator.run(setups, None, quiet)
     observations = stated_path.simulated(measured["one-way"])
     if options_path.up_bps is not None and "upward" in measured:
@@ -122,9 +122,9 @@ def _can_run(proposal: advice.Advice, refused: list[str]) -> bool:
     return True
 
 
-def _setups_by_name(proposals: Sequence[advice.Advice]) -> dict[str, simulator.Setup]:
+def _setups_by_name(proposals: Sequence[advice.Advice]) -> dict[str, simulator.TrialSetup]:
     """Return the set-ups to run, each once, by the name of its folder."""
-    setups: dict[str, simulator.Setup] = {}
+    setups: dict[str, simulator.TrialSetup] = {}
     for proposal in proposals:
         stem = proposal.finding.name.replace("_", "-")
         for name, setup in [
@@ -141,8 +141,8 @@ def _document(
     path_findings: Sequence[Finding],
     proposals: Sequence[advice.Advice],
     refused: list[str],
-    setups: Mapping[str, simulator.Setup],
-    runs: Mapping[str, simulator.Measured],
+    setups: Mapping[str, simulator.TrialSetup],
+    runs: Mapping[str, simulator.RunFigures],
 ) -> dict[str, Any]:
     by_setup = {setup: (name, runs[name]) for name, setup in setups.items()}
     advice_rows: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ import numpy as np
 
 from dragstrip.analysis.inference.estimate import Estimate, unknown
 from dragstrip.analysis.inference.rate import mode
-from dragstrip.analysis.inference.series import Flow
+from dragstrip.analysis.inference.series import CapturedFlow
 
 BATCH = 40
 """Segments of a window."""
@@ -33,7 +33,7 @@ AT_IDLE = 1.1
 """Median over least round trip up to which no queue stands behind a capture."""
 
 
-def is_spread(flows: Sequence[Flow]) -> bool:
+def is_spread(flows: Sequence[CapturedFlow]) -> bool:
     """Return whether the segments of flows come evenly spread, as behind a bottleneck, and never in a burst.
 
     Segments that were lost are left out: a capture at the queue shows them where the queue dropped them.
@@ -55,7 +55,7 @@ def is_spread(flows: Sequence[Flow]) -> bool:
     return bool(high <= SPREAD * middle)
 
 
-def is_behind_queue(flow: Flow, concurrent: Sequence[Flow]) -> bool:
+def is_behind_queue(flow: CapturedFlow, concurrent: Sequence[CapturedFlow]) -> bool:
     """Return whether a capture whose handshake looks like the sender's stands behind the bottleneck's queue.
 
     There segments leave evenly spread although some are lost and repaired, and no round trip is long; or the
@@ -71,7 +71,7 @@ def is_behind_queue(flow: Flow, concurrent: Sequence[Flow]) -> bool:
     return is_spread([flow]) or is_spread([flow, *concurrent])
 
 
-def _is_at_idle(flow: Flow) -> bool:
+def _is_at_idle(flow: CapturedFlow) -> bool:
     """Return whether round trips are as short as ever in the median: no queue stands behind the capture."""
     trips = flow.returned.rtt_s[np.isfinite(flow.returned.rtt_s)]
     if not len(trips):
@@ -80,7 +80,7 @@ def _is_at_idle(flow: Flow) -> bool:
     return float(np.median(trips)) <= AT_IDLE * least
 
 
-def rate(flow: Flow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float, float], ...]]:
+def rate(flow: CapturedFlow, base_ms: float | None) -> tuple[Estimate, tuple[tuple[float, float], ...]]:
     """Return the bottleneck's rate at the IP layer while it was busy, and over time what arrived."""
     at, size = flow.segments.time_s, np.asarray(flow.segments.bytes * flow.overhead, np.float64)
     moved = np.concatenate(([0.0], np.cumsum(size[1:])))

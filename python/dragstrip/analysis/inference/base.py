@@ -12,7 +12,7 @@ import numpy as np
 
 from dragstrip.analysis.inference.estimate import Estimate, unknown
 from dragstrip.analysis.inference.rate import Trips
-from dragstrip.analysis.inference.series import Flow
+from dragstrip.analysis.inference.series import CapturedFlow
 
 SYN_BYTES = 60
 """IP packet of a SYN with the usual options."""
@@ -32,7 +32,7 @@ SURE = 0.02
 """Probability that the true round trip is shorter than the interval says, where delays vary."""
 
 
-def rough_s(flow: Flow, samples: Trips) -> float | None:
+def rough_s(flow: CapturedFlow, samples: Trips) -> float | None:
     """Return the shortest round trip, in seconds, the time to send a segment included; None without any."""
     shortest = [float(samples.rtt_s.min())] if len(samples) else []
     if flow.opening_s is not None:
@@ -40,7 +40,7 @@ def rough_s(flow: Flow, samples: Trips) -> float | None:
     return min(shortest, default=None)
 
 
-def base_rtt(flow: Flow, samples: Trips, rate_bps: float | None, jitter_s: float = 0.0) -> Estimate:
+def base_rtt(flow: CapturedFlow, samples: Trips, rate_bps: float | None, jitter_s: float = 0.0) -> Estimate:
     """Return the round trip of the empty path in milliseconds, from the capture to the receiver and back.
 
     `jitter_s` is the mean change of delay between neighbours: if each segment is delayed by anything from
@@ -89,7 +89,7 @@ def is_drained(samples: Trips) -> bool:
     return float(np.quantile(rates[near], SELDOM)) < DRAINED * float(np.quantile(rates, 0.9))
 
 
-def elsewhere(flow: Flow) -> Estimate:
+def elsewhere(flow: CapturedFlow) -> Estimate:
     """Return the round trip of the whole path, in milliseconds, for a capture that is not the sender's."""
     if flow.opening_s is not None:
         low = min((flow.opening_s, *flow.trips_s[:1]))

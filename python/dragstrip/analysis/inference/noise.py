@@ -6,7 +6,7 @@ import numpy as np
 
 from dragstrip.analysis.inference.estimate import Estimate, unknown
 from dragstrip.analysis.inference.rate import Trips
-from dragstrip.analysis.inference.series import Floats, Flow
+from dragstrip.analysis.inference.series import CapturedFlow, Floats
 
 SAMPLES_MIN = 30
 BUSY_PACKETS = 3
@@ -62,7 +62,7 @@ def _mean_ms(changes_s: Floats) -> Estimate:
     return Estimate(value, max(0.0, value - error), value + error)
 
 
-def aggregation(flow: Flow) -> Estimate:
+def aggregation(flow: CapturedFlow) -> Estimate:
     """Return the time between bursts of acknowledgements in milliseconds, 0 if they come evenly.
 
     A radio or cable link collects acknowledgements, or data, and hands them over at once: most of what is
@@ -91,7 +91,7 @@ def aggregation(flow: Flow) -> Estimate:
     return Estimate(value, low, high)
 
 
-def receiver_window(flow: Flow) -> Estimate:
+def receiver_window(flow: CapturedFlow) -> Estimate:
     """Return the largest window that the receiver offered, in bytes, and in `reason` whether it limited."""
     offered = flow.returned.window[np.isfinite(flow.returned.window)]
     if not len(offered):

@@ -16,7 +16,7 @@ import numpy as np
 from dragstrip.analysis import captures
 from dragstrip.analysis.inference import arrivals, base, noise, policer, queue, rate, series, shaper
 from dragstrip.analysis.inference.estimate import Estimate, unknown
-from dragstrip.analysis.inference.series import Flow
+from dragstrip.analysis.inference.series import CapturedFlow
 from dragstrip.errors import BadInputError
 from dragstrip.model.scenario.paths import FRAME_OVER_IP
 
@@ -147,14 +147,14 @@ def of_flow(file: Path, inspection: Document, rows: Sequence[Document], at: int)
     return _alone(file, _flows(inspection, rows), at)
 
 
-def _flows(inspection: Document, rows: Sequence[Document]) -> list[Flow]:
+def _flows(inspection: Document, rows: Sequence[Document]) -> list[CapturedFlow]:
     return [
         series.of(row, columns, inspection["files"][0])
         for row, columns in zip(inspection["flows"], rows, strict=True)
     ]
 
 
-def _alone(file: Path, flows: Sequence[Flow], at: int) -> PathEstimate:
+def _alone(file: Path, flows: Sequence[CapturedFlow], at: int) -> PathEstimate:
     """Return the path of one flow, compared with those of the flows beside it."""
     buckets, flow = Buckets(), flows[at]
     path = _path(str(file), flow, flows, 0, buckets)
@@ -165,7 +165,9 @@ def _alone(file: Path, flows: Sequence[Flow], at: int) -> PathEstimate:
     return _compared(flow, flows, {flow.number: path, **paths})
 
 
-def _compared(flow: Flow, flows: Sequence[Flow], paths: Mapping[int, PathEstimate]) -> PathEstimate:
+def _compared(
+    flow: CapturedFlow, flows: Sequence[CapturedFlow], paths: Mapping[int, PathEstimate]
+) -> PathEstimate:
     """Return a flow's path without a policer's rate where flows beside it give others.
 
     Behind one policer all have one rate: two that exclude each other are two policers, or one of them, or
@@ -200,7 +202,7 @@ class Buckets:
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, frozenset[int]], policer.Bucket | None] = {}
 
-    def __call__(self, flows: Sequence[Flow], method: Method) -> policer.Bucket | None:
+    def __call__(self, flows: Sequence[CapturedFlow], method: Method) -> policer.Bucket | None:
         """Return the bucket that explains best what these flows lost together."""
         key = method.__name__, frozenset(flow.number for flow in flows)
         if key not in self._buckets:
@@ -212,7 +214,9 @@ class Buckets:
         return self._buckets[key]
 
 
-def _path(file: str, flow: Flow, flows: Sequence[Flow], small_flows: int, buckets: Buckets) -> PathEstimate:
+def _path(
+    file: str, flow: CapturedFlow, flows: Sequence[CapturedFlow], small_flows: int, buckets: Buckets
+) -> PathEstimate:
     notes = []
     if small_flows:
         notes.append(f"{small_flows} smaller flows were not looked at")
@@ -258,14 +262,14 @@ def _path(file: str, flow: Flow, flows: Sequence[Flow], small_flows: int, bucket
     return _before_bottleneck(file, flow, concurrent, samples, notes, buckets)
 
 
-def _base_alone(flow: Flow, samples: rate.Trips) -> Estimate:
+def _base_alone(flow: CapturedFlow, samples: rate.Trips) -> Estimate:
     """Return the base RTT where nothing else is known."""
     if _stepped(flow, samples):
         return unknown(CLOCK)
     return base.base_rtt(flow, samples, None) if flow.place == "sender" else base.elsewhere(flow)
 
 
-def _stepped(flow: Flow, samples: rate.Trips) -> bool:
+def _stepped(flow: CapturedFlow, samples: rate.Trips) -> bool:
     """Return whether the capture's clock was set back by so much that a round trip across it is too short.
 
     Captures from several queues of a network card have many small steps, which change nothing.
@@ -275,7 +279,7 @@ def _stepped(flow: Flow, samples: rate.Trips) -> bool:
     return flow.opening_s is None or float(samples.rtt_s.min()) < STEPPED * flow.opening_s
 
 
-def _refusal(flow: Flow) -> str:
+def _refusal(flow: CapturedFlow) -> str:
     if len(flow.segments) < SEGMENTS_MIN:
         return f"{len(flow.segments)} segments are too few"
     if not len(flow.returned) or flow.returned.delivered[-1] <= flow.returned.delivered[0]:
@@ -283,7 +287,7 @@ def _refusal(flow: Flow) -> str:
     return ""
 
 
-def _concurrent_flows(flow: Flow, flows: Sequence[Flow]) -> list[Flow]:
+def _concurrent_flows(flow: CapturedFlow, flows: Sequence[CapturedFlow]) -> list[CapturedFlow]:
     """Return the flows of the same sender that were busy while this one was."""
     begin, end = flow.origin_ns, flow.origin_ns + flow.duration_s * 1e9
     host = flow.name.split(" → ")[0].rsplit(":", 1)[0]
@@ -300,7 +304,12 @@ def _concurrent_flows(flow: Flow, flows: Sequence[Flow]) -> list[Flow]:
 
 
 def _before_bottleneck(
-    file: str, flow: Flow, concurrent: list[Flow], samples: rate.Trips, notes: list[str], buckets: Buckets
+    file: str,
+    flow: CapturedFlow,
+    concurrent: list[CapturedFlow],
+    samples: rate.Trips,
+    notes: list[str],
+    buckets: Buckets,
 ) -> PathEstimate:
     packet = flow.full_bytes * flow.overhead
     ack_pairs = rate.pairs(flow, samples)
@@ -355,7 +364,9 @@ def _before_bottleneck(
     )
 
 
-def _policer_estimates(policed: policer.Bucket, is_shared: bool) -> tuple[queue.Queue, Estimate, Estimate]:
+def _policer_estimates(
+    policed: policer.Bucket, is_shared: bool
+) -> tuple[queue.QueueEstimate, Estimate, Estimate]:
     """Return the queue in front of a policer, and the policer's rate and burst."""
     queue_estimate = queue.without(
         "policer",
@@ -389,8 +400,8 @@ class _Link:
 
 
 def _queue_estimate(
-    flow: Flow, samples: rate.Trips, link: _Link, shaped: shaper.Shaper | None, shared: str
-) -> queue.Queue:
+    flow: CapturedFlow, samples: rate.Trips, link: _Link, shaped: shaper.Shaper | None, shared: str
+) -> queue.QueueEstimate:
     """Return the queue of a bottleneck without a policer; `shared` says why others hide its buffer."""
     waits = None
     if link.rate_bps is not None:
@@ -425,8 +436,8 @@ def _significant_jitter_s(jitter: Estimate, base_s: float) -> float:
 
 
 def _policed(
-    flow: Flow,
-    concurrent: list[Flow],
+    flow: CapturedFlow,
+    concurrent: list[CapturedFlow],
     packet: float,
     base_s: float,
     samples: rate.Trips,

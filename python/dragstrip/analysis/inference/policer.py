@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragstrip.analysis.inference.series import Floats, Flow, Integers
+from dragstrip.analysis.inference.series import CapturedFlow, Floats, Integers
 
 LOSSES_MIN = 12
 """Lost segments, at least: fewer fit many buckets by chance."""
@@ -73,7 +73,7 @@ class Bucket:
         return self.right >= RIGHT_MIN and self.enough >= PASSED_MIN
 
 
-def events(flows: list[Flow]) -> Events:
+def events(flows: list[CapturedFlow]) -> Events:
     """Return the segments of flows together, in the order of time."""
     origin = min(flow.origin_ns for flow in flows)
     times, passed_bytes, lost_bytes = [], [], []

@@ -13,7 +13,7 @@ import numpy as np
 
 from dragstrip.analysis.inference.estimate import Estimate, unknown
 from dragstrip.analysis.inference.rate import Trips
-from dragstrip.analysis.inference.series import Flags, Floats, Flow
+from dragstrip.analysis.inference.series import CapturedFlow, Flags, Floats
 
 FLAT = 0.04
 """Losses at a full buffer find queues that differ by this share at most, or by two packets."""
@@ -45,7 +45,7 @@ class Waits:
 
 
 def waits(
-    flow: Flow, samples: Trips, base_s: float, rate_bps: float, reached: Flags | None = None
+    flow: CapturedFlow, samples: Trips, base_s: float, rate_bps: float, reached: Flags | None = None
 ) -> Waits | None:
     """Return the queue, in bytes at the IP layer, that each lost segment found; None without round trips.
 
@@ -71,7 +71,7 @@ def waits(
 
 
 @dataclass(frozen=True)
-class Queue:
+class QueueEstimate:
     """The discipline with its reason, the buffer, and losses that it does not explain."""
 
     kind: str
@@ -100,12 +100,12 @@ def bounded_share(reason: str, count: int, total: int) -> Estimate:
     return unknown(reason, 0.0, share(count, total).high)
 
 
-def without(kind: str, reason: str, buffer: str, loss: Estimate) -> Queue:
+def without(kind: str, reason: str, buffer: str, loss: Estimate) -> QueueEstimate:
     """Return a queue of which the buffer cannot be told."""
-    return Queue(kind, reason, unknown(buffer), unknown(buffer), loss)
+    return QueueEstimate(kind, reason, unknown(buffer), unknown(buffer), loss)
 
 
-def at_least(queue: Queue) -> Queue:
+def at_least(queue: QueueEstimate) -> QueueEstimate:
     """Return a queue whose buffer has no upper bound: the round trip of the empty path may be shorter."""
     why = "the queue was never seen empty"
     size, time = (
@@ -116,7 +116,9 @@ def at_least(queue: Queue) -> Queue:
     )
 
 
-def classify(flow: Flow, waits: Waits, rate_bps: float, packet: float, jitter_s: float) -> Queue:
+def classify(
+    flow: CapturedFlow, waits: Waits, rate_bps: float, packet: float, jitter_s: float
+) -> QueueEstimate:
     """Return what dropped the segments of a flow that kept a bottleneck of this rate busy."""
     segments, lost_segments = _segments(flow)
     plain = _without_judgement(flow, waits, segments, lost_segments)
@@ -167,13 +169,15 @@ def classify(flow: Flow, waits: Waits, rate_bps: float, packet: float, jitter_s:
     return without("cannot tell", why, why, bounded_share(why, lost_segments, segments))
 
 
-def _segments(flow: Flow) -> tuple[int, int]:
+def _segments(flow: CapturedFlow) -> tuple[int, int]:
     """Return the full segments that a flow sent, and those that were lost."""
     sent = int(np.maximum(1, np.ceil(flow.segments.bytes / flow.full_bytes)).sum())
     return sent, int(np.ceil(flow.segments.lost_bytes / flow.full_bytes).sum())
 
 
-def _without_judgement(flow: Flow, waits: Waits, segments: int, lost_segments: int) -> Queue | None:
+def _without_judgement(
+    flow: CapturedFlow, waits: Waits, segments: int, lost_segments: int
+) -> QueueEstimate | None:
     """Return the queue where marks show it, or nothing was lost in it; None where losses must be judged."""
     marks = int(flow.returned.marked.sum())
     if marks >= 3:
@@ -247,7 +251,7 @@ def _middling(rank: float, count: int) -> bool:
     return abs(rank - 0.5) < max(0.1, 2.5 / float(np.sqrt(12 * max(1, count))))
 
 
-def unqueued(flow: Flow, why: str, waited: bool) -> Queue:
+def unqueued(flow: CapturedFlow, why: str, waited: bool) -> QueueEstimate:
     """Return what can be said of losses where the bottleneck was not reached, or not by this flow alone.
 
     Random ones come as often with little under way as with much; a short queue loses what is sent at the
@@ -295,7 +299,7 @@ def _beside_tail(waits: Waits, full: Flags, early_losses: int, segments: int) ->
 
 def _tail_drop(
     waits: Waits, full: Flags, rate_bps: float, packet: float, segments: int, noise: float, at_full: float
-) -> Queue:
+) -> QueueEstimate:
     at = waits.at_loss[full]
     # The last accepted packet waits for all before it: the buffer without itself, and the rest of the packet
     # that is being sent. So the buffer holds as much as is waited for, give or take a packet.
@@ -310,8 +314,8 @@ def _tail_drop(
     if value < DEEP_MIN * packet:
         why = f"about {value / packet:.0f} packets, known to a packet or so"
         size, time = unknown(why, low, high), unknown(why, low * scale, high * scale)
-        return Queue("tail drop", reason, size, time, loss)
-    return Queue(
+        return QueueEstimate("tail drop", reason, size, time, loss)
+    return QueueEstimate(
         "tail drop",
         reason,
         Estimate(value, low, high),

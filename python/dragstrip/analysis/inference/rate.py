@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from dragstrip.analysis.inference.estimate import Estimate, unknown
-from dragstrip.analysis.inference.series import Flags, Floats, Flow
+from dragstrip.analysis.inference.series import CapturedFlow, Flags, Floats
 
 PAIRS_MIN = 8
 """Pairs of acknowledgements whose gaps give the rate, at least."""
@@ -47,7 +47,7 @@ class Trips:
         return len(self.at_s)
 
 
-def trips(flow: Flow) -> Trips:
+def trips(flow: CapturedFlow) -> Trips:
     """Return a flow's acknowledgements that have a round trip."""
     back = flow.returned
     has_rtt = np.isfinite(back.rtt_s)
@@ -83,7 +83,7 @@ class Pairs:
         return mode(self.rates_bps, self.gap_s) if len(self.rates_bps) >= PAIRS_MIN else None
 
 
-def pairs(flow: Flow, samples: Trips) -> Pairs:
+def pairs(flow: CapturedFlow, samples: Trips) -> Pairs:
     """Return the rates at which segments sent close together were delivered, where neighbours agree.
 
     Acknowledgements that arrive together count as one. A single long gap is a delayed acknowledgement.
@@ -127,7 +127,7 @@ def busy(samples: Trips, base_s: float, packet_s: float) -> Flags:
     return flags
 
 
-def slopes(flow: Flow, samples: Trips, base_s: float, packet_s: float) -> Slopes:
+def slopes(flow: CapturedFlow, samples: Trips, base_s: float, packet_s: float) -> Slopes:
     """Return the slopes of what was delivered, in windows of the busy times."""
     full = flow.full_bytes * flow.overhead
     waits = busy(samples, base_s, packet_s)
@@ -166,7 +166,9 @@ class Capacity:
     """The slope is the same at all times."""
 
 
-def capacity(flow: Flow, samples: Trips, ack_pairs: Pairs, base_s: float, shared: str = "") -> Capacity:
+def capacity(
+    flow: CapturedFlow, samples: Trips, ack_pairs: Pairs, base_s: float, shared: str = ""
+) -> Capacity:
     """Return the bottleneck's rate at the IP layer; `shared`: why other flows may have taken a part of it."""
     guess = ack_pairs.rate_bps
     if guess is None:

@@ -63,7 +63,7 @@ class Returned:
 
 
 @dataclass(frozen=True)
-class Flow:
+class CapturedFlow:
     """A flow as one capture shows it."""
 
     number: int
@@ -103,7 +103,7 @@ class Flow:
         return float(max(ends, default=0.0))
 
 
-def of(inspect_row: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]) -> Flow:
+def of(inspect_row: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[str, Any]) -> CapturedFlow:
     """Return a flow from what the core says of it and of its file, and its segments in columns."""
     column = {name: np.frombuffer(rows[name], "<i8") for name in rows if isinstance(rows[name], bytes)}
     times = column["time_ns"]
@@ -130,7 +130,7 @@ def of(inspect_row: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[st
     limited_s_total = sum(limited.values())
     full = int(rows["full_bytes"])
     single = segments.bytes <= full
-    return Flow(
+    return CapturedFlow(
         number=inspect_row["flow"],
         name=inspect_row["label"],
         place=inspect_row["place"],

@@ -18,7 +18,7 @@ import numpy as np
 
 from dragstrip.analysis.inference.estimate import Estimate
 from dragstrip.analysis.inference.rate import Trips, mode
-from dragstrip.analysis.inference.series import Flags, Floats, Flow
+from dragstrip.analysis.inference.series import CapturedFlow, Flags, Floats
 
 PACKETS_MIN = 8
 """Packets of a bucket that is told from a link, at least: bursts of senders are as long."""
@@ -48,7 +48,7 @@ class Shaper:
     """For each segment sent, whether it found the bucket empty: a link behind may have lost the others."""
 
 
-def shaper(flow: Flow, samples: Trips, base_s: float, rate: Estimate, packet: float) -> Shaper | None:
+def shaper(flow: CapturedFlow, samples: Trips, base_s: float, rate: Estimate, packet: float) -> Shaper | None:
     """Return the shaper of this rate that a flow met; None where a link explains as much."""
     if rate.value is None or rate.low is None or rate.high is None or len(samples) < 2 * SAMPLES_MIN:
         return None
@@ -74,7 +74,7 @@ def shaper(flow: Flow, samples: Trips, base_s: float, rate: Estimate, packet: fl
     return Shaper(burst, reason, backlog(flow, rate.value)[0] >= value - room)
 
 
-def backlog(flow: Flow, rate_bps: float) -> tuple[Floats, Floats]:
+def backlog(flow: CapturedFlow, rate_bps: float) -> tuple[Floats, Floats]:
     """Return what a link of this rate had left to send before each segment, and whence that counts.
 
     In bytes at the IP layer; the second is the time at which nothing was left, for each segment.
@@ -93,7 +93,7 @@ def backlog(flow: Flow, rate_bps: float) -> tuple[Floats, Floats]:
 
 
 def _bucket(
-    flow: Flow, samples: Trips, base_s: float, rate_bps: float, longest_s: float, packet: float
+    flow: CapturedFlow, samples: Trips, base_s: float, rate_bps: float, longest_s: float, packet: float
 ) -> tuple[float, float, int] | None:
     """Return the bucket's size, how much it varies, and how many segments passed while it lasted."""
     backlog_bytes, since = backlog(flow, rate_bps)

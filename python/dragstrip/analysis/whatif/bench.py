@@ -21,7 +21,7 @@ BITS_MAX = 20e9
 
 
 @dataclass(frozen=True)
-class Run:
+class FlowRun:
     """One flow on a path."""
 
     algorithm: str
@@ -35,7 +35,7 @@ class Bench:
         self._threads = threads
         self.runs_done = 0
 
-    def flow_traces(self, runs: Sequence[Run]) -> list[FlowTrace]:
+    def flow_traces(self, runs: Sequence[FlowRun]) -> list[FlowTrace]:
         """Return what the flow of each run did, in order; raises `BadInputError` for one that cannot be."""
         scenarios = []
         for run in runs:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dragstrip.analysis.inference.console import lines as path_lines
 from dragstrip.analysis.whatif.identify import Answer
-from dragstrip.analysis.whatif.verdict import Flow, Prediction, Verdict, figures, flow_name
+from dragstrip.analysis.whatif.verdict import FlowEvidence, Prediction, Verdict, figures, flow_name
 from dragstrip.analysis.whatif.wording import answer as in_words
 from dragstrip.analysis.whatif.wording import verdict_sentence
 from dragstrip.display import quantity
@@ -47,7 +47,7 @@ def text(verdict: Verdict, addresses: bool) -> str:
     return "\n".join(lines)
 
 
-def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
+def identified(flow: FlowEvidence, answer: Answer, addresses: bool) -> str:
     """Return what `identify` found."""
     lines = [*wrapped(in_words(answer)), *wrapped(f"Capture: {_capture(flow, addresses)}")]
     if answer.scores:
@@ -57,7 +57,7 @@ def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
     return "\n".join(lines)
 
 
-def _capture(flow: Flow, addresses: bool) -> str:
+def _capture(flow: FlowEvidence, addresses: bool) -> str:
     name = str(flow.file) if addresses else flow.file.name
     place = {"sender": "at the sender", "receiver": "at the receiver"}.get(
         str(flow.inspect_row["place"]), "between the ends"

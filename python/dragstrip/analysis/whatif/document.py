@@ -7,7 +7,7 @@ from typing import Any
 
 from dragstrip.analysis.inference.path import PathEstimate
 from dragstrip.analysis.whatif import wording
-from dragstrip.analysis.whatif.verdict import Flow, Verdict, figures, flow_name
+from dragstrip.analysis.whatif.verdict import FlowEvidence, Verdict, figures, flow_name
 from dragstrip.experiment.comparison import command
 
 VERSION = 1
@@ -51,7 +51,7 @@ def document(verdict: Verdict, addresses: bool) -> dict[str, Any]:
     }
 
 
-def subject(flow: Flow, addresses: bool) -> dict[str, Any]:
+def subject(flow: FlowEvidence, addresses: bool) -> dict[str, Any]:
     """Return what a verdict is about, as JSON."""
     return {
         "file": str(flow.file) if addresses else flow.file.name,

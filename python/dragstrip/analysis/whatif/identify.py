@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip.analysis.whatif.bench import Bench, Run
+from dragstrip.analysis.whatif.bench import Bench, FlowRun
 from dragstrip.analysis.whatif.draws import draws
 from dragstrip.analysis.whatif.flow_trace import FlowTrace
 from dragstrip.analysis.whatif.network import InferredNetwork
@@ -214,7 +214,7 @@ def measured(
     duration = window_s(capture, path.middle.rate_bps)
     paths = draws(path, count)
     runs = [
-        Run(name, network.options(duration, seed=number + 1))
+        FlowRun(name, network.options(duration, seed=number + 1))
         for name in names
         for number, network in enumerate(paths)
     ]

@@ -16,7 +16,7 @@ from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowEvidence:
     """A flow of a capture with everything that the capture shows of it."""
 
     file: Path
@@ -51,7 +51,7 @@ class Prediction:
 class Verdict:
     """Everything that `whatif` found."""
 
-    flow: Flow
+    flow: FlowEvidence
     network: InferredNetwork
     algorithm: str
     answer: Answer | None
@@ -83,6 +83,6 @@ def figures(run: FlowTrace) -> dict[str, float | None]:
     }
 
 
-def flow_name(flow: Flow, addresses: bool) -> str:
+def flow_name(flow: FlowEvidence, addresses: bool) -> str:
     """Return a flow's name: its ends, or only its number."""
     return str(flow.inspect_row["label"]) if addresses else f"flow {flow.inspect_row['flow']}"

@@ -15,12 +15,12 @@ from dragstrip.analysis.inference import path as inference
 from dragstrip.analysis.whatif import fit as fitting
 from dragstrip.analysis.whatif import flow_trace, network
 from dragstrip.analysis.whatif import identify as identifying
-from dragstrip.analysis.whatif.bench import BITS_MAX, Bench, Run, bench
+from dragstrip.analysis.whatif.bench import BITS_MAX, Bench, FlowRun, bench
 from dragstrip.analysis.whatif.fit import NOT_EXPLAINED
 from dragstrip.analysis.whatif.hypotheses import hypotheses
 from dragstrip.analysis.whatif.identify import Answer
 from dragstrip.analysis.whatif.network import InferredNetwork, Network, Options
-from dragstrip.analysis.whatif.verdict import Flow, Prediction, Verdict
+from dragstrip.analysis.whatif.verdict import FlowEvidence, Prediction, Verdict
 from dragstrip.display import quantity
 from dragstrip.errors import BadInputError, nearest
 from dragstrip.experiment.comparison import COMMAND_LINE, reworded
@@ -42,7 +42,7 @@ SEEDS = 5
 """Runs with other seeds where something on the path is random."""
 
 
-def read(file: Path, name: str | None) -> Flow:
+def read(file: Path, name: str | None) -> FlowEvidence:
     """Return the flow of a capture whose name contains `name`, or its largest.
 
     Raises `BadInputError` for a file that is no capture, has no such flow, or does not show its path.
@@ -65,7 +65,7 @@ def read(file: Path, name: str | None) -> Flow:
     path = inference.of_flow(file, inspection, rows, at)
     capture = flow_trace.of_recording(recording, target_flow["flow"])
     other_flows, events = _large_flow_count(flows, target_flow), _events(inspection, recording, target_flow)
-    return Flow(file, target_flow, capture, path, int(rows[at]["full_bytes"]), other_flows, events)
+    return FlowEvidence(file, target_flow, capture, path, int(rows[at]["full_bytes"]), other_flows, events)
 
 
 def _large_flow_count(flows: Sequence[Mapping[str, Any]], target_flow: Mapping[str, Any]) -> int:
@@ -85,7 +85,7 @@ def _events(
     ]
 
 
-def queue_bytes(flow: Flow) -> float:
+def queue_bytes(flow: FlowEvidence) -> float:
     """Return the longest queue that the round trips show, in bytes at the IP layer."""
     rate, base = flow.path.rate_bps, flow.path.base_rtt_ms
     bps = rate.value or rate.low
@@ -95,7 +95,7 @@ def queue_bytes(flow: Flow) -> float:
     return max(0.0, (longest - base.value) / 1e3 * bps / 8)
 
 
-def on_path(flow: Flow) -> InferredNetwork:
+def on_path(flow: FlowEvidence) -> InferredNetwork:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
     if flow.path.place in ("receiver", "queue"):
         where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
@@ -112,12 +112,14 @@ def on_path(flow: Flow) -> InferredNetwork:
     )
 
 
-def calibrated(flow: Flow, base_network: InferredNetwork, algorithm: str, bench: Bench) -> InferredNetwork:
+def calibrated(
+    flow: FlowEvidence, base_network: InferredNetwork, algorithm: str, bench: Bench
+) -> InferredNetwork:
     """Return the path with the idle round trip at which a run's least RTT is the capture's."""
     if not len(flow.capture.rtt_ms):
         return base_network
     duration = min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps)
-    (run,) = bench.flow_traces([Run(algorithm, base_network.middle.options(duration))])
+    (run,) = bench.flow_traces([FlowRun(algorithm, base_network.middle.options(duration))])
     if not len(run.rtt_ms):
         return base_network
     run_ms, capture_ms = (float(trace.rtt_ms.min()) for trace in (run, flow.capture))
@@ -127,7 +129,9 @@ def calibrated(flow: Flow, base_network: InferredNetwork, algorithm: str, bench:
     )
 
 
-def identify(file: Path, name: str | None, quiet: bool) -> tuple[Flow, InferredNetwork | None, Answer]:
+def identify(
+    file: Path, name: str | None, quiet: bool
+) -> tuple[FlowEvidence, InferredNetwork | None, Answer]:
     """Return which congestion control a flow of a capture shows."""
     flow = read(file, name)
     with bench("running candidates", quiet) as workers:
@@ -135,7 +139,7 @@ def identify(file: Path, name: str | None, quiet: bool) -> tuple[Flow, InferredN
     return flow, base_network, answer
 
 
-def _identified(flow: Flow, bench: Bench) -> tuple[InferredNetwork | None, Answer]:
+def _identified(flow: FlowEvidence, bench: Bench) -> tuple[InferredNetwork | None, Answer]:
     inspect_row = dict(flow.inspect_row)
     reason = identifying.impossible(inspect_row, flow.capture, flow.path.base_rtt_ms.value or 0.0)
     if reason:
@@ -149,7 +153,7 @@ def _identified(flow: Flow, bench: Bench) -> tuple[InferredNetwork | None, Answe
 
 
 def _identified_on_paths(
-    flow: Flow, base_network: InferredNetwork, bench: Bench
+    flow: FlowEvidence, base_network: InferredNetwork, bench: Bench
 ) -> tuple[list[InferredNetwork], Answer]:
     """Return the paths that a flow may have been on, and its congestion control."""
     paths = [calibrated(flow, path, "cubic", bench) for path in _open(flow, base_network)]
@@ -157,12 +161,12 @@ def _identified_on_paths(
     return paths, identifying.identify(flow.capture, paths, rate_open, dict(flow.inspect_row), bench)
 
 
-def _open(flow: Flow, base_network: InferredNetwork) -> list[InferredNetwork]:
+def _open(flow: FlowEvidence, base_network: InferredNetwork) -> list[InferredNetwork]:
     return hypotheses(base_network, flow.path, queue_bytes(flow), flow.capture.retransmitted > 0)
 
 
 def explaining(
-    flow: Flow, paths: Sequence[InferredNetwork], algorithm: str, duration_s: float, bench: Bench
+    flow: FlowEvidence, paths: Sequence[InferredNetwork], algorithm: str, duration_s: float, bench: Bench
 ) -> InferredNetwork:
     """Return the path on which a run of the algorithm is nearest to the capture.
 
@@ -172,7 +176,7 @@ def explaining(
     if len(paths) == 1:
         return paths[0]
     capture = flow.capture.first(duration_s)
-    runs = bench.flow_traces([Run(algorithm, path.middle.options(duration_s)) for path in paths])
+    runs = bench.flow_traces([FlowRun(algorithm, path.middle.options(duration_s)) for path in paths])
     fits = [fitting.fit(capture, run) for run in runs]
     best = min(range(len(paths)), key=lambda at: fits[at].error)
     rest = [at for at in range(len(paths)) if at != best and fits[at].grade != NOT_EXPLAINED]
@@ -241,7 +245,7 @@ def whatif(
         duration = max(1.0, min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps))
         base_network = explaining(flow, paths, algorithm, duration, workers)
         options = base_network.middle.options(duration)
-        (run,) = workers.flow_traces([Run(algorithm, options)])
+        (run,) = workers.flow_traces([FlowRun(algorithm, options)])
         capture = flow.capture.first(duration)
         errors = fitting.fit(capture, run)
         reasons = tuple(
@@ -284,7 +288,7 @@ def predicted(
     """Return what each algorithm does on the path, and on those that it may be."""
     networks = [base_network.middle, *base_network.alternatives.values()]
     variants = _variants(networks, duration_s, changes)
-    runs = [Run(algorithm, options) for algorithm in algorithms for options in variants]
+    runs = [FlowRun(algorithm, options) for algorithm in algorithms for options in variants]
     traces = bench.flow_traces(runs)
     size = len(variants)
     return [

@@ -34,7 +34,7 @@ MACHINES = ("x86_64", "aarch64")
 
 
 @dataclass(frozen=True)
-class Part:
+class AgentBinary:
     """A binary to compile."""
 
     package: str
@@ -54,16 +54,16 @@ _CRATES = (
 )
 
 
-def agent(machine: str | None = None) -> Part:
+def agent(machine: str | None = None) -> AgentBinary:
     """The agent for a machine; for this one without an argument. Raises `DragstripError` for others."""
     machine = platform.machine() if machine is None else machine
     if machine not in MACHINES:
         raise DragstripError(f"the agent runs on {' and '.join(MACHINES)}, and this machine is {machine}")
     target = f"{machine}-unknown-linux-musl"
-    return Part("dragstrip-agent", "dragstrip-agent", "DRAGSTRIP_AGENT", _CRATES, machine, target)
+    return AgentBinary("dragstrip-agent", "dragstrip-agent", "DRAGSTRIP_AGENT", _CRATES, machine, target)
 
 
-LOCKSTEP = Part(
+LOCKSTEP = AgentBinary(
     "dragstrip-lockstep",
     "libdragstrip_lockstep.so",
     "DRAGSTRIP_LOCKSTEP",
@@ -85,7 +85,7 @@ def lockstep(say: Say = quietly) -> Path:
     return binary(LOCKSTEP, say)
 
 
-def binary(part: Part, say: Say = quietly) -> Path:
+def binary(part: AgentBinary, say: Say = quietly) -> Path:
     """The binary's file, in a folder named by a hash of its sources; compiles it if need be."""
     override = os.environ.get(part.variable)
     if override:
@@ -109,7 +109,7 @@ def binary(part: Part, say: Say = quietly) -> Path:
     return place / part.file
 
 
-def expect(part: Part) -> None:
+def expect(part: AgentBinary) -> None:
     """Raise `DragstripError` if the part is neither at hand nor can be compiled here. It compiles nothing."""
     if os.environ.get(part.variable):
         return
@@ -127,7 +127,7 @@ def expect(part: Part) -> None:
         )
 
 
-def _in_clone(part: Part) -> bool:
+def _in_clone(part: AgentBinary) -> bool:
     return (ROOT / "crates" / part.crates[0] / "Cargo.toml").is_file()
 
 
@@ -145,7 +145,7 @@ def warn_of_rebuild(error: DamagedError) -> None:
     warn(DamagedError(error.path, error.reason, "it is compiled again"))
 
 
-def _fingerprint(root: Path, part: Part) -> str:
+def _fingerprint(root: Path, part: AgentBinary) -> str:
     hashed = hashlib.sha256((part.target or "").encode())
     folders = [root / "crates" / crate for crate in part.crates]
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
@@ -158,7 +158,7 @@ def _fingerprint(root: Path, part: Part) -> str:
     return hashed.hexdigest()[:16]
 
 
-def _build(root: Path, part: Part) -> Path:
+def _build(root: Path, part: AgentBinary) -> Path:
     # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
     place = hashlib.sha256(str(root).encode()).hexdigest()[:8]
     target = cache() / "made" / f"target-{place}"

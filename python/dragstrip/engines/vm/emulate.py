@@ -18,7 +18,7 @@ from dragstrip.engines.agent.runs import run_by_agent
 from dragstrip.engines.contract import Json, Say, invalid, quietly
 from dragstrip.engines.kernels import kernel
 from dragstrip.engines.vm import machine
-from dragstrip.engines.vm.window import Window
+from dragstrip.engines.vm.window import SharedWindow
 from dragstrip.errors import DragstripError
 from dragstrip.io.files import sha256
 from dragstrip.model.recording import Recording
@@ -75,7 +75,9 @@ def emulate(
     )
 
 
-def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:
+def wait(
+    guest: machine.Machine, window: SharedWindow, progress: Callable[[int], object] | None = None
+) -> None:
     """Returns when the answer is there; raises `DragstripError` with the guest's last lines if none comes."""
     last_ns = -1
     silent = 0

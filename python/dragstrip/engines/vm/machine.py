@@ -28,7 +28,7 @@ from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.kernels.kernel import Kernel
 from dragstrip.engines.vm import snapshot_sums
 from dragstrip.engines.vm.image import initramfs
-from dragstrip.engines.vm.window import SIZE, Window
+from dragstrip.engines.vm.window import SIZE, SharedWindow
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io import checksums, untrusted
 from dragstrip.io.cache import cache
@@ -152,12 +152,12 @@ def _before_exec(parent: int, core: int | None) -> Any:
 @contextmanager
 def resumed(
     kernel: Kernel, agent: Path, lockstep: Path, request: dict[str, Any], raw: bytes = b""
-) -> Iterator[tuple[Machine, Window]]:
+) -> Iterator[tuple[Machine, SharedWindow]]:
     """A machine that finds its request; `lockstep` is preloaded into the emulator."""
     version()
     place = snapshot(kernel, agent)
     with scratch(SCRATCH, _memory()) as folder, _core() as core:
-        window = Window(folder / "window")
+        window = SharedWindow(folder / "window")
         window.ask(request, raw)
         arguments = [
             *_hardware(place / "ram", folder / "window", shared=False),
@@ -275,7 +275,7 @@ def _freeze(kernel: Kernel, agent: Path, draft: Path, folder: Path, say: Say) ->
     """Boots until the agent lets the watchdog fire, and saves the machine as it stands."""
     say(f"engine vm, once for this kernel: booting Linux {kernel.name} in the emulator ...")
     initramfs(folder / "initramfs", agent, kernel.modules)
-    Window(folder / "window").close()
+    SharedWindow(folder / "window").close()
     talk = folder / "talk"
     arguments = [
         *_hardware(draft / "ram", folder / "window", shared=True),

@@ -17,7 +17,7 @@ BODY = 4096
 ASKED, RUNNING, ANSWERED, FAILED, REFUSED = 1, 2, 3, 4, 5
 
 
-class Window:
+class SharedWindow:
     """The shared file, mapped."""
 
     def __init__(self, file: Path) -> None:

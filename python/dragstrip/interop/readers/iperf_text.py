@@ -41,7 +41,7 @@ SECOND = 1e9
 
 
 @dataclass
-class _Stream:
+class _TextStream:
     flow: int
     sends: bool
     ends: list[float] = field(default_factory=list)
@@ -88,8 +88,8 @@ class _Reader:
 
     def __init__(self, content: Measurements) -> None:
         self.content = content
-        self.streams: dict[tuple[str, str], _Stream] = {}
-        self.all_streams: list[_Stream] = []
+        self.streams: dict[tuple[str, str], _TextStream] = {}
+        self.all_streams: list[_TextStream] = []
         self.hosts: dict[str, tuple[str, str]] = {}
         self.run, self.omitted = 1, 0
         self.server = self.reverse = self.udp = self.totals = False
@@ -113,7 +113,7 @@ class _Reader:
                 return
             self.interval(row)
 
-    def stream(self, row: re.Match[str]) -> _Stream:
+    def stream(self, row: re.Match[str]) -> _TextStream:
         """Return the stream of a line, added when its first line appears."""
         role = row["role"] or ""
         key = (row["stream"], role)
@@ -127,7 +127,7 @@ class _Reader:
                 sender=local if sends else remote,
                 receiver=remote if sends else local,
             )
-            self.streams[key] = _Stream(flow, sends)
+            self.streams[key] = _TextStream(flow, sends)
             self.all_streams.append(self.streams[key])
         return self.streams[key]
 
@@ -182,7 +182,13 @@ class _Reader:
 
     @staticmethod
     def total(
-        flow: dict[str, object], rest: str, side: str, size: int, begin: float, end: float, stream: _Stream
+        flow: dict[str, object],
+        rest: str,
+        side: str,
+        size: int,
+        begin: float,
+        end: float,
+        stream: _TextStream,
     ) -> None:
         """Add what a line over the whole time has: iperf3's of either side, or iperf 2's."""
         if side == "receiver" or (not side.startswith("sender") and not stream.sends):

@@ -81,7 +81,7 @@ DEFAULT_NS = 1_000_000_000
 
 
 @dataclass
-class _Run:
+class _PingRun:
     """One run of ping, or what fping prints of one target."""
 
     kind: str
@@ -153,13 +153,13 @@ def _summaries(measurements: Measurements, output: str, source: str) -> Measurem
     return measurements
 
 
-def _runs(output: str) -> list[_Run]:
+def _runs(output: str) -> list[_PingRun]:
     """Return the runs of a text: one after the other, or at the same time, told apart by name and address."""
-    runs: list[_Run] = []
-    current: _Run | None = None
+    runs: list[_PingRun] = []
+    current: _PingRun | None = None
     for line in output.splitlines():
         if head := _HEAD.search(line):
-            current = _Run("ping", tuple(name for name in head.groups() if name))
+            current = _PingRun("ping", tuple(name for name in head.groups() if name))
             runs.append(current)
         elif reply := _REPLY.search(line) or _FPING.search(line):
             if reply.groupdict().get("dup"):
@@ -187,25 +187,25 @@ def _runs(output: str) -> list[_Run]:
     return runs
 
 
-def _ended(current: _Run | None, line: str) -> re.Match[str] | None:
+def _ended(current: _PingRun | None, line: str) -> re.Match[str] | None:
     """Return the counts of a run whose statistics have begun, whatever the language."""
     return _COUNTS.search(line) if current and current.ended and current.sent_count is None else None
 
 
-def _open_run(runs: list[_Run], host: str) -> _Run | None:
+def _open_run(runs: list[_PingRun], host: str) -> _PingRun | None:
     """Return the latest run of a host that has not ended."""
     words = host.replace("(", " ").replace(")", " ").split()
     fits = (run for run in reversed(runs) if not run.ended and any(word in run.names for word in words))
     return next(fits, None)
 
 
-def _run_of(runs: list[_Run], kind: str, host: str, current: _Run | None) -> _Run:
+def _run_of(runs: list[_PingRun], kind: str, host: str, current: _PingRun | None) -> _PingRun:
     """Return the run that an answer belongs to: one of its host, or the one whose head stands above."""
     if open_run := _open_run(runs, host):
         return open_run
     if current and not current.ended:
         return current
-    new_run = _Run(kind, tuple(host.replace("(", " ").replace(")", " ").split()))
+    new_run = _PingRun(kind, tuple(host.replace("(", " ").replace(")", " ").split()))
     runs.append(new_run)
     return new_run
 
@@ -234,7 +234,7 @@ class _Times:
         return self.stamps[before] + (number - before) * self.step - base
 
 
-def _times(run: _Run) -> _Times:
+def _times(run: _PingRun) -> _Times:
     """Return the numbers of a run's requests and their times."""
     answers = run.answers
     first, latest = 1 if run.first is None else run.first, 0 if run.last is None else run.last
@@ -256,7 +256,7 @@ def _head(names: tuple[str, ...]) -> str:
     return f"{names[0]} ({names[1]})" if len(set(names)) > 1 else names[0]
 
 
-def _target(measurements: Measurements, run: _Run, room: int, base: int) -> int:
+def _target(measurements: Measurements, run: _PingRun, room: int, base: int) -> int:
     """Add a run's rows and return the number of unanswered requests, of which at most `room` get a row."""
     answers, host, times = run.answers, run.reply_host or _head(run.names), _times(run)
     begin, end, step, stamps = times.begin, times.end, times.step, times.stamps

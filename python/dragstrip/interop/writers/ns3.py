@@ -29,7 +29,7 @@ _TCP_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 
 
 @dataclass(frozen=True)
-class Place:
+class Interface:
     """An interface: its node and its device on that node, both counted from 0 in the scenario's order."""
 
     node: int
@@ -60,7 +60,7 @@ def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
     return {f"{stem}.tr": "".join(line for _, line in events).encode()}
 
 
-def _places(scenario: Json, captures: Path) -> dict[Path, Place]:
+def _places(scenario: Json, captures: Path) -> dict[Path, Interface]:
     """Return the interface of each capture file that exists."""
     if not scenario.get("nodes") or not captures.is_dir():
         return {}
@@ -78,12 +78,12 @@ def _places(scenario: Json, captures: Path) -> dict[Path, Place]:
         if path is not None:
             node, device = (nodes.index(point), 0) if point in hosts else (ends[point], devices[point])
             line = f"/NodeList/{node}/DeviceList/{device}/$ns3::CsmaNetDevice"
-            places_by_file[path] = Place(node, device, line, nodes[node] in hosts)
+            places_by_file[path] = Interface(node, device, line, nodes[node] in hosts)
     return places_by_file
 
 
 def _events(
-    path: Path, place: Place, leaves: Mapping[tuple[int, int], Place]
+    path: Path, place: Interface, leaves: Mapping[tuple[int, int], Interface]
 ) -> Iterator[tuple[tuple[int, int, int], str]]:
     """Yield a file's lines with their sort keys; `+` comes before the `-` of the same packet."""
     for number, packet in enumerate(packets(path)):
@@ -95,7 +95,7 @@ def _events(
             yield key, _line(packet, "+", behind, headers)
 
 
-def _line(packet: Packet, event: str, place: Place, headers: str) -> str:
+def _line(packet: Packet, event: str, place: Interface, headers: str) -> str:
     at = f"{packet.at_ns // 10**9}.{packet.at_ns % 10**9:09}".rstrip("0").rstrip(".")
     return f"{event} {at} {place.line}/{EVENTS[event]} {headers}\n"
 

@@ -88,7 +88,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Planned(Run):
+class UnmeasuredRun(Run):
     """A run as planned."""
 
     planned_facts: Known

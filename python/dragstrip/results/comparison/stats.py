@@ -225,7 +225,7 @@ def idle_of(setup: Setup, contender: Contender) -> float | None:
 
 
 @dataclass(frozen=True)
-class Order:
+class Ranking:
     """The best and the worst rows on one quantity."""
 
     best: list[int]
@@ -240,7 +240,7 @@ class Order:
 
 def order_of(
     setup: Setup, figures: Sequence[Statistic | None], *, most: bool, relative: bool = True, tie: float = TIE
-) -> Order | None:
+) -> Ranking | None:
     """Return the order of rows by their figures, or None if fewer than two are known.
 
     Repeats are compared by the intervals of their paired differences (`intervals.py`). If no seed changes
@@ -258,7 +258,7 @@ def order_of(
         values = middles
     best = _among(values, most, relative, tie)
     worst = _among(values, not most, relative, tie) & ~best
-    return Order(
+    return Ranking(
         [place for place, is_best in zip(ranked_places, best, strict=True) if is_best],
         [place for place, is_worst in zip(ranked_places, worst, strict=True) if is_worst],
         judged,

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from dragstrip.display import quantity
 from dragstrip.results.comparison.setups import Setup
-from dragstrip.results.comparison.stats import Order, Row, Statistic, order_of
+from dragstrip.results.comparison.stats import Ranking, Row, Statistic, order_of
 from dragstrip.results.intervals import REPEATS_MIN, TIE
 
 # A share of segments; below it a difference is a handful of packets.
@@ -22,7 +22,7 @@ Figures = Sequence[tuple[Row, Statistic | None]]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class QuantityVerdict:
     """The best and the worst contenders on one quantity; `worst` is empty if they do not differ."""
 
     quantity_name: str
@@ -37,12 +37,12 @@ class Verdict:
     """A caution about the best one: it sent hardly any data."""
 
 
-def verdicts(setup: Setup, rows: list[Row]) -> list[Verdict]:
+def verdicts(setup: Setup, rows: list[Row]) -> list[QuantityVerdict]:
     """Return who is ahead on data moved, delay and retransmissions."""
     return [verdict for verdict in _all(setup, rows) if verdict is not None]
 
 
-def _all(setup: Setup, rows: list[Row]) -> list[Verdict | None]:
+def _all(setup: Setup, rows: list[Row]) -> list[QuantityVerdict | None]:
     tcp = [row for row in rows if row.contender.is_tcp]
     judged = [highest_goodput(setup, rows)]
     if not setup.together:  # Who shares a queue, shares its delay.
@@ -55,18 +55,18 @@ def _all(setup: Setup, rows: list[Row]) -> list[Verdict | None]:
     return [*judged, _verdict(setup, "Lowest retransmission rate", again, quantity.percent)]
 
 
-def highest_goodput(setup: Setup, rows: list[Row]) -> Verdict | None:
+def highest_goodput(setup: Setup, rows: list[Row]) -> QuantityVerdict | None:
     """Return who has the highest goodput and who the lowest, or None if the rows are not to be compared."""
     figures = [(row, row.goodput_bps) for row in rows]
     return _verdict(setup, "Highest goodput", figures, quantity.rate, most=True)
 
 
-def _delay(setup: Setup, rows: list[Row]) -> Verdict | None:
+def _delay(setup: Setup, rows: list[Row]) -> QuantityVerdict | None:
     figures = [(row, row.rtt_p50_ms) for row in rows if row.contender.is_tcp]
     return _lowest(setup, "Lowest median RTT", figures, rows)
 
 
-def _lowest(setup: Setup, quantity_name: str, figures: Figures, rows: list[Row]) -> Verdict | None:
+def _lowest(setup: Setup, quantity_name: str, figures: Figures, rows: list[Row]) -> QuantityVerdict | None:
     """Return the verdict on a delay.
 
     If one of the best hardly sent, a note says so and names the best of the rest.
@@ -95,7 +95,7 @@ def _parts_of_greatest(rows: list[Row]) -> dict[str, float]:
     return {title: goodput / most for title, goodput in goodputs.items()} if most > 0 else {}
 
 
-def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | None:
+def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Ranking | None:
     """Return the order of rows, by index, with the tie that the quantity has.
 
     None if a run's contenders do not all compete: rows of other directions or links are not compared.
@@ -110,7 +110,7 @@ def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | 
 
 def _verdict(
     setup: Setup, quantity_name: str, figures: Figures, text: Text, *, most: bool = False
-) -> Verdict | None:
+) -> QuantityVerdict | None:
     ranking = order(setup, figures, text, most=most)
     if ranking is None:
         return None
@@ -120,7 +120,9 @@ def _verdict(
     best, worst = (
         [figures[place][0].contender.title for place in places] for places in (ranking.best, ranking.worst)
     )
-    return Verdict(quantity_name, best, text(ends[0]), worst, text(ends[1]) if worst else "", ranking.judged)
+    return QuantityVerdict(
+        quantity_name, best, text(ends[0]), worst, text(ends[1]) if worst else "", ranking.judged
+    )
 
 
 def reach(setup: Setup) -> str:
@@ -171,7 +173,7 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
     return sentence if reach(setup) or not sentence.startswith("no ") else Markup("N") + sentence[1:]
 
 
-def _delay_sentence(delay: Verdict, rows: list[Row]) -> Markup:
+def _delay_sentence(delay: QuantityVerdict, rows: list[Row]) -> Markup:
     verb = "keeps" if len(delay.best) == 1 else "keep"
     sentence = Markup("{} {} the delay lowest (median RTT {} against {} with {})").format(
         _bold(delay.best), verb, delay.value, delay.worst_value, _plain(delay.worst)

@@ -257,7 +257,7 @@ def _best(
     trial: Trial,
     vector: str,
     budget: search.Budget,
-    bench: search.Bench,
+    bench: search.ScoringThreads,
     mine: Sequence[Find],
 ) -> tuple[search.Confirmed | None, int]:
     """Return the best attack of a vector; all vectors mixed begin with the goal's finds so far."""
@@ -268,7 +268,9 @@ def _best(
     return search.search(trial, vector, pool, budget, bench, begin)
 
 
-def _progress_text(goal: Goal, vector: str, at: int, of: int, bench: search.Bench) -> Callable[[], str]:
+def _progress_text(
+    goal: Goal, vector: str, at: int, of: int, bench: search.ScoringThreads
+) -> Callable[[], str]:
     return lambda: f"{goal.name}, {vector}: search {at + 1} of {of}, {bench.scored} attacks scored"
 
 

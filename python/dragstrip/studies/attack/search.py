@@ -73,7 +73,7 @@ class Budget:
         return self.seconds is not None and self.elapsed_s() >= self.seconds
 
 
-class Bench:
+class ScoringThreads:
     """Threads on which attacks are scored; the core releases the interpreter's lock while it simulates."""
 
     def __init__(self, workers: int) -> None:
@@ -107,9 +107,9 @@ class Bench:
 
 
 @contextmanager
-def bench(workers: int) -> Iterator[Bench]:
+def bench(workers: int) -> Iterator[ScoringThreads]:
     """Yield threads to score attacks on."""
-    threads = Bench(workers)
+    threads = ScoringThreads(workers)
     try:
         yield threads
     finally:
@@ -121,7 +121,7 @@ def search(
     vector: str,
     pool: Sequence[Kind],
     budget: Budget,
-    bench: Bench,
+    bench: ScoringThreads,
     begin_with: Sequence[Attack] = (),
 ) -> tuple[Confirmed | None, int]:
     """Return the best attack made of these kinds, and how many were scored.
@@ -165,7 +165,9 @@ def search(
     return (strongest[0] if strongest else None), scored_attacks
 
 
-def confirmed(trial: Trial, scored: Sequence[Scored], bench: Bench, below: float = 2.0) -> list[Confirmed]:
+def confirmed(
+    trial: Trial, scored: Sequence[Scored], bench: ScoringThreads, below: float = 2.0
+) -> list[Confirmed]:
     """Run attacks for twice the duration, and return those whose value stays below `below`."""
     later = bench.scores(trial.doubled(), [attack for attack, _ in scored], below)
     candidates = (Confirmed(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
@@ -212,7 +214,7 @@ def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack
     return tuple(variant)
 
 
-def minimised(trial: Trial, strongest: Confirmed, bench: Bench) -> Confirmed:
+def minimised(trial: Trial, strongest: Confirmed, bench: ScoringThreads) -> Confirmed:
     """Return the attack without the elements that it does not need.
 
     It may need none. Elements are dropped one after the other while the value rises by no more than 5 % in

@@ -22,7 +22,7 @@ from dragstrip.studies.execution.runner import Plan, prepare
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RunComparison:
     """The comparison of two runs of one scenario: their hash, their first difference, or why a run failed."""
 
     run: PlannedRun
@@ -41,7 +41,7 @@ def check(
     workers: int | None = None,
     watcher: Watcher | None = None,
     limits: Limits = UNLIMITED,
-) -> list[Verdict]:
+) -> list[RunComparison]:
     """Run everything twice; raises `BadInputError` for an engine in real time, whose runs always differ."""
     for name in planned.experiment.engines:
         if named(name).real_time:
@@ -61,11 +61,11 @@ def check(
         for number in range(0, len(runs), 2):
             failures = [outcome.failure for outcome in outcomes[number : number + 2] if not outcome.summary]
             if failures:
-                verdicts.append(Verdict(runs[number], "", "", failures[0]))
+                verdicts.append(RunComparison(runs[number], "", "", failures[0]))
                 continue
             first, second = (read(folder / str(at)) for at in (number, number + 1))
             digest = str(first.provenance["recording_sha256"])
-            verdicts.append(Verdict(runs[number], digest, difference(first, second)))
+            verdicts.append(RunComparison(runs[number], digest, difference(first, second)))
     return verdicts
 
 
@@ -103,7 +103,7 @@ def _first(first: pa.ChunkedArray[Any], second: pa.ChunkedArray[Any], rows: int)
     return int(apart[0]) if apart.size else rows
 
 
-def document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def document(verdicts: Sequence[RunComparison]) -> dict[str, Any]:
     """Return the verdicts as JSON."""
     return {
         "identical": all(verdict.identical for verdict in verdicts),
@@ -122,7 +122,7 @@ def document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def describe(verdict: Verdict) -> str:
+def describe(verdict: RunComparison) -> str:
     """Return a verdict as one line."""
     name = f"{verdict.run.name} ({verdict.run.engine}, seed {verdict.run.scenario['seed']})"
     if verdict.failure:

@@ -16,7 +16,7 @@ from dragstrip.io.files import write_text
 from dragstrip.studies.passport import against, suite
 from dragstrip.studies.passport.command import JSON
 from dragstrip.studies.passport.document import counts, replay
-from dragstrip.studies.passport.rows import SEEDS, Row, Subject
+from dragstrip.studies.passport.rows import SEEDS, PassportRow, Subject
 from dragstrip.studies.passport.runs import planned
 from dragstrip.studies.passport.wording import escaped
 
@@ -120,7 +120,7 @@ def _rows() -> Iterator[str]:
             yield f"| {' | '.join(cells)} |"
 
 
-def _replay(row: Row) -> str:
+def _replay(row: PassportRow) -> str:
     seeds = max(1, len(planned(row.scenario, Subject("cubic")).runs)) if row.scenario.is_comparison else 1
     return replay(row, ANYONE, seeds).replace(" experiments/", " FOLDER/experiments/")
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragstrip.studies.passport.rows import On
-from dragstrip.studies.passport.verdicts import Judged
+from dragstrip.studies.passport.verdicts import RowVerdict
 
 
 def compare(
-    judged: Sequence[Judged], second_judged: Sequence[Judged], lacking: Mapping[str, str], on: On
+    judged: Sequence[RowVerdict], second_judged: Sequence[RowVerdict], lacking: Mapping[str, str], on: On
 ) -> dict[str, Any]:
     """Counts the rows with the same verdict on the engine `on` too, and lists those with another one.
 
@@ -34,7 +34,7 @@ def compare(
     }
 
 
-def _difference(first: Judged, second: Judged) -> dict[str, Any]:
+def _difference(first: RowVerdict, second: RowVerdict) -> dict[str, Any]:
     return {
         "id": first.row.id,
         "title": first.row.title,

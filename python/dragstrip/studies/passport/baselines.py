@@ -18,10 +18,10 @@ from typing import Any
 from dragstrip.io.files import write_whole
 from dragstrip.model.recording import core_build
 from dragstrip.studies.passport import runs, suite
-from dragstrip.studies.passport.rows import BASELINES, SIMULATOR, Row, Subject
+from dragstrip.studies.passport.rows import BASELINES, SIMULATOR, PassportRow, Subject
 
 
-def baseline_runs(rows: list[Row], workers: int | None = None) -> dict[str, Any]:
+def baseline_runs(rows: list[PassportRow], workers: int | None = None) -> dict[str, Any]:
     """The runs of both baselines in these rows, by scenario, with their build and sources."""
     subjects = [Subject(name) for name in BASELINES]
     results = runs.make(rows, subjects, workers, quiet=False).results

@@ -14,8 +14,8 @@ from dragstrip.io import toml, untrusted
 from dragstrip.io.files import adding, json_text, write_text
 from dragstrip.studies.passport import against, agreement, junit, page, runs, suite, summary
 from dragstrip.studies.passport.document import document, experiment_file, rust_files
-from dragstrip.studies.passport.rows import BASELINES, SIMULATOR, On, Row, Subject
-from dragstrip.studies.passport.verdicts import Judged, judge, value
+from dragstrip.studies.passport.rows import BASELINES, SIMULATOR, On, PassportRow, Subject
+from dragstrip.studies.passport.verdicts import RowVerdict, judge, value
 
 JSON = "passport.json"
 
@@ -27,7 +27,7 @@ class PassportRequest:
     subject: Subject
     chapters: tuple[str, ...]
     quick: bool
-    rows: tuple[Row, ...]
+    rows: tuple[PassportRow, ...]
     before: Mapping[str, Any] | None = None
     """An earlier passport to compare with."""
     before_name: str = ""
@@ -103,8 +103,8 @@ def make(request: PassportRequest, workers: int | None, quiet: bool) -> dict[str
 
 
 def _judged(
-    rows: Sequence[Row], subject: Subject, workers: int | None, quiet: bool
-) -> tuple[list[Judged], dict[str, str]]:
+    rows: Sequence[PassportRow], subject: Subject, workers: int | None, quiet: bool
+) -> tuple[list[RowVerdict], dict[str, str]]:
     """The verdicts of the rows that the subject's engine runs, and the reasons for the others, by id."""
     baselines = [subject if name == subject.word else Subject(name, on=subject.on) for name in BASELINES]
     subjects = [subject, *(baseline for baseline in baselines if baseline is not subject)]

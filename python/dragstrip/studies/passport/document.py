@@ -12,9 +12,9 @@ from dragstrip import __version__
 from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 from dragstrip.studies.passport import suite
 from dragstrip.studies.passport.chapters import beside
-from dragstrip.studies.passport.rows import BASELINES, Row, Subject
+from dragstrip.studies.passport.rows import BASELINES, PassportRow, Subject
 from dragstrip.studies.passport.sentences import sentences
-from dragstrip.studies.passport.verdicts import Judged, Value, worst
+from dragstrip.studies.passport.verdicts import RowVerdict, Value, worst
 
 FORMAT = 1
 """The version of the document's form."""
@@ -25,7 +25,7 @@ WORST = 5
 VERDICTS = ("held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed")
 
 
-def experiment_file(row: Row) -> str:
+def experiment_file(row: PassportRow) -> str:
     """The file of a row whose scenario is an experiment, from the passport's folder."""
     return f"experiments/{row.id}.toml"
 
@@ -37,7 +37,7 @@ def rust_files(subject: Subject) -> dict[str, str]:
     return {f"experiments/{at}{Path(file).name}": file for at, file in zip(number, rust, strict=False)}
 
 
-def replay(row: Row, subject: Subject, seeds: int) -> str:
+def replay(row: PassportRow, subject: Subject, seeds: int) -> str:
     """The one command that makes a row's runs again; one of an experiment is run in the passport's folder."""
     if row.scenario.is_comparison:
         return row.scenario.command(subject, seeds)
@@ -47,10 +47,10 @@ def replay(row: Row, subject: Subject, seeds: int) -> str:
 
 def document(
     subject: Subject,
-    judged: Sequence[Judged],
+    judged: Sequence[RowVerdict],
     chapters: Sequence[str],
     quick: bool,
-    not_run: Sequence[tuple[Row, str]] = (),
+    not_run: Sequence[tuple[PassportRow, str]] = (),
 ) -> dict[str, Any]:
     """Return the passport as JSON; the same rows give the same bytes.
 
@@ -103,7 +103,7 @@ def _value(value: Value) -> dict[str, Any]:
     }
 
 
-def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
+def _row(entry: RowVerdict, subject: Subject) -> dict[str, Any]:
     row, law = entry.row, entry.row.law
     seeds = max(1, len(entry.value.recordings))
     return {
@@ -138,7 +138,7 @@ def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
     }
 
 
-def _difference(entry: Judged, name: str) -> dict[str, Any]:
+def _difference(entry: RowVerdict, name: str) -> dict[str, Any]:
     """The interval of the row's figure less a baseline's, where the two are compared."""
     return {"difference": list(entry.differences[name])} if name in entry.differences else {}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.model.scenario.paths import FRAME_BYTES
-from dragstrip.studies.passport.rows import Figure, Scenario, Summary
+from dragstrip.studies.passport.rows import RowFigure, Scenario, Summary
 
 
 def subjects(summary: Summary, scenario: Scenario) -> Sequence[Summary]:
@@ -204,10 +204,10 @@ def _video(name: str, summary: Summary) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-GOODPUT = Figure("goodput", "Mbit/s", True, _goodput, "sum of the algorithm's flows[].goodput_bps")
-UTILISATION = Figure("utilisation", "of the rate", True, _utilisation, "GOODPUT over the link's rate")
-NEIGHBOUR = Figure("neighbour", "Mbit/s", True, _neighbour_goodput, "sum of the other flows[].goodput_bps")
-RESENT = Figure(
+GOODPUT = RowFigure("goodput", "Mbit/s", True, _goodput, "sum of the algorithm's flows[].goodput_bps")
+UTILISATION = RowFigure("utilisation", "of the rate", True, _utilisation, "GOODPUT over the link's rate")
+NEIGHBOUR = RowFigure("neighbour", "Mbit/s", True, _neighbour_goodput, "sum of the other flows[].goodput_bps")
+RESENT = RowFigure(
     "resent",
     "of all segments",
     False,
@@ -215,7 +215,7 @@ RESENT = Figure(
     "retransmits over segments_sent of the algorithm's flows",
     0.001,
 )
-NEIGHBOUR_RESENT = Figure(
+NEIGHBOUR_RESENT = RowFigure(
     "neighbour resent",
     "of all segments",
     False,
@@ -223,23 +223,23 @@ NEIGHBOUR_RESENT = Figure(
     "retransmits over segments_sent of the other flows",
     0.001,
 )
-RTT_RATIO = Figure("rtt ratio", "base over median", True, _rtt_ratio, "--rtt over flows[0].rtt_ms.p50")
-QUEUE = Figure("queue", "BDP", False, _queue_bdp, "queues[0].backlog_bytes.p50 over rate x rtt", 0.01)
-QUEUE_PACKETS = Figure(
+RTT_RATIO = RowFigure("rtt ratio", "base over median", True, _rtt_ratio, "--rtt over flows[0].rtt_ms.p50")
+QUEUE = RowFigure("queue", "BDP", False, _queue_bdp, "queues[0].backlog_bytes.p50 over rate x rtt", 0.01)
+QUEUE_PACKETS = RowFigure(
     "queued", "packets", None, _queue_packets, "queues[0].backlog_bytes.p50 over 1514 bytes"
 )
-PING_P50 = Figure(
+PING_P50 = RowFigure(
     "ping p50", "ms", False, lambda summary, _: _ping("p50", summary), "probes[0].rtt_ms.p50", 0.5
 )
-PING_P95 = Figure(
+PING_P95 = RowFigure(
     "ping p95", "ms", False, lambda summary, _: _ping("p95", summary), "probes[0].rtt_ms.p95", 0.5
 )
-RPM = Figure("responsiveness", "per minute", True, _rpm, "60000 over probes[0].rtt_ms.p50", 5.0)
-JAIN = Figure("jain", "index", True, _jain, "jain", 0.01)
-LEAST = Figure(
+RPM = RowFigure("responsiveness", "per minute", True, _rpm, "60000 over probes[0].rtt_ms.p50", 5.0)
+JAIN = RowFigure("jain", "index", True, _jain, "jain", 0.01)
+LEAST = RowFigure(
     "least share", "of the fair share", True, _least_share, "least flows[].share times flows", 0.01
 )
-IMBALANCE = Figure(
+IMBALANCE = RowFigure(
     "ratio",
     "to 1",
     False,
@@ -248,8 +248,8 @@ IMBALANCE = Figure(
     0.01,
     smaller=_smaller_side,
 )
-OWN_SHARE = Figure("share", "of the goodput", None, _own_share, "the algorithm's part of all goodput")
-COMPLETION = Figure(
+OWN_SHARE = RowFigure("share", "of the goodput", None, _own_share, "the algorithm's part of all goodput")
+COMPLETION = RowFigure(
     "completion",
     "s",
     False,
@@ -257,7 +257,7 @@ COMPLETION = Figure(
     "latest stop_s - start_s of the algorithm's flows",
     0.001,
 )
-MEAN_COMPLETION = Figure(
+MEAN_COMPLETION = RowFigure(
     "mean completion",
     "s",
     False,
@@ -265,7 +265,7 @@ MEAN_COMPLETION = Figure(
     "mean stop_s - start_s of the algorithm's flows",
     0.001,
 )
-NEIGHBOUR_COMPLETION = Figure(
+NEIGHBOUR_COMPLETION = RowFigure(
     "neighbour completion",
     "s",
     False,
@@ -273,17 +273,19 @@ NEIGHBOUR_COMPLETION = Figure(
     "mean stop_s - start_s of the other flows",
     0.001,
 )
-TIMEOUTS = Figure("timeouts", "expiries", False, _timeouts, "sum of the algorithm's flows[].timeouts", 0.5)
-MOS = Figure("call", "MOS", True, _mos, "E-model of probes[0].rtt_ms.p95 and probes[0].lost", 0.01)
-RETRANSMITS = Figure(
+TIMEOUTS = RowFigure("timeouts", "expiries", False, _timeouts, "sum of the algorithm's flows[].timeouts", 0.5)
+MOS = RowFigure("call", "MOS", True, _mos, "E-model of probes[0].rtt_ms.p95 and probes[0].lost", 0.01)
+RETRANSMITS = RowFigure(
     "retransmits",
     "segments",
     None,
     lambda summary, scenario: float(sum(flow["retransmits"] for flow in subjects(summary, scenario))),
     "sum of the algorithm's flows[].retransmits",
 )
-LONG = Figure("long share", "of a link", True, _long_share, "flows[0] over itself and the others' mean", 0.01)
-SLOWDOWN_P50 = Figure(
+LONG = RowFigure(
+    "long share", "of a link", True, _long_share, "flows[0] over itself and the others' mean", 0.01
+)
+SLOWDOWN_P50 = RowFigure(
     "slowdown p50",
     "times",
     False,
@@ -291,7 +293,7 @@ SLOWDOWN_P50 = Figure(
     "median of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
     0.01,
 )
-SLOWDOWN_P99 = Figure(
+SLOWDOWN_P99 = RowFigure(
     "slowdown p99",
     "times",
     False,
@@ -299,7 +301,7 @@ SLOWDOWN_P99 = Figure(
     "99th percentile of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
     0.01,
 )
-VIDEO_RATE = Figure(
+VIDEO_RATE = RowFigure(
     "bit rate",
     "Mbit/s",
     True,
@@ -307,7 +309,7 @@ VIDEO_RATE = Figure(
     "mean flows[].video.bps of the flows that are videos",
     0.05,
 )
-VIDEO_STALLED = Figure(
+VIDEO_STALLED = RowFigure(
     "stalled",
     "s",
     False,
@@ -315,7 +317,7 @@ VIDEO_STALLED = Figure(
     "mean flows[].video.stall_s of the flows that are videos",
     0.1,
 )
-VIDEO_STARTUP = Figure(
+VIDEO_STARTUP = RowFigure(
     "start-up",
     "s",
     False,

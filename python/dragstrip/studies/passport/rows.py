@@ -154,7 +154,7 @@ def _table(flow: str | Mapping[str, Any], word: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Figure:
+class RowFigure:
     """Figure that a row measures in one run."""
 
     name: str
@@ -174,7 +174,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Rule:
+class RowRule:
     """Requirement on a row's figure, and its source."""
 
     kind: Kind
@@ -209,15 +209,15 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Row:
+class PassportRow:
     """One line of a passport."""
 
     id: str
     chapter: str
     title: str
     scenario: Scenario
-    figure: Figure
-    rule: Rule
+    figure: RowFigure
+    rule: RowRule
     quick: bool = False
     """Included in `--quick`."""
     law: Law | None = None
@@ -226,7 +226,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Path:
+class PassportPath:
     """A bottleneck in numbers; the base of a scenario."""
 
     mbit: float
@@ -256,7 +256,7 @@ class Path:
         queue = str(self.more["queue"]) if "queue" in self.more else f"{self.bdp:g} BDP"
         return f"{rate}, {self.rtt_ms:g} ms, {queue}"
 
-    def with_(self, **more: Any) -> Path:
+    def with_(self, **more: Any) -> PassportPath:
         """The path with these options of `compare` too."""
         return replace(self, more={**self.more, **more})
 
@@ -280,10 +280,17 @@ def several(word: str, count: int) -> str:
 
 
 def rated(
-    chapter: str, key: str, title: str, scenario: Scenario, *judged: tuple[Figure, Rule], quick: bool = False
-) -> Sequence[Row]:
+    chapter: str,
+    key: str,
+    title: str,
+    scenario: Scenario,
+    *judged: tuple[RowFigure, RowRule],
+    quick: bool = False,
+) -> Sequence[PassportRow]:
     """A row for each figure of one scenario; their ids end with the figure's name."""
     return [
-        Row(f"{chapter}-{key}-{figure.name.replace(' ', '-')}", chapter, title, scenario, figure, rule, quick)
+        PassportRow(
+            f"{chapter}-{key}-{figure.name.replace(' ', '-')}", chapter, title, scenario, figure, rule, quick
+        )
         for figure, rule in judged
     ]

@@ -15,8 +15,8 @@ from dragstrip.model.scenario.paths import packets
 from dragstrip.runs import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.runs.local import too_long
 from dragstrip.studies.execution.runner import Job
-from dragstrip.studies.passport.rows import SEEDS, SIMULATOR, On, Row, Scenario, Subject
-from dragstrip.studies.passport.store import RunResult, Store
+from dragstrip.studies.passport.rows import SEEDS, SIMULATOR, On, PassportRow, Scenario, Subject
+from dragstrip.studies.passport.store import RunResult, RunStore
 
 TIME_LIMIT_S = 60.0
 """Real time in seconds after which a run counts as stalled."""
@@ -36,20 +36,20 @@ nothing else runs once: more rows tell more than more runs of few."""
 
 
 @dataclass(frozen=True)
-class Planned:
+class RowRuns:
     """The runs of one row with one algorithm, one for each seed, or why there are none."""
 
     runs: tuple[PlannedRun, ...]
     failure: str = ""
 
 
-def planned(scenario: Scenario, subject: Subject) -> Planned:
+def planned(scenario: Scenario, subject: Subject) -> RowRuns:
     """The runs of a scenario with this algorithm; without anything random, one."""
     try:
         runs = expand(scenario.experiment(subject))
     except BadInputError as error:
-        return Planned((), str(error))
-    return Planned(tuple(run for run in runs if run.repeat < _seeds(run)))
+        return RowRuns((), str(error))
+    return RowRuns(tuple(run for run in runs if run.repeat < _seeds(run)))
 
 
 def _seeds(run: PlannedRun) -> int:
@@ -65,25 +65,25 @@ class PassportRuns:
     def __init__(
         self,
         results: dict[str, RunResult],
-        plans: dict[tuple[str, str], Planned],
+        plans: dict[tuple[str, str], RowRuns],
         skip_reasons: dict[str, str],
     ) -> None:
         self.results, self._plans = results, plans
         self.skip_reasons = skip_reasons
         """Reasons for the rows that were not run on this engine, by id."""
 
-    def of(self, row: Row, subject: Subject) -> list[RunResult]:
+    def of(self, row: PassportRow, subject: Subject) -> list[RunResult]:
         """Returns the results of a row's runs with this algorithm, by seed, or the reason for none."""
         plan = self._plans[row.id, subject.word]
         return [self.results[_key(run)] for run in plan.runs] or [RunResult(None, failure=plan.failure)]
 
 
 def make(
-    rows: Sequence[Row],
+    rows: Sequence[PassportRow],
     subjects: Iterable[Subject],
     workers: int | None,
     quiet: bool,
-    store: Store | None = None,
+    store: RunStore | None = None,
     on: On = SIMULATOR,
 ) -> PassportRuns:
     """Make the runs of these rows with each algorithm, every scenario once.
@@ -95,7 +95,7 @@ def make(
     with _Keeping(quiet) as watcher:
         engine.prepare(on.all_options, watcher.preparing)
         words = list(subjects)
-        plans_by_scenario: dict[tuple[int, str], Planned] = {}  # the rows of one scenario share its runs
+        plans_by_scenario: dict[tuple[int, str], RowRuns] = {}  # the rows of one scenario share its runs
         plans = {}
         for row in rows:
             for subject in words:
@@ -111,7 +111,7 @@ def make(
             for run in plan.runs if name in names else ():
                 runs[_key(run)] = run
                 algorithms.setdefault(_key(run), word)
-        watcher.store = (Store(on.build) if store is None else store) if not engine.real_time else None
+        watcher.store = (RunStore(on.build) if store is None else store) if not engine.real_time else None
         results = watcher.results
         for key in runs:
             stored_result = None if watcher.store is None else watcher.store.find(key)
@@ -155,7 +155,7 @@ def _run(
 
 
 def _skip_reasons(
-    rows: Sequence[Row], subjects: Sequence[Subject], plans: Mapping[tuple[str, str], Planned], on: On
+    rows: Sequence[PassportRow], subjects: Sequence[Subject], plans: Mapping[tuple[str, str], RowRuns], on: On
 ) -> dict[str, str]:
     """The reasons for rows that this engine does not run, by id: it cannot, or all would take too long."""
     engine, options = engines.named(on.engine), on.all_options
@@ -163,7 +163,7 @@ def _skip_reasons(
         return {}
     untold = "a kernel does not tell the phases of an algorithm"
     skip_reasons = {row.id: untold for row in rows if row.figure.of_phases and not engine.model}
-    together: dict[int, list[Row]] = {}
+    together: dict[int, list[PassportRow]] = {}
     for row in (row for row in rows if row.id not in skip_reasons):
         together.setdefault(id(row.scenario), []).append(row)
     costs: list[tuple[float, int]] = []
@@ -217,7 +217,7 @@ class _Keeping(Watcher):
 
     def __init__(self, quiet: bool) -> None:
         self.results: dict[str, RunResult] = {}
-        self.store: Store | None = None
+        self.store: RunStore | None = None
         self.keys: Sequence[str] = ()
         self.words: Sequence[str] = ()
         self.stall = ""

@@ -9,11 +9,11 @@ from dragstrip.studies.passport import suite
 from dragstrip.studies.passport.chapters import beside
 from dragstrip.studies.passport.figures import NEIGHBOUR
 from dragstrip.studies.passport.rows import BASELINES, Subject
-from dragstrip.studies.passport.verdicts import Judged, ratio, worst
+from dragstrip.studies.passport.verdicts import RowVerdict, ratio, worst
 from dragstrip.studies.passport.wording import measured, plural
 
 
-def sentences(subject: Subject, judged: Sequence[Judged]) -> dict[str, str]:
+def sentences(subject: Subject, judged: Sequence[RowVerdict]) -> dict[str, str]:
     """The sentences, by what they are about: `good`, `fails` and `harms`."""
     return {
         "good": _good(subject, judged),
@@ -22,7 +22,7 @@ def sentences(subject: Subject, judged: Sequence[Judged]) -> dict[str, str]:
     }
 
 
-def _good(subject: Subject, judged: Sequence[Judged]) -> str:
+def _good(subject: Subject, judged: Sequence[RowVerdict]) -> str:
     compared = [entry for entry in judged if entry.row.rule.kind == "K" and entry.verdict != "failed"]
     better = [entry for entry in compared if entry.verdict == "better"]
     if not compared:
@@ -40,7 +40,7 @@ def _good(subject: Subject, judged: Sequence[Judged]) -> str:
     )
 
 
-def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
+def _fails(subject: Subject, judged: Sequence[RowVerdict]) -> str:
     failed = sum(entry.verdict == "failed" for entry in judged)
     limits = sum(entry.verdict == "missed" and entry.row.rule.kind == "P" for entry in judged)
     targets = [entry for entry in judged if entry.verdict == "missed" and entry.row.rule.kind == "T"]
@@ -62,7 +62,7 @@ def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
     return f"{summary}; worst of all {gravest.row.title}: {_figures(gravest)}."
 
 
-def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
+def _harms(subject: Subject, judged: Sequence[RowVerdict]) -> str:
     harm = [entry for entry in judged if entry.row.rule is beside.HARM and entry.verdict != "failed"]
     if not harm:
         return "Harms: no row of this passport has a neighbour."
@@ -79,7 +79,7 @@ def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
     )
 
 
-def _lead(entry: Judged) -> float:
+def _lead(entry: RowVerdict) -> float:
     baseline_medians = [
         baseline.median for baseline in entry.baselines.values() if baseline.median is not None
     ]
@@ -89,7 +89,7 @@ def _lead(entry: Judged) -> float:
     return min(abs(ratio(median, baseline_median, figure.floor)) for baseline_median in baseline_medians)
 
 
-def _figures(entry: Judged) -> str:
+def _figures(entry: RowVerdict) -> str:
     unit, name = entry.row.figure.unit, entry.row.figure.name
     baseline_texts = [
         f"{baseline.upper() if baseline == 'cubic' else baseline.capitalize()} {measured(value.median)}"

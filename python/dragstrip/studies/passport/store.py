@@ -36,7 +36,7 @@ class RunResult:
     failure: str = ""
 
 
-class Store:
+class RunStore:
     """Finished runs of one build of the engine. A damaged entry counts as absent."""
 
     def __init__(self, build: str) -> None:

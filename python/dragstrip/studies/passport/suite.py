@@ -20,7 +20,7 @@ from dragstrip.studies.passport.chapters import (
     theory,
     users,
 )
-from dragstrip.studies.passport.rows import Row
+from dragstrip.studies.passport.rows import PassportRow
 
 VERSION = 3
 """The suite's version: rows of different versions are not compared."""
@@ -82,7 +82,7 @@ def chapters(only: str | None) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name in names)
 
 
-def rows(algorithm: str, chapter_names: Sequence[str], quick: bool) -> list[Row]:
+def rows(algorithm: str, chapter_names: Sequence[str], quick: bool) -> list[PassportRow]:
     """The rows of these chapters that are about this algorithm, of the quick suite or of all."""
     return [
         row
@@ -93,7 +93,7 @@ def rows(algorithm: str, chapter_names: Sequence[str], quick: bool) -> list[Row]
     ]
 
 
-def _is_about(row: Row, algorithm: str) -> bool:
+def _is_about(row: PassportRow, algorithm: str) -> bool:
     """True when a row is about an algorithm; the cases of BBR are about all whose names claim to be one."""
     if row.chapter == bbr.NAME:
         return algorithm.startswith(row.only_for)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dragstrip.results.intervals import interval
-from dragstrip.studies.passport.rows import BASELINES, Figure, Row, Rule
+from dragstrip.studies.passport.rows import BASELINES, PassportRow, RowFigure, RowRule
 from dragstrip.studies.passport.store import RunResult
 
 Verdict: TypeAlias = Literal[
@@ -38,10 +38,10 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Judged:
+class RowVerdict:
     """A row with its figures and its verdict."""
 
-    row: Row
+    row: PassportRow
     value: Value
     baselines: Mapping[str, Value]
     verdict: Verdict
@@ -51,7 +51,7 @@ class Judged:
     """The ends of the interval of the figure less the baseline's, by baseline; empty unless K compares."""
 
 
-def value(row: Row, results: Sequence[RunResult]) -> Value:
+def value(row: PassportRow, results: Sequence[RunResult]) -> Value:
     """The figure of a row over its runs; there is none if one failed or has nothing to measure."""
     figures = []
     for result in results:
@@ -64,7 +64,7 @@ def value(row: Row, results: Sequence[RunResult]) -> Value:
     return Value(statistics.median(figures), tuple(figures), _hashes(results), smaller=_smaller(row, results))
 
 
-def _smaller(row: Row, results: Sequence[RunResult]) -> str:
+def _smaller(row: PassportRow, results: Sequence[RunResult]) -> str:
     if row.figure.smaller is None:
         return ""
     names = [row.figure.smaller(run.summary, row.scenario) for run in results if run.summary is not None]
@@ -76,28 +76,28 @@ def _hashes(results: Sequence[RunResult]) -> tuple[str, ...]:
     return tuple(result.sha256 for result in results)
 
 
-def judge(row: Row, subject_value: Value, baselines: Mapping[str, Value]) -> Judged:
+def judge(row: PassportRow, subject_value: Value, baselines: Mapping[str, Value]) -> RowVerdict:
     """The verdict of a row; `baselines` are the figures of CUBIC and Reno, by name."""
     if subject_value.median is None:
-        return Judged(row, subject_value, baselines, "failed", math.inf)
+        return RowVerdict(row, subject_value, baselines, "failed", math.inf)
     if row.rule.kind == "R":
-        return Judged(row, subject_value, baselines, "reported", 0.0)
+        return RowVerdict(row, subject_value, baselines, "reported", 0.0)
     if row.rule.kind == "K":
         return _compared(row, subject_value, baselines)
     if holds(row.rule, subject_value.median):
-        return Judged(row, subject_value, baselines, "held", 0.0)
+        return RowVerdict(row, subject_value, baselines, "held", 0.0)
     cubic = baselines["cubic"]
     as_cubic = cubic is not subject_value and cubic.median is not None and not holds(row.rule, cubic.median)
     verdict: Verdict = "missed, as by CUBIC" if as_cubic else "missed"
-    return Judged(row, subject_value, baselines, verdict, _excess(row.rule, subject_value.median))
+    return RowVerdict(row, subject_value, baselines, verdict, _excess(row.rule, subject_value.median))
 
 
-def holds(rule: Rule, figure: float) -> bool:
+def holds(rule: RowRule, figure: float) -> bool:
     """Returns True when a figure is within a rule's limit."""
     return (rule.most is None or figure <= rule.most) and (rule.least is None or figure >= rule.least)
 
 
-def _compared(row: Row, subject_value: Value, baselines: Mapping[str, Value]) -> Judged:
+def _compared(row: PassportRow, subject_value: Value, baselines: Mapping[str, Value]) -> RowVerdict:
     """The verdict against the baselines, and by how much the figure is worse than the worse of them.
 
     Worse: the interval of the difference from each baseline lies beyond the margin on the wrong side; better:
@@ -115,7 +115,7 @@ def _compared(row: Row, subject_value: Value, baselines: Mapping[str, Value]) ->
         medians = [baseline.median for baseline in baselines.values() if baseline.median is not None]
         nearest = min(medians) if row.figure.more_is_better else max(medians)
         badness = abs(ratio(subject_value.median, nearest, row.figure.floor))
-    return Judged(row, subject_value, baselines, verdict, badness, differences)
+    return RowVerdict(row, subject_value, baselines, verdict, badness, differences)
 
 
 def difference(first: Value, second: Value, name: str) -> tuple[float, float]:
@@ -129,14 +129,14 @@ def difference(first: Value, second: Value, name: str) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def _side(figure: Figure, low: float, high: float, margin: float) -> Verdict:
+def _side(figure: RowFigure, low: float, high: float, margin: float) -> Verdict:
     """Locates the interval of a difference: beyond the margin on one side, or not."""
     if (low <= margin and high >= -margin) or figure.more_is_better is None:
         return "same"
     return "better" if (low > margin) == figure.more_is_better else "worse"
 
 
-def _excess(rule: Rule, figure: float) -> float:
+def _excess(rule: RowRule, figure: float) -> float:
     limit = rule.most if rule.most is not None and figure > rule.most else rule.least
     return abs(ratio(figure, limit if limit is not None else figure, 0.0))
 
@@ -147,17 +147,17 @@ def ratio(numerator: float, denominator: float, floor: float) -> float:
     return math.log(max(abs(numerator), least) / max(abs(denominator), least))
 
 
-def worst(judged: Sequence[Judged], count: int) -> list[Judged]:
+def worst(judged: Sequence[RowVerdict], count: int) -> list[RowVerdict]:
     """The rows that say most against the algorithm: failures, documents' limits, the rest by excess.
 
     There is one row of each scenario.
     """
 
-    def gravity(row: Judged) -> tuple[int, float, str]:
+    def gravity(row: RowVerdict) -> tuple[int, float, str]:
         grades = {"failed": 0, "missed": 1 if row.row.rule.kind == "P" else 2, "worse": 2}
         return grades.get(row.verdict, 3), -row.badness, row.row.id
 
-    worst_rows: list[Judged] = []
+    worst_rows: list[RowVerdict] = []
     for row in sorted((row for row in judged if row.verdict not in GOOD), key=gravity):
         if row.row.title not in (entry.row.title for entry in worst_rows):
             worst_rows.append(row)

@@ -39,7 +39,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """A list of levels."""
 
     path: str
@@ -63,7 +63,7 @@ class Range:
         return self.write(self.low + (self.high - self.low) * share)
 
 
-def parse(text: str) -> Axis | Range:
+def parse(text: str) -> SweepAxis | Range:
     """Parse an axis from the command line; raises `BadInputError`."""
     path, equals, values = text.partition("=")
     if not (path.strip() and equals and values.strip()):
@@ -72,7 +72,7 @@ def parse(text: str) -> Axis | Range:
     return of_text(path.strip(), values.strip(), "command line")
 
 
-def of_text(path: str, values: str, source: str) -> Axis | Range:
+def of_text(path: str, values: str, source: str) -> SweepAxis | Range:
     """Parse an axis from values separated by commas, or from a range; raises `BadInputError`."""
     path = _spelled_out(path)
     if ".." not in values:
@@ -93,22 +93,22 @@ def of_text(path: str, values: str, source: str) -> Axis | Range:
     return listed(path, list(dict.fromkeys(steps)), source)
 
 
-def listed(path: str, values: Sequence[Any], source: str) -> Axis:
+def listed(path: str, values: Sequence[Any], source: str) -> SweepAxis:
     """Return an axis of values; raises `BadInputError` if one is empty or occurs twice."""
     if not values or any(value == "" for value in values):
         raise BadInputError(f"vary.{path}", list(values), "at least one value, and none empty", source)
     spellings = [repr(value) for value in values]
     if len(set(spellings)) < len(spellings):
         raise BadInputError(f"vary.{path}", list(values), "every value once", source)
-    return Axis(path, tuple(Level(value, {path: value}) for value in values))
+    return SweepAxis(path, tuple(Level(value, {path: value}) for value in values))
 
 
-def of_experiment(experiment: Experiment, source: str) -> list[Axis | Range]:
+def of_experiment(experiment: Experiment, source: str) -> list[SweepAxis | Range]:
     """Return the axes that the experiment's own file varies; raises `BadInputError`."""
-    axes: list[Axis | Range] = []
+    axes: list[SweepAxis | Range] = []
     if experiment.alternatives:
         levels = tuple(Level(entry.name, dict(entry.set)) for entry in experiment.alternatives)
-        axes.append(Axis("alternative", levels))
+        axes.append(SweepAxis("alternative", levels))
     for path, values in flat(experiment.vary).items():
         if isinstance(values, str):
             axes.append(of_text(path, values, source))
@@ -119,13 +119,13 @@ def of_experiment(experiment: Experiment, source: str) -> list[Axis | Range]:
     return axes
 
 
-def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list[Axis]:
+def sampled(axes: Sequence[SweepAxis | Range], sample: str | None, seed: int) -> list[SweepAxis]:
     """Return all axes as lists; all ranges together become one axis of sample points, before the others.
 
     Raises `BadInputError` if `sample` is neither lhs:N nor random:N, or does not fit the axes.
     """
     ranges = [axis for axis in axes if isinstance(axis, Range)]
-    lists = [axis for axis in axes if isinstance(axis, Axis)]
+    lists = [axis for axis in axes if isinstance(axis, SweepAxis)]
     if sample is None:
         if ranges:
             raise BadInputError(
@@ -144,7 +144,7 @@ def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list
     for number, point in enumerate(points):
         assignments = {axis.path: axis.at(share) for axis, share in zip(ranges, point, strict=True)}
         levels.append(Level(number, assignments))
-    return [Axis("sample", tuple(levels)), *lists]
+    return [SweepAxis("sample", tuple(levels)), *lists]
 
 
 def _points(dimensions: int, count: int, latin: bool, seed: int) -> Iterator[tuple[float, ...]]:

@@ -24,7 +24,7 @@ from dragstrip.studies.sweep.build import version as build_version
 from dragstrip.studies.sweep.claim import STORE, read_description
 from dragstrip.studies.sweep.options import Options as Options
 from dragstrip.studies.sweep.plan import Index, Sweep
-from dragstrip.studies.sweep.progress import Line, Progress, clock
+from dragstrip.studies.sweep.progress import ProgressLine, SweepProgress, clock
 
 ROW_BYTES = 420
 """Bytes on disk per run, in store and dataset together, as measured in docs/how-to/sweeps.md."""
@@ -91,15 +91,15 @@ def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any
     """Make a sweep for the command line, with progress on standard error unless quiet."""
     without_pandas()
     if quiet:
-        return execute(sweep, out, options, Progress())
-    line = Line()
+        return execute(sweep, out, options, SweepProgress())
+    line = ProgressLine()
     try:
         return execute(sweep, out, options, line)
     finally:
         line.clear()
 
 
-def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> dict[str, Any]:
+def execute(sweep: Sweep, out: Path, options: Options, progress: SweepProgress) -> dict[str, Any]:
     """Make the missing runs, write dataset and report, and return the summary document."""
     engine = named(sweep.engine)
     if engine.real_time:

@@ -25,7 +25,7 @@ from dragstrip.runs.work import FAILED, OK, REBUILT, UNWRITTEN, Order
 from dragstrip.studies.sweep.build import build_of
 from dragstrip.studies.sweep.figures import figures
 from dragstrip.studies.sweep.plan import Index, Sweep, SweepRun
-from dragstrip.studies.sweep.progress import Progress, Tally
+from dragstrip.studies.sweep.progress import SweepProgress, Tally
 from dragstrip.studies.sweep.store import Store, result_rows
 
 ATTEMPTS_MAX = 3
@@ -41,7 +41,7 @@ class Coordinator:
         index: Index,
         store: Store,
         place: Place,
-        progress: Progress,
+        progress: SweepProgress,
         recordings: Path | None = None,
         capture: CaptureRequest | None = None,
     ) -> None:

@@ -17,12 +17,12 @@ from dragstrip.studies.sweep.claim import LOCK, STORE, WHO, claimed, read_descri
 from dragstrip.studies.sweep.coordinate import Coordinator, missing
 from dragstrip.studies.sweep.options import Options
 from dragstrip.studies.sweep.plan import Index, Sweep
-from dragstrip.studies.sweep.progress import Progress, Tally
+from dragstrip.studies.sweep.progress import SweepProgress, Tally
 from dragstrip.studies.sweep.store import Store
 
 
 def make(
-    sweep: Sweep, index: Index, out: Path, options: Options, progress: Progress, place: Place
+    sweep: Sweep, index: Index, out: Path, options: Options, progress: SweepProgress, place: Place
 ) -> dict[str, Any]:
     """Make the missing runs in a place, write dataset and report, and return the summary document."""
     with claimed(out, sweep, index, options.shard, options.replace, options.confirm):

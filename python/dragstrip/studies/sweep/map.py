@@ -22,7 +22,7 @@ from dragstrip.results.intervals import RESAMPLES, TIE
 from dragstrip.studies.sweep.axes import Axis, quantity
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.studies.sweep.plan import Sweep
-from dragstrip.studies.sweep.stats import Findings, Judged, Utility, failures, ranking
+from dragstrip.studies.sweep.stats import Findings, Utility, UtilityScores, failures, ranking
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
 COLUMNS += ["goodput_bps", "rtt_ms_p50", "retransmits"]
@@ -191,7 +191,7 @@ def _sections(
 ) -> Iterator[_Section]:
     for judged in findings.judged.values():
 
-        def maps(fill: Fill, settings: Mapping[str, Any], judged: Judged = judged) -> list[_Map]:
+        def maps(fill: Fill, settings: Mapping[str, Any], judged: UtilityScores = judged) -> list[_Map]:
             return [
                 _Map(
                     ", ".join(f"{path} {value}" for path, value in {**settings, **facet_settings}.items()),
@@ -222,7 +222,7 @@ Fill = Callable[[int], list[tuple[str, float]]]
 """Gives a cell's colours and opacities, side by side; empty if nothing is known."""
 
 
-def stripes(judged: Judged, findings: Findings, colours: Mapping[str, str]) -> Fill:
+def stripes(judged: UtilityScores, findings: Findings, colours: Mapping[str, str]) -> Fill:
     """Return a fill with the colours of all contenders that are among the best."""
 
     def fill(cell: int) -> list[tuple[str, float]]:
@@ -233,7 +233,7 @@ def stripes(judged: Judged, findings: Findings, colours: Mapping[str, str]) -> F
     return fill
 
 
-def _shades(judged: Judged, contender: int) -> Fill:
+def _shades(judged: UtilityScores, contender: int) -> Fill:
     def fill(cell: int) -> list[tuple[str, float]]:
         harm = judged.median[cell, contender]
         return [] if math.isnan(harm) else [(HARM_COLOUR, 0.06 + 0.94 * min(1.0, max(0.0, harm)))]
@@ -259,7 +259,7 @@ class _CellMarks:
 
 
 def drawing(
-    judged: Judged,
+    judged: UtilityScores,
     findings: Findings,
     layout: Layout,
     cells: list[int],
@@ -365,7 +365,7 @@ def _dot(x: float, y: float, fills: list[tuple[str, float]]) -> list[Mark]:
     return [Mark("circle", {**place, "fill": colour, "fill-opacity": f"{opacity:.2f}", **ring})]
 
 
-def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bool) -> str:
+def _hover(judged: UtilityScores, findings: Findings, cell: int, pages: Pages, full: bool) -> str:
     format_figure = FORMAT[judged.utility.name]
     lines = [", ".join(f"{path} {value}" for path, value in findings.cells[cell].items())]
     median = judged.median[cell]

@@ -26,7 +26,7 @@ from dragstrip.io.shape import SWEEP, expect
 from dragstrip.model.scenario.memory import refuse_if_too_large
 from dragstrip.model.scenario.paths import packets
 from dragstrip.studies.sweep import axes as _axes
-from dragstrip.studies.sweep.axes import AGAINST, ALONE, Axis, Level, Range
+from dragstrip.studies.sweep.axes import AGAINST, ALONE, Level, Range, SweepAxis
 from dragstrip.studies.sweep.build import run_key
 from dragstrip.studies.sweep.build import version as build_version
 
@@ -62,7 +62,7 @@ class Sweep:
 
     base: Json
     """The experiment without what varies."""
-    axes: list[Axis]
+    axes: list[SweepAxis]
     repeat: int
     seed: int
     engine: str = DEFAULT
@@ -198,7 +198,7 @@ class Sweep:
             raise BadInputError("format", document.get("format"), f"format {FORMAT} of sweep.json", source)
         expect(document, SWEEP, source)
         axes = [
-            Axis(axis["path"], tuple(Level(level["label"], level["set"]) for level in axis["levels"]))
+            SweepAxis(axis["path"], tuple(Level(level["label"], level["set"]) for level in axis["levels"]))
             for axis in document["axes"]
         ]
         sweep = cls(
@@ -271,7 +271,9 @@ def describe(
         base.pop(part, None)
     if duration is not None:
         base["duration"] = duration
-    by_path: dict[str, Axis | Range] = {axis.path: axis for axis in _axes.of_experiment(experiment, source)}
+    by_path: dict[str, SweepAxis | Range] = {
+        axis.path: axis for axis in _axes.of_experiment(experiment, source)
+    }
     by_path.update(_typed(vary))
     for alias in ("seed", "repeat"):
         if alias in by_path:
@@ -299,7 +301,7 @@ def describe(
     return described
 
 
-def _typed(vary: Sequence[str]) -> Iterator[tuple[str, Axis | Range]]:
+def _typed(vary: Sequence[str]) -> Iterator[tuple[str, SweepAxis | Range]]:
     """Yield the axes of the command line; raises `BadInputError` for a field that is varied twice."""
     varied_paths = set()
     for text in vary:
@@ -311,7 +313,7 @@ def _typed(vary: Sequence[str]) -> Iterator[tuple[str, Axis | Range]]:
         yield axis.path, axis
 
 
-def _against(rival: str, axes: Sequence[Axis]) -> Axis:
+def _against(rival: str, axes: Sequence[SweepAxis]) -> SweepAxis:
     """Return the axis that runs everything alone and beside a flow of `rival`.
 
     Harm is how much the rival's own figures change beside a contender.
@@ -325,4 +327,4 @@ def _against(rival: str, axes: Sequence[Axis]) -> Axis:
             f"(varied: {', '.join(map(str, contenders)) or 'none'})",
             "command line",
         )
-    return Axis(AGAINST, tuple(Level(label, {}) for label in (ALONE, rival)))
+    return SweepAxis(AGAINST, tuple(Level(label, {}) for label in (ALONE, rival)))

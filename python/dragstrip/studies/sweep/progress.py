@@ -43,7 +43,7 @@ class Tally:
         return elapsed * max(0.0, self.weight_total - self.weight_made) / self.weight_made
 
 
-class Progress:
+class SweepProgress:
     """Receives the progress of a sweep; this base class ignores it."""
 
     def update(self, tally: Tally) -> None:
@@ -53,7 +53,7 @@ class Progress:
         """Report something that deserves a line of its own."""
 
 
-class Line(Progress):
+class ProgressLine(SweepProgress):
     """Shows progress on standard error."""
 
     def __init__(self) -> None:

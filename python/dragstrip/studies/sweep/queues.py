@@ -41,7 +41,7 @@ ALIKE = 0.05
 """Pings that differ by less than this fraction are alike."""
 
 
-class Route(NamedTuple):
+class RateAndRtt(NamedTuple):
     """A bottleneck's rate and its round trip."""
 
     rate_bps: int
@@ -64,17 +64,17 @@ class Figures(NamedTuple):
     """Each seed's 95th percentile of the pings."""
 
 
-def read(folder: Path) -> dict[Route, dict[str, Figures]]:
+def read(folder: Path) -> dict[RateAndRtt, dict[str, Figures]]:
     """Return medians over the seeds by path and queue; raises `DragstripError` if a run failed."""
     runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in dataset.read(folder, COLUMNS).to_pylist():
         if row["status"] != "ok":
             raise DragstripError(f"{folder}: a run failed; the sweep's own command makes it again")
         runs.setdefault(tuple(row[name] for name in PLACE), []).append(row)
-    seeds: dict[tuple[Route, str], list[Figures]] = {}
+    seeds: dict[tuple[RateAndRtt, str], list[Figures]] = {}
     for (rate_bps, rtt_ns, queue, _), rows in runs.items():
-        seeds.setdefault((Route(rate_bps, rtt_ns), queue), []).append(_figures(rows))
-    by_route: dict[Route, dict[str, Figures]] = {}
+        seeds.setdefault((RateAndRtt(rate_bps, rtt_ns), queue), []).append(_figures(rows))
+    by_route: dict[RateAndRtt, dict[str, Figures]] = {}
     for (path, queue), figures in seeds.items():
         middle = map(median, zip(*(seed_figures[:-1] for seed_figures in figures), strict=True))
         pings = tuple(run.ping_p95_ms for run in figures)
@@ -119,7 +119,7 @@ def tied(queues: dict[str, Figures]) -> list[str]:
     return [name for name in order if not longer(name)]
 
 
-def advice(by_route: dict[Route, dict[str, Figures]]) -> str:
+def advice(by_route: dict[RateAndRtt, dict[str, Figures]]) -> str:
     """Return which queue to use, and on which paths another one is better: `Use fq, unless ...`."""
     among = {path: tied(queues) for path, queues in by_route.items()}
     names = dict.fromkeys(name for queues in among.values() for name in queues)
@@ -148,12 +148,12 @@ def advice(by_route: dict[Route, dict[str, Figures]]) -> str:
     return text
 
 
-def page(sweep: Sweep, by_route: dict[Route, dict[str, Figures]]) -> str:
+def page(sweep: Sweep, by_route: dict[RateAndRtt, dict[str, Figures]]) -> str:
     """Return the page's text."""
     return "\n".join(_lines(sweep, by_route)) + "\n"
 
 
-def _lines(sweep: Sweep, by_route: dict[Route, dict[str, Figures]]) -> Iterator[str]:
+def _lines(sweep: Sweep, by_route: dict[RateAndRtt, dict[str, Figures]]) -> Iterator[str]:
     yield f"# {sweep.title or sweep.name}"
     yield ""
     yield advice(by_route)
@@ -194,7 +194,7 @@ def _lines(sweep: Sweep, by_route: dict[Route, dict[str, Figures]]) -> Iterator[
         yield from _table(path, queues)
 
 
-def _table(path: Route, queues: dict[str, Figures]) -> Iterator[str]:
+def _table(path: RateAndRtt, queues: dict[str, Figures]) -> Iterator[str]:
     fills = set(best(queues))
     yield ""
     yield f"## {_name(path)}"
@@ -211,7 +211,7 @@ def _table(path: Route, queues: dict[str, Figures]) -> Iterator[str]:
         yield f"| {name} | {goodput} | {pings} | {figures.answers_per_s:.2f} | {parts} |"
 
 
-def _name(path: Route) -> str:
+def _name(path: RateAndRtt) -> str:
     return f"{q.rate(path.rate_bps)}, {q.duration_ns(path.rtt_ns)}"
 
 

@@ -46,7 +46,7 @@ UTILITIES = (
 
 
 @dataclass(frozen=True)
-class Judged:
+class UtilityScores:
     """One utility over all cells; arrays have the shape cells × contenders, with NaN for missing figures."""
 
     utility: Utility
@@ -71,7 +71,7 @@ class Findings:
     """Each cell's settings."""
     runs: npt.NDArray[np.int64]
     """Numbers of the runs without a competitor, in the shape cells × contenders × repeats."""
-    judged: dict[str, Judged]
+    judged: dict[str, UtilityScores]
     rival: str | None
     random: float
     """The share of cells and contenders whose repeats differ at all."""
@@ -208,10 +208,10 @@ def _medians(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, row
     return medians.reshape(shape)
 
 
-def _judge(utility: Utility, values: Floats) -> Judged:
+def _judge(utility: Utility, values: Floats) -> UtilityScores:
     median, low, high = interval(values)
     best = among_best(values, more_is_better=utility.more_is_better, relative=utility.relative)
-    return Judged(utility, values, median, low, high, best)
+    return UtilityScores(utility, values, median, low, high, best)
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class Rank:
     high: float
 
 
-def relative(judged: Judged) -> Floats:
+def relative(judged: UtilityScores) -> Floats:
     """Return each median divided by the best in its cell; harm is returned as it is."""
     if not judged.utility.relative:
         return judged.median

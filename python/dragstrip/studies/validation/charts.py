@@ -12,7 +12,7 @@ from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
 from dragstrip.report.series import Curve, decimate
 from dragstrip.studies.validation.console import cell
 from dragstrip.studies.validation.targets import QUANTITIES, Quantity
-from dragstrip.studies.validation.traces import Floats, FlowTrace
+from dragstrip.studies.validation.traces import Floats, FlowSeries
 from dragstrip.studies.validation.validate import Agreement, Case
 
 TRACE_WIDTH, TRACE_HEIGHT, TRACE_POINTS = 420, 92, 300
@@ -86,7 +86,7 @@ def traces(case: Case) -> Figure:
     )
 
 
-def _curves(flows: Sequence[FlowTrace], name: str) -> list[Curve]:
+def _curves(flows: Sequence[FlowSeries], name: str) -> list[Curve]:
     return [decimate(Curve(flow.t_s, _as_floats(getattr(flow, name))), TRACE_POINTS) for flow in flows]
 
 

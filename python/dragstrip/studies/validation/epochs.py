@@ -12,13 +12,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from dragstrip.studies.validation.traces import Floats, FlowTrace, TimeLine, falls
+from dragstrip.studies.validation.traces import Floats, FlowSeries, TimeLine, falls
 
 POINTS = 20
 """Number of points at which a pair of epochs is compared."""
 
 
-def epochs(flow: FlowTrace) -> list[Floats]:
+def epochs(flow: FlowSeries) -> list[Floats]:
     """Return the window between reductions, each as `POINTS` values; start and end count as borders."""
     finite = np.flatnonzero(np.isfinite(flow.cwnd))
     if not finite.size:

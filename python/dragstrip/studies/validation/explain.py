@@ -14,7 +14,7 @@ from dragstrip.model.recording import Recording
 from dragstrip.model.recording.columns import numbers, texts
 from dragstrip.results.measures import Measured
 from dragstrip.studies.validation.kernel import Json
-from dragstrip.studies.validation.traces import Floats, FlowTrace, changes
+from dragstrip.studies.validation.traces import Floats, FlowSeries, changes
 from dragstrip.studies.validation.validate import Case
 
 SEGMENTS_APART = 2.0
@@ -27,7 +27,7 @@ AROUND = 6
 
 
 @dataclass(frozen=True)
-class Event:
+class FlowEvent:
     """An event of a flow: its time (to the resolution of the samples), its kind, and a figure."""
 
     t_s: float
@@ -46,21 +46,21 @@ class Divergence:
     table: list[list[str]]
 
 
-def events(flow: FlowTrace) -> list[Event]:
+def events(flow: FlowSeries) -> list[FlowEvent]:
     """Return changes of the threshold and bursts of retransmissions, in order of time."""
     flow_events = []
     for change in changes(flow):
         if change.reduction:
             words = f"reduces ssthresh to {change.ssthresh:.0f} (window {change.cwnd:.0f})"
-            flow_events.append(Event(change.t_s, "reduction", change.ssthresh, words))
+            flow_events.append(FlowEvent(change.t_s, "reduction", change.ssthresh, words))
         else:
             words = f"leaves slow start at a window of {change.ssthresh:.0f}"
-            flow_events.append(Event(change.t_s, "threshold", change.ssthresh, words))
+            flow_events.append(FlowEvent(change.t_s, "threshold", change.ssthresh, words))
     flow_events += _bursts(flow)
     return sorted(flow_events, key=lambda event: (event.t_s, event.kind))
 
 
-def _bursts(flow: FlowTrace) -> Iterator[Event]:
+def _bursts(flow: FlowSeries) -> Iterator[FlowEvent]:
     """Yield bursts: successive samples in which segments were retransmitted."""
     grown = np.diff(flow.retransmits, prepend=0.0)
     busy = np.flatnonzero(grown > 0)
@@ -70,7 +70,7 @@ def _bursts(flow: FlowTrace) -> Iterator[Event]:
             end += 1
         number = float(grown[first:end].sum())
         plural = "s" if number != 1 else ""
-        yield Event(float(flow.t_s[first]), "burst", number, f"retransmits {number:.0f} segment{plural}")
+        yield FlowEvent(float(flow.t_s[first]), "burst", number, f"retransmits {number:.0f} segment{plural}")
 
 
 def explain(case: Case) -> Divergence | None:
@@ -86,7 +86,7 @@ def explain(case: Case) -> Divergence | None:
     return None
 
 
-def _first_event(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] | None:
+def _first_event(kernel: FlowSeries, simulator: FlowSeries) -> tuple[float, str] | None:
     theirs, ours = events(kernel), events(simulator)
     for k, s in zip(theirs, ours, strict=False):
         if k.kind == s.kind and abs(k.t_s - s.t_s) <= _slack_s(kernel, k.t_s) and _near(k.value, s.value):
@@ -101,7 +101,7 @@ def _first_event(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] |
     return (rest[0].t_s, _lone(rest[0], None, len(theirs) > len(ours))) if rest else None
 
 
-def _lone(event: Event, counterpart: Event | None, by_kernel: bool) -> str:
+def _lone(event: FlowEvent, counterpart: FlowEvent | None, by_kernel: bool) -> str:
     side, against = ("kernel", "simulator") if by_kernel else ("simulator", "kernel")
     then = (
         f"its next event is at {counterpart.t_s:.1f} s: it {counterpart.words}"
@@ -111,7 +111,7 @@ def _lone(event: Event, counterpart: Event | None, by_kernel: bool) -> str:
     return f"at {event.t_s:.1f} s the {side} {event.words}, the {against} does not ({then})"
 
 
-def _slack_s(flow: FlowTrace, t_s: float) -> float:
+def _slack_s(flow: FlowSeries, t_s: float) -> float:
     """Return one and a half sampling intervals, because an event may fall on either side of a sample."""
     rtts = flow.srtt_ms[np.isfinite(flow.srtt_ms) & (flow.t_s <= t_s + 0.2)]
     return max(0.15, float(rtts[-1]) / 1e3 if rtts.size else 0.0)
@@ -121,7 +121,7 @@ def _near(a: float, b: float) -> bool:
     return abs(a - b) <= max(SEGMENTS_APART, PART_APART * max(abs(a), abs(b)))
 
 
-def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] | None:
+def _first_drift(kernel: FlowSeries, simulator: FlowSeries) -> tuple[float, str] | None:
     """Return the first stretch in which windows or smoothed RTTs differ, where no event does.
 
     Samples before the first RTT are left out, because there is no connection yet.
@@ -143,7 +143,7 @@ def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] |
     return None
 
 
-def _aligned(kernel: FlowTrace, simulator: FlowTrace, name: str) -> tuple[Floats, Floats, Floats]:
+def _aligned(kernel: FlowSeries, simulator: FlowSeries, name: str) -> tuple[Floats, Floats, Floats]:
     """Return both series at their common samples, and the times; samples are matched to 0.1 s."""
     at_k = {round(float(t) * 10): i for i, t in enumerate(kernel.t_s)}
     at_s = {round(float(t) * 10): i for i, t in enumerate(simulator.t_s)}
@@ -193,7 +193,7 @@ HEADINGS = (
 """Headings of the table around the divergence: k for the kernel, s for the simulator."""
 
 
-def _around(kernel: FlowTrace, simulator: FlowTrace, t_s: float) -> list[list[str]]:
+def _around(kernel: FlowSeries, simulator: FlowSeries, t_s: float) -> list[list[str]]:
     columns = []
     for name, digits in (("cwnd", 0), ("ssthresh", 0), ("srtt_ms", 2), ("flight", 0), ("retransmits", 0)):
         k, s, t = _aligned(kernel, simulator, name)

@@ -28,7 +28,7 @@ BUSY = "the processors were idle"
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseComparison:
     """A case on the engine in real time and on another one."""
 
     case: Case
@@ -78,7 +78,7 @@ class Judged:
 def summary_lines(agreements: Mapping[str, Agreement], engine: str) -> Iterator[str]:
     """Yield lines for the terminal: the targets reached, and each case that is outside or was flagged."""
     for other_engine, agreement in agreements.items():
-        cases = [Judged(case) for case in agreement.cases]
+        cases = [CaseComparison(case) for case in agreement.cases]
         yield f"{engine} beside {other_engine}: {_reached(cases)}"
         for judged in cases:
             if not judged.within_limits:
@@ -105,7 +105,7 @@ def page(
     yield "\n| beside | quantity | target | without dice | with dice |"
     yield "|---|---|---|---|---|"
     for other_engine, agreement in agreements.items():
-        judged = [Judged(case) for case in agreement.cases]
+        judged = [CaseComparison(case) for case in agreement.cases]
         fixed, random = ([entry for entry in judged if entry.random == dice] for dice in (False, True))
         for quantity, target, of in (
             ("goodput", f"{GOODPUT_SHARE * 100:.0f} % of cases ≤ {GOODPUT_PERCENT:g} %", _goodput),
@@ -130,26 +130,26 @@ def page(
         yield from (f"| {name} | {reason} |" for name, reason in failed.items())
 
 
-def _goodput(cases: Sequence[Judged]) -> str:
+def _goodput(cases: Sequence[CaseComparison]) -> str:
     return _count_text(cases, [judged.goodput_reached for judged in cases], GOODPUT_SHARE)
 
 
-def _rtt(cases: Sequence[Judged]) -> str:
+def _rtt(cases: Sequence[CaseComparison]) -> str:
     return _count_text(cases, [judged.rtt_reached for judged in cases], RTT_SHARE)
 
 
-def _count_text(cases: Sequence[Judged], passes: Sequence[bool], share: float) -> str:
+def _count_text(cases: Sequence[CaseComparison], passes: Sequence[bool], share: float) -> str:
     if not cases:
         return "none"
     verdict = "reached" if sum(passes) >= share * len(passes) - 1e-9 else "**not reached**"
     return f"{sum(passes)} of {len(cases)}, {verdict}"
 
 
-def _reached(cases: Sequence[Judged]) -> str:
+def _reached(cases: Sequence[CaseComparison]) -> str:
     return f"goodput {_goodput(cases)}; median RTT {_rtt(cases)}".replace("**", "")
 
 
-def _errors(judged: Judged) -> str:
+def _errors(judged: CaseComparison) -> str:
     rtt = "no RTT" if judged.rtt_ms is None else "RTT {:.3g} and {:.3g} ms".format(*judged.rtt_ms)
     goodput = (
         "no goodput" if judged.goodput_percent is None else f"goodput off by {judged.goodput_percent:.2g} %"
@@ -182,7 +182,7 @@ def _outside(agreements: Mapping[str, Agreement]) -> Iterator[str]:
     """Yield each case outside its limits, with the cause as far as the other engines tell."""
     yield "## Outside\n"
     names = {
-        other_engine: {case.name: Judged(case) for case in agreement.cases}
+        other_engine: {case.name: CaseComparison(case) for case in agreement.cases}
         for other_engine, agreement in agreements.items()
     }
     lines = [
@@ -199,7 +199,9 @@ def _outside(agreements: Mapping[str, Agreement]) -> Iterator[str]:
     yield ""
 
 
-def _cause(name: str, other_engine: str, judged: Judged, names: Mapping[str, Mapping[str, Judged]]) -> str:
+def _cause(
+    name: str, other_engine: str, judged: CaseComparison, names: Mapping[str, Mapping[str, CaseComparison]]
+) -> str:
     """Return the cause of a case outside its limits.
 
     The cause is one of the run's own checks, chance, or the engine with which another disagrees.
@@ -216,10 +218,10 @@ def _cause(name: str, other_engine: str, judged: Judged, names: Mapping[str, Map
 
 
 def _every_case(agreements: Mapping[str, Agreement], engine: str) -> Iterator[str]:
-    by_name: dict[str, dict[str, Judged]] = {}
+    by_name: dict[str, dict[str, CaseComparison]] = {}
     for other_engine, agreement in agreements.items():
         for case in agreement.cases:
-            by_name.setdefault(case.name, {})[other_engine] = Judged(case)
+            by_name.setdefault(case.name, {})[other_engine] = CaseComparison(case)
     heads = [f"goodput, {engine} (Mbit/s)", *(f"{other_engine} off by %" for other_engine in agreements)]
     heads += [f"RTT, {engine} (ms)", *(f"{other_engine} (ms)" for other_engine in agreements)]
     yield "## All cases\n\nBold: outside.\n"
@@ -246,14 +248,14 @@ def _number(value: float | None, floor: Mapping[str, float], quantity: str) -> s
     return "–" if value is None else f"{value:.4g}{spread}"
 
 
-def _off(judged: Judged | None) -> str:
+def _off(judged: CaseComparison | None) -> str:
     if judged is None or judged.goodput_percent is None:
         return "–"
     text = f"{judged.goodput_percent:.2f}"
     return text if judged.goodput_reached else f"**{text}**"
 
 
-def _other_rtt(judged: Judged | None) -> str:
+def _other_rtt(judged: CaseComparison | None) -> str:
     if judged is None or judged.rtt_ms is None:
         return "–"
     text = f"{judged.rtt_ms[1]:.4g}"

@@ -27,7 +27,7 @@ a difference.
 
 
 @dataclass(frozen=True)
-class FlowTrace:
+class FlowSeries:
     """A flow's series (same length, NaN for missing values) and totals; windows are in segments."""
 
     cc: str
@@ -45,7 +45,7 @@ class FlowTrace:
 class TimeLine:
     """A run of either side."""
 
-    flows: list[FlowTrace]
+    flows: list[FlowSeries]
     recoveries: int | None
     """Loss epochs of all flows by the endpoint's own count, or None."""
     ping_ms: Floats
@@ -88,7 +88,7 @@ def of_kernel(run: KernelRun) -> TimeLine:
         series = {key: _floats(values) for key, values in flow["series"].items()}
         lived_s = flow["stop_s"] - flow["start_s"]
         flows.append(
-            FlowTrace(
+            FlowSeries(
                 cc=flow["cc"],
                 t_s=series["t_s"],
                 cwnd=series["cwnd"],
@@ -152,7 +152,7 @@ def of_recording(recording: Recording, queue_link: str | None) -> TimeLine:
         start_ns = 0 if start_ns <= LATE_MS_MAX * 1e6 else start_ns
         lived_s = ((end_ns if row["stop_ns"] is None else row["stop_ns"]) - start_ns) / 1e9
         flows.append(
-            FlowTrace(
+            FlowSeries(
                 cc=row["cc"],
                 t_s=mine["time_ns"] / 1e9,
                 cwnd=mine["cwnd_bytes"] / segment_bytes,
@@ -206,7 +206,7 @@ or less; HyStart's end of slow start, which is no reduction, sets the threshold 
 
 
 @dataclass(frozen=True)
-class Change:
+class ThresholdChange:
     """A new threshold: the sample, the value, and the window before."""
 
     index: int
@@ -220,7 +220,7 @@ class Change:
         return self.ssthresh < DEPTH * self.cwnd
 
 
-def changes(flow: FlowTrace) -> list[Change]:
+def changes(flow: FlowSeries) -> list[ThresholdChange]:
     """Return every change of the slow-start threshold that the samples show.
 
     Two between samples count as one.
@@ -230,12 +230,12 @@ def changes(flow: FlowTrace) -> list[Change]:
     for index, value in enumerate(flow.ssthresh):
         if np.isfinite(value) and value != before:
             window = float(np.nanmax(flow.cwnd[max(0, index - 2) : index + 1]))
-            threshold_changes.append(Change(index, float(flow.t_s[index]), float(value), window))
+            threshold_changes.append(ThresholdChange(index, float(flow.t_s[index]), float(value), window))
             before = value
     return threshold_changes
 
 
-def falls(flow: FlowTrace) -> list[int]:
+def falls(flow: FlowSeries) -> list[int]:
     """Return the samples at which the window had fallen by a tenth or more from a peak, each fall once.
 
     Checked against the kernel's counters where only losses reduce the window: equal within one or a tenth in

@@ -45,7 +45,7 @@ counts the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms,
 
 
 @dataclass(frozen=True)
-class Machine:
+class RecordingHost:
     """Properties of the recording machine, which the scenario does not give."""
 
     late_ns: int
@@ -54,7 +54,7 @@ class Machine:
     """Addition of the hosts' own work to the round trip: 50 µs there, 70 µs with a host for netem."""
 
 
-def machine(run: KernelRun) -> Machine:
+def machine(run: KernelRun) -> RecordingHost:
     """Return the hosts' work, from most pings of an idle path or as the recording states it.
 
     The delay at the start comes from the first ping, which is stamped 0 and leaves with the first SYN.
@@ -69,7 +69,7 @@ def machine(run: KernelRun) -> Machine:
         first = series["rtt_ms"][0] if series["t_s"] and series["t_s"][0] == 0 else None
         late_ms = first - rtt_ms - idle_ms if first is not None else 0.0
         late_ms = late_ms if 0 <= late_ms <= LATE_MS_MAX else 0.0
-    return Machine(round(late_ms * 1e6), round(idle_ms * 1e6))
+    return RecordingHost(round(late_ms * 1e6), round(idle_ms * 1e6))
 
 
 def _usual_ms(pings: list[float], rtt_ms: float) -> float | None:
@@ -89,7 +89,7 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
     would be another case.
     """
     spec = run.scenario
-    host_timing = Machine(0, 0) if nominal else machine(run)
+    host_timing = RecordingHost(0, 0) if nominal else machine(run)
     _refuse_unknown(run, spec, SCENARIO_FIELDS, "scenario")
     _refuse_unknown(run, spec["bottleneck"], BOTTLENECK_FIELDS, "scenario.bottleneck")
     senders = sorted({flow["src"] for flow in spec["flows"]})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragstrip.studies.passport.figures import IMBALANCE, NEIGHBOUR, PING_P95, UTILISATION
-from dragstrip.studies.passport.rows import Path, Row, Rule, rated
+from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "aqm"
 TITLE = "with AQM and ECN"
 CONSIDERED = "RFC 9743 7.1"
-ORDER = Rule("P", "RFC 9331 4.3.1: within an order of magnitude in one classic queue", most=10.0)
+ORDER = RowRule("P", "RFC 9331 4.3.1: within an order of magnitude in one classic queue", most=10.0)
 QUEUES = {
     "codel": "codel",
     "fq-codel": "fq_codel",
@@ -22,49 +22,49 @@ QUEUES = {
 }
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for key, queue in QUEUES.items():
-        path = Path(50, 20, 1, 20).with_(queue=queue)
+        path = PassportPath(50, 20, 1, 20).with_(queue=queue)
         yield from rated(
             NAME,
             key,
             f"alone at {path.name}",
             path.scenario(),
-            (UTILISATION, Rule("K", CONSIDERED)),
-            (PING_P95, Rule("K", f"{CONSIDERED}; 5.1.2")),
+            (UTILISATION, RowRule("K", CONSIDERED)),
+            (PING_P95, RowRule("K", f"{CONSIDERED}; 5.1.2")),
             quick=key in ("codel", "fq-codel"),
         )
-    slow = Path(10, 80, 1, 30).with_(queue="codel")
+    slow = PassportPath(10, 80, 1, 30).with_(queue="codel")
     yield from rated(
         NAME,
         "codel-10-80-4",
         f"4 flows at {slow.name}",
         slow.scenario("{a}*4"),
-        (UTILISATION, Rule("K", CONSIDERED)),
-        (PING_P95, Rule("K", f"{CONSIDERED}; 5.1.2")),
+        (UTILISATION, RowRule("K", CONSIDERED)),
+        (PING_P95, RowRule("K", f"{CONSIDERED}; 5.1.2")),
     )
     marks = {"codel-ecn": "codel ecn", "fq-codel-ecn": "fq_codel", "pie-ecn": "pie ecn", "dualpi2": "dualpi2"}
     for key, queue in marks.items():
-        path = Path(50, 20, 1, 20).with_(queue=queue, **_ecn(key))
+        path = PassportPath(50, 20, 1, 20).with_(queue=queue, **_ecn(key))
         yield from rated(
             NAME,
             key,
             f"alone with ECN at {path.name}",
             path.scenario(),
-            (UTILISATION, Rule("K", f"{CONSIDERED}; RFC 8311")),
-            (PING_P95, Rule("K", f"{CONSIDERED}; 5.1.2")),
+            (UTILISATION, RowRule("K", f"{CONSIDERED}; RFC 8311")),
+            (PING_P95, RowRule("K", f"{CONSIDERED}; 5.1.2")),
             quick=key == "codel-ecn",
         )
     for key, queue in {"codel-drop": "codel", "codel-ecn": "codel ecn", "dualpi2": "dualpi2"}.items():
-        path = Path(50, 20, 1, 40).with_(queue=queue, **({} if key == "codel-drop" else _ecn(key)))
+        path = PassportPath(50, 20, 1, 40).with_(queue=queue, **({} if key == "codel-drop" else _ecn(key)))
         yield from rated(
             NAME,
             f"{key}-beside",
             f"beside one cubic at {path.name}{'' if key == 'codel-drop' else ' with ECN'}",
             path.scenario("{a}", "cubic+0.3s", subjects=1),
             (IMBALANCE, ORDER),
-            (NEIGHBOUR, Rule("K", "RFC 9743 5.2.1, 7.1; heistp/l4s-tests")),
+            (NEIGHBOUR, RowRule("K", "RFC 9743 5.2.1, 7.1; heistp/l4s-tests")),
             quick=key == "codel-ecn",
         )
 

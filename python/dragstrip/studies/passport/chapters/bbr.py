@@ -11,7 +11,16 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.types import Experiment
 from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 from dragstrip.studies.passport.figures import GOODPUT, RESENT
-from dragstrip.studies.passport.rows import PLACE, Figure, Path, Row, Rule, Scenario, Subject, Summary
+from dragstrip.studies.passport.rows import (
+    PLACE,
+    PassportPath,
+    PassportRow,
+    RowFigure,
+    RowRule,
+    Scenario,
+    Subject,
+    Summary,
+)
 
 NAME = "bbr"
 TITLE = "the example cases of BBR"
@@ -94,16 +103,16 @@ def _figure(
     of: Callable[[Sequence[Stay]], float | None],
     formula: str,
     more_is_better: bool | None = False,
-) -> Figure:
+) -> RowFigure:
     def read(summary: Summary, scenario: Scenario) -> float | None:
         del scenario
         stays = _stays(summary)
         return of(stays) if stays else None
 
-    return Figure(name, unit, more_is_better, read, f"flows[0].phases: {formula}", of_phases=True)
+    return RowFigure(name, unit, more_is_better, read, f"flows[0].phases: {formula}", of_phases=True)
 
 
-def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], formula: str) -> Figure:
+def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], formula: str) -> RowFigure:
     """Distance of the model's bandwidth from the path's rate at the end of a stay."""
 
     def away(stays: Sequence[Stay]) -> float | None:
@@ -152,7 +161,7 @@ def _value(
     return value
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     yield from _filling()
     yield from _cycle()
@@ -161,16 +170,16 @@ def rows() -> Iterator[Row]:
     yield from _changes()
 
 
-BASE = Path(50, 40, 4, 12).with_(link="wire")
+BASE = PassportPath(50, 40, 4, 12).with_(link="wire")
 BDP = _bdp_bytes(50, 40)
 
 
-def _scenario(path: Path, *flows: Mapping[str, Any], **fields: Any) -> Scenario:
+def _scenario(path: PassportPath, *flows: Mapping[str, Any], **fields: Any) -> Scenario:
     scenario = path.scenario(*(flows or ({"cc": PLACE},)), subjects=1)
     return replace(scenario, repeats=1, fields={"record": RECORD, **fields})
 
 
-def _at_entry(path: Path, phase: str, stay: int, **change: str) -> Scenario:
+def _at_entry(path: PassportPath, phase: str, stay: int, **change: str) -> Scenario:
     base = _scenario(path)
     return AtEntry(
         base.flows, base.options, base.subjects, 1, base.fields, phase=phase, stay=stay, change=change
@@ -181,17 +190,17 @@ def _case(
     number: int,
     says: str,
     scenario: Scenario,
-    *judged: tuple[Figure, Mapping[str, float]],
+    *judged: tuple[RowFigure, Mapping[str, float]],
     of: tuple[str, ...] = FAMILY,
-) -> Iterator[Row]:
+) -> Iterator[PassportRow]:
     for figure, limit in judged:
-        yield Row(
+        yield PassportRow(
             f"{NAME}-{number}-{figure.name.replace(' ', '-')}",
             NAME,
             f"case {number}: {says}",
             scenario,
             figure,
-            Rule("T" if limit else "R", f"{DRAFT}, {number}", **limit),
+            RowRule("T" if limit else "R", f"{DRAFT}, {number}", **limit),
             quick=number in QUICK,
             only_for=of,
         )
@@ -199,7 +208,7 @@ def _case(
 
 def _yes(
     name: str, of: Callable[[Sequence[Stay]], bool | None], formula: str
-) -> tuple[Figure, Mapping[str, float]]:
+) -> tuple[RowFigure, Mapping[str, float]]:
     """A figure that is 1 where every observation is as the draft states, and the limit of 1."""
 
     def answer(stays: Sequence[Stay]) -> float | None:
@@ -209,7 +218,7 @@ def _yes(
     return _figure(name, "1 for yes", answer, formula, True), {"least": 1.0}
 
 
-def _filling() -> Iterator[Row]:
+def _filling() -> Iterator[PassportRow]:
     base = _scenario(BASE)
     yield from _case(
         1,
@@ -261,7 +270,7 @@ def _filling() -> Iterator[Row]:
     )
 
 
-def _cycle() -> Iterator[Row]:
+def _cycle() -> Iterator[PassportRow]:
     deep = replace(BASE, bdp=16.0)
     yield from _case(
         5,
@@ -288,7 +297,7 @@ def _cycle() -> Iterator[Row]:
     )
 
 
-def _down() -> Iterator[Row]:
+def _down() -> Iterator[PassportRow]:
     """Yield the rows of the state DOWN, which drains what UP queued."""
     yield from _case(
         8,
@@ -356,7 +365,7 @@ def _least_bound(stays: Sequence[Stay]) -> float | None:
     )
 
 
-def _least_round_trip() -> Iterator[Row]:
+def _least_round_trip() -> Iterator[PassportRow]:
     path = replace(BASE, duration_s=25.0)
     yield from _case(
         10,
@@ -393,7 +402,7 @@ def _least_round_trip() -> Iterator[Row]:
             {"most": 0.0},
         ),
     )
-    slow = Path(0.064, 1000, 4, 60).with_(link="wire")
+    slow = PassportPath(0.064, 1000, 4, 60).with_(link="wire")
     yield from _case(
         20,
         f"a STARTUP longer than 5 s at {slow.name}",
@@ -423,7 +432,7 @@ def _shortest(stays: Sequence[Stay]) -> float | None:
     return min(durations_s, default=None)
 
 
-def _aggregation() -> Iterator[Row]:
+def _aggregation() -> Iterator[PassportRow]:
     path = BASE.with_(up_medium="wifi-n")
     yield from _case(
         12,
@@ -450,7 +459,7 @@ def _aggregation() -> Iterator[Row]:
             {"most": 0.02},
         ),
     )
-    tiny = Path(0.064, 10, 1, 30).with_(queue="1250ms", link="wire")
+    tiny = PassportPath(0.064, 10, 1, 30).with_(queue="1250ms", link="wire")
     yield from _case(
         14,
         f"a BDP below one packet at {tiny.name}",
@@ -485,8 +494,8 @@ CHANGE_S = 10.0
 """Time at which the rate of cases 15 and 16 changes."""
 
 
-def _changes() -> Iterator[Row]:
-    faster = Path(10, 40, 4, 30).with_(
+def _changes() -> Iterator[PassportRow]:
+    faster = PassportPath(10, 40, 4, 30).with_(
         link="wire", queue="bfifo limit 1mb", change=[f"{CHANGE_S:g}s rate=100mbit"]
     )
     yield from _case(
@@ -502,7 +511,7 @@ def _changes() -> Iterator[Row]:
         (_figure("rounds", "of 40 ms", _rounds_to_full, "from the first UP to 90 % of the rate"), {}),
         of=V3,
     )
-    slower = Path(100, 40, 4, 30).with_(
+    slower = PassportPath(100, 40, 4, 30).with_(
         link="wire", queue="bfifo limit 500kb", change=[f"{CHANGE_S:g}s rate=10mbit"]
     )
     yield from _case(
@@ -514,7 +523,7 @@ def _changes() -> Iterator[Row]:
             {"most": 0.02},
         ),
     )
-    policed = Path(50, 40, 1, 30).with_(link="wire", queue="police rate 10mbit burst 100kb")
+    policed = PassportPath(50, 40, 1, 30).with_(link="wire", queue="police rate 10mbit burst 100kb")
     yield from _case(
         17,
         f"a policer of 10 Mbit/s, burst 100 kB, at {policed.mbit:g} Mbit/s, {policed.rtt_ms:g} ms",

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragstrip.studies.passport.figures import IMBALANCE, NEIGHBOUR, NEIGHBOUR_RESENT, OWN_SHARE
-from dragstrip.studies.passport.rows import BASELINES, PLACE, Path, Row, Rule, rated, several
+from dragstrip.studies.passport.rows import (
+    BASELINES,
+    PLACE,
+    PassportPath,
+    PassportRow,
+    RowRule,
+    rated,
+    several,
+)
 
 NAME = "beside"
 TITLE = "beside others"
-HARM = Rule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
-OWN_KIND = Rule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
+HARM = RowRule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
+OWN_KIND = RowRule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
 SAME_KIND = "own"
 """Placeholder for its own kind where a neighbour is named."""
-ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
-PATHS = {bdp: Path(50, 30, bdp, 60 if bdp <= 4 else 120) for bdp in (0.5, 1, 4, 16)}
+ORDER = RowRule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
+PATHS = {bdp: PassportPath(50, 30, bdp, 60 if bdp <= 4 else 120) for bdp in (0.5, 1, 4, 16)}
 """The paths of one flow beside one other; google/bbr nsperf: coexist."""
 
 
@@ -23,7 +31,7 @@ def key(neighbour: str, bdp: float) -> str:
     return f"{neighbour}-{bdp:g}bdp"
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for neighbour in BASELINES:
         for bdp, path in PATHS.items():
@@ -47,7 +55,7 @@ def rows() -> Iterator[Row]:
             quick=bdp in (1, 4),
         )
     for subject_count, cubic_count in ((1, 4), (1, 16), (4, 1)):
-        path = Path(10, 40, 4, 60)
+        path = PassportPath(10, 40, 4, 60)
         yield from rated(
             NAME,
             f"{subject_count}-and-{cubic_count}-cubic",
@@ -60,15 +68,15 @@ def rows() -> Iterator[Row]:
             quick=cubic_count == 4,
         )
     for mbit in (8, 50):
-        path = Path(mbit, 50, 4, 60)
+        path = PassportPath(mbit, 50, 4, 60)
         yield from rated(
             NAME,
             f"prudentia-{mbit}",
             f"beside one cubic at {path.name}",
             path.scenario("{a}", "cubic+0.3s", subjects=1),
-            (OWN_SHARE, Rule("R", "internetfairness.net (Prudentia): share of the maximum-minimum share")),
+            (OWN_SHARE, RowRule("R", "internetfairness.net (Prudentia): share of the maximum-minimum share")),
         )
-    newcomer = Path(50, 30, 1, 60)
+    newcomer = PassportPath(50, 30, 1, 60)
     yield from rated(
         NAME,
         "late-cubic",

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragstrip.studies.passport.figures import COMPLETION, GOODPUT, PING_P95, RESENT
-from dragstrip.studies.passport.rows import PLACE, Path, Row, Rule, Scenario, rated
+from dragstrip.studies.passport.rows import PLACE, PassportPath, PassportRow, RowRule, Scenario, rated
 
 NAME = "changes"
 TITLE = "changing paths"
-STEPS = Rule("K", "heistp/l4s-tests: rate steps; RFC 9743 7.9")
-TESTS = Rule("K", "draft-huitema-ccwg-c4-test")
-MEDIA = Rule("K", "RFC 8867 5.1, ten times the rate and four times the pace")
-TRANSIENT = Rule("K", "draft-irtf-iccrg-tcpeval-01: transients; RFC 9743 7.8")
-WIRELESS = Rule("K", "RFC 9743 6.4; RFC 8869")
+STEPS = RowRule("K", "heistp/l4s-tests: rate steps; RFC 9743 7.9")
+TESTS = RowRule("K", "draft-huitema-ccwg-c4-test")
+MEDIA = RowRule("K", "RFC 8867 5.1, ten times the rate and four times the pace")
+TRANSIENT = RowRule("K", "draft-irtf-iccrg-tcpeval-01: transients; RFC 9743 7.8")
+WIRELESS = RowRule("K", "RFC 9743 6.4; RFC 8869")
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for down in (25, 10, 5, 1):
-        path = Path(50, 20, 1, 30).with_(change=[f"15s rate={down}mbit"])
+        path = PassportPath(50, 20, 1, 30).with_(change=[f"15s rate={down}mbit"])
         yield from rated(
             NAME,
             f"50-{down}",
             f"50 to {down} Mbit/s at 15 s, 20 ms",
             path.scenario(),
-            (RESENT, Rule("K", "draft-mathis-ccwg-safecc: losses at a link change; heistp/l4s-tests")),
+            (RESENT, RowRule("K", "draft-mathis-ccwg-safecc: losses at a link change; heistp/l4s-tests")),
             (GOODPUT, STEPS),
             quick=down == 5,
         )
     steps = ["13s rate=50mbit", "15s rate=10mbit", "25s rate=90mbit", "30s rate=5mbit"]
-    path = Path(100, 20, 1, 40).with_(change=steps)
+    path = PassportPath(100, 20, 1, 40).with_(change=steps)
     yield from rated(
         NAME,
         "steps",
@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
         (PING_P95, STEPS),
     )
     ups = ["10s rate=25mbit", "15s rate=6mbit", "20s rate=10mbit"]
-    media = Path(10, 100, 3, 25).with_(change=ups)
+    media = PassportPath(10, 100, 3, 25).with_(change=ups)
     yield from rated(
         NAME,
         "rfc8867-5.1",
@@ -55,23 +55,23 @@ def rows() -> Iterator[Row]:
         ("drop-and-back", "10 MB at 5, from 1.5 to 3.5 s 2.5 Mbit/s, 100 ms", DROP),
         ("short-long", "10 MB at 5 Mbit/s, round trip 100, from 1 s 30 ms", ["1s rtt=30ms"]),
     ):
-        path = Path(5, 100, 1, 40).with_(change=changes, workload="file")
+        path = PassportPath(5, 100, 1, 40).with_(change=changes, workload="file")
         yield from rated(NAME, key, title, path.scenario(), (COMPLETION, TESTS), quick=key == "low-and-up")
     for before, after in ((30, 100), (100, 30)):
-        path = Path(20, before, 1, 30).with_(change=[f"10s rtt={after}ms"], queue="bfifo limit 150kb")
+        path = PassportPath(20, before, 1, 30).with_(change=[f"10s rtt={after}ms"], queue="bfifo limit 150kb")
         yield from rated(
             NAME,
             f"rtt-{before}-{after}",
             f"round trip {before}, from 10 s {after} ms at 20 Mbit/s",
             path.scenario(),
-            (GOODPUT, Rule("K", "RFC 9743 7.3, 7.9; draft-huitema-ccwg-c4-test: short to long")),
-            (PING_P95, Rule("K", "RFC 9743 7.3, 7.9")),
+            (GOODPUT, RowRule("K", "RFC 9743 7.3, 7.9; draft-huitema-ccwg-c4-test: short to long")),
+            (PING_P95, RowRule("K", "RFC 9743 7.3, 7.9")),
         )
     for key, title, first, changes in (
         ("capacity-up", "25 to 100 Mbit/s at 10 s, 100 ms", 25, ["10s rate=100mbit"]),
         ("capacity-down", "100 to 25 Mbit/s at 10 s, 100 ms", 100, ["10s rate=25mbit"]),
     ):
-        path = Path(first, 100, 1, 30).with_(change=changes)
+        path = PassportPath(first, 100, 1, 30).with_(change=changes)
         yield from rated(NAME, key, title, path.scenario(), (GOODPUT, TRANSIENT), quick=key == "capacity-up")
     yield from _wireless()
 
@@ -79,9 +79,9 @@ def rows() -> Iterator[Row]:
 DROP = ["1.5s rate=2.5mbit", "3.5s rate=5mbit"]
 
 
-def _wireless() -> Iterator[Row]:
+def _wireless() -> Iterator[PassportRow]:
     for medium in ("wifi-n", "adsl2"):
-        air = Path(10, 20, 1, 20)
+        air = PassportPath(10, 20, 1, 20)
         options = {**air.options, "medium": medium, "queue": "pfifo"}
         del options["rate"]
         yield from rated(

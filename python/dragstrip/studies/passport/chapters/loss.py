@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dragstrip.studies.passport.figures import COMPLETION, GOODPUT, RESENT, TIMEOUTS, UTILISATION
-from dragstrip.studies.passport.rows import Path, Row, Rule, rated
+from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "loss"
 TITLE = "loss and damage"
@@ -14,26 +14,26 @@ AGGREGATED = "draft-ietf-ccwg-bbr-06 5.5.9; Arun et al., SIGCOMM 2022; RFC 3449:
 NSPERF = "google/bbr nsperf: random_loss; RFC 9743 5.1.3, 6.4"
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for share in ("0.01%", "0.1%", "1%", "5%", "15%"):
-        path = Path(100, 100, 1, 20).with_(loss=share)
+        path = PassportPath(100, 100, 1, 20).with_(loss=share)
         yield from rated(
             NAME,
             f"random-{share[:-1]}",
             f"{share} lost at random at {path.name}",
             path.scenario(),
-            (GOODPUT, Rule("K", NSPERF)),
+            (GOODPUT, RowRule("K", NSPERF)),
             quick=share in ("0.1%", "5%"),
         )
     for share in ("1%", "10%", "30%"):
-        path = Path(10, 50, 1, 30).with_(loss=share)
+        path = PassportPath(10, 50, 1, 30).with_(loss=share)
         yield from rated(
             NAME,
             f"slow-{share[:-1]}",
             f"{share} lost at random at {path.name}",
             path.scenario(),
-            (GOODPUT, Rule("K", "RFC 8868: random loss; RFC 9743 5.1.3")),
+            (GOODPUT, RowRule("K", "RFC 8868: random loss; RFC 9743 5.1.3")),
         )
     yield from _outages()
     yield from _impaired()
@@ -42,57 +42,57 @@ def rows() -> Iterator[Row]:
     yield from _return_path()
 
 
-def _policed() -> Iterator[Row]:
+def _policed() -> Iterator[PassportRow]:
     for burst in ("15kb", "100kb"):
-        path = Path(50, 40, 1, 30).with_(queue=f"police rate 10mbit burst {burst}")
+        path = PassportPath(50, 40, 1, 30).with_(queue=f"police rate 10mbit burst {burst}")
         yield from rated(
             NAME,
             f"police-{burst}",
             f"a policer of 10 Mbit/s, burst {burst}, at 50 Mbit/s, 40 ms",
             path.scenario(),
-            (RESENT, Rule("T", "google/transperf (2021): policer, loss 70 of 100", most=0.3)),
-            (GOODPUT, Rule("K", "google/transperf (2021): policer; Flach et al., SIGCOMM 2016")),
+            (RESENT, RowRule("T", "google/transperf (2021): policer, loss 70 of 100", most=0.3)),
+            (GOODPUT, RowRule("K", "google/transperf (2021): policer; Flach et al., SIGCOMM 2016")),
             quick=burst == "100kb",
         )
 
 
-def _reordered() -> Iterator[Row]:
+def _reordered() -> Iterator[PassportRow]:
     for jitter in ("1ms", "5ms"):
-        path = Path(20, 40, 1, 20).with_(jitter=jitter)
+        path = PassportPath(20, 40, 1, 20).with_(jitter=jitter)
         yield from rated(
             NAME,
             f"reorder-{jitter}",
             f"reordered by {jitter} of jitter at {path.name}",
             path.scenario(),
-            (GOODPUT, Rule("K", "RFC 9743 7.7; RFC 4653")),
+            (GOODPUT, RowRule("K", "RFC 9743 7.7; RFC 4653")),
             quick=jitter == "5ms",
         )
 
 
-def _return_path() -> Iterator[Row]:
+def _return_path() -> Iterator[PassportRow]:
     for up in ("0.5mbit", "0.2mbit"):
-        path = Path(20, 40, 1, 20).with_(up_rate=up)
+        path = PassportPath(20, 40, 1, 20).with_(up_rate=up)
         yield from rated(
             NAME,
             f"up-{up}",
             f"ACKs by {up[:-4]} Mbit/s at {path.name}",
             path.scenario(),
-            (UTILISATION, Rule("K", "RFC 3449; RFC 5166 2.6; RFC 8867 5.3")),
+            (UTILISATION, RowRule("K", "RFC 3449; RFC 5166 2.6; RFC 8867 5.3")),
         )
     for medium in ("wifi-n", "homeplug-av"):
-        path = Path(20, 40, 1, 20).with_(up_medium=medium)
+        path = PassportPath(20, 40, 1, 20).with_(up_medium=medium)
         yield from rated(
             NAME,
             f"acks-{medium}",
             f"ACKs aggregated by {medium} on their way back at {path.name}",
             path.scenario(),
-            (UTILISATION, Rule("K", AGGREGATED)),
-            (RESENT, Rule("K", AGGREGATED)),
+            (UTILISATION, RowRule("K", AGGREGATED)),
+            (RESENT, RowRule("K", AGGREGATED)),
             quick=medium == "wifi-n",
         )
 
 
-def _impaired() -> Iterator[Row]:
+def _impaired() -> Iterator[PassportRow]:
     """Rows whose impairment `compare` has no option for."""
     bursty = {"netem": "loss gemodel 0.2% 10%"}
     for key, title, path, source in (
@@ -100,18 +100,18 @@ def _impaired() -> Iterator[Row]:
         ("acks-10", "10 % of ACKs lost", {"up_netem": "loss 10%"}, "RFC 5166 2.6; RFC 3449"),
         ("acks-50", "50 % of ACKs lost", {"up_netem": "loss 50%"}, "RFC 5166 2.6; RFC 3449"),
     ):
-        base = Path(20, 40, 1, 20)
+        base = PassportPath(20, 40, 1, 20)
         yield from rated(
             NAME,
             key,
             f"{title} at {base.name}",
             replace(base.scenario(), fields={"path": path}),
-            (GOODPUT, Rule("K", source)),
+            (GOODPUT, RowRule("K", source)),
         )
 
 
-def _outages() -> Iterator[Row]:
-    outage = Path(10, 50, 1, 60).with_(change=["5s state=down", "35s state=up"])
+def _outages() -> Iterator[PassportRow]:
+    outage = PassportPath(10, 50, 1, 60).with_(change=["5s state=down", "35s state=up"])
     yield from rated(
         NAME,
         "outage-30s",
@@ -120,18 +120,18 @@ def _outages() -> Iterator[Row]:
         # Doubled from at least 200 ms, expiries fall at 0.2, 0.6, 1.4, ... 25.4 s: seven, and one on the way.
         (
             TIMEOUTS,
-            Rule(
+            RowRule(
                 "P", "RFC 6298 5.5, RFC 2914, RFC 9743 5.1.1: the timer doubles in 30 s of silence", most=8.0
             ),
         ),
-        (GOODPUT, Rule("K", "RFC 9743 5.1.1, 5.2: recovery after all feedback was lost")),
+        (GOODPUT, RowRule("K", "RFC 9743 5.1.1, 5.2: recovery after all feedback was lost")),
         quick=True,
     )
-    hole = Path(10, 70, 1, 20).with_(change=["2s state=down", "4s state=up"], workload="file")
+    hole = PassportPath(10, 70, 1, 20).with_(change=["2s state=down", "4s state=up"], workload="file")
     yield from rated(
         NAME,
         "black-hole",
         f"10 MB over a black hole from 2 to 4 s at {hole.name}",
         hole.scenario(),
-        (COMPLETION, Rule("K", "draft-huitema-ccwg-c4-test: black hole")),
+        (COMPLETION, RowRule("K", "draft-huitema-ccwg-c4-test: black hole")),
     )

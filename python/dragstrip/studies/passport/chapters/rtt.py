@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragstrip.studies.passport.figures import IMBALANCE, LEAST, NEIGHBOUR
-from dragstrip.studies.passport.rows import Path, Row, Rule, rated
+from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "rtt"
 TITLE = "different round trips"
-ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
-EVEN = Rule("K", "RFC 5166 2.3.2; draft-irtf-iccrg-tcpeval-01: intra- and inter-RTT fairness")
+ORDER = RowRule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
+EVEN = RowRule("K", "RFC 5166 2.3.2; draft-irtf-iccrg-tcpeval-01: intra- and inter-RTT fairness")
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for rtt_ms in (40, 80, 160):
         for bdp in (1, 4):
-            path = Path(20, 20, bdp, 60)
+            path = PassportPath(20, 20, bdp, 60)
             yield from rated(
                 NAME,
                 f"20-{rtt_ms}-{bdp}bdp",
@@ -27,7 +27,7 @@ def rows() -> Iterator[Row]:
                 (LEAST, EVEN),
                 quick=bdp == 1,
             )
-    media = Path(40, 20, 4, 60)
+    media = PassportPath(40, 20, 4, 60)
     yield from rated(
         NAME,
         "five",
@@ -36,13 +36,13 @@ def rows() -> Iterator[Row]:
         (IMBALANCE, ORDER),
         (LEAST, EVEN),
     )
-    mixed_path = Path(20, 20, 2, 60)
+    mixed_path = PassportPath(20, 20, 2, 60)
     for subject_rtt_ms, cubic_rtt_ms in ((20, 80), (80, 20)):
         yield from rated(
             NAME,
             f"cubic-{subject_rtt_ms}-{cubic_rtt_ms}",
             f"with {subject_rtt_ms} ms beside a cubic with {cubic_rtt_ms} ms at {mixed_path.name}",
             mixed_path.scenario(f"{{a}}@{subject_rtt_ms}ms", f"cubic@{cubic_rtt_ms}ms+0.3s", subjects=1),
-            (NEIGHBOUR, Rule("K", "RFC 9743 5.2.1; heistp/l4s-tests: pairs of round trips")),
+            (NEIGHBOUR, RowRule("K", "RFC 9743 5.2.1; heistp/l4s-tests: pairs of round trips")),
             (IMBALANCE, ORDER),
         )

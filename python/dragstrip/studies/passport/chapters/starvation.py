@@ -8,26 +8,26 @@ from typing import Any
 
 from dragstrip.studies.passport.chapters.graphs import unequal
 from dragstrip.studies.passport.figures import GOODPUT, IMBALANCE, LEAST
-from dragstrip.studies.passport.rows import Path, Row, Rule, rated
+from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "starvation"
 TITLE = "attacks and starvation"
 ARUN = "Arun, Alizadeh, Balakrishnan, SIGCOMM 2022"
-STARVES_NONE = Rule("P", f"RFC 9743 5.1.4, 5.2.1: none starves; RFC 8085 3.1: a tenth; {ARUN}", least=0.1)
-SHREW = Rule("K", "Kuzmanovic and Knightly, SIGCOMM 2003: the shrew; CC-Fuzz, HotNets 2022")
+STARVES_NONE = RowRule("P", f"RFC 9743 5.1.4, 5.2.1: none starves; RFC 8085 3.1: a tenth; {ARUN}", least=0.1)
+SHREW = RowRule("K", "Kuzmanovic and Knightly, SIGCOMM 2003: the shrew; CC-Fuzz, HotNets 2022")
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for mbit in (120, 48, 12):
-        path = Path(mbit, 40, 4, 60)
+        path = PassportPath(mbit, 40, 4, 60)
         yield from rated(
             NAME,
             f"40-80-{mbit}",
             f"40 and 80 ms at {path.name}",
             path.scenario("{a}", "{a}@80ms"),
             (LEAST, STARVES_NONE),
-            (IMBALANCE, Rule("K", f"{ARUN}: two flows of 40 and 80 ms")),
+            (IMBALANCE, RowRule("K", f"{ARUN}: two flows of 40 and 80 ms")),
             quick=mbit == 12,
         )
     yield from _unequal_round_trips()
@@ -35,17 +35,17 @@ def rows() -> Iterator[Row]:
     yield from _cross_traffic()
 
 
-def _unequal_round_trips() -> Iterator[Row]:
-    far = Path(20, 10, 4, 60)
+def _unequal_round_trips() -> Iterator[PassportRow]:
+    far = PassportPath(20, 10, 4, 60)
     yield from rated(
         NAME,
         "10-160",
         f"10 and 160 ms at {far.name}",
         far.scenario("{a}", "{a}@160ms"),
         (LEAST, STARVES_NONE),
-        (IMBALANCE, Rule("K", "108anup/cc_bench: ratios of round trips")),
+        (IMBALANCE, RowRule("K", "108anup/cc_bench: ratios of round trips")),
     )
-    hidden = Path(48, 40, 8, 60)
+    hidden = PassportPath(48, 40, 8, 60)
     yield from rated(
         NAME,
         "hidden-base",
@@ -55,9 +55,9 @@ def _unequal_round_trips() -> Iterator[Row]:
     )
 
 
-def _unequal_senders() -> Iterator[Row]:
+def _unequal_senders() -> Iterator[PassportRow]:
     """Yield the rows of two flows whose own links differ."""
-    lossy = Path(48, 40, 1, 60)
+    lossy = PassportPath(48, 40, 1, 60)
     fields = unequal("48mbit", "bfifo limit 240kb", "40ms", "loss 2%")
     flows = [{"cc": "{a}", "sender": name, "receiver": "d"} for name in ("s1", "s2")]
     yield from rated(
@@ -66,7 +66,7 @@ def _unequal_senders() -> Iterator[Row]:
         f"two flows, one of which loses 2 % on its own link, at {lossy.name}",
         replace(lossy.scenario(*flows), fields=fields),
         (LEAST, STARVES_NONE),
-        (IMBALANCE, Rule("K", f"{ARUN}: loss on one of two flows")),
+        (IMBALANCE, RowRule("K", f"{ARUN}: loss on one of two flows")),
     )
     burst = {"kind": "homeplug_av", "phy": "100mbit"}
     fields = unequal("48mbit", "bfifo limit 240kb", "40ms", back=burst)
@@ -76,13 +76,13 @@ def _unequal_senders() -> Iterator[Row]:
         f"two flows, the ACKs of one aggregated by HomePlug AV, at {lossy.name}",
         replace(lossy.scenario(*flows), fields=fields),
         (LEAST, STARVES_NONE),
-        (IMBALANCE, Rule("K", f"{ARUN}: ACKs of one of two flows in bursts")),
+        (IMBALANCE, RowRule("K", f"{ARUN}: ACKs of one of two flows in bursts")),
     )
 
 
-def _cross_traffic() -> Iterator[Row]:
+def _cross_traffic() -> Iterator[PassportRow]:
     for period_ms in (200, 500, 1000, 2000):
-        path = Path(10, 40, 1, 20)
+        path = PassportPath(10, 40, 1, 20)
         yield from rated(
             NAME,
             f"shrew-{period_ms}",
@@ -92,14 +92,14 @@ def _cross_traffic() -> Iterator[Row]:
             quick=period_ms == 1000,
         )
     for share in (25, 50):
-        path = Path(20, 40, 1, 30)
+        path = PassportPath(20, 40, 1, 30)
         steady = {"application": {"kind": "constant_rate", "rate": f"{20 * share / 100:g}mbit"}}
         yield from rated(
             NAME,
             f"udp-{share}",
             f"{share} % of constant traffic at {path.name}",
             path.scenario("{a}", steady, subjects=1),
-            (GOODPUT, Rule("K", "RFC 8867: background of constant rate; CC-Fuzz, HotNets 2022")),
+            (GOODPUT, RowRule("K", "RFC 8867: background of constant rate; CC-Fuzz, HotNets 2022")),
         )
 
 

@@ -16,7 +16,7 @@ from dragstrip.studies.passport.figures import (
     RETRANSMITS,
     UTILISATION,
 )
-from dragstrip.studies.passport.rows import Figure, Law, Path, Row, Rule, Scenario
+from dragstrip.studies.passport.rows import Law, PassportPath, PassportRow, RowFigure, RowRule, Scenario
 
 NAME = "theory"
 TITLE = "figure and theory"
@@ -28,10 +28,10 @@ QUICK = ("mathis-0.001", "sawtooth-reno-0.1", "sawtooth-cubic-0.1", "vegas-1", "
 """The rows of the quick suite."""
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for share in (0.0003, 0.001, 0.003, 0.01):
-        path = Path(100, 50, 1, 200 if share < 0.001 else 60).with_(loss=f"{share * 100:g}%")
+        path = PassportPath(100, 50, 1, 200 if share < 0.001 else 60).with_(loss=f"{share * 100:g}%")
         law = Law(
             "Mathis",
             laws.mathis_mbit(share, 50),
@@ -40,23 +40,23 @@ def rows() -> Iterator[Row]:
             RENO,
         )
         yield _row(f"mathis-{share:g}", f"{share * 100:g} % lost at {path.name}", _lossy(path), GOODPUT, law)
-    path = Path(100, 50, 1, 40).with_(loss="3%")
+    path = PassportPath(100, 50, 1, 40).with_(loss="3%")
     law = Law("PFTK", laws.pftk_mbit(0.03, 50), "up to 5 % lost", "Padhye et al., SIGCOMM 1998", RENO)
     yield _row("pftk-0.03", f"3 % lost at {path.name}", _lossy(path), GOODPUT, law)
-    path = Path(100, 100, 1, 200).with_(loss="0.01%")
+    path = PassportPath(100, 100, 1, 200).with_(loss="0.01%")
     law = Law("CUBIC", laws.cubic_mbit(0.0001, 100), "10⁻⁴ lost, 100 ms", "RFC 9438 5.1", CUBIC)
     yield _row("cubic-0.0001", f"0.01 % lost at {path.name}", _lossy(path), GOODPUT, law)
     for bdp in (0.1, 0.25, 0.5, 1):
         for names, beta in ((RENO, 0.5), (CUBIC, 0.7)):
             yield _sawtooth(bdp, names, beta)
     for bdp in (0.5, 1):
-        path = Path(20, 100, bdp, 6)
+        path = PassportPath(20, 100, bdp, 6)
         overshoot = laws.overshoot_packets(20, 100, bdp)
         law = Law(
             "overshoot", overshoot, "no HyStart, buffer up to 1 BDP", "path and buffer, lost once", ("reno",)
         )
         yield _row(f"overshoot-{bdp:g}", f"first 6 s of {path.name}", path.scenario(), RETRANSMITS, law)
-    path = Path(10, 40, 4, 60)
+    path = PassportPath(10, 40, 4, 60)
     law = Law(
         "Vegas", 3.0, "the base round trip is known: 2 to 4 packets", "Brakmo, Peterson, 1995", ("vegas",)
     )
@@ -67,26 +67,26 @@ def rows() -> Iterator[Row]:
     yield from _parked()
 
 
-def _row(key: str, title: str, scenario: Scenario, figure: Figure, law: Law) -> Row:
-    return Row(
+def _row(key: str, title: str, scenario: Scenario, figure: RowFigure, law: Law) -> PassportRow:
+    return PassportRow(
         f"{NAME}-{key}",
         NAME,
         title,
         scenario,
         figure,
-        Rule("R", law.source),
+        RowRule("R", law.source),
         quick=key in QUICK,
         law=law,
         only_for=law.holds_for,
     )
 
 
-def _lossy(path: Path) -> Scenario:
+def _lossy(path: PassportPath) -> Scenario:
     return path.scenario()
 
 
-def _sawtooth(bdp: float, names: tuple[str, ...], beta: float) -> Row:
-    path = Path(20, 50, bdp, 90)
+def _sawtooth(bdp: float, names: tuple[str, ...], beta: float) -> PassportRow:
+    path = PassportPath(20, 50, bdp, 90)
     law = Law(
         "sawtooth",
         laws.sawtooth(beta, bdp) * LINKS,
@@ -98,9 +98,9 @@ def _sawtooth(bdp: float, names: tuple[str, ...], beta: float) -> Row:
     return _row(key, f"one flow at {path.name}", path.scenario(), UTILISATION, law)
 
 
-def _dctcp() -> Row:
+def _dctcp() -> PassportRow:
     marking = "codel ecn target 100ms ce_threshold 2ms"
-    path = Path(100, 10, 1, 20).with_(queue=marking, ecn=True)
+    path = PassportPath(100, 10, 1, 20).with_(queue=marking, ecn=True)
     threshold = 100e6 * 0.002 / 8 / FRAME_BYTES
     law = Law(
         "DCTCP",
@@ -112,8 +112,8 @@ def _dctcp() -> Row:
     return _row("dctcp-1", f"marked above 2 ms at {path.name}", path.scenario(), QUEUE_PACKETS, law)
 
 
-def _parked() -> Iterator[Row]:
-    base = Path(20, 30, 1, 120)
+def _parked() -> Iterator[PassportRow]:
+    base = PassportPath(20, 30, 1, 120)
     fields = parking_lot("20mbit", "bfifo limit 150kb", "30ms")
     scenario = replace(base.scenario(*parked("{a}"), subjects=1), fields=fields)
     law = Law(
@@ -126,8 +126,8 @@ def _parked() -> Iterator[Row]:
     yield _row("parking-lot-1", "three links of 20 Mbit/s, 30 ms, 2 BDP", scenario, LONG, law)
 
 
-def _ware(bdp: float) -> Row:
-    path = Path(10, 40, bdp, 120)
+def _ware(bdp: float) -> PassportRow:
+    path = PassportPath(10, 40, bdp, 120)
     buffer_packets = bdp * 10e6 * 0.04 / 8 / FRAME_BYTES
     law = Law(
         "Ware",

@@ -20,13 +20,13 @@ from dragstrip.studies.passport.figures import (
     VIDEO_STALLED,
     VIDEO_STARTUP,
 )
-from dragstrip.studies.passport.rows import Path, Row, Rule, rated
+from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "users"
 TITLE = "for users"
-SHORT = Rule("K", "RFC 9743 5.1.5, 5.2.3; heistp/ccafct")
-CALL = Rule("K", "ITU-T G.107 (E-model): a call beside it; RFC 9743 5.2.2")
-NOT_POOR = Rule("T", "draft-ietf-ippm-responsiveness-09: below 300 a minute is poor", least=300.0)
+SHORT = RowRule("K", "RFC 9743 5.1.5, 5.2.3; heistp/ccafct")
+CALL = RowRule("K", "ITU-T G.107 (E-model): a call beside it; RFC 9743 5.2.2")
+NOT_POOR = RowRule("T", "draft-ietf-ippm-responsiveness-09: below 300 a minute is poor", least=300.0)
 
 
 def downloads(cc: str, sizes: Mapping[str, int], first_s: float, apart_s: float) -> list[dict[str, Any]]:
@@ -38,10 +38,10 @@ def downloads(cc: str, sizes: Mapping[str, int], first_s: float, apart_s: float)
     ]
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for mbit, rtt, bdp in ((10, 40, 1), (10, 40, 4), (100, 20, 1), (100, 20, 10)):
-        path = Path(mbit, rtt, bdp, 20)
+        path = PassportPath(mbit, rtt, bdp, 20)
         yield from rated(
             NAME,
             f"call-{mbit}-{bdp}bdp",
@@ -52,40 +52,40 @@ def rows() -> Iterator[Row]:
             quick=mbit == 10,
         )
     for mbit, rtt in ((20, 40), (100, 20)):
-        path = Path(mbit, rtt, 1, 40)
+        path = PassportPath(mbit, rtt, 1, 40)
         yield from rated(
             NAME,
             f"web-{mbit}",
             f"three people reading the web at {path.name}",
             path.with_(workload="web").scenario("{a}*3"),
-            (GOODPUT, Rule("K", "RFC 9743 5.1.5: pages of 2652 kB (HTTP Archive), 5 s apart")),
-            (PING_P95, Rule("K", "RFC 9743 5.1.2")),
+            (GOODPUT, RowRule("K", "RFC 9743 5.1.5: pages of 2652 kB (HTTP Archive), 5 s apart")),
+            (PING_P95, RowRule("K", "RFC 9743 5.1.2")),
         )
         yield from rated(
             NAME,
             f"rpc-{mbit}",
             f"ten clients of 10-kB requests at {path.name}",
             path.with_(workload="rpc").scenario("{a}*10"),
-            (GOODPUT, Rule("K", "RFC 9743 5.1.5")),
+            (GOODPUT, RowRule("K", "RFC 9743 5.1.5")),
         )
-    rrul = Path(20, 30, 4, 20).with_(workload="rrul", up_rate="5mbit", receiver_on_line=True)
+    rrul = PassportPath(20, 30, 4, 20).with_(workload="rrul", up_rate="5mbit", receiver_on_line=True)
     yield from rated(
         NAME,
         "rrul",
         f"four flows each way at {rrul.name}, 5 Mbit/s back",
         rrul.scenario(),
-        (PING_P95, Rule("K", "flent's rrul (Hoeiland-Joergensen et al., 2017); RFC 9743 5.1.2")),
+        (PING_P95, RowRule("K", "flent's rrul (Hoeiland-Joergensen et al., 2017); RFC 9743 5.1.2")),
     )
     yield from _short()
     yield from _loads()
     for count in (16, 64):
-        path = Path(1000, 0.1, 1, 3).with_(queue="bfifo limit 200kb")
+        path = PassportPath(1000, 0.1, 1, 3).with_(queue="bfifo limit 200kb")
         yield from rated(
             NAME,
             f"incast-{count}",
             f"{count} senders of 64 kB at once at 1 Gbit/s, 0.1 ms, 200 kB",
             path.scenario({"cc": f"{{a}}*{count}", "bytes": "64kb"}),
-            (MEAN_COMPLETION, Rule("K", "RFC 9743 7.11: incast")),
+            (MEAN_COMPLETION, RowRule("K", "RFC 9743 7.11: incast")),
             quick=count == 16,
         )
 
@@ -127,23 +127,23 @@ def load(share: float, mbit: float, duration_s: float, seed: int) -> list[dict[s
     return flows
 
 
-def _loads() -> Iterator[Row]:
+def _loads() -> Iterator[PassportRow]:
     for share in (0.3, 0.6, 0.85):
-        path = Path(100, 20, 1, 60)
+        path = PassportPath(100, 20, 1, 60)
         yield from rated(
             NAME,
             f"web-search-{100 * share:.0f}",
             f"web search at a load of {100 * share:.0f} % of {path.name}",
             path.scenario(*load(share, 100, 60, seed=1)),
-            (SLOWDOWN_P50, Rule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
-            (SLOWDOWN_P99, Rule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
+            (SLOWDOWN_P50, RowRule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
+            (SLOWDOWN_P99, RowRule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
             quick=share == 0.6,
         )
 
 
-def _short() -> Iterator[Row]:
+def _short() -> Iterator[PassportRow]:
     for bdp in (1, 4):
-        path = Path(20, 40, bdp, 40)
+        path = PassportPath(20, 40, bdp, 40)
         sizes = {"10kb": 12, "100kb": 12, "1mb": 6}
         for key, cc, title in (
             ("own", "{a}", "its own short flows beside its bulk flow"),
@@ -157,7 +157,7 @@ def _short() -> Iterator[Row]:
                 (NEIGHBOUR_COMPLETION, SHORT),
                 quick=bdp == 1,
             )
-    pages = Path(20, 40, 1, 60)
+    pages = PassportPath(20, 40, 1, 60)
     waves = [
         {"cc": "cubic", "bytes": f"{30 + 5 * (at % 5)}kb", "start": f"{5 + at * 0.5:g}s"} for at in range(100)
     ]
@@ -166,21 +166,21 @@ def _short() -> Iterator[Row]:
         "on-off-cubic",
         f"a hundred cubic downloads of 30 to 50 kB beside it at {pages.name}",
         pages.scenario("{a}", *waves, subjects=1),
-        (NEIGHBOUR_COMPLETION, Rule("K", "RFC 8867 5.7; RFC 9743 5.2.3")),
-        (GOODPUT, Rule("K", "RFC 8867 5.7")),
+        (NEIGHBOUR_COMPLETION, RowRule("K", "RFC 8867 5.7; RFC 9743 5.2.3")),
+        (GOODPUT, RowRule("K", "RFC 8867 5.7")),
     )
     yield from _videos()
 
 
-SHARP = Rule("K", "Huang et al. (BBA-0), SIGCOMM 2014; RFC 9743 5.1.5")
-SMOOTH = Rule("K", "Dobrian et al., SIGCOMM 2011: of a video's ills, stalls make viewers leave most")
-PROMPT = Rule("T", "Krishnan, Sitaraman, IMC 2012: viewers begin to leave after 2 s", most=2.0)
-HARM = Rule("K", "RFC 9743 5.2.1, 5.2.3: a video beside it")
+SHARP = RowRule("K", "Huang et al. (BBA-0), SIGCOMM 2014; RFC 9743 5.1.5")
+SMOOTH = RowRule("K", "Dobrian et al., SIGCOMM 2011: of a video's ills, stalls make viewers leave most")
+PROMPT = RowRule("T", "Krishnan, Sitaraman, IMC 2012: viewers begin to leave after 2 s", most=2.0)
+HARM = RowRule("K", "RFC 9743 5.2.1, 5.2.3: a video beside it")
 
 
-def _videos() -> Iterator[Row]:
+def _videos() -> Iterator[PassportRow]:
     """A player whose bit rate goes by its buffer (BBA-0), with segments of 4 s and a buffer of 30 s."""
-    path = Path(5, 40, 4, 60)
+    path = PassportPath(5, 40, 4, 60)
 
     def player(cc: str) -> dict[str, Any]:
         # The receiver's side asks, so that the segments cross the bottleneck.
