@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -30,3 +31,15 @@ def test_an_import_upwards_would_be_found(tmp_path: Path) -> None:
     assert "dragstrip.studies.execution is not allowed to import dragstrip.studies.validation" in " ".join(
         ended.stdout.split()
     )
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """A reader who meets `Flow` or `Path` in a signature knows which it is."""
+    places: dict[str, list[str]] = {}
+    package = ROOT / "python/dragstrip"
+    for file in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(file.relative_to(package)))
+    assert len(places) > 300
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

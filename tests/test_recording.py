@@ -18,7 +18,7 @@ from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import DamagedError, appearing, remove_drafts
 from dragstrip.model.recording import FORMAT, LATER, NULL, SCHEMA, TABLES, Recording, from_core, read, write
-from dragstrip.report.load import Recording as Loaded
+from dragstrip.report.load import RunRecording
 from dragstrip.results.measures import summarise
 
 
@@ -184,7 +184,7 @@ def test_a_recording_of_format_1_is_read() -> None:
     }
     assert totals == {"bytes_acked": 10_002_784, "cwnd_bytes": 1_169_984, "rtt_ns": 5_616_377_000}
     assert [set(flow["limited_s"]) for flow in summarise(stored)["flows"]] == [{"cwnd"}, {"cwnd", "pacing"}]
-    page = Loaded(FORMAT_1, stored.scenario, stored.provenance)
+    page = RunRecording(FORMAT_1, stored.scenario, stored.provenance)
     assert page.samples.column("rtt_ns", 0).size == 30
     assert page.cc_state.column("value", 0).size == 0
 

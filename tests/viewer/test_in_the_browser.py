@@ -18,7 +18,7 @@ from dragstrip.display import html
 from dragstrip.display.colours import KNOWN, ON_DARK
 from dragstrip.experiment.types import Experiment
 from dragstrip.report import embed, viewer
-from dragstrip.report.figure import Axis, Figure, Panel, Part, Pie, Stroke, TimeLines
+from dragstrip.report.figure import Axis, Figure, Panel, Pie, SharePart, Stroke, TimeLines
 from dragstrip.report.series import Curve
 from dragstrip.report.write import write_report
 from report import synthetic
@@ -272,7 +272,10 @@ def _page_with(figure: Figure, folder: Path) -> Path:
 
 
 def test_a_part_that_is_everything_is_a_whole_circle(browser: Browser, tmp_path: Path) -> None:
-    parts = [Part("first", KNOWN["reno"], 1.0, 5.0, "100 %"), Part("second", KNOWN["bbr"], 1.0, 0.0, "0 %")]
+    parts = [
+        SharePart("first", KNOWN["reno"], 1.0, 5.0, "100 %"),
+        SharePart("second", KNOWN["bbr"], 1.0, 0.0, "0 %"),
+    ]
     page = browser.page(_page_with(Figure("pie", "Shares", "Made up.", Pie(parts)), tmp_path))
     first, second = page.value(
         "[...document.querySelectorAll('path.slice')].map((path) => path.getBBox().width * path.getBBox().height)"

@@ -21,7 +21,7 @@ DIFFERENCES = "Differences between runs with one seed: the median and, in small 
 
 
 @dataclass(frozen=True)
-class Measure:
+class SetupMeasure:
     """A figure of a contender in one run, and how it is written."""
 
     name: str
@@ -33,9 +33,11 @@ class Measure:
 
 PER_CENT = Unit(0.01, "%")
 MEASURES = (
-    Measure("goodput", "Goodput", lambda bout: goodput_bps(bout.results), quantity.rate, RATES),
-    Measure("rtt", "Median RTT", lambda bout: rtt_ms(bout, "p50"), quantity.milliseconds, (TIMES_MS[1],)),
-    Measure("retransmitted", "Retransmitted", retransmit_rate, quantity.percent, (PER_CENT,)),
+    SetupMeasure("goodput", "Goodput", lambda bout: goodput_bps(bout.results), quantity.rate, RATES),
+    SetupMeasure(
+        "rtt", "Median RTT", lambda bout: rtt_ms(bout, "p50"), quantity.milliseconds, (TIMES_MS[1],)
+    ),
+    SetupMeasure("retransmitted", "Retransmitted", retransmit_rate, quantity.percent, (PER_CENT,)),
 )
 
 
@@ -132,7 +134,7 @@ def _in_rows(setups: Sequence[Setup], shared: Sequence[str]) -> Table:
     return Table(heads, rows, DIFFERENCES, algorithms, deciding)
 
 
-Measured: TypeAlias = tuple[Measure, Callable[[float | None], str], list[dict[object, float]]]
+Measured: TypeAlias = tuple[SetupMeasure, Callable[[float | None], str], list[dict[object, float]]]
 
 
 def _measured(setups: Sequence[Setup], name: str) -> tuple[Contender, list[Measured]]:
@@ -161,7 +163,7 @@ def contender_of(setup: Setup, name: str) -> Contender | None:
     return next((contender for contender in setup.contenders if contender.title == name), None)
 
 
-def values_of(contender: Contender | None, measure: Measure) -> dict[object, float]:
+def values_of(contender: Contender | None, measure: SetupMeasure) -> dict[object, float]:
     """Return a contender's values of a measure by seed."""
     by_seed: dict[object, float] = {}
     for bout in contender.bouts if contender else []:
@@ -171,7 +173,7 @@ def values_of(contender: Contender | None, measure: Measure) -> dict[object, flo
     return by_seed
 
 
-def _difference(first: dict[object, float], second: dict[object, float], measure: Measure) -> Cell:
+def _difference(first: dict[object, float], second: dict[object, float], measure: SetupMeasure) -> Cell:
     apart = [second[seed] - first[seed] for seed in first if seed in second]
     if not apart:
         return Cell(quantity.MISSING)

@@ -15,7 +15,7 @@ from dragstrip.display import quantity
 from dragstrip.display.colours import INK
 from dragstrip.display.quantity import RATES, TIMES_MS, Unit, unit_for
 from dragstrip.report import transfers, video
-from dragstrip.report.collect import SHARES_MAX, Curves, Shares, throughput_span_s
+from dragstrip.report.collect import SHARES_MAX, Curves, FlowShares, throughput_span_s
 from dragstrip.report.figure import (
     PARTS_MAX,
     Axis,
@@ -26,14 +26,14 @@ from dragstrip.report.figure import (
     Figure,
     Line,
     Panel,
-    Part,
     Pie,
     Rule,
     Scatter,
+    SharePart,
+    Shares,
     Stroke,
     TimeLines,
 )
-from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.timeline import common_idle, overlay, timelines
@@ -50,7 +50,7 @@ Text = Callable[[float | None], str]
 
 
 def all_figures(
-    setup: Setup, table: list[Row], curves: list[Curves], shares: list[Shares]
+    setup: Setup, table: list[Row], curves: list[Curves], shares: list[FlowShares]
 ) -> dict[str, list[Figure]]:
     """Return every figure, in the groups in which the page shows them."""
     return {
@@ -313,7 +313,7 @@ def _algorithms(contenders: list[Contender]) -> list[str]:
 # --- shares: figures 9 and 10 of the BU report -----------------------------------------------------
 
 
-def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
+def share_figures(setup: Setup, shares: FlowShares) -> list[Figure]:
     """Draw shares over time, the pie of total shares, and Jain's index over time."""
     everything = sum(shares.total.values())
     figures = []
@@ -326,7 +326,7 @@ def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
     return figures
 
 
-def _parts(setup: Setup, shares: Shares, everything: float) -> list[Part]:
+def _parts(setup: Setup, shares: FlowShares, everything: float) -> list[SharePart]:
     """Return the parts; those of one algorithm share the hue and alternate in depth."""
     by_title = {contender.title: contender.colour for contender in setup.contenders}
     parts_by_colour: dict[str, int] = {}
@@ -337,11 +337,11 @@ def _parts(setup: Setup, shares: Shares, everything: float) -> list[Part]:
         parts_by_colour[colour] = number + 1
         depth = (1.0, 0.65, 0.82, 0.5)[number % 4]
         note = quantity.percent(total / everything)
-        parts.append(Part(title, colour, depth, total, note, pooled=place >= SHARES_MAX))
+        parts.append(SharePart(title, colour, depth, total, note, pooled=place >= SHARES_MAX))
     return parts
 
 
-def _stacked(shares: Shares, parts: list[Part]) -> Figure:
+def _stacked(shares: FlowShares, parts: list[SharePart]) -> Figure:
     """Draw bars of 100 %, the first part at the top."""
     amounts = np.array([shares.bps[part.label] for part in parts])
     totals = amounts.sum(axis=0)
@@ -353,7 +353,7 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
         "shares",
         f"Shares over time{shares.title_suffix}",
         f"Shares over time{shares.title_suffix}; in all: {_in_words(parts)}.",
-        StackedShares(
+        Shares(
             Axis("Time (s)", 0, float(edges[-1]), "s"),
             Axis(y_title, 0, 1, share=True),
             parts,
@@ -363,12 +363,12 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
     )
 
 
-def _pie(shares: Shares, parts: list[Part]) -> Figure:
+def _pie(shares: FlowShares, parts: list[SharePart]) -> Figure:
     words = f"Shares of all bytes that arrived: {_in_words(parts)}."
     return Figure("pie", f"Shares of all bytes{shares.title_suffix}", words, Pie(parts))
 
 
-def _in_words(parts: list[Part]) -> str:
+def _in_words(parts: list[SharePart]) -> str:
     """Return each part's share in words, or the smallest and the largest if there are many parts."""
     if len(parts) <= PARTS_MAX:
         return quantity.listing([f"{part.label} {part.note}" for part in parts])
@@ -377,7 +377,7 @@ def _in_words(parts: list[Part]) -> str:
     return f"{len(ordered)} flows, from {ordered[0].note} to {ordered[-1].note} each{pooled_words}"
 
 
-def _jain(setup: Setup, shares: Shares) -> Figure:
+def _jain(setup: Setup, shares: FlowShares) -> Figure:
     curve = shares.jain
     y = Axis(f"Jain’s index per {quantity.seconds(shares.bin_s)}", 0, 1)
     of = " of the ratio to the max–min fair rates" if shares.max_min else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dragstrip.display import quantity
-from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of, middle_of, recording_of
+from dragstrip.report.load import FloatArray, RecordedFlow, RunRecording, flows_of, middle_of, recording_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.results.comparison.setups import Contender, Json, Run, Setup, sampled_flows
 from dragstrip.results.measures import THROUGHPUT_NS, rates_bps
@@ -26,7 +26,7 @@ PANELS = ("throughput", "rtt", "cwnd", "queue")
 
 
 @dataclass
-class Panel:
+class CurvePanel:
     """The lines of one small panel: the main ones, and those in the background."""
 
     main: list[Curve] = field(default_factory=list)
@@ -49,11 +49,11 @@ class Curves:
     throughput_median_bps: float | None
     # A point per flow and second: its median RTT (ms) and what arrived (bit/s).
     seconds: Curve
-    panels: dict[str, Panel]
+    panels: dict[str, CurvePanel]
 
 
 @dataclass
-class Shares:
+class FlowShares:
     """Shares of the bytes that arrived, over time and in total, and their fairness."""
 
     bin_s: float
@@ -139,7 +139,7 @@ def _seconds(contender: Contender) -> Curve:
     return Curve(np.asarray(delays, dtype=np.float64), np.asarray(rates, dtype=np.float64))
 
 
-def _flows(contender: Contender) -> Iterator[tuple[Recording, RecordedFlow]]:
+def _flows(contender: Contender) -> Iterator[tuple[RunRecording, RecordedFlow]]:
     for bout in contender.bouts:
         for flow in sampled_flows(flows_of(bout)):
             yield recording_of(bout.run), flow
@@ -150,7 +150,7 @@ def _pooled(arrays: list[FloatArray]) -> FloatArray:
     return np.asarray(values[np.isfinite(values)], dtype=np.float64)
 
 
-def _rate_curve(recording: Recording, flow: RecordedFlow, column: str, bin_s: float) -> Curve:
+def _rate_curve(recording: RunRecording, flow: RecordedFlow, column: str, bin_s: float) -> Curve:
     received = recording.received
     return rate_per_bin(
         received.column("time_ns", flow.flow),
@@ -161,7 +161,7 @@ def _rate_curve(recording: Recording, flow: RecordedFlow, column: str, bin_s: fl
     )
 
 
-def _rates_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
+def _rates_bps(recording: RunRecording, flow: RecordedFlow) -> FloatArray:
     """Return the arrival rate in each second of the flow's life, as `throughput_bps` in measures.py."""
     time_s = recording.received.column("time_ns", flow.flow) / 1e9
     inside = (time_s - recording.interval_s >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
@@ -170,25 +170,25 @@ def _rates_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
     return rates_bps(wire_bytes, round(recording.interval_s * 1e9))
 
 
-def _spp_ms(recording: Recording, flow: RecordedFlow) -> FloatArray:
+def _spp_ms(recording: RunRecording, flow: RecordedFlow) -> FloatArray:
     """Return the round trips between captures in ms, as `spp_ms` in measures.py."""
     time_s = recording.spp.column("time_ns", flow.flow) / 1e9
     inside = (time_s >= flow.start_s) & (time_s <= flow.stop_s)
     return np.asarray(recording.spp.column("rtt_ns", flow.flow)[inside] / 1e6, dtype=np.float64)
 
 
-def _tcpstat_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
+def _tcpstat_bps(recording: RunRecording, flow: RecordedFlow) -> FloatArray:
     """Return the rate per second in the receiver's capture, as `tcpstat_1s_bps` in measures.py."""
     time_s = recording.tcpstat.column("time_ns", flow.flow) / 1e9
     inside = (time_s - 1.0 >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
     return rates_bps(recording.tcpstat.column("ip_bytes", flow.flow)[inside], THROUGHPUT_NS)
 
 
-def _throughput_line(bin_s: float) -> Callable[[Recording, RecordedFlow], Curve]:
+def _throughput_line(bin_s: float) -> Callable[[RunRecording, RecordedFlow], Curve]:
     return lambda recording, flow: _rate_curve(recording, flow, "wire_bytes", bin_s)
 
 
-def _rtt_curve(recording: Recording, flow: RecordedFlow) -> Curve:
+def _rtt_curve(recording: RunRecording, flow: RecordedFlow) -> Curve:
     """Return every RTT sample, or if they were not recorded, the latest at each interval.
 
     The rule is that of measures.py.
@@ -199,12 +199,14 @@ def _rtt_curve(recording: Recording, flow: RecordedFlow) -> Curve:
     return Curve(time_s[inside], table.column("rtt_ns", flow.flow)[inside] / 1e6)
 
 
-def _cwnd_curve(recording: Recording, flow: RecordedFlow) -> Curve:
+def _cwnd_curve(recording: RunRecording, flow: RecordedFlow) -> Curve:
     table = recording.samples
     return Curve(table.column("time_ns", flow.flow) / 1e9, table.column("cwnd_bytes", flow.flow))
 
 
-def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, RecordedFlow], Curve]) -> Panel:
+def _panel(
+    setup: Setup, contender: Contender, curve: Callable[[RunRecording, RecordedFlow], Curve]
+) -> CurvePanel:
     """Return the first run's flows as main lines, with the repeats pale behind them."""
     first = [
         curve(recording_of(contender.bouts[0].run), flow)
@@ -217,17 +219,17 @@ def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, Recor
     ]
     if len(first) > LINES_MAX:
         bold = middle(first, max(timeline_bin_s(setup), 0.5))
-        return Panel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
-    return Panel(
+        return CurvePanel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
+    return CurvePanel(
         main=[decimate(c, POINTS_MAIN) for c in first],
         pale=[decimate(c, POINTS_PALE) for c in repeat_curves[:PALE_LINES_MAX]],
     )
 
 
-def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
+def _cwnd_panel(setup: Setup, contender: Contender) -> CurvePanel:
     """Return the window and, for a single flow, the slow-start threshold once there is one."""
     if not contender.is_tcp:
-        return Panel()
+        return CurvePanel()
     panel = _panel(setup, contender, _cwnd_curve)
     bout = contender.bouts[0]
     flows = flows_of(bout)
@@ -240,20 +242,20 @@ def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
     return panel
 
 
-def _queue_panel(setup: Setup, contender: Contender) -> Panel:
+def _queue_panel(setup: Setup, contender: Contender) -> CurvePanel:
     link = setup.queue_link(contender)
     curves = [
         Curve(rec.queues.column("time_ns", link) / 1e9, rec.queues.column("backlog_bytes", link))
         for rec in (recording_of(bout.run) for bout in contender.bouts)
         if link is not None
     ]
-    return Panel(
+    return CurvePanel(
         main=[decimate(c, POINTS_MAIN) for c in curves[:1]],
         pale=[decimate(c, POINTS_PALE) for c in curves[1:PALE_LINES_MAX]],
     )
 
 
-def shares_of(setup: Setup) -> list[Shares]:
+def shares_of(setup: Setup) -> list[FlowShares]:
     """Return the shares in the first run with several flows, one entry per set of competing flows.
 
     Shares are by contender if several share the run, else by flow: the `SHARES_MAX` largest, and the others
@@ -267,7 +269,7 @@ def shares_of(setup: Setup) -> list[Shares]:
     return [_shares(setup, run, competing_set, with_suffix=len(sets) > 1) for competing_set in several]
 
 
-def _shares(setup: Setup, run: Run, competing: Json, with_suffix: bool) -> Shares:
+def _shares(setup: Setup, run: Run, competing: Json, with_suffix: bool) -> FlowShares:
     fair_bps = dict(zip(competing["flows"], competing.get("max_min_bps") or [], strict=False))
     competing_flows = set(competing["flows"])
     recording = recording_of(run)
@@ -299,10 +301,10 @@ def _shares(setup: Setup, run: Run, competing: Json, with_suffix: bool) -> Share
     finite = np.isfinite(index)
     evenness = Curve(time_s[finite], index[finite]) if finite.any() else EMPTY
     suffix = f" of {quantity.listing(list(bps)[:3])}" + (" …" if len(bps) > 3 else "") if with_suffix else ""
-    return Shares(bin_s, time_s, bps, total, evenness, bool(fair_bps), suffix)
+    return FlowShares(bin_s, time_s, bps, total, evenness, bool(fair_bps), suffix)
 
 
-def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
+def _rates_per_bin(recording: RunRecording, bin_s: float, bins: int) -> FloatArray:
     """Return new data in bit/s in the shape flows × bins: `rate_per_bin` for all flows at once."""
     table, count = recording.received, len(recording.flows)
     rows = [table.rows.get(flow.flow, np.empty(0, dtype=np.intp)) for flow in recording.flows]

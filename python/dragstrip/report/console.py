@@ -170,7 +170,7 @@ def _text(figure: float | None, factor: float, unit: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TerminalColumn:
     """A column of the table of runs: its heading, and the figure in each row."""
 
     heading: str
@@ -186,14 +186,14 @@ class _Column:
 
 
 _COLUMNS = (
-    _Column("goodput\nMbit/s", lambda row: row.goodput_bps, 1e-6, 3),
-    _Column("share\n%", lambda row: row.share, 100, together=True),
-    _Column("RTT ms\nmedian", lambda row: row.rtt_p50_ms),
-    _Column("RTT ms\n95 %", lambda row: row.rtt_p95_ms),
-    _Column("ping ms\nmedian", lambda row: row.ping_p50_ms),
-    _Column("retrans-\nmitted", lambda row: row.retransmits, digits=0),
-    _Column("queue\nkB", lambda row: row.queue_p50_bytes, 1e-3),
-    _Column("Jain", lambda row: row.jain, digits=3, together=True),
+    _TerminalColumn("goodput\nMbit/s", lambda row: row.goodput_bps, 1e-6, 3),
+    _TerminalColumn("share\n%", lambda row: row.share, 100, together=True),
+    _TerminalColumn("RTT ms\nmedian", lambda row: row.rtt_p50_ms),
+    _TerminalColumn("RTT ms\n95 %", lambda row: row.rtt_p95_ms),
+    _TerminalColumn("ping ms\nmedian", lambda row: row.ping_p50_ms),
+    _TerminalColumn("retrans-\nmitted", lambda row: row.retransmits, digits=0),
+    _TerminalColumn("queue\nkB", lambda row: row.queue_p50_bytes, 1e-3),
+    _TerminalColumn("Jain", lambda row: row.jain, digits=3, together=True),
 )
 
 
@@ -230,7 +230,9 @@ def _runs_table(document: dict[str, Any], entries: span.Entries, width: int) -> 
     return table
 
 
-def _fitting(columns: list[_Column], rows: Sequence[Row], room: int) -> tuple[list[_Column], list[str]]:
+def _fitting(
+    columns: list[_TerminalColumn], rows: Sequence[Row], room: int
+) -> tuple[list[_TerminalColumn], list[str]]:
     """Return the columns that fit into `room`, the most important first, and the headings of the others."""
     fitting = set()
     for column in sorted(columns, key=lambda column: _DECIDING.index(column.heading.split("\n")[0])):

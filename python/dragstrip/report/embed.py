@@ -23,9 +23,9 @@ from dragstrip.report.figure import (
     Distribution,
     Figure,
     Line,
-    Part,
     Pie,
     Scatter,
+    SharePart,
     Shares,
     Stroke,
     TimeLines,
@@ -143,7 +143,7 @@ def _line(line: Line, x: Axis) -> Json:
     }
 
 
-def _part(part: Part) -> Json:
+def _part(part: SharePart) -> Json:
     return {
         "label": part.label,
         "note": part.note,

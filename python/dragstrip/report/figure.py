@@ -82,7 +82,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Part:
+class SharePart:
     """A part of a whole: its total, its share as text, and its depth of colour from 0 to 1.
 
     A `pooled` part stands for all that have no part of their own.
@@ -106,7 +106,7 @@ class Shares:
 
     time: Axis
     y: Axis
-    parts: Sequence[Part]
+    parts: Sequence[SharePart]
     edges_s: FloatArray
     tops: FloatArray
 
@@ -115,7 +115,7 @@ class Shares:
 class Pie:
     """Shares of a whole."""
 
-    parts: Sequence[Part]
+    parts: Sequence[SharePart]
 
 
 @dataclass(frozen=True)

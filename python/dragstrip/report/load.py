@@ -42,7 +42,7 @@ class RecordedFlow:
 
 
 @dataclass(frozen=True)
-class Table:
+class ColumnTable:
     """Columns of one table, with the rows of each key (`flow`, `link` or `probe`)."""
 
     columns: Mapping[str, npt.NDArray[Any]]
@@ -65,7 +65,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Recording:
+class RunRecording:
     """The folder of one run; each table is read on first use."""
 
     folder: Path
@@ -126,48 +126,48 @@ class Recording:
         return {flow.flow: flow for flow in self.flows}
 
     @cached_property
-    def samples(self) -> Table:
+    def samples(self) -> ColumnTable:
         """Window, RTT estimate and state of each flow at each interval."""
         numbers = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "rtt_ns"]
         return self._table("samples", "flow", numbers, optional=["limit"])
 
     @cached_property
-    def received(self) -> Table:
+    def received(self) -> ColumnTable:
         """Bytes of each flow that arrived in each interval."""
         return self._table("received", "flow", ["time_ns", "wire_bytes", "new_bytes"])
 
     @cached_property
-    def rtts(self) -> Table:
+    def rtts(self) -> ColumnTable:
         """Every RTT sample of each flow."""
         return self._table("rtts", "flow", ["time_ns", "rtt_ns"])
 
     @cached_property
-    def spp(self) -> Table:
+    def spp(self) -> ColumnTable:
         """Round trips between captures at both ends, if they were recorded (`record.captures`)."""
         return self._table("spp", "flow", ["time_ns", "rtt_ns"])
 
     @cached_property
-    def tcpstat(self) -> Table:
+    def tcpstat(self) -> ColumnTable:
         """Bytes per second in the receiver's capture, if it was recorded (`record.captures`)."""
         return self._table("tcpstat", "flow", ["time_ns", "ip_bytes"])
 
     @cached_property
-    def cc_state(self) -> Table:
+    def cc_state(self) -> ColumnTable:
         """The congestion control's own variables at each sample, if they were recorded."""
         return self._table("cc_state", "flow", ["time_ns", "name", "value"])
 
     @cached_property
-    def video(self) -> Table:
+    def video(self) -> ColumnTable:
         """Every segment of a video that has arrived."""
         return self._table("video", "flow", ["time_ns", "asked_ns", "rate_bps", "buffer_ns", "playing"])
 
     @cached_property
-    def probes(self) -> Table:
+    def probes(self) -> ColumnTable:
         """The answer to every ping."""
         return self._table("probes", "probe", ["time_ns", "rtt_ns"], optional=["target"])
 
     @cached_property
-    def queues(self) -> Table:
+    def queues(self) -> ColumnTable:
         """Backlog and counters of each link at each interval."""
         return self._table("queues", "link", ["time_ns", "backlog_bytes"])
 
@@ -176,7 +176,9 @@ class Recording:
         time_s = self.samples.column("time_ns", flow.flow) / 1e9
         return self.samples.tally("limit", flow.flow, (time_s >= flow.start_s) & (time_s < flow.stop_s))
 
-    def _table(self, name: str, key: str, columns: list[str], optional: list[str] | None = None) -> Table:
+    def _table(
+        self, name: str, key: str, columns: list[str], optional: list[str] | None = None
+    ) -> ColumnTable:
         table = read_table(self.folder, name, [key, *columns], optional or [])
         arrays: dict[str, npt.NDArray[Any]] = {}
         words: dict[str, list[str]] = {}
@@ -186,14 +188,14 @@ class Recording:
                 arrays[column], words[column] = _indexed(values)
             elif column != key:
                 arrays[column] = _numpy(values)
-        return Table(columns=arrays, rows=_rows_by_key(table.column(key)), words=words)
+        return ColumnTable(columns=arrays, rows=_rows_by_key(table.column(key)), words=words)
 
 
 @dataclass(frozen=True)
 class RecordedRun(Run):
     """One run of the result document, with its recording."""
 
-    recording: Recording
+    recording: RunRecording
 
     @property
     def scenario(self) -> Json:
@@ -211,7 +213,7 @@ class RecordedRun(Run):
         return self.recording.provenance.get("settings") or {}
 
 
-def recording_of(run: Run) -> Recording:
+def recording_of(run: Run) -> RunRecording:
     """Return the recording of a run that was read from an output folder."""
     assert isinstance(run, RecordedRun)
     return run.recording
@@ -304,7 +306,7 @@ def _run(folder: Path, index: int, summary: Json, scenarios: Mapping[str, Known]
     facts = checksums.read_json(recording, provenance.name) if provenance.exists() else {}
     expect(facts, PROVENANCE, str(provenance), partly=True)
     scenario = scenarios.get(where) or _scenario(recording / "scenario.json")
-    return RecordedRun(summary, Recording(recording, scenario, facts))
+    return RecordedRun(summary, RunRecording(recording, scenario, facts))
 
 
 def _scenario(path: Path) -> Known:

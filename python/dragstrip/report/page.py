@@ -71,7 +71,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimRow:
     """A published figure beside ours."""
 
     id: str
@@ -145,20 +145,20 @@ def figure_page(template: str, *, title: str, **content: Any) -> str:
     return html.render(template, title=title, style=viewer.style(), script=viewer.script(), **content)
 
 
-def claims(bundle: Bundle) -> list[Claim]:
+def claims(bundle: Bundle) -> list[ClaimRow]:
     """Return the rows of the claims, with tolerances from the experiment."""
     tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
     return [claim(entry, tolerances.get(str(entry.get("id")))) for entry in bundle.claims]
 
 
-def claim(entry: Json, tolerance: Any) -> Claim:
+def claim(entry: Json, tolerance: Any) -> ClaimRow:
     """Return a claim's row: its figures with their unit, and its grade with the reason."""
     unit = str(entry.get("unit") or "")
     grade = str(entry.get("grade") or "not graded")
     tolerance_text = (
         f"±{tolerance}" if isinstance(tolerance, str) else _figure(tolerance, unit, "±") if tolerance else ""
     )
-    return Claim(
+    return ClaimRow(
         id=str(entry.get("id") or ""),
         source=str(entry.get("source") or ""),
         metric=str(entry.get("metric") or ""),

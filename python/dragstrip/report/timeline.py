@@ -12,8 +12,7 @@ from dragstrip.display import look, quantity
 from dragstrip.display.colours import GREY
 from dragstrip.display.quantity import RATES, UNITS, Unit, unit_for
 from dragstrip.model.scenario.paths import PathFacts
-from dragstrip.report.collect import Curves, timeline_bin_s
-from dragstrip.report.collect import Panel as Lines
+from dragstrip.report.collect import CurvePanel, Curves, timeline_bin_s
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.series import Curve
 from dragstrip.results.comparison import path as paths
@@ -26,7 +25,7 @@ WIDTHS = (400, 400, 250, 210, 185)
 
 
 @dataclass(frozen=True)
-class _Scale:
+class _TimeScale:
     """One row of panels: what it shows, its unit, and its greatest value in base units."""
 
     key: str
@@ -63,7 +62,7 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
     return figures
 
 
-def _in_words(scale: _Scale) -> str:
+def _in_words(scale: _TimeScale) -> str:
     return scale.title if scale.title.isupper() else scale.title.lower()
 
 
@@ -124,7 +123,7 @@ def multiples(setup_curves: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure
     return figures if keys else []
 
 
-def _overlaid(setup: Setup, curves: list[Curves], scale: _Scale) -> Panel:
+def _overlaid(setup: Setup, curves: list[Curves], scale: _TimeScale) -> Panel:
     """Return a panel with a curve per contender."""
     strokes = _capacities(setup, curves, scale.unit) if scale.key == "throughput" else []
     for entry in curves:
@@ -233,7 +232,7 @@ def _rule(setup: Setup, path: PathFacts, key: str) -> tuple[float, str] | None:
     return None
 
 
-def _ruled(setup: Setup, curves: Sequence[Curves], scale: _Scale) -> _Scale:
+def _ruled(setup: Setup, curves: Sequence[Curves], scale: _TimeScale) -> _TimeScale:
     """Return the scale with the line that these contenders have in common."""
     rules = list(dict.fromkeys(_rule(setup, setup.way(entry.contender), scale.key) for entry in curves))
     if len(rules) != 1 or rules[0] is None or rules[0][0] > scale.top * 1.1:
@@ -241,7 +240,7 @@ def _ruled(setup: Setup, curves: Sequence[Curves], scale: _Scale) -> _Scale:
     return replace(scale, rule=Rule(scale.unit.scale(rules[0][0]), rules[0][1]))
 
 
-def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
+def _common_scales(setup: Setup, curves: list[Curves]) -> list[_TimeScale]:
     scales = []
     for key in ("cwnd", "rtt", "throughput", "queue"):
         title, kind = look.panel(key)
@@ -253,11 +252,11 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
             top = max(top, *capacities) if top > 0 and capacities else top
         if top > 0:
             unit = unit_for(top, units)
-            scales.append(_Scale(key, title, unit, top, None))
+            scales.append(_TimeScale(key, title, unit, top, None))
     return scales
 
 
-def _panel(setup: Setup, entry: Curves, scale: _Scale) -> Panel:
+def _panel(setup: Setup, entry: Curves, scale: _TimeScale) -> Panel:
     # A queue that several share has nobody's colour.
     colour = GREY if scale.key == "queue" and setup.together else entry.contender.colour
     behind = _capacities(setup, [entry], scale.unit) if scale.key == "throughput" else []
@@ -265,12 +264,12 @@ def _panel(setup: Setup, entry: Curves, scale: _Scale) -> Panel:
     return Panel(_axis(scale), [*behind, *strokes], scale.rule)
 
 
-def _axis(scale: _Scale) -> Axis:
+def _axis(scale: _TimeScale) -> Axis:
     high = scale.unit.scale(scale.top) * look.HEADROOM
     return Axis(f"{scale.title} ({scale.unit.name})", 0, high, scale.unit.name)
 
 
-def _strokes(lines: Lines, colour: str, unit: Unit) -> list[Stroke]:
+def _strokes(lines: CurvePanel, colour: str, unit: Unit) -> list[Stroke]:
     def scaled(curves: list[Curve]) -> list[Curve]:
         return [Curve(curve.x, curve.y / unit.divisor) for curve in curves]
 

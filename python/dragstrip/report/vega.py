@@ -20,10 +20,10 @@ from dragstrip.report.figure import (
     Distribution,
     Figure,
     Panel,
-    Part,
     Pie,
     Rule,
     Scatter,
+    SharePart,
     Shares,
     Stroke,
     TimeLines,
@@ -261,7 +261,7 @@ def _shares(content: Shares, sheet: Sheet) -> Spec:
     }
 
 
-def _painted(parts: Sequence[Part], names: list[str], columns: int) -> Spec:
+def _painted(parts: Sequence[SharePart], names: list[str], columns: int) -> Spec:
     few = len(parts) <= PARTS_MAX
     return {
         "color": _nominal(

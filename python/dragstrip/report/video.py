@@ -10,8 +10,7 @@ from dragstrip.display import look, quantity
 from dragstrip.display.quantity import RATES, unit_for
 from dragstrip.display.table import Cell, Table
 from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
-from dragstrip.report.load import RecordedFlow, flows_of, recording_of
-from dragstrip.report.load import Table as Columns
+from dragstrip.report.load import ColumnTable, RecordedFlow, flows_of, recording_of
 from dragstrip.report.series import Curve
 from dragstrip.report.timeline import WIDTHS, marks
 from dragstrip.results.comparison.setups import Contender, Setup, sampled_flows
@@ -88,7 +87,7 @@ def _players(setup: Setup) -> Iterator[tuple[Contender, Curve, Curve]]:
                 yield contender, Curve(asked_s, rows.column("rate_bps", flow.flow)), _buffer(rows, flow)
 
 
-def _buffer(rows: Columns, flow: RecordedFlow) -> Curve:
+def _buffer(rows: ColumnTable, flow: RecordedFlow) -> Curve:
     """Return the buffer over time: it grows when a segment arrives, and shrinks while playback goes on."""
     arrived_s = rows.column("time_ns", flow.flow) / 1e9
     level_s = rows.column("buffer_ns", flow.flow) / 1e9

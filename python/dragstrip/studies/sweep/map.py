@@ -19,7 +19,7 @@ from dragstrip.display.colours import PALETTE, assign
 from dragstrip.display.table import Cell, Table
 from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
 from dragstrip.results.intervals import RESAMPLES, TIE
-from dragstrip.studies.sweep.axes import Axis, quantity
+from dragstrip.studies.sweep.axes import SweepAxis, quantity
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.studies.sweep.plan import Sweep
 from dragstrip.studies.sweep.stats import Findings, Utility, UtilityScores, failures, ranking
@@ -147,7 +147,7 @@ def _page(
     )
 
 
-def _levels(axis: Axis) -> str:
+def _levels(axis: SweepAxis) -> str:
     more = " …" if len(axis.levels) > LEVELS_SHOWN else ""
     return ", ".join(str(level.label) for level in axis.levels[:LEVELS_SHOWN]) + more
 
