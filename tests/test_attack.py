@@ -112,9 +112,9 @@ def test_the_number_of_evaluations_is_kept(finds: tuple[Path, dict[str, Any]]) -
 def test_what_an_attack_does_not_need_is_dropped() -> None:
     shrew, idle = element("pulses", 500, 60, 250, 10), element("ack_loss", 1, 0)
     it = trial(UTILISATION, "reno")
-    with search.bench(1) as bench:
-        (found,) = search.confirmed(it, bench.scores(it, [(idle, shrew)]), bench)
-        least = search.minimised(it, found, bench)
+    bench = search.AttackScorer(1)
+    (found,) = search.confirmed(it, bench.scores(it, [(idle, shrew)]), bench)
+    least = search.minimised(it, found, bench)
     assert least.attack == (shrew,)
     assert least.value <= found.value * search.HOLDS
 
@@ -123,9 +123,9 @@ def test_what_happens_without_an_attack_is_no_attack() -> None:
     """BBR takes most of a CUBIC neighbour's share whatever the conditions, so little loss is not the cause."""
     it = trial(HARM, "bbr", duration="10s")
     loss = (element("ack_loss", 1, 0),)
-    with search.bench(1) as bench:
-        (found,) = search.confirmed(it, bench.scores(it, [loss]), bench)
-        least = search.minimised(it, found, bench)
+    bench = search.AttackScorer(1)
+    (found,) = search.confirmed(it, bench.scores(it, [loss]), bench)
+    least = search.minimised(it, found, bench)
     assert found.value < 0.5
     assert least.attack == ()
 
@@ -134,11 +134,11 @@ def test_what_does_not_last_is_no_find() -> None:
     """A flow that starts late has caught up in twice the time."""
     it = trial(STARVATION, "reno", rate="6mbit", duration="4s")
     late = (element("late", 900),)
-    with search.bench(1) as bench:
-        ((_, score),) = scored = bench.scores(it, [late])
-        (found,) = search.confirmed(it, scored, bench)
-        assert score.value < found.doubled.value == found.value
-        assert search.confirmed(it, scored, bench, below=found.doubled.value) == []
+    bench = search.AttackScorer(1)
+    ((_, score),) = scored = bench.scores(it, [late])
+    (found,) = search.confirmed(it, scored, bench)
+    assert score.value < found.doubled.value == found.value
+    assert search.confirmed(it, scored, bench, below=found.doubled.value) == []
 
 
 # --- what counts ------------------------------------------------------------------------------
@@ -290,15 +290,15 @@ def test_interrupted_it_keeps_the_finds_so_far(
     calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C after so many calls of the bench: in a first generation, in a later one, while minimising."""
-    made, real = [0], search.ScoringThreads.scores
+    made, real = [0], search.AttackScorer.scores
 
-    def scores(self: search.ScoringThreads, *given: Any, **more: Any) -> Any:
+    def scores(self: search.AttackScorer, *given: Any, **more: Any) -> Any:
         made[0] += 1
         if made[0] == calls:
             raise KeyboardInterrupt
         return real(self, *given, **more)
 
-    monkeypatch.setattr(search.ScoringThreads, "scores", scores)
+    monkeypatch.setattr(search.AttackScorer, "scores", scores)
     words = "cubic --goal utilisation --with cross --with acks --duration 4s --evaluations 120 --json"
     ended = run("attack", *words.split(), "--out", tmp_path / "finds")
     assert made[0] == calls or ended.exit_code == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.runs import Outcome, Task, Watcher, pool, process, run_all, worker_count
+from dragstrip.runs import Outcome, Task, Watcher, pool, process, run_all
 from fake_worker import ODD
 
 HERE = Path(__file__).parent
@@ -118,12 +118,6 @@ def test_an_interrupt_leaves_no_worker(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_all(tasks(tmp_path, "hang"), workers=1, watcher=Impatient())
     assert not _alive(int((tmp_path / "0" / "pid").read_text()))
-
-
-def test_worker_count() -> None:
-    assert worker_count(8, 3) == 3
-    assert worker_count(1, 100) == 1
-    assert worker_count(None, 100) >= 1
 
 
 def _wait_for(file: Path) -> str:

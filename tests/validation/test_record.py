@@ -143,7 +143,7 @@ def test_the_exchange_format_holds_what_a_recording_holds() -> None:
 def test_a_recording_that_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def recorded(run: KernelRun, _: object) -> KernelRun:
+    def recorded(run: KernelRun, _: object, progress: object) -> KernelRun:
         made.append(run.name)
         return KernelRun(run.name, {**run.content, "queue_series": {}})
 
@@ -164,7 +164,7 @@ def test_what_is_described_is_recorded_in_its_order_and_goes_on_where_it_was(
 ) -> None:
     made: list[str] = []
 
-    def recorded(run: KernelRun, _: object) -> KernelRun:
+    def recorded(run: KernelRun, _: object, progress: object) -> KernelRun:
         if len(made) == 3:
             raise KeyboardInterrupt
         made.append(run.name)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +19,8 @@ from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Raw
 from dragstrip.io.untrusted import one_line
 from dragstrip.model.scenario.paths import packets
-from dragstrip.runs.local import Local, cores
+from dragstrip.runs.local import Local
+from dragstrip.runs.parallel import StoppedError, cores, run_parallel, worker_count
 from dragstrip.runs.process import UNLIMITED, Limits
 from dragstrip.runs.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
 
@@ -123,11 +122,6 @@ class Watcher:
         """Report what is done after all runs have ended."""
 
 
-def worker_count(requested: int | None, tasks: int) -> int:
-    """Return the requested number of workers, or one per usable core, but at most one per task."""
-    return max(1, min(requested or cores(), tasks))
-
-
 def run_all(
     tasks: Sequence[Task],
     workers: int | None = None,
@@ -195,62 +189,28 @@ def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher, limit
     return [outcomes[order.number] for order in orders]
 
 
-class _Stopped(BaseException):
-    """Raised in a run on a thread to end it."""
-
-
-def _whatever_happens(order: Order, advanced: Progress) -> Answer:
-    try:
-        return perform(order, advanced)
-    except _Stopped:
-        raise
-    except BaseException as error:  # noqa: BLE001 - else this run would never be reported
-        return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
-
-
 def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list[Outcome]:
-    waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
-    for order in orders:
-        waiting.put(order)
-    messages: queue.SimpleQueue[tuple[int, int | Answer | None]] = queue.SimpleQueue()
-    """A run's number with its virtual time in ns, its answer, or None when it has begun."""
-    stop = threading.Event()
-
-    def work() -> None:
-        try:
-            while not stop.is_set():
-                order = waiting.get_nowait()
-
-                def advanced(now_ns: int, _: int = 0, /, number: int = order.number) -> None:
-                    if stop.is_set():
-                        raise _Stopped
-                    messages.put((number, now_ns))
-
-                messages.put((order.number, None))
-                messages.put((order.number, _whatever_happens(order, advanced)))
-        except (queue.Empty, _Stopped):
-            pass
-
-    threads = [threading.Thread(target=work, name=f"run-{number}") for number in range(workers)]
     outcomes: dict[int, Outcome] = {}
-    try:
-        for thread in threads:
-            thread.start()
+
+    def started(index: int) -> None:
         from dragstrip.model import recording  # noqa: F401  (loaded while the first runs are simulated)
         from dragstrip.results import measures  # noqa: F401  (loaded while the first runs are simulated)
 
-        while len(outcomes) < len(orders):
-            number, message = messages.get()
-            if message is None:
-                watcher.started(number)
-            elif isinstance(message, int):
-                watcher.advanced(number, message)
-            else:
-                outcomes[number] = _outcome(message)
-                watcher.finished(number, outcomes[number])
-    finally:
-        stop.set()
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-    return [outcomes[order.number] for order in orders]
+        watcher.started(index)
+
+    def finished(index: int, answer: Answer) -> None:
+        outcomes[index] = _outcome(answer)
+        watcher.finished(index, outcomes[index])
+
+    run_parallel(_performed, orders, workers, started=started, advanced=watcher.advanced, finished=finished)
+    return [outcomes[index] for index in range(len(orders))]
+
+
+def _performed(order: Order, progress: Progress) -> Answer:
+    """Perform an order; an error that `perform` does not expect fails this run alone."""
+    try:
+        return perform(order, progress)
+    except StoppedError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the other runs go on
+        return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}

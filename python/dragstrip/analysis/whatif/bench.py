@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -11,10 +10,11 @@ from dragstrip.analysis.whatif import flow_trace, network
 from dragstrip.analysis.whatif.flow_trace import FlowTrace
 from dragstrip.analysis.whatif.network import Options
 from dragstrip.display.progress import ProgressMessages
+from dragstrip.engines.contract import Progress
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.experiment.comparison import COMMAND_LINE, reworded
 from dragstrip.experiment.expand import expand
-from dragstrip.runs.local import cores
+from dragstrip.runs import run_parallel
 
 BITS_MAX = 20e9
 """Bits that one run may carry: half a second or so of processor time."""
@@ -29,35 +29,35 @@ class FlowRun:
 
 
 class Bench:
-    """Threads on which runs are made; the core releases the interpreter's lock while it simulates."""
+    """Makes runs on all cores and counts them."""
 
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self._threads = threads
+    def __init__(self) -> None:
         self.runs_done = 0
 
     def flow_traces(self, runs: Sequence[FlowRun]) -> list[FlowTrace]:
-        """Return what the flow of each run did, in order; raises `BadInputError` for one that cannot be."""
+        """Return the trace of each run's flow, in order; raises `BadInputError` for an impossible run."""
         scenarios = []
         for run in runs:
             described = network.experiment(run.options, [run.algorithm])
             scenarios.append(reworded(lambda race=described: expand(race)[0].scenario, COMMAND_LINE))  # type: ignore[misc]
-        return list(self._threads.map(self._flow_trace, scenarios))
+        return run_parallel(_flow_trace, scenarios, finished=self._count)
 
-    def _flow_trace(self, scenario: dict[str, object]) -> FlowTrace:
-        trace = flow_trace.of_recording(named(DEFAULT).run(scenario, {}))
+    def _count(self, _index: int, _trace: FlowTrace) -> None:
         self.runs_done += 1
-        return trace
+
+
+def _flow_trace(scenario: dict[str, object], progress: Progress) -> FlowTrace:
+    return flow_trace.of_recording(named(DEFAULT).run(scenario, {}, progress))
 
 
 @contextmanager
 def bench(task: str, quiet: bool) -> Iterator[Bench]:
-    """Provide threads; if they work for longer than two seconds, say what for and how many runs are done."""
+    """Yield a bench; if it is in use for longer than two seconds, report its task and the runs done."""
     messages = ProgressMessages()
-    with ThreadPoolExecutor(cores(), thread_name_prefix="whatif") as threads:
-        workers = Bench(threads)
-        try:
-            if not quiet:
-                messages.doing(lambda: f"{task}: {workers.runs_done} runs done")
-            yield workers
-        finally:
-            messages.close()
+    workers = Bench()
+    try:
+        if not quiet:
+            messages.doing(lambda: f"{task}: {workers.runs_done} runs done")
+        yield workers
+    finally:
+        messages.close()

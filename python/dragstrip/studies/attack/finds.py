@@ -204,37 +204,37 @@ def attack(
     scored_attacks = 0
     partial = False
     messages = ProgressMessages()
-    with search.bench(worker_count(workers, WORKERS_MAX)) as bench:
-        try:
-            for at, (goal, vector) in enumerate(searches):
-                trial, mine = request.trial(goal), finds_by_goal[goal.name]
-                if not quiet:
-                    messages.doing(_progress_text(goal, vector, at, len(searches), bench))
-                if goal.name not in without:
-                    (bare,) = search.confirmed(trial, bench.scores(trial, [()]), bench)
-                    without[goal.name] = bare
-                    if bare.value <= goal.find_max:
-                        mine.append(_find(goal, NO_ATTACK, bare))
-                budget = next(budgets)
-                best, scored = _best(request, trial, vector, budget, bench, mine)
-                scored_attacks += scored
-                partial, strongest = budget.interrupted, best
-                if best is not None and not partial:
-                    try:
-                        strongest = search.minimised(trial, best, bench)
-                    except KeyboardInterrupt:
-                        partial = True
-                if strongest is not None and _counts(strongest, without[goal.name], mine, goal):
-                    _keep(mine, _find(goal, _vector(vector, strongest), strongest))
-                elif not partial:
-                    value = None if best is None else best.value
-                    nothing.append({"goal": goal.name, "vector": vector, "value": value})
-                if partial:
-                    break
-        except KeyboardInterrupt:
-            partial = True
-        finally:
-            messages.close()
+    bench = search.AttackScorer(worker_count(workers, WORKERS_MAX))
+    try:
+        for at, (goal, vector) in enumerate(searches):
+            trial, mine = request.trial(goal), finds_by_goal[goal.name]
+            if not quiet:
+                messages.doing(_progress_text(goal, vector, at, len(searches), bench))
+            if goal.name not in without:
+                (bare,) = search.confirmed(trial, bench.scores(trial, [()]), bench)
+                without[goal.name] = bare
+                if bare.value <= goal.find_max:
+                    mine.append(_find(goal, NO_ATTACK, bare))
+            budget = next(budgets)
+            best, scored = _best(request, trial, vector, budget, bench, mine)
+            scored_attacks += scored
+            partial, strongest = budget.interrupted, best
+            if best is not None and not partial:
+                try:
+                    strongest = search.minimised(trial, best, bench)
+                except KeyboardInterrupt:
+                    partial = True
+            if strongest is not None and _counts(strongest, without[goal.name], mine, goal):
+                _keep(mine, _find(goal, _vector(vector, strongest), strongest))
+            elif not partial:
+                value = None if best is None else best.value
+                nothing.append({"goal": goal.name, "vector": vector, "value": value})
+            if partial:
+                break
+    except KeyboardInterrupt:
+        partial = True
+    finally:
+        messages.close()
     finds = [find for goal in request.goals for find in finds_by_goal[goal.name]]
     if partial and not finds:
         raise KeyboardInterrupt
@@ -257,7 +257,7 @@ def _best(
     trial: Trial,
     vector: str,
     budget: search.Budget,
-    bench: search.ScoringThreads,
+    bench: search.AttackScorer,
     mine: Sequence[Find],
 ) -> tuple[search.Confirmed | None, int]:
     """Return the best attack of a vector; all vectors mixed begin with the goal's finds so far."""
@@ -269,7 +269,7 @@ def _best(
 
 
 def _progress_text(
-    goal: Goal, vector: str, at: int, of: int, bench: search.ScoringThreads
+    goal: Goal, vector: str, at: int, of: int, bench: search.AttackScorer
 ) -> Callable[[], str]:
     return lambda: f"{goal.name}, {vector}: search {at + 1} of {of}, {bench.scored} attacks scored"
 

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from dragstrip import _core
+from dragstrip.engines.contract import Progress
 from dragstrip.errors import FaultError
 from dragstrip.experiment.types import refused
 from dragstrip.model.recording.columns import core_columns
@@ -117,10 +118,10 @@ class Score:
 class _Run:
     """One simulated run and the figures that are asked of it."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, progress: Progress | None) -> None:
         scenario = planned(scene)
         try:
-            outcome = scenario.run()
+            outcome = scenario.run(progress)
         except _core.InputError as error:
             raise refused(error) from None
         except _core.PanicError as error:
@@ -210,19 +211,19 @@ class Trial:
             element.apply(scene)
         return scene
 
-    def score(self, attack: Attack, below: float = 1.0) -> Score:
-        """Return how an attack fares.
+    def score(self, attack: Attack, below: float = 1.0, progress: Progress | None = None) -> Score:
+        """Return the score of an attack; `progress` may end its runs by an exception.
 
         References are simulated only if the attack may have a value below `below`.
         """
         scene = self.scene(attack)
-        run = _Run(scene)
+        run = _Run(scene, progress)
         until = self.path.duration_ms
         available_mbps = (
             (scene.capacity_bps(self.after_ms) - run.cross_bps(self.after_ms, until)) * PAYLOAD / 1e6
         )
         if self.goal is STALL:
-            return self._stalled(attack, run, available_mbps, below)
+            return self._stalled(attack, run, available_mbps, below, progress)
         figure = run.goodput(0, self._after(scene))
         other_mbps = run.goodput(1, self.after_ms) if self.goal.two_flows else None
         most = available_mbps / len(scene.senders)
@@ -233,7 +234,7 @@ class Trial:
         if whole:
             for senders in self._references(scene):
                 compared = self.scene(attack, senders)
-                reference = max(reference, _Run(compared).goodput(0, self._after(compared)))
+                reference = max(reference, _Run(compared, progress).goodput(0, self._after(compared)))
                 if reference >= most:
                     break
         else:
@@ -241,14 +242,17 @@ class Trial:
         reference = min(reference, most)
         return Score(_ratio(figure, reference), figure, reference, available_mbps, other_mbps, whole)
 
-    def _stalled(self, attack: Attack, run: _Run, available_mbps: float, below: float) -> Score:
+    def _stalled(
+        self, attack: Attack, run: _Run, available_mbps: float, below: float, progress: Progress | None
+    ) -> Score:
         stall = run.stall_s()
         whole = 1 / (1 + stall) < below
         reference = 0.0
         if whole:
             reference = stall
             for senders in self._references(self.scene(attack)):
-                reference = min(reference, _Run(self.scene(attack, senders)).stall_s())
+                compared = self.scene(attack, senders)
+                reference = min(reference, _Run(compared, progress).stall_s())
         return Score(1 / (1 + stall - reference), stall, reference, available_mbps, None, whole)
 
     def _after(self, scene: Scene) -> float:

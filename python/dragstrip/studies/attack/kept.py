@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from dragstrip.display.progress import progress
 from dragstrip.engines import named
+from dragstrip.engines.contract import Progress
 from dragstrip.errors import BadInputError
 from dragstrip.experiment import permissions
 from dragstrip.experiment.expand import PlannedRun, expand
@@ -17,7 +17,7 @@ from dragstrip.io import untrusted
 from dragstrip.io.shape import NUMBER, TEXT, expect
 from dragstrip.results import claims
 from dragstrip.results.measures import Measured
-from dragstrip.runs import worker_count
+from dragstrip.runs import run_parallel, worker_count
 from dragstrip.studies.attack.finds import CLAIM, DOCUMENT, WORKERS_MAX
 
 ALLOWED = 0.05
@@ -42,11 +42,7 @@ def check(folder: Path, workers: int | None = None, quiet: bool = False) -> dict
         raise BadInputError("--check", str(folder), expected, "command line")
     _expect_recorded(folder / DOCUMENT, {file: claim for file, _, claim in stored_finds})
     with progress(f"running {len(stored_finds)} finds ...", quiet):
-        threads = ThreadPoolExecutor(worker_count(workers, min(len(stored_finds), WORKERS_MAX)))
-        try:
-            figures = list(threads.map(lambda stored: _figure(stored[1], stored[2], stored[0]), stored_finds))
-        finally:
-            threads.shutdown(cancel_futures=True)
+        figures = run_parallel(_figure, stored_finds, worker_count(workers, WORKERS_MAX))
     verdicts = [
         _entry(file, claim, figure) for (file, _, claim), figure in zip(stored_finds, figures, strict=True)
     ]
@@ -93,16 +89,17 @@ def _sign(metric: str) -> float:
     return -1.0 if metric in LONGER_IS_WORSE else 1.0
 
 
-def _figure(experiment: Experiment, claim: Claim, file: Path) -> float | None:
-    """Return what a find's claim measures now, in its unit."""
-    finished = [_finished(experiment, run) for run in expand(experiment, str(file))]
+def _figure(stored: tuple[Path, Experiment, Claim], progress: Progress) -> float | None:
+    """Return the present figure of a find's claim, in its unit, or None if its runs do not have it."""
+    file, experiment, claim = stored
+    finished = [_finished(experiment, run, progress) for run in expand(experiment, str(file))]
     graded = claims.grade(claim, finished)
     return None if graded["measured"] is None else float(graded["measured"])
 
 
-def _finished(experiment: Experiment, run: PlannedRun) -> claims.Finished:
-    engine = named(run.engine)
-    return claims.Finished(run, Measured(engine.run(run.scenario, experiment.options_of(run.engine))))
+def _finished(experiment: Experiment, run: PlannedRun, progress: Progress) -> claims.Finished:
+    recording = named(run.engine).run(run.scenario, experiment.options_of(run.engine), progress)
+    return claims.Finished(run, Measured(recording))
 
 
 def _entry(file: Path, claim: Claim, figure: float | None) -> dict[str, Any]:

@@ -8,14 +8,13 @@ seed and number of evaluations alone. With a time limit, the number of evaluatio
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from dragstrip.engines.contract import Progress
+from dragstrip.runs import run_parallel
 from dragstrip.studies.attack import elements
 from dragstrip.studies.attack.elements import Attack, Kind
 from dragstrip.studies.attack.goals import Score, Trial
@@ -73,12 +72,11 @@ class Budget:
         return self.seconds is not None and self.elapsed_s() >= self.seconds
 
 
-class ScoringThreads:
-    """Threads on which attacks are scored; the core releases the interpreter's lock while it simulates."""
+class AttackScorer:
+    """Scores attacks on threads and counts them."""
 
     def __init__(self, workers: int) -> None:
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="attack")
-        self._stop = threading.Event()
+        self._workers = workers
         self.scored = 0
         """Attacks scored so far."""
 
@@ -91,29 +89,13 @@ class ScoringThreads:
     ) -> list[Scored]:
         """Score attacks and return them in their order; those that begin when it is `late` are left out."""
 
-        def score(attack: Attack) -> Scored | None:
-            if self._stop.is_set() or (late is not None and late()):
-                return None
-            return attack, trial.score(attack, below)
+        def score(attack: Attack, progress: Progress) -> Scored | None:
+            return None if late is not None and late() else (attack, trial.score(attack, below, progress))
 
-        scores = [scored for scored in self._threads.map(score, list(attacks)) if scored is not None]
-        self.scored += len(scores)
-        return scores
-
-    def close(self) -> None:
-        """End the threads; what has not begun is dropped."""
-        self._stop.set()
-        self._threads.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def bench(workers: int) -> Iterator[ScoringThreads]:
-    """Yield threads to score attacks on."""
-    threads = ScoringThreads(workers)
-    try:
-        yield threads
-    finally:
-        threads.close()
+        scores = run_parallel(score, list(attacks), self._workers)
+        scored = [entry for entry in scores if entry is not None]
+        self.scored += len(scored)
+        return scored
 
 
 def search(
@@ -121,7 +103,7 @@ def search(
     vector: str,
     pool: Sequence[Kind],
     budget: Budget,
-    bench: ScoringThreads,
+    bench: AttackScorer,
     begin_with: Sequence[Attack] = (),
 ) -> tuple[Confirmed | None, int]:
     """Return the best attack made of these kinds, and how many were scored.
@@ -166,7 +148,7 @@ def search(
 
 
 def confirmed(
-    trial: Trial, scored: Sequence[Scored], bench: ScoringThreads, below: float = 2.0
+    trial: Trial, scored: Sequence[Scored], bench: AttackScorer, below: float = 2.0
 ) -> list[Confirmed]:
     """Run attacks for twice the duration, and return those whose value stays below `below`."""
     later = bench.scores(trial.doubled(), [attack for attack, _ in scored], below)
@@ -214,7 +196,7 @@ def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack
     return tuple(variant)
 
 
-def minimised(trial: Trial, strongest: Confirmed, bench: ScoringThreads) -> Confirmed:
+def minimised(trial: Trial, strongest: Confirmed, bench: AttackScorer) -> Confirmed:
     """Return the attack without the elements that it does not need.
 
     It may need none. Elements are dropped one after the other while the value rises by no more than 5 % in

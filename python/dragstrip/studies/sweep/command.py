@@ -16,7 +16,8 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io.files import DamagedError
 from dragstrip.io.untrusted import whole_number
 from dragstrip.runs.child import without_pandas
-from dragstrip.runs.local import Local, Place, cores
+from dragstrip.runs.local import Local, Place
+from dragstrip.runs.parallel import cores
 from dragstrip.runs.process import Limits
 from dragstrip.studies.sweep import plan
 from dragstrip.studies.sweep.build import run_key

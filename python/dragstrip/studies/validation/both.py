@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dragstrip.engines import named
+from dragstrip.engines.contract import Progress
 from dragstrip.model.recording import read
 from dragstrip.model.scenario.paths import path_of
-from dragstrip.runs import worker_count
+from dragstrip.runs import run_parallel
 from dragstrip.studies.validation.conditions import Conditions, conditions
 from dragstrip.studies.validation.figures import figures
 from dragstrip.studies.validation.kernel import Json
@@ -78,8 +77,7 @@ def worst_first(cases: Iterable[Case]) -> list[Case]:
 def _agreement(document: Mapping[str, Any], folder: Path, prefix: str, case: Any) -> Agreement:
     pairs = [pair for pair in _pairs(document, folder, prefix) if len(pair.traces) > 1]
     failed = {prefix + _plain(line["scenario"]): line["reason"] for line in document["failed"]}
-    with ThreadPoolExecutor(worker_count(os.cpu_count(), len(pairs))) as pool:
-        return Agreement(worst_first(pool.map(case, pairs)), failed)
+    return Agreement(worst_first(run_parallel(case, pairs)), failed)
 
 
 def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_Pair]:
@@ -117,24 +115,25 @@ def _plain(name: str) -> str:
     return name.rsplit(" #", 1)[0]
 
 
-def _as_recorded(pair: _Pair) -> Case:
+def _as_recorded(pair: _Pair, _progress: Progress) -> Case:
     return _case(pair, conditions(pair.scenario), pair.scenario, pair.traces[pair.model()])
 
 
-def _with_model(pair: _Pair, model: str) -> Case:
+def _with_model(pair: _Pair, progress: Progress, model: str) -> Case:
     reference = {engine: traces for engine, traces in pair.traces.items() if engine != pair.model()}
-    return _with_hosts(replace(pair, traces={model: [], **reference}), spread=False)
+    return _with_hosts(replace(pair, traces={model: [], **reference}), progress, spread=False)
 
 
-def _with_hosts(pair: _Pair, spread: bool) -> Case:
+def _with_hosts(pair: _Pair, progress: Progress, spread: bool) -> Case:
     if not named(pair.model()).model:
-        return _as_recorded(pair)  # its hosts work too
+        return _as_recorded(pair, progress)  # its hosts work too
     case_conditions, spec = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
     seeds = SEEDS if case_conditions.random else (spec["seed"],)
     engine = named(pair.model())
 
     def run(seed: int, scenario: Json) -> TimeLine:
-        return of_recording(engine.run({**scenario, "seed": seed}, {}), case_conditions.bottleneck)
+        recording = engine.run({**scenario, "seed": seed}, {}, progress)
+        return of_recording(recording, case_conditions.bottleneck)
 
     simulator = [run(seed, spec) for seed in seeds]
     case = _case(pair, case_conditions, spec, simulator)

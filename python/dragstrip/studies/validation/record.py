@@ -7,19 +7,19 @@ can be resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dragstrip.engines.contract import Progress
 from dragstrip.engines.vm import ENGINE as KERNEL
 from dragstrip.experiment.expand import complete
 from dragstrip.io.files import make_folder, write_whole
 from dragstrip.model.recording import Recording
 from dragstrip.model.recording.columns import Floats, matching, numbers
 from dragstrip.results.measures import Measured
-from dragstrip.runs import worker_count
+from dragstrip.runs import run_parallel
 from dragstrip.studies.validation.cells import cell
 from dragstrip.studies.validation.kernel import Json, KernelRun, packed
 from dragstrip.studies.validation.translate import scenario
@@ -47,15 +47,15 @@ def record(
     files = {folder / f"{run.name}.json.xz": run for run in _planned_runs(names, seeds)}
     missing = [file for file in files if not file.exists()]
 
-    def record_file(file: Path) -> None:
-        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file], options))))
-        notify(files[file].name)
+    def record_file(file: Path, progress: Progress) -> None:
+        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file], options, progress))))
 
     if missing:
         KERNEL.prepare(options)
         make_folder(folder)
-        with ThreadPoolExecutor(worker_count(workers, len(missing))) as pool:
-            list(pool.map(record_file, missing))
+        run_parallel(
+            record_file, missing, workers, finished=lambda index, _: notify(files[missing[index]].name)
+        )
     return list(files)
 
 
@@ -68,9 +68,9 @@ def _planned_runs(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
             yield KernelRun(name if seed == 1 else f"{name}-seed{seed}", nothing)
 
 
-def recorded(run: KernelRun, options: Json) -> KernelRun:
-    """Return a scenario as a kernel ran it."""
-    recording = KERNEL.run(complete(scenario(run, nominal=True)), options)
+def recorded(run: KernelRun, options: Json, progress: Progress | None = None) -> KernelRun:
+    """Run a scenario on the kernel and return its recording."""
+    recording = KERNEL.run(complete(scenario(run, nominal=True)), options, progress)
     return KernelRun(run.name, content(run.scenario, recording))
 
 

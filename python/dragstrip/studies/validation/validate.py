@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dragstrip.engines.contract import Progress
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import DragstripError
-from dragstrip.runs import worker_count
+from dragstrip.runs import run_parallel
 from dragstrip.studies.validation.cells import WIDE
 from dragstrip.studies.validation.conditions import Conditions, conditions
 from dragstrip.studies.validation.figures import Compared, figures
@@ -166,32 +165,42 @@ def validate(
     `spread` also measures the simulator against itself; `nominal` uses the path as configured, without what
     the recordings show of their machine.
     """
-    failed: dict[str, str] = {}
-    cases: list[Case] = []
-    with ThreadPoolExecutor(worker_count(workers or os.cpu_count(), len(runs))) as pool:
-        groups = grouped(runs)
-        waiting = {name: pool.submit(measure, name, group, spread, nominal) for name, group in groups.items()}
-        for name, future in waiting.items():
-            try:
-                cases.append(future.result())
-            except DragstripError as error:
-                failed[name] = str(error)
-            notify(name)
+    groups = list(grouped(runs).items())
+
+    def case_or_reason(group: tuple[str, list[KernelRun]], progress: Progress) -> Case | str:
+        try:
+            return measure(*group, spread, nominal, progress)
+        except DragstripError as error:
+            return str(error)
+
+    outcomes = run_parallel(
+        case_or_reason, groups, workers, finished=lambda index, _: notify(groups[index][0])
+    )
+    cases = [case for case in outcomes if isinstance(case, Case)]
+    failed = {
+        name: reason for (name, _), reason in zip(groups, outcomes, strict=True) if isinstance(reason, str)
+    }
     return Agreement(sorted(cases, key=lambda case: -case.severity), failed)
 
 
-def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
+def measure(
+    name: str,
+    runs: list[KernelRun],
+    spread: bool = False,
+    nominal: bool = False,
+    progress: Progress | None = None,
+) -> Case:
     """Run and compare one case, with one simulation for each draw of `_draws`."""
     kernel = [of_kernel(run) for run in runs]
     spec = scenario(runs[0], nominal=nominal)
     case_conditions = conditions(spec)
     few = nominal or (name.startswith(WIDE) and not case_conditions.stochastic)
     draws = _draws(runs, case_conditions.random, FEWER if few else SEEDS)
-    simulator = [simulated(run, seed, nominal=nominal) for run, seed in draws]
+    simulator = [simulated(run, seed, nominal=nominal, progress=progress) for run, seed in draws]
     spread_figures: list[Compared] = []
     if spread:
         again = _draws(runs, case_conditions.random, FEWER)
-        longer = [simulated(run, seed + len(draws), LONGER_NS, nominal) for run, seed in again]
+        longer = [simulated(run, seed + len(draws), LONGER_NS, nominal, progress) for run, seed in again]
         spread_figures = figures(case_conditions, simulator, longer)
     return Case(
         name,
@@ -218,10 +227,16 @@ def _draws(runs: list[KernelRun], random: bool, seeds: Sequence[int]) -> list[tu
     return [(run, seed) for seed, run in enumerate(runs * turns, start=1)]
 
 
-def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> TimeLine:
+def simulated(
+    run: KernelRun,
+    seed: int,
+    longer_ns: int = 0,
+    nominal: bool = False,
+    progress: Progress | None = None,
+) -> TimeLine:
     """Return the simulator's time line of a kernel's scenario."""
     spec = scenario(run, seed, longer_ns, nominal)
-    return of_recording(simulate(spec), conditions(spec).bottleneck)
+    return of_recording(simulate(spec, progress), conditions(spec).bottleneck)
 
 
 def document(agreement: Agreement) -> Json:
