@@ -42,7 +42,9 @@ diagnosis: python  ## How often diagnose is right (docs/reference/diagnosis.md),
 	@$(UV) run --no-sync python -m tests.calibration.page docs/reference/diagnosis.md $(DIAGNOSIS)
 
 catalogue: python  ## Every published figure beside ours (docs/reference/catalogue.md and experiments/*/README.md); minutes.
-	@$(UV) run --no-sync dragstrip run all --write-docs docs/reference/catalogue.md
+	@rm -rf runs/catalogue
+	@$(UV) run --no-sync dragstrip run all --out runs/catalogue
+	@$(UV) run --no-sync python -m tools.catalogue runs/catalogue docs/reference/catalogue.md
 
 agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
 	@$(UV) run --no-sync dragstrip validate bu-cs655-2022 --write-docs docs/reference/agreement-bu-cs655-2022.md
@@ -166,14 +168,14 @@ wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, t
 
 guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and docs/how-to/which-queue.md, and the pages.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
-	$(UV) run --no-sync python -m dragstrip.studies.sweep.guide runs/guide docs/how-to/which-congestion-control.md
+	$(UV) run --no-sync python -m tools.sweep_guide runs/guide docs/how-to/which-congestion-control.md
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
-	$(UV) run --no-sync python -m dragstrip.studies.sweep.queues runs/queues docs/how-to/which-queue.md
+	$(UV) run --no-sync python -m tools.queue_guide runs/queues docs/how-to/which-queue.md
 
 passports: python  ## A passport of every built-in algorithm, docs/reference/passports.md and passport-rows.md; five minutes of two cores.
 	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.ALGORITHMS)'); do \
 	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
-	$(UV) run --no-sync python -m dragstrip.studies.passport.across runs/passports docs/reference/passports.md
+	$(UV) run --no-sync python -m tools.passports runs/passports docs/reference/passports.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes some minutes."

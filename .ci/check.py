@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 UV = os.environ.get("UV", "uv")
 
 EVERY_CRATE = ("Cargo.toml", "Cargo.lock", "clippy.toml", ".cargo/")
+PYTHON = ("python/", "tests/", "tools/")
+"""Folders of the modules that tests import."""
 CORE_TESTS = ("tests/test_core.py", "tests/test_determinism.py", "tests/test_algorithm_table.py")
 READERS: dict[str, tuple[str, ...]] = {
     "docs/": ("tests/test_documented.py",),
@@ -87,9 +89,10 @@ def crates(files: set[str]) -> list[str]:
 
 
 def module(file: str) -> str:
-    """The name under which a file is imported: of python/, or of tests/ as pytest has it."""
+    """The name under which a file is imported: below python/ and tests/ without the folder's name."""
     path = Path(file) if file.endswith(".py") else Path(file).parent  # a template is its package's
-    parts = path.with_suffix("").parts[1:]
+    parts = path.with_suffix("").parts
+    parts = parts if parts[0] == "tools" else parts[1:]
     return ".".join(parts[:-1] if parts[-1:] == ("__init__",) else parts)
 
 
@@ -109,17 +112,17 @@ def imports(file: str) -> set[str]:
 
 def test_files(files: set[str], core: bool) -> set[str]:
     """The test files that a change reaches."""
-    listed = [*output("git", "ls-files", "python/dragstrip", "tests").splitlines(), *files]
-    sources = {file for file in listed if file.startswith(("python/", "tests/")) and file.endswith(".py")}
+    listed = [*output("git", "ls-files", "python/dragstrip", "tests", "tools").splitlines(), *files]
+    sources = {file for file in listed if file.startswith(PYTHON) and file.endswith(".py")}
     named = {file: imports(file) for file in sources if (ROOT / file).is_file()}
     tests = {file for file in named if Path(file).name.startswith("test_")}
     own = tests & files
     if os.environ.get("ALL"):
         own, chosen = set(), tests
     else:
-        reached = {module(file) for file in files if file.startswith(("python/", "tests/"))}
+        reached = {module(file) for file in files if file.startswith(PYTHON)}
         near = {
-            module(file) for file, names in named.items() if file.startswith("python/") and names & reached
+            module(file) for file, names in named.items() if not file.startswith("tests/") and names & reached
         }
         chosen = {file for file in tests if named[file] & (reached | near)}
         chosen |= set(CORE_TESTS) if core else set()
@@ -144,7 +147,7 @@ def stages(files: set[str]) -> Iterable[tuple[str, list[str]]]:
         yield "rustfmt", ["cargo", "fmt", "--all", "--check"]
         yield "clippy", ["cargo", "clippy", *workspace, "--", "-D", "warnings"]
         yield "unit tests", ["cargo", "test", "--locked", "--quiet", "--lib", "--bins", "--tests", *tested]
-    if reached or any(file.startswith(("docs/", "python/")) for file in files):
+    if reached or any(file.startswith(("docs/", "python/", "tools/")) for file in files):
         yield "generated files", ["cargo", "xtask", "generate", "--check"]
         yield "tidy", ["cargo", "xtask", "tidy"]
     tests = test_files(files, core="dragstrip-py" in reached)

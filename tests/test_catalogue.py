@@ -16,8 +16,8 @@ from dragstrip.experiment.types import Experiment
 from dragstrip.results.claims import CONTRADICTED, OPEN, REPRODUCED, Finished, concerns, grade, slack_of
 from dragstrip.results.measures import Measured
 from dragstrip.studies.execution.runner import plan
-from dragstrip.studies.publications import pages
 from dragstrip.studies.publications.document import grades
+from tools import catalogue as pages
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "catalogue.md"

@@ -230,6 +230,7 @@ def test_cargo_and_uv_run_locked_everywhere() -> None:
         ("conformance", ["md"]),
         ("validation", ["md"]),
         ("tests", ["md"]),
+        ("tools", ["py"]),
     ):
         places += [
             file

@@ -345,8 +345,6 @@ PLACES = [
     Case("validate --write-docs .", "--write-docs"),
     Case("validate bands nowhere/bands.json", "FILE"),
     Case("validate record mine.toml", "FOLDER", ONE),
-    Case("run mine.toml --write-docs page.md", "--write-docs", ONE),
-    Case("run all --write-docs nowhere/page.md --duration 1s", "--write-docs"),
     Case("report nowhere", "nowhere"),
     Case("report .", "result.json"),
     Case("report mine.toml", "mine.toml: is not a capture", ONE),

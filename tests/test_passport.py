@@ -27,7 +27,7 @@ from dragstrip.engines import registry
 from dragstrip.engines.contract import Refusal
 from dragstrip.engines.sim.engine import Simulator
 from dragstrip.model.scenario.paths import PAYLOAD_BYTES
-from dragstrip.studies.passport import across, against, console, junit, laws, page, runs, suite, summary
+from dragstrip.studies.passport import against, console, junit, laws, page, runs, suite, summary
 from dragstrip.studies.passport.chapters import bbr, users
 from dragstrip.studies.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
 from dragstrip.studies.passport.rows import PLACE, On, PassportRow, RowRule, Scenario, Subject
@@ -35,6 +35,7 @@ from dragstrip.studies.passport.rows import PassportPath as Line
 from dragstrip.studies.passport.store import RunResult, RunStore
 from dragstrip.studies.passport.verdicts import Value, difference, judge, value, worst
 from dragstrip.studies.passport.wording import unit
+from tools import passports
 
 ONLY = "theory,rtt"
 
@@ -934,22 +935,22 @@ def test_a_file_that_is_no_passport_of_this_suite_is_refused(
 
 
 def test_passports_stand_side_by_side(made: Path, tmp_path: Path) -> None:
-    across.main(str(made.parent), str(tmp_path / "page.md"))
+    passports.main(str(made.parent), str(tmp_path / "page.md"))
     page = (tmp_path / "page.md").read_text()
     found = document(made)
-    for kind, name in across.KINDS.items():
+    for kind, name in passports.KINDS.items():
         assert name in page
         (row,) = [line for line in page.splitlines() if line.startswith("| [`vegas`]")]
         rows = [it for it in found["rows"] if it["kind"] == kind]
-        cell = [it.strip() for it in row.split("|")][2 + list(across.KINDS).index(kind)]
+        cell = [it.strip() for it in row.split("|")][2 + list(passports.KINDS).index(kind)]
         assert sum(int(it) for it in cell.split(" (")[0].split(" / ")) == len(rows)
     with pytest.raises(ValueError, match="expected one"):
-        across.page([found, {**found, "build": "another"}])
+        passports.page([found, {**found, "build": "another"}])
 
 
 def test_the_page_of_rows_is_the_suite() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "reference" / across.ROWS).read_text()
-    assert page == across.rows_page(), "`make passports` writes it"
+    page = (Path(__file__).parents[1] / "docs" / "reference" / passports.ROWS).read_text()
+    assert page == passports.rows_page(), "`make passports` writes it"
     ids = re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)
     assert ids == [row.id for chapter in suite.CHAPTERS for row in chapter.rows()]
 

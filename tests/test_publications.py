@@ -22,6 +22,7 @@ from dragstrip.experiment.types import Experiment
 from dragstrip.results.ablations import ablated
 from dragstrip.results.claims import CONTRADICTED, OPEN, REPRODUCED
 from dragstrip.studies.execution.runner import plan
+from tools import catalogue as pages
 
 ROOT = Path(__file__).parents[1]
 
@@ -207,7 +208,8 @@ def test_the_terminal_says_which_grades_an_ablation_changes(
 def test_docs_are_written_and_current(
     publications: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command("run all --out out --write-docs catalogue.md", monkeypatch) == 0
+    assert command("run all --out out", monkeypatch) == 0
+    pages.main("out", "catalogue.md")
     page = Path("experiments/first/README.md").read_text()
     measured = re.search(r"\| total \| 1.9 \| ([\d.]+) \|", page)
     assert measured is not None
@@ -225,8 +227,6 @@ def test_docs_are_written_and_current(
         ("run frist", "EXPERIMENT: got 'frist'"),
         ("run frist", 'did you mean "first"?'),
         ("run alll", 'did you mean "all"?'),
-        ("run first --write-docs x.md", "--write-docs"),
-        ("run all --seed 2 --write-docs x.md", "--write-docs"),
         ("run all --duration 0s", "duration"),
         ("show first", "not a whole publication"),
         ("sweep first", "not a whole publication"),
@@ -294,13 +294,31 @@ def test_a_shelf_without_its_words_and_a_verdict_about_nothing(
     publications: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = publications / "experiments" / "first" / catalogue.PUBLICATION
+    assert command("run all --no-report --out out", monkeypatch) == 0
     words.write_text(PUBLICATION.replace("total", "totl"))
-    assert command("run all --write-docs x.md", monkeypatch) == 2
-    assert "verdict: got {slow/totl}, expected an experiment and a claim" in capsys.readouterr().err
+    with pytest.raises(
+        BadInputError, match=r"verdict: got \{slow/totl\}, expected an experiment and a claim"
+    ):
+        pages.main("out", "x.md")
     words.unlink()
-    assert command("run all --write-docs x.md", monkeypatch) == 2
-    assert str(words) in capsys.readouterr().err
-    assert [file.name for file in publications.iterdir()] == ["experiments"]
+    with pytest.raises(BadInputError, match=re.escape(str(words))):
+        pages.main("out", "x.md")
+    assert sorted(file.name for file in publications.iterdir()) == ["experiments", "out"]
+
+
+def test_pages_need_a_whole_run_without_failures(
+    publications: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("run second --no-report --out out", monkeypatch) == 0
+    with pytest.raises(BadInputError, match="publication: got 'second', expected the output of `run all`"):
+        pages.main("out", "x.md")
+    file = Path("out/catalogue.json")
+    document = json.loads(file.read_text())
+    failure = {"experiment": "second/one", "scenario": "x", "reason": "y"}
+    file.write_text(json.dumps({**document, "publication": "all", "failed": [failure]}))
+    with pytest.raises(BadInputError, match="failed: got 1, expected a run without failures"):
+        pages.main("out", "x.md")
+    assert not Path("x.md").exists()
 
 
 def test_an_ablation_goes_before_what_alternatives_set() -> None:

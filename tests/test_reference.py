@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dragstrip.cli import reference
 from dragstrip.experiment import catalogue
+from tools import reference
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = json.loads((ROOT / "docs/reference/experiment.schema.json").read_text())
@@ -18,7 +18,7 @@ SCHEMA = json.loads((ROOT / "docs/reference/experiment.schema.json").read_text()
 
 def test_the_page_of_commands_is_current() -> None:
     written = (ROOT / "docs/reference/cli.md").read_text()
-    assert written == reference.page(), "python -m dragstrip.cli.reference docs/reference/cli.md writes it"
+    assert written == reference.page(), "python -m tools.reference docs/reference/cli.md writes it"
 
 
 def test_every_command_and_every_option_of_a_race_is_on_the_page() -> None:

@@ -20,7 +20,7 @@ import typer
 from dragstrip import cli, playground
 from dragstrip.errors import BadInputError
 from dragstrip.io import files
-from dragstrip.studies.publications import pages
+from tools import catalogue as pages
 
 CHILD = "import sys; sys.argv[0] = 'dragstrip'; from dragstrip.cli import main; main()"
 RACE = "--rate 10mbit --rtt 40ms --queue 1bdp --duration 1s"
@@ -41,8 +41,6 @@ FILES = {
 """What writes a file: option → a command that does."""
 PAGE = "play --out"
 """Writes the page of the playground, which only `make play` builds; its function is called."""
-CHECKOUT = "run --write-docs"
-"""Writes pages of a checkout; its check is called."""
 FOLDERS = {
     "run --out": "run linux-vegas-1999/modem --duration 1s --no-report --out {target}",
     "compare --out": f"compare reno {RACE} --no-report --out {{target}}",
@@ -74,7 +72,7 @@ def outputs() -> Iterator[str]:
 
 
 def test_every_output_option_is_here() -> None:
-    assert set(outputs()) == FILES.keys() | FOLDERS.keys() | {PAGE, CHECKOUT}
+    assert set(outputs()) == FILES.keys() | FOLDERS.keys() | {PAGE}
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +182,7 @@ def test_the_page_of_the_playground_goes_into_a_fifo(tmp_path: Path) -> None:
 
 def test_pages_of_a_checkout_are_no_stream(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(BadInputError, match="--write-docs"):
+    with pytest.raises(BadInputError, match="PAGE"):
         pages.check([], tmp_path / "fifo")
 
 

@@ -12,7 +12,7 @@ from dragstrip.engines.agent import bpf
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.types import rebuilt
 from dragstrip.studies.execution.runner import execute, plan
-from dragstrip.studies.publications.hosts import gathered
+from tools.catalogue_hosts import gathered
 
 from .test_bpf import available
 from .test_runs import main

@@ -11,7 +11,7 @@ from statistics import median
 import pyarrow.parquet as pq
 import pytest
 
-from dragstrip.studies.sweep.queues import ANSWER_BITS, Figures, RateAndRtt, advice, best, tied
+from tools.queue_guide import ANSWER_BITS, Figures, RateAndRtt, advice, best, tied
 
 from .conftest import command, environment
 
@@ -33,8 +33,8 @@ def test_the_page_says_what_the_dataset_has(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )
-    words = [sys.executable, "-m", "dragstrip.studies.sweep.queues", "out", "page.md"]
-    subprocess.run(words, cwd=tmp_path, env=environment(), check=True)
+    words = [sys.executable, "-m", "tools.queue_guide", "out", "page.md"]
+    subprocess.run(words, cwd=tmp_path, env={**environment(), "PYTHONPATH": str(ROOT)}, check=True)
     page = (tmp_path / "page.md").read_text()
     rows = pq.read_table(tmp_path / "out" / "dataset" / "sweep.parquet").to_pylist()
     shown = {line.split(" | ")[0][2:]: line.strip("| ").split(" | ") for line in page.splitlines()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -152,8 +153,8 @@ def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_pa
     ):
         assert heading in page
     assert page.count("<svg") == 4 + 3
-    words = [sys.executable, "-m", "dragstrip.studies.sweep.guide", "out", "guide.md"]
-    subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+    words = [sys.executable, "-m", "tools.sweep_guide", "out", "guide.md"]
+    subprocess.run(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
     guide = (tmp_path / "guide.md").read_text()
     assert re.search(
         r"^- For most goodput \*\*use `\w+`\*\*: among the best on \d+ of \d+ paths", guide, re.MULTILINE

@@ -10,6 +10,7 @@ import atexit
 import functools
 import random
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from common import EXPERIMENT, ROOT, check_answer, dragstrip, in_process, leftov
 from disciplines import ODD, valid
 
 from dragstrip.cli import app
-from dragstrip.cli.reference import _commands
+
+sys.path.insert(0, str(ROOT))
+from tools import reference
 
 PING = """\
 PING h (10.0.0.2) 56(84) bytes of data.
@@ -147,7 +150,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 def commands() -> list[tuple[tuple[str, ...], Any]]:
     """Each command with its words."""
     root: Any = typer.main.get_command(app)
-    return [(tuple(words), command) for words, command in _commands(root, [])]
+    return [(tuple(words), command) for words, command in reference.commands(root, [])]
 
 
 @functools.cache

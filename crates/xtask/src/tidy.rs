@@ -17,6 +17,7 @@ const FOLDERS: &[&str] = &[
     "experiments",
     "bench",
     "tests",
+    "tools",
     "validation",
     "fuzz",
     ".ci",

@@ -148,18 +148,15 @@ def execute_publication(
     limits: Limits,
     report: bool,
     figures: Paper,
-    write_docs: Path | None,
     as_json: bool,
 ) -> None:
     """Run every experiment of a publication; exits with status 1 if a run failed."""
     from dragstrip.io.files import write_json
     from dragstrip.runs.progress import watching
     from dragstrip.studies.execution.runner import NotDrawnError, execute_all
-    from dragstrip.studies.publications import console, pages
+    from dragstrip.studies.publications import console
     from dragstrip.studies.publications.document import document as compose
 
-    if write_docs is not None:
-        pages.check([planned.experiment for planned in plans.values()], write_docs)
     runs = [job.run for planned in plans.values() for job in planned.jobs]
     command = command_line()
     settings: dict[str, Any] = {"workers": workers, "limits": limits, "command": command}
@@ -181,6 +178,3 @@ def execute_publication(
         raise undrawn
     if document["failed"]:
         raise typer.Exit(1)
-    if write_docs is not None:
-        for file in pages.write(document, folder, write_docs):
-            say(f"Wrote {file}", err=True)

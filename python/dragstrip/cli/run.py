@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -62,14 +61,6 @@ def run(
     check: Check = False,
     capture: CaptureAt = None,
     snaplen: Snaplen = None,
-    write_docs: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-docs",
-            metavar="FILE",
-            help="With `all`: write docs/reference/catalogue.md and the publications' pages.",
-        ),
-    ] = None,
     report: Annotated[
         bool | None,
         typer.Option("--report/--no-report", help="Write report.html.", show_default="not for publications"),
@@ -111,9 +102,6 @@ def run(
                 say(f"note: {name}: the engine's own stack replaces {', '.join(replaced)}", err=True)
         return captured(plan(described, source), packets)
 
-    if write_docs is not None and (experiment != catalogue.EVERYTHING or changed or options or strict):
-        expected = "needs `run all` without options that change the experiments, such as --repeat or --engine"
-        raise BadInputError("--write-docs", None, expected, "command line")
     members = catalogue.members(experiment)
     if members and check:
         raise BadInputError("--check", None, "is for one experiment, not a whole publication", "command line")
@@ -131,7 +119,6 @@ def run(
             limits,
             bool(report or paper.endings),
             paper,
-            write_docs,
             as_json,
         )
         return

@@ -1,6 +1,5 @@
 """All experiments of a publication, or of the catalogue, run and graded together.
 
-Belongs here: `document` (one document of many experiments), `pages` (the catalogue's page and a page per
-publication, written from that document), `distributions` (figures drawn from recordings) and `console`. Does
-not belong here: anything that runs or measures.
+Scope: `document` (one document of many experiments) and `console` (its table). Out of scope: anything that
+runs or measures, and the catalogue's pages (tools/catalogue.py in the repository).
 """

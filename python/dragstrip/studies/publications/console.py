@@ -7,8 +7,7 @@ from rich.table import Table
 
 from dragstrip.display.terminal import Terminal
 from dragstrip.report.console import grade_text
-from dragstrip.studies.publications.document import Json, reproduced_share
-from dragstrip.studies.publications.pages import figure_text
+from dragstrip.studies.publications.document import Json, figure_text, reproduced_share
 
 
 def show(document: Json) -> None:

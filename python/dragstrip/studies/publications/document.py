@@ -1,4 +1,4 @@
-"""One document of many experiments, which `dragstrip run all --json` prints and the pages are made from."""
+"""One document of many experiments, which `dragstrip run all --json` prints and writes."""
 
 from __future__ import annotations
 
@@ -49,3 +49,13 @@ def reproduced_share(counts: Mapping[str, int]) -> float | None:
     """Return the share of testable claims that are reproduced, or None if none can be tested."""
     tested = counts[REPRODUCED] + counts[CONTRADICTED]
     return counts[REPRODUCED] / tested if tested else None
+
+
+def figure_text(figure: Any) -> str:
+    """Return a figure with four significant digits; a range or an order shows each of its parts."""
+    if figure is None:
+        return "–"
+    if isinstance(figure, list):
+        ordered = any(isinstance(part, str) for part in figure)
+        return (" < " if ordered else " to ").join(figure_text(part) for part in figure)
+    return figure if isinstance(figure, str) else f"{float(f'{figure:.4g}'):.10g}"

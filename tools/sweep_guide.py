@@ -1,4 +1,4 @@
-"""A sweep in words and pictures for the documentation: `python -m dragstrip.studies.sweep.guide FOLDER PAGE`.
+"""A sweep in words and pictures for the documentation: `python -m tools.sweep_guide FOLDER PAGE`.
 
 Everything on the page is computed from the sweep's dataset; it makes docs/how-to/which-congestion-control.md.
 """

@@ -1,6 +1,6 @@
 """The catalogue's claims on kernels in real time, for the page's columns.
 
-`python -m dragstrip.studies.publications.hosts OUT docs/reference/catalogue-hosts.json` gathers them from the
+`python -m tools.catalogue_hosts OUT docs/reference/catalogue-hosts.json` gathers them from the
 output folders of `dragstrip run NAME --engine netns` and `--engine ssh` below OUT. No command makes these
 runs together: they take hours, and what they show depends on the machine. `make catalogue` shows them.
 """

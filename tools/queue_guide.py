@@ -1,4 +1,4 @@
-"""A sweep over queue disciplines as a page of tables: `python -m dragstrip.studies.sweep.queues FOLDER PAGE`.
+"""A sweep over queue disciplines as a page of tables: `python -m tools.queue_guide FOLDER PAGE`.
 
 Everything on the page, docs/how-to/which-queue.md, is computed from the sweep's dataset.
 

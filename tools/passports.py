@@ -1,4 +1,4 @@
-"""Passports of several algorithms side by side: `python -m dragstrip.studies.passport.across FOLDER PAGE`.
+"""Passports of several algorithms side by side: `python -m tools.passports FOLDER PAGE`.
 
 It reads the passport.json of each folder in FOLDER, and makes docs/reference/passports.md. Beside it, it
 writes the rows of the suite, docs/reference/passport-rows.md.

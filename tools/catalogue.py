@@ -1,13 +1,14 @@
-"""The catalogue's page and one page per publication, in Markdown.
+"""The catalogue's page and one page per publication, in Markdown: `python -m tools.catalogue FOLDER PAGE`.
 
-All measured figures come from the document of `dragstrip run all`, everything else from the files of
-experiments and publications.
+FOLDER is the output of `dragstrip run all`, PAGE docs/reference/catalogue.md. All measured figures come from
+the document in FOLDER, everything else from the files of experiments and publications.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -24,9 +25,9 @@ from dragstrip.report import picture
 from dragstrip.report.paper import LIBRARY, draws
 from dragstrip.report.render import on_white
 from dragstrip.results.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCED
-from dragstrip.studies.publications import hosts
-from dragstrip.studies.publications.distributions import DRAWN, distributions
-from dragstrip.studies.publications.document import Json, grades, reproduced_share
+from dragstrip.studies.publications.document import Json, figure_text, grades, reproduced_share
+from tools import catalogue_hosts as hosts
+from tools.distributions import DRAWN, distributions
 
 GENERATED = "<!-- Written by `make catalogue`: do not edit. -->"
 
@@ -52,7 +53,7 @@ run that, by its own checks, the machine limited: its figure is neither for nor 
 their rate from some Mbit/s on, and on paths of less than a millisecond the guest's own time for a ping, 2 to
 9 ms, is more than the path's. Hosts run the kernel's own stack in place of older ones. CAIA's lines (ADSL,
 power line, Wi-Fi) are no links of a kernel: both engines refuse them.
-`python -m dragstrip.studies.publications.hosts` gathers the columns from runs.
+`python -m tools.catalogue_hosts` gathers the columns from runs.
 """
 
 
@@ -72,25 +73,33 @@ def write(document: Json, recordings: Path, page: Path) -> list[Path]:
     return [page.with_suffix(".json"), *outputs]
 
 
-def check(experiments: Iterable[Experiment], page: Path) -> None:
-    """Raise `BadInputError`, before anything runs, for what would keep the pages from being written."""
-    unmeasured = [
-        {
-            "name": experiment.name,
-            "claims": [{"id": claim.id, "unit": claim.unit, "measured": None} for claim in experiment.claims],
-        }
-        for experiment in experiments
-    ]
+def main(folder: str, to: str) -> None:
+    """Write all pages from the output folder of `dragstrip run all`.
+
+    Raises `BadInputError`, before anything is written, for a run of anything else, for one with failed runs,
+    and for what would keep a page from being written.
+    """
+    page, file = Path(to), Path(folder) / "catalogue.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    if document["publication"] != catalogue.EVERYTHING:
+        raise BadInputError("publication", document["publication"], "the output of `run all`", str(file))
+    if document["failed"]:
+        raise BadInputError("failed", Raw(str(len(document["failed"]))), "a run without failures", str(file))
+    check(document["experiments"], page)
+    for written in write(document, Path(folder), page):
+        print(f"Wrote {written}")
+
+
+def check(parts: list[Json], page: Path) -> None:
+    """Raise `BadInputError` for what would keep the pages of these experiments from being written."""
     if catalogue.folder() is None or not page.parent.is_dir() or is_stream(page):
-        raise BadInputError(
-            "--write-docs", str(page), "docs/reference/catalogue.md of a checkout", "command line"
-        )
+        raise BadInputError("PAGE", str(page), "docs/reference/catalogue.md of a checkout", "command line")
     if not draws():
-        raise BadInputError("--write-docs", None, f"the catalogue's figures need {LIBRARY}", "command line")
-    for name, parts in by_publication(unmeasured).items():
+        raise BadInputError("PAGE", None, f"the catalogue's figures need {LIBRARY}", "command line")
+    for name, members in by_publication(parts).items():
         words = catalogue.publication(name)
-        _filled(words.verdict, name, parts)
-        stems = [_stem(part["name"]) for part in parts]
+        _filled(words.verdict, name, members)
+        stems = [_stem(part["name"]) for part in members]
         for stem in words.distributions:
             if stem not in stems:
                 where = str(catalogue.FOLDER / name / catalogue.PUBLICATION)
@@ -179,16 +188,6 @@ def _claims(claims: list[Json], on_hosts: Json | None = None) -> str:
             cells.append(hosts.cell(claims_on_host, line["id"], figure_text(ours)))
         rows.append(_row(cells))
     return "\n".join(rows) + "\n"
-
-
-def figure_text(figure: Any) -> str:
-    """Return a figure with four significant digits; a range or an order shows each of its parts."""
-    if figure is None:
-        return "–"
-    if isinstance(figure, list):
-        ordered = any(isinstance(part, str) for part in figure)
-        return (" < " if ordered else " to ").join(figure_text(part) for part in figure)
-    return figure if isinstance(figure, str) else f"{float(f'{figure:.4g}'):.10g}"
 
 
 # --- a publication's page -----------------------------------------------------------------------------
@@ -328,3 +327,7 @@ def set_up(experiment: Experiment) -> str:
     algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]
     drawing, _ = picture.draw(scenarios, assign(algorithms))
     return on_white(drawing) + "\n"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
