@@ -167,7 +167,7 @@ wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, t
 	@.ci/wheel-test dist
 
 guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and docs/how-to/which-queue.md, and the pages.
-	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
+	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --competitor cubic --out runs/guide --replace
 	$(UV) run --no-sync python -m tools.sweep_guide runs/guide docs/how-to/which-congestion-control.md
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
 	$(UV) run --no-sync python -m tools.queue_guide runs/queues docs/how-to/which-queue.md

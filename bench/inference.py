@@ -1,4 +1,4 @@
-"""`dragstrip inspect --path` against known paths, as tables in docs/reference/inference.md.
+"""`dragstrip inspect --infer` against known paths, as tables in docs/reference/inference.md.
 
     python bench/inference.py --write-docs docs/reference/inference.md [--captures FOLDER]
 

@@ -254,7 +254,7 @@ def page(records: Sequence[dict[str, Any]], which: str) -> Iterator[str]:
             right = sum(_nearest_is_true(record) for record in band)
             yield f"| {low:g} to {high:g} | {len(band)} | {mean:.2f} | {right} ({100 * right / len(band):.0f} %) |"
     yield ""
-    yield "| of `inspect --path` | interval holds the truth | misses it | no value |"
+    yield "| of `inspect --infer` | interval holds the truth | misses it | no value |"
     yield "|---|---|---|---|"
     for name in ("rate_bps", "base_rtt_ms", "buffer_bytes", "random_loss"):
         counts = Counter(held(name, record) for record in records)

@@ -282,7 +282,7 @@ def test_an_algorithm_as_a_text(tmp_path: Path) -> None:
     words = f"mine --program {text} --goal utilisation --with cross --duration 4s --evaluations 40"
     document = attacked(tmp_path / "finds", *words.split())
     assert document["finds"]
-    assert run("attack", "--check", tmp_path / "finds").exit_code == 0
+    assert run("attack", "--rerun", tmp_path / "finds").exit_code == 0
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3, 5, 8, 12, 16, 21])
@@ -313,7 +313,7 @@ def test_interrupted_it_keeps_the_finds_so_far(
     assert console.PARTIAL in console.text(document, "f")
     assert console.PARTIAL in (tmp_path / "finds" / "attack.md").read_text()
     assert isinstance(ended.exception, KeyboardInterrupt) or ended.exit_code in (1, 130)
-    again = run("attack", "--check", tmp_path / "finds", "--json")
+    again = run("attack", "--rerun", tmp_path / "finds", "--json")
     assert [it["verdict"] for it in json.loads(again.stdout)["finds"]] == ["same"] * len(document["finds"])
 
 
@@ -322,7 +322,7 @@ def test_interrupted_it_keeps_the_finds_so_far(
 
 def test_kept_finds_are_checked(finds: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     folder, document = finds
-    ended = run("attack", "--check", folder, "--json")
+    ended = run("attack", "--rerun", folder, "--json")
     assert ended.exit_code == 0
     told = json.loads(ended.stdout)["finds"]
     assert [it["verdict"] for it in told] == ["same"] * len(document["finds"])
@@ -336,7 +336,7 @@ def test_kept_finds_are_checked(finds: tuple[Path, dict[str, Any]], tmp_path: Pa
         value = f"value = {find['figure']!r}"
         assert value in text
         (place / "find.toml").write_text(text.replace(value, f"value = {find['figure'] * factor!r}"))
-        ended = run("attack", "--check", place, "--json")
+        ended = run("attack", "--rerun", place, "--json")
         assert (ended.exit_code, json.loads(ended.stdout)["finds"][0]["verdict"]) == (status, verdict)
 
 
@@ -356,15 +356,15 @@ def test_a_claim_that_cannot_fail_is_refused(finds: tuple[Path, dict[str, Any]],
     name, value = f"{find['name']}.toml", f"value = {find['figure']!r}"
     for number, claim in enumerate((0.0, find["figure"] * 0.9)):
         place = edited(folder, tmp_path / str(number), name, value, f"value = {claim!r}")
-        ended = run("attack", "--check", place)
+        ended = run("attack", "--rerun", place)
         said = f"claims.victim.value: got {claim}, expected {find['figure']:g}, as attack.json has it"
         assert said in str(ended.exception)
     (tmp_path / "0" / "attack.json").unlink()
-    ended = run("attack", "--check", tmp_path / "0")
+    ended = run("attack", "--rerun", tmp_path / "0")
     assert "claims.victim.value: got 0.0, expected above 0, for nothing is worse" in str(ended.exception)
     place = edited(folder, tmp_path / "less", name, value, value)
     (place / name).unlink()
-    ended = run("attack", "--check", place)
+    ended = run("attack", "--rerun", place)
     assert f"finds: got {find['name']!r}, expected a file {name} beside it" in str(ended.exception)
     assert kept.verdict("goodput_bps", 0.0, 0.0) == "worst"
     assert kept.verdict("goodput_bps", 0.0, 1.0) == "better"
@@ -381,7 +381,7 @@ def test_a_find_of_somebody_else_runs_on_the_simulator(
     place = edited(folder, tmp_path / "foreign", name, first, foreign)
     monkeypatch.setattr(type(named("vm")), "run", lambda *_: pytest.fail("on the file's engine"))
     with pytest.warns(Note, match="asks for engine vm; it runs on the simulator"):
-        ended = run("attack", "--check", place, "--json")
+        ended = run("attack", "--rerun", place, "--json")
     assert ended.exit_code == 0, ended.output
     assert {it["verdict"] for it in json.loads(ended.stdout)["finds"]} == {"same"}
 
@@ -397,5 +397,5 @@ def test_a_file_that_is_no_find_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'duration = "1s"\n[path]\nrate = "1mbit"\nrtt = "40ms"\n[[flows]]\ncc = "reno"\n'
     )
-    ended = run("attack", "--check", tmp_path)
+    ended = run("attack", "--rerun", tmp_path)
     assert "as `dragstrip attack` writes it" in str(ended.exception)

@@ -290,7 +290,7 @@ def test_a_rate_and_a_round_trip_alone_say_nothing_about_the_queue(diagnosed: An
 def test_a_path_that_is_not_filled_is_not_cleared(diagnosed: Any) -> None:
     large = "4096 4194304 1073741824"
     buffers = f"--sysctl 'net.ipv4.tcp_wmem={large}' --sysctl 'net.ipv4.tcp_rmem={large}'"
-    document = diagnosed(f"--rate 10gbit --rtt 200ms --queue 1bdp --algorithm vegas {buffers}")
+    document = diagnosed(f"--rate 10gbit --rtt 200ms --queue 1bdp --sender-algorithm vegas {buffers}")
     assert "nothing" not in certainties(document)
     assert "not_filled" in {finding["name"] for finding in document["unknown"]}
 
@@ -530,7 +530,7 @@ def test_the_algorithm_of_a_file_is_what_runs(files: dict[str, Path], tmp_path: 
     file.write_text(iperf3(9e6, 170.0, 21.0, 40, "reno", 80.0))
     (advice,) = told([str(file)])["advice"]
     assert advice["as_found"]["compare"].endswith(" reno")
-    document = told([str(file), "--algorithm", "vegas"])
+    document = told([str(file), "--sender-algorithm", "vegas"])
     assert document["advice"] == [], "vegas does not fill that buffer"
 
 

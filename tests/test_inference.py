@@ -1,4 +1,4 @@
-"""`dragstrip inspect --path`: known paths are inferred from captures, and what cannot be told is not guessed."""
+"""`dragstrip inspect --infer`: known paths are inferred from captures, and what cannot be told is not guessed."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_at_the_receiver_a_rate_is_no_capacity_without_a_queue(
 def test_the_text_fits_and_the_document_has_it_all(found: dict[str, tuple[Path, PathEstimate]]) -> None:
     for _, path in found.values():
         assert all(len(line) <= 80 for line in console.text([path]).splitlines())
-    result = CliRunner().invoke(app, ["inspect", str(found["tail"][0]), "--path", "--json"])
+    result = CliRunner().invoke(app, ["inspect", str(found["tail"][0]), "--infer", "--json"])
     assert result.exit_code == 0, result.output
     (said,) = json.loads(result.output)["paths"]
     assert said["rate_bps"]["value"] == pytest.approx(found["tail"][1].rate_bps.value)
@@ -239,7 +239,7 @@ def test_each_file_is_read_once_and_inferred_from_alone(
         return capture_pieces(path)
 
     monkeypatch.setattr(captures, "capture_pieces", counted)
-    result = CliRunner().invoke(app, ["inspect", *map(str, files), "--path", "--json"])
+    result = CliRunner().invoke(app, ["inspect", *map(str, files), "--infer", "--json"])
     assert result.exit_code == 0, result.output
     document = json.loads(result.output)
     assert read == files
@@ -464,6 +464,6 @@ def test_evenly_spread_segments_with_long_round_trips_are_a_paced_sender_s(bloat
 
 
 def test_the_table_has_the_place_that_the_segments_show(bloated: dict[str, Path]) -> None:
-    result = CliRunner().invoke(app, ["inspect", str(bloated["r-d"]), "--path", "--json"])
+    result = CliRunner().invoke(app, ["inspect", str(bloated["r-d"]), "--infer", "--json"])
     (flow,) = json.loads(result.output)["flows"]
     assert flow["place"] == "queue"

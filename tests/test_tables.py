@@ -20,7 +20,7 @@ RACE = "compare cubic vegas bbr --rate 10mbit --rtt 40ms --duration 1s"
 MADE = {
     "race": f"{RACE} --repeat 2 --out race --no-report",
     "shared": f"{RACE} bbr*2 --together --out shared --no-report --capture",
-    "sweep": "sweep e.toml --vary path.rtt=20ms,40ms --vary flow.cc=cubic,vegas,bbr --repeat 2 --against cubic --out swept",
+    "sweep": "sweep e.toml --vary path.rtt=20ms,40ms --vary flow.cc=cubic,vegas,bbr --repeat 2 --competitor cubic --out swept",
 }
 READ = (
     "list",

@@ -232,12 +232,12 @@ def test_an_entry_of_a_folder_that_is_no_file_stays_and_nothing_is_added(kind: s
 @pytest.mark.parametrize(
     "line",
     [
-        "whatif CAPTURE reno --cc cubic --anyway --out verdict",
-        "whatif CAPTURE reno --cc cubic --anyway --out verdict --addresses",
+        "whatif CAPTURE reno --sender-algorithm cubic --anyway --out verdict",
+        "whatif CAPTURE reno --sender-algorithm cubic --anyway --out verdict --addresses",
         "report CAPTURE RUN --out beside",
         "report RUN --figures csv,svg",
         "inspect CAPTURE --json",
-        "inspect CAPTURE --path",
+        "inspect CAPTURE --infer",
         "identify CAPTURE",
         "export RUN --to csv --out exported",
         "diagnose CAPTURE --out diagnosis",

@@ -1,4 +1,4 @@
-"""`inspect --path`, `identify` and `whatif` on captures from elsewhere, and on captures that lack something."""
+"""`inspect --infer`, `identify` and `whatif` on captures from elsewhere, and on captures that lack something."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def said(*words: str | Path) -> dict[str, Any]:
 
 def path_of(file: Path) -> dict[str, Any]:
     """Return the path of a capture's flow with the most bytes."""
-    document = said("inspect", file, "--path")
+    document = said("inspect", file, "--infer")
     largest = max(document["flows"], key=lambda flow: flow["bytes"])
     (path,) = (path for path in document["paths"] if path["flow"] == largest["label"])
     found: dict[str, Any] = path
@@ -139,7 +139,7 @@ def test_ten_packets(cubic: Path, tmp_path: Path) -> None:
     path = path_of(ten)
     assert path["queue"] == "cannot tell"
     assert "too few" in path["rate_bps"]["reason"]
-    assert "shows the path's" in refusal("whatif", ten, "bbr", "--cc", "cubic")
+    assert "shows the path's" in refusal("whatif", ten, "bbr", "--sender-algorithm", "cubic")
     assert said("identify", ten)["kind"] == IMPOSSIBLE
 
 
@@ -152,9 +152,9 @@ def test_one_direction_only(cubic: Path, tmp_path: Path, forth: bool) -> None:
     if forth:
         assert "the acknowledgements are not in the capture" in path_of(one)["rate_bps"]["reason"]
         assert said("identify", one)["kind"] == IMPOSSIBLE
-        assert "acknowledgements are not" in refusal("whatif", one, "bbr", "--cc", "cubic")
+        assert "acknowledgements are not" in refusal("whatif", one, "bbr", "--sender-algorithm", "cubic")
     else:
-        assert said("inspect", one, "--path")["paths"] == []
+        assert said("inspect", one, "--infer")["paths"] == []
         assert "carries data" in refusal("identify", one)
 
 
@@ -169,18 +169,18 @@ def test_packets_cut_behind_their_headers(cubic: Path, tmp_path: Path) -> None:
 def test_a_handshake_whose_options_are_cut_leaves_the_windows_scale_open(cubic: Path, tmp_path: Path) -> None:
     """60 bytes of a frame hold six of TCP's options: the scale is not among them."""
     cut = changed(cubic, tmp_path / "cut.pcapng", lambda _, block: cut_to(block, 60))
-    document = said("inspect", cut, "--path")
+    document = said("inspect", cut, "--infer")
     (path,) = document["paths"]
     assert path["receiver_window_bytes"]["value"] is None
     assert "scale" in path["receiver_window_bytes"]["reason"]
     assert document["flows"][0]["limited_s"]["receiver"] == 0
-    verdict = said("whatif", cut, "bbr", "--cc", "cubic")
+    verdict = said("whatif", cut, "bbr", "--sender-algorithm", "cubic")
     assert verdict["explains"]["grade"] == "explained"
 
 
 def test_packets_cut_within_their_headers_are_refused(cubic: Path, tmp_path: Path) -> None:
     cut = changed(cubic, tmp_path / "cut.pcapng", lambda _, block: cut_to(block, 14 + 20 + 4))
-    assert said("inspect", cut, "--path")["paths"] == []
+    assert said("inspect", cut, "--infer")["paths"] == []
     assert "carries data" in refusal("identify", cut)
 
 
@@ -210,7 +210,7 @@ def test_a_clock_that_was_set_back_is_one_refusal(cubic: Path, tmp_path: Path) -
     for field in ("base_rtt_ms", "rate_bps", "buffer_bytes"):
         assert path[field]["value"] is None
         assert "the clock of the capture was set back" in path[field]["reason"]
-    assert "was set back" in refusal("whatif", file, "bbr", "--cc", "cubic")
+    assert "was set back" in refusal("whatif", file, "bbr", "--sender-algorithm", "cubic")
     assert "was set back" in said("identify", file)["reason"]
 
 
@@ -219,10 +219,10 @@ def test_a_clock_that_was_set_forward_contradicts_the_path(cubic: Path, tmp_path
     path, whole = path_of(file), path_of(cubic)
     for field, most in (("base_rtt_ms", 0.02), ("rate_bps", 0.03)):
         assert path[field]["value"] == pytest.approx(whole[field]["value"], rel=most), field
-    document = said("whatif", file, "bbr", "--cc", "cubic")
+    document = said("whatif", file, "bbr", "--sender-algorithm", "cubic")
     assert not document["raced"]
     assert any("clock was set" in reason for reason in document["explains"]["contradictions"])
-    whole = said("whatif", cubic, "bbr", "--cc", "cubic")
+    whole = said("whatif", cubic, "bbr", "--sender-algorithm", "cubic")
     assert not any("clock" in reason for reason in whole["explains"]["contradictions"])
 
 
@@ -238,7 +238,7 @@ def test_flows_that_share_the_bottleneck(tmp_path: Path) -> None:
     document = said("identify", file, "--flow", "30001")
     assert document["answer"] in (None, "cubic")
     verdict = CliRunner().invoke(
-        app, ["whatif", str(file), "bbr", "--cc", "cubic", "--flow", "30001", "--json"]
+        app, ["whatif", str(file), "bbr", "--sender-algorithm", "cubic", "--flow", "30001", "--json"]
     )
     if verdict.exit_code == 0:
         contradictions = json.loads(verdict.stdout)["explains"]["contradictions"]
@@ -252,7 +252,7 @@ def test_an_upload_beside_the_download(cubic: Path, tmp_path: Path) -> None:
     upload = at(made(tmp_path / "upload", ("reno",), rate="2mbit"), "d")
     hosts = {SENDER: OTHER, RECEIVER: SENDER}
     file = together([cubic, upload], tmp_path / "both.pcapng", hosts)
-    down, up = sorted(said("inspect", file, "--path")["paths"], key=lambda path: str(path["flow"]))
+    down, up = sorted(said("inspect", file, "--infer")["paths"], key=lambda path: str(path["flow"]))
     assert (down["place"], up["place"]) == ("sender", "receiver")
     alone = path_of(cubic)
     for field in ("base_rtt_ms", "rate_bps", "buffer_bytes"):
@@ -260,7 +260,9 @@ def test_an_upload_beside_the_download(cubic: Path, tmp_path: Path) -> None:
     assert up["rate_bps"]["value"] == pytest.approx(2e6 * 1500 / 1514, rel=0.03)
     assert "at the receiver" in up["buffer_bytes"]["reason"]
     assert said("identify", file)["answer"] == "cubic"
-    assert "one at the receiver" in refusal("whatif", file, "bbr", "--cc", "reno", "--flow", "10.0.0.2")
+    assert "one at the receiver" in refusal(
+        "whatif", file, "bbr", "--sender-algorithm", "reno", "--flow", "10.0.0.2"
+    )
 
 
 # --- the same without addresses ---------------------------------------------------------------------
@@ -280,7 +282,7 @@ def test_an_anonymous_copy_explains_itself_as_the_capture_does(cubic: Path, tmp_
     assert secret in cubic.read_bytes()
     assert said("inspect", cubic, "--anonymise", copy)["kept"] > 1000
     assert secret not in copy.read_bytes()
-    assert "192.0.2.9" not in json.dumps(said("inspect", copy, "--path"))
+    assert "192.0.2.9" not in json.dumps(said("inspect", copy, "--infer"))
     assert copy.stat().st_size < cubic.stat().st_size
     theirs, ours = path_of(cubic), path_of(copy)
     for field in ("file", "flow"):
@@ -307,7 +309,7 @@ def test_real_captures(name: str, tmp_path: Path) -> None:
     assert document["answer"] in (None, "cubic")
     assert document["reason"]
     ended = CliRunner().invoke(
-        app, ["whatif", str(file), "bbr", "--cc", "cubic", "--out", str(tmp_path / "out")]
+        app, ["whatif", str(file), "bbr", "--sender-algorithm", "cubic", "--out", str(tmp_path / "out")]
     )
     if ended.exit_code == 0:
         page = (tmp_path / "out" / "whatif.html").read_text()
@@ -323,7 +325,7 @@ def test_bad_words_of_anonymise(cubic: Path, tmp_path: Path) -> None:
         ((cubic, cubic, "--anonymise", tmp_path / "a"), "one capture"),
         ((cubic, "--anonymise", cubic), "another file than the capture"),
         ((cubic, "--anonymise", tmp_path), "a file in a folder that can be written"),
-        ((cubic, "--path", "--anonymise", tmp_path / "a"), "without --labels, --path and --out"),
+        ((cubic, "--infer", "--anonymise", tmp_path / "a"), "without --labels, --infer and --out"),
         ((text, "--anonymise", tmp_path / "a"), "text.pcap"),
     ):
         assert message in refusal("inspect", *words)

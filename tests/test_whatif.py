@@ -59,7 +59,9 @@ def said(*words: str | Path) -> dict[str, Any]:
 
 
 def test_a_capture_of_cubic_predicts_bbr(made: Path, tmp_path: Path) -> None:
-    document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--out", tmp_path / "out")
+    document = said(
+        capture(made, "000-cubic"), "bbr", "--sender-algorithm", "cubic", "--out", tmp_path / "out"
+    )
     assert document["explains"]["grade"] == EXPLAINED
     own, other = document["what_if"]
     truth = figures(flow_trace.of_recording(read(made / "runs" / "001-bbr")))
@@ -81,7 +83,9 @@ def test_a_capture_of_cubic_predicts_bbr(made: Path, tmp_path: Path) -> None:
 
 def test_the_written_path_opens_in_the_page(made: Path, tmp_path: Path) -> None:
     """By the command that `whatif` prints."""
-    ended = run("whatif", capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--out", tmp_path / "out")
+    ended = run(
+        "whatif", capture(made, "000-cubic"), "bbr", "--sender-algorithm", "cubic", "--out", tmp_path / "out"
+    )
     assert ended.exit_code == 0, ended.output
     (line,) = (line for line in ended.stdout.splitlines() if "dragstrip play" in line)
     words = shlex.split(line.partition("dragstrip ")[2])
@@ -129,7 +133,7 @@ def test_an_unnamed_capture_says_what_would_help(made: Path, monkeypatch: pytest
     monkeypatch.setattr(identifying, "identify", lambda *_: unknown)
     ended = run("whatif", capture(made, "000-cubic"), "bbr")
     assert isinstance(ended.exception, BadInputError)
-    assert "--cc cubic" in str(ended.exception)
+    assert "--sender-algorithm cubic" in str(ended.exception)
 
 
 @pytest.mark.parametrize(("own", "queue"), [("bbr", "codel"), ("reno", "pie")])
@@ -137,7 +141,7 @@ def test_behind_an_aqm_the_ranges_hold_what_others_do(tmp_path: Path, own: str, 
     """Drops that may be random: 1.97 Mbit/s were predicted where 6.67 were true."""
     described = compare([own, "cubic"], rate="8mbit", rtt="40ms", queue=queue, duration="15s")
     execute(captured(plan(described), CaptureRequest(points=("s1",))), tmp_path / "race", report=False)
-    document = said(capture(tmp_path / "race", f"000-{own}"), "cubic", "--cc", own)
+    document = said(capture(tmp_path / "race", f"000-{own}"), "cubic", "--sender-algorithm", own)
     _, other = document["what_if"]
     truth = figures(flow_trace.of_recording(read(tmp_path / "race" / "runs" / "001-cubic")))
     for figure in ("goodput_bps", "rtt_ms_p50"):
@@ -150,7 +154,9 @@ def test_behind_an_aqm_the_ranges_hold_what_others_do(tmp_path: Path, own: str, 
 
 
 def test_the_path_changes_for_the_race_alone(made: Path) -> None:
-    document = said(capture(made, "000-cubic"), "bbr", "--cc", "cubic", "--queue", "fq_codel", "--addresses")
+    document = said(
+        capture(made, "000-cubic"), "bbr", "--sender-algorithm", "cubic", "--queue", "fq_codel", "--addresses"
+    )
     assert document["changes"] == {"queue": "fq_codel"}
     assert document["explains"]["grade"] == EXPLAINED
     own, _ = document["what_if"]
@@ -160,19 +166,19 @@ def test_the_path_changes_for_the_race_alone(made: Path) -> None:
 
 def test_a_wrong_algorithm_is_refused_unless_anyway(made: Path) -> None:
     file = capture(made, "000-cubic")
-    document = said(file, "bbr", "--cc", "vegas")
+    document = said(file, "bbr", "--sender-algorithm", "vegas")
     assert document["explains"]["grade"] == NOT_EXPLAINED
     assert not document["raced"]
     assert not document["what_if"]
     assert "cannot be said" in document["sentence"]
-    assert said(file, "bbr", "--cc", "vegas", "--anyway")["what_if"]
-    shown = run("whatif", file, "bbr", "--cc", "vegas")
+    assert said(file, "bbr", "--sender-algorithm", "vegas", "--anyway")["what_if"]
+    shown = run("whatif", file, "bbr", "--sender-algorithm", "vegas")
     assert "--anyway" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
 def test_text_within_80_columns(made: Path) -> None:
-    shown = run("whatif", capture(made, "001-bbr"), "cubic", "--cc", "bbr")
+    shown = run("whatif", capture(made, "001-bbr"), "cubic", "--sender-algorithm", "bbr")
     assert shown.exit_code == 0, shown.output
     assert max(map(len, shown.stdout.splitlines())) <= 80
     assert "10.0.0." not in shown.stdout
@@ -183,7 +189,7 @@ def test_text_within_80_columns(made: Path) -> None:
     [
         (["--flow", "nobody"], "--flow: got 'nobody', expected part of the name of one flow"),
         (["bbrr"], "ALGORITHM: got 'bbrr', expected one of"),
-        (["--cc", "cubik"], 'did you mean "cubic"?'),
+        (["--sender-algorithm", "cubik"], 'did you mean "cubic"?'),
         (["--queue", "droptail"], "--queue"),
         (["--rate", "ten"], "--rate"),
     ],
@@ -196,7 +202,7 @@ def test_wrong_words(made: Path, tmp_path: Path, words: list[str], message: str)
 
 
 def test_a_capture_at_the_receiver_is_refused_with_the_reason(made: Path) -> None:
-    ended = run("whatif", capture(made, "000-cubic", "d"), "bbr", "--cc", "cubic")
+    ended = run("whatif", capture(made, "000-cubic", "d"), "bbr", "--sender-algorithm", "cubic")
     assert isinstance(ended.exception, BadInputError)
     assert "a capture at the sender: one at the receiver shows neither" in str(ended.exception)
 

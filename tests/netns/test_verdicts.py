@@ -31,7 +31,7 @@ def test_a_capture_of_namespaces(tmp_path: Path) -> None:
     more = ("--duration", f"{SECONDS}s", "--engine", "netns", "--out", tmp_path / "run")
     dragstrip("compare", "cubic", *path, *more, "--capture", "s1")
     (file,) = (tmp_path / "run").rglob("s1.pcapng")
-    (found,) = dragstrip("inspect", file, "--path")["paths"]
+    (found,) = dragstrip("inspect", file, "--infer")["paths"]
     assert found["place"] == "sender"
     assert found["base_rtt_ms"]["value"] == pytest.approx(40, rel=0.05)
     (about,) = (tmp_path / "run").rglob("provenance.json")
@@ -43,6 +43,6 @@ def test_a_capture_of_namespaces(tmp_path: Path) -> None:
         assert rate_bps is None or rate_bps == pytest.approx(served * 10e6 * 1500 / 1514, rel=0.1)
     answer = dragstrip("identify", file)
     assert answer["answer"] in (None, "cubic"), answer["reason"]
-    verdict = dragstrip("whatif", file, "bbr", "--cc", "cubic")
+    verdict = dragstrip("whatif", file, "bbr", "--sender-algorithm", "cubic")
     assert verdict["explains"]["grade"] != "not explained", verdict["explains"]
     assert [one["algorithm"] for one in verdict["what_if"]] == ["cubic", "bbr"]

@@ -45,7 +45,7 @@ def test_a_key_knows_scenario_engine_and_version() -> None:
 
 
 def test_a_sweep_is_read_back_as_it_was_written() -> None:
-    sweep = plan(*AXES, "path.queue=bfifo limit 1bdp", repeat=2, against="cubic")
+    sweep = plan(*AXES, "path.queue=bfifo limit 1bdp", repeat=2, competitor="cubic")
     again = Sweep.read(json.loads(json.dumps(sweep.document())), "sweep.json")
     assert list(Index(again).all_keys()) == list(Index(sweep).all_keys())
 
@@ -69,11 +69,11 @@ def test_a_queue_in_bandwidth_delay_products() -> None:
 
 
 def test_a_rival_runs_beside_every_contender() -> None:
-    sweep = plan("flow.cc=reno,cubic", against="cubic")
+    sweep = plan("flow.cc=reno,cubic", competitor="cubic")
     flows = [[flow["label"] for flow in json.loads(sweep.run(number).text)["flows"]] for number in range(4)]
     assert flows == [["reno"], ["reno", "competitor"], ["cubic"], ["cubic", "competitor"]]
-    with pytest.raises(BadInputError, match="--against"):
-        plan("flow.cc=reno,bbr", against="cubic")
+    with pytest.raises(BadInputError, match="--competitor"):
+        plan("flow.cc=reno,bbr", competitor="cubic")
 
 
 def test_what_varies_wrongly_is_named_with_its_value() -> None:

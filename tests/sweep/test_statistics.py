@@ -85,7 +85,7 @@ def test_missing_values_are_left_out() -> None:
 
 
 def test_harm_is_the_share_of_its_own_goodput_that_the_rival_loses() -> None:
-    sweep = plan("flow.cc=reno,cubic", repeat=3, against="cubic")
+    sweep = plan("flow.cc=reno,cubic", repeat=3, competitor="cubic")
     rows = []
     for run in range(sweep.runs):
         settings = sweep.settings(run // 3)

@@ -142,7 +142,7 @@ def test_bad_input_writes_nothing(sweep: Command, tmp_path: Path) -> None:
 
 
 def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_path: Path) -> None:
-    sweep(*SMALL, "--against", "cubic", "--out", "out")
+    sweep(*SMALL, "--competitor", "cubic", "--out", "out")
     page = (tmp_path / "out" / "report.html").read_text()
     for heading in (
         "most goodput",
@@ -276,7 +276,7 @@ def test_two_sweeps_do_not_write_to_one_folder(experiment: Path, sweep: Command,
 def test_the_documentations_queries_work(
     sweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweep(*SMALL, "--against", "cubic", "--out", "map", "--no-report")
+    sweep(*SMALL, "--competitor", "cubic", "--out", "map", "--no-report")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "how-to" / "sweeps.md").read_text()
     queries = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
@@ -296,7 +296,7 @@ def test_the_documentations_harm_is_the_reports_when_queues_vary(
 ) -> None:
     duckdb = pytest.importorskip("duckdb")
     queues = ["--vary", "path.queue=0.5bdp,4bdp,fq_codel"]
-    ended = sweep(*SMALL, *queues, "--against", "cubic", "--out", "map", "--no-report", "--json")
+    ended = sweep(*SMALL, *queues, "--competitor", "cubic", "--out", "map", "--no-report", "--json")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "how-to" / "sweeps.md").read_text()
     (query,) = (found for found in re.findall(r"```sql\n(.*?)```", text, re.DOTALL) if "harm" in found)

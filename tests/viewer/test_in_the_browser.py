@@ -462,7 +462,9 @@ def test_a_sweep_s_map_and_ranking_fit_a_phone(browser: Browser, tmp_path: Path)
     file.write_text(
         'duration = "1s"\n[path]\nrate = "5mbit"\nrtt = "10ms"\nqueue = "1bdp"\n[[flows]]\ncc = "reno"\n'
     )
-    words = "--vary path.rate=2mbit,5mbit --vary path.rtt=10ms,20ms --vary flow.cc=reno,cubic --against cubic"
+    words = (
+        "--vary path.rate=2mbit,5mbit --vary path.rtt=10ms,20ms --vary flow.cc=reno,cubic --competitor cubic"
+    )
     command = [sys.executable, "-m", "dragstrip", "sweep", file, *words.split(), "--out", tmp_path / "map"]
     subprocess.run(command, check=True, capture_output=True)
     page = browser.page(tmp_path / "map" / "report.html", 390)

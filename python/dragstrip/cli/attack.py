@@ -100,10 +100,10 @@ def attack(
             show_default="runs/...",
         ),
     ] = None,
-    check: Annotated[
+    rerun: Annotated[
         Path | None,
         typer.Option(
-            "--check",
+            "--rerun",
             metavar="FOLDER",
             help="Search nothing: run the finds of a folder again; exit 3 if one is more than 5 % worse.",
         ),
@@ -118,9 +118,9 @@ def attack(
 
     Example: dragstrip attack cubic --time 60s --out finds
 
-    Example: dragstrip attack --check finds
+    Example: dragstrip attack --rerun finds
     """
-    if check is not None:
+    if rerun is not None:
         search_options = {
             "ALGORITHM": algorithm,
             "--goal": goal,
@@ -137,11 +137,11 @@ def attack(
         }
         for name, value in search_options.items():
             if value is not None:
-                raise BadInputError(name, None, "is not for --check, which runs what is kept", "command line")
-        _check(check, workers, as_json)
+                raise BadInputError(name, None, "is not for --rerun, which runs what is kept", "command line")
+        _rerun(rerun, workers, as_json)
         return
     if algorithm is None:
-        raise BadInputError("ALGORITHM", None, "is missing; or --check FOLDER", "command line")
+        raise BadInputError("ALGORITHM", None, "is missing; or --rerun FOLDER", "command line")
     if time is not None and evaluations is not None:
         raise BadInputError("--evaluations", evaluations, "none beside --time", "command line")
     from dragstrip.experiment.programs import of_files
@@ -171,7 +171,7 @@ def attack(
         raise KeyboardInterrupt
 
 
-def _check(folder: Path, workers: int | None, as_json: bool) -> None:
+def _rerun(folder: Path, workers: int | None, as_json: bool) -> None:
     from dragstrip.studies.attack import console, kept
 
     document = kept.check(folder, workers, quiet=as_json)

@@ -43,12 +43,12 @@ def diagnose(
     files: Files = None,
     *,
     race: Race,
-    algorithm: Annotated[
+    sender_algorithm: Annotated[
         str | None,
         typer.Option(
-            "--algorithm",
+            "--sender-algorithm",
             metavar="NAME",
-            help="What the senders run; default: what the files say, else cubic.",
+            help="Congestion control of the senders; default: the one in the files, else cubic.",
             autocompletion=completion.algorithms,
             show_default=False,
         ),
@@ -76,7 +76,7 @@ def diagnose(
     """
     from dragstrip.analysis.diagnosis import console, walk
 
-    document = walk.diagnose(files or [], race, algorithm, out, quiet=as_json, addresses=addresses)
+    document = walk.diagnose(files or [], race, sender_algorithm, out, quiet=as_json, addresses=addresses)
     if as_json:
         print_json(document)
         return

@@ -42,10 +42,10 @@ def inspect(
             help="Also show Wireshark's and tcptrace's labels of the packets; with --json of each event.",
         ),
     ] = False,
-    path: Annotated[
+    infer: Annotated[
         bool,
         typer.Option(
-            "--path",
+            "--infer",
             help="Also infer what the path is from each capture: round trip, rate, queue, policer, losses, "
             "and what cannot be told.",
         ),
@@ -69,7 +69,7 @@ def inspect(
 
     Example: dragstrip inspect server.pcapng --labels
 
-    Example: dragstrip inspect server.pcapng --path
+    Example: dragstrip inspect server.pcapng --infer
 
     Example: dragstrip inspect server.pcapng --anonymise to-send.pcap
     """
@@ -78,8 +78,8 @@ def inspect(
     from dragstrip.io.files import expect_name
     from dragstrip.model.recording import CAPTURES
 
-    if anonymise is not None and (labels or path or out is not None):
-        expected = "is given without --labels, --path and --out"
+    if anonymise is not None and (labels or infer or out is not None):
+        expected = "is given without --labels, --infer and --out"
         raise BadInputError("--anonymise", None, expected, "command line")
     inputs = [input_of(file) for file in files]
     for file in inputs:
@@ -99,15 +99,15 @@ def inspect(
         names = summary.folders([file.path for file in measurements], out, reserved)
     recordings = {file.path: file.recording() for file in measurements}
     summaries = summary.inspect(recordings)
-    report, recording, paths = _captures(capture_files, path, labels, out is not None)
+    report, recording, paths = _captures(capture_files, infer, labels, out is not None)
     if out is not None:
         _write(out, {name: recordings[file] for file, name in names.items()}, recording)
     if as_json:
-        _print_json(report, summaries if measurements else {}, paths if path else None)
+        _print_json(report, summaries if measurements else {}, paths if infer else None)
         return
     if capture_files:
         _say(report)
-    if path:
+    if infer:
         from dragstrip.analysis.inference import console
 
         say("")

@@ -50,10 +50,10 @@ def sweep(
             help="Sample ranges that have no count, at N points: lhs:N (Latin hypercube) or random:N.",
         ),
     ] = None,
-    against: Annotated[
+    competitor: Annotated[
         str | None,
         typer.Option(
-            "--against",
+            "--competitor",
             metavar="ALGORITHM",
             help="Also run beside a flow of this algorithm, and measure the harm to it.",
         ),
@@ -138,7 +138,7 @@ def sweep(
         seed=seed,
         duration=duration,
         sample=sample,
-        against=against,
+        competitor=competitor,
         engine=engine,
         engine_options=words.with_strict({}, strict),
         programs=of_files(program or []),

@@ -34,8 +34,8 @@ def conform(
         list[str] | None, typer.Argument(metavar="SCRIPT", help="Names or files of scripts; default: all.")
     ] = None,
     engine: Engine = "sim",
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Print every segment that the endpoint sends.")
+    segments: Annotated[
+        bool, typer.Option("--segments", help="Print every segment that the endpoint sends.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -54,6 +54,6 @@ def conform(
     if as_json:
         print_json(conformance.document(played))
     else:
-        say(conformance.table(played, trace=trace))
+        say(conformance.table(played, segments=segments))
     if not all(result.fine for result in played):
         raise typer.Exit(1)

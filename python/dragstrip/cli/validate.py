@@ -96,10 +96,10 @@ Reference = Annotated[
         show_default="vm",
     ),
 ]
-Against = Annotated[
+AgainstEngine = Annotated[
     str | None,
     typer.Option(
-        "--against",
+        "--against-engine",
         metavar="ENGINES",
         help="The engines that are compared with it: sim, vm or vm,sim.",
         show_default="sim",
@@ -121,7 +121,7 @@ def compare(
     duration: Duration = None,
     load: Load = None,
     engine: Reference = None,
-    against: Against = None,
+    against_engine: AgainstEngine = None,
     strict: Strict = False,
     nominal: Nominal = False,
     kernel: Annotated[
@@ -174,7 +174,7 @@ def compare(
 
     Example: dragstrip validate bu-cs655-2022 --out agreement
 
-    Example: dragstrip validate validation/netns/alone.toml --engine netns --against vm,sim
+    Example: dragstrip validate validation/netns/alone.toml --engine netns --against-engine vm,sim
 
     Example: dragstrip validate --kernel 6.1.0-56-amd64 --against-kernel 7.3.4+deb13-amd64 --only cubic
     """
@@ -195,13 +195,13 @@ def compare(
             "--duration": duration,
             "--load": load,
             "--engine": engine,
-            "--against": against,
+            "--against-engine": against_engine,
         }
         other_options |= {"--strict": strict, "--nominal": nominal, "--held-out": held_out, "--out": out}
         other_options |= {"--time-limit": time_limit}
         _kernels(kernel, against_kernel, other_options, grid, only, write_docs, workers, as_json)
         return
-    of_runs = {"--engine": engine, "--against": against, "--strict": strict}
+    of_runs = {"--engine": engine, "--against-engine": against_engine, "--strict": strict}
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
     if experiments:
@@ -215,7 +215,7 @@ def compare(
             duration,
             load or [],
             engine or REFERENCE,
-            tuple((against or MODEL).split(",")),
+            tuple((against_engine or MODEL).split(",")),
             strict,
         )
         _experiments(selection, nominal, out, write_docs, workers, limits, as_json)

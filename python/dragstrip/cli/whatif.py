@@ -62,12 +62,12 @@ def whatif(
     ] = None,
     *,
     race: Race,
-    capture_cc: Annotated[
+    sender_algorithm: Annotated[
         str | None,
         typer.Option(
-            "--cc",
+            "--sender-algorithm",
             metavar="NAME",
-            help="The capture's congestion control; default: what `identify` finds.",
+            help="Congestion control of the senders; default: the one that `identify` finds.",
             autocompletion=completion.algorithms,
             show_default=False,
         ),
@@ -106,7 +106,7 @@ def whatif(
     verdict = walk.whatif(
         capture,
         algorithms or [],
-        sender_algorithm=capture_cc,
+        sender_algorithm=sender_algorithm,
         name=flow,
         changes=race,
         anyway=anyway,

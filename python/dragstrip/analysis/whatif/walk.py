@@ -228,7 +228,7 @@ def whatif(
     for word in algorithms:
         check_algorithm("ALGORITHM", word)
     if sender_algorithm is not None:
-        check_algorithm("--cc", sender_algorithm)
+        check_algorithm("--sender-algorithm", sender_algorithm)
     network.experiment({**ANY_PATH, **changes}, ["reno"])
     flow = read(file, name)
     base_network = on_path(flow)
@@ -239,7 +239,7 @@ def whatif(
             paths, answer = _identified_on_paths(flow, base_network, workers)
             algorithm = answer.name
             if algorithm is None:
-                raise BadInputError("--cc", None, _needed(answer), "command line")
+                raise BadInputError("--sender-algorithm", None, _needed(answer), "command line")
         else:
             paths = [calibrated(flow, path, algorithm, workers) for path in _open(flow, base_network)]
         duration = max(1.0, min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps))
@@ -274,7 +274,7 @@ def _needed(answer: Answer) -> str:
     among = f": {', '.join(answer.names)}" if answer.names else ""
     return (
         f"is needed, the capture does not show which it was ({answer.kind}{among}; {answer.reason}): "
-        "--cc cubic, if the sender is a Linux, Windows or Apple host with its default"
+        "--sender-algorithm cubic, if the sender is a Linux, Windows or Apple host with its default"
     )
 
 

@@ -16,7 +16,7 @@ from dragstrip.model.recording import core_build
 COMMANDS = ("attack", "compare", "passport", "run")
 """Commands that run algorithms in this process or its workers."""
 PROGRAM = "--program"
-_NOT_INPUT = ("--out", "--junit", "--check")
+_NOT_INPUT = ("--out", "--junit", "--rerun")
 _WORD = re.compile(r"([^:*@+]+\.rs)([:*@+].*)?")
 
 

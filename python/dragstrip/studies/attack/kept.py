@@ -39,7 +39,7 @@ def check(folder: Path, workers: int | None = None, quiet: bool = False) -> dict
     stored_finds = [(file, *_read(file)) for file in sorted(folder.glob("*.toml"))] if folder.is_dir() else []
     if not stored_finds:
         expected = "a folder with finds (dragstrip attack ALGORITHM --out FOLDER)"
-        raise BadInputError("--check", str(folder), expected, "command line")
+        raise BadInputError("--rerun", str(folder), expected, "command line")
     _expect_recorded(folder / DOCUMENT, {file: claim for file, _, claim in stored_finds})
     with progress(f"running {len(stored_finds)} finds ...", quiet):
         figures = run_parallel(_figure, stored_finds, worker_count(workers, WORKERS_MAX))

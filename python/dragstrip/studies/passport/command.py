@@ -42,7 +42,7 @@ def read_request(
     *,
     quick: bool,
     only: str | None,
-    against_file: Path | None,
+    baseline_file: Path | None,
     on: On = SIMULATOR,
     second_engine: str | None = None,
 ) -> PassportRequest:
@@ -52,9 +52,9 @@ def read_request(
     for engine in (on, *([] if second is None else [second])):
         _expect_runnable(replace(subject, on=engine))
     chapters = suite.chapters(only)
-    before = None if against_file is None else against.read(against_file)
+    before = None if baseline_file is None else against.read(baseline_file)
     rows = tuple(suite.rows(subject.name, chapters, quick))
-    return PassportRequest(subject, chapters, quick, rows, before, str(against_file or ""), second)
+    return PassportRequest(subject, chapters, quick, rows, before, str(baseline_file or ""), second)
 
 
 def _second_engine(name: str, on: On) -> On:

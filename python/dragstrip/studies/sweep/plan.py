@@ -39,7 +39,7 @@ FORMAT = 1
 """Format of sweep.json and of the tables in the store (docs/how-to/sweeps.md)."""
 
 COMPETITOR = "competitor"
-"""Label of the flow that `--against` adds."""
+"""Label of the flow that `--competitor` adds."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def describe(
     seed: int | None = None,
     duration: str | None = None,
     sample: str | None = None,
-    against: str | None = None,
+    competitor: str | None = None,
     engine: str | None = None,
     engine_options: Mapping[str, Any] | None = None,
     programs: Mapping[str, str] | None = None,
@@ -280,8 +280,8 @@ def describe(
             raise BadInputError(f"vary.{alias}", None, f"is not varied: use --{alias}", source)
     sample_seed = experiment.seed if seed is None else seed
     axes = _axes.sampled(list(by_path.values()), sample, sample_seed)
-    if against is not None:
-        axes.append(_against(against, axes))
+    if competitor is not None:
+        axes.append(_competition(competitor, axes))
     described = Sweep(
         base,
         axes,
@@ -313,7 +313,7 @@ def _typed(vary: Sequence[str]) -> Iterator[tuple[str, SweepAxis | Range]]:
         yield axis.path, axis
 
 
-def _against(rival: str, axes: Sequence[SweepAxis]) -> SweepAxis:
+def _competition(rival: str, axes: Sequence[SweepAxis]) -> SweepAxis:
     """Return the axis that runs everything alone and beside a flow of `rival`.
 
     Harm is how much the rival's own figures change beside a contender.
@@ -321,7 +321,7 @@ def _against(rival: str, axes: Sequence[SweepAxis]) -> SweepAxis:
     contenders = [level.label for axis in axes if axis.path == "flows.cc" for level in axis.levels]
     if rival not in contenders:
         raise BadInputError(
-            "--against",
+            "--competitor",
             rival,
             "one of the varied flow.cc, so that its own figures are there to compare with "
             f"(varied: {', '.join(map(str, contenders)) or 'none'})",

@@ -111,14 +111,14 @@ def document(played: list[Played]) -> dict[str, Any]:
     return {"counts": counts, "scripts": [asdict(result) for result in played]}
 
 
-def table(played: list[Played], *, trace: bool = False) -> str:
+def table(played: list[Played], *, segments: bool = False) -> str:
     """Return the failures with their lines, then one line per engine, as text for people.
 
-    With `trace`, what the endpoint sent comes before them.
+    With `segments`, what the endpoint sent comes before them.
     """
     lines = []
     for result in played:
-        if trace:
+        if segments:
             lines += [f"{result.script} on {result.engine}:", *(f"  {segment}" for segment in result.sent)]
         if result.verdict == "pass":
             continue
