@@ -29,8 +29,10 @@ declare module "dragstrip-core" {
     names(): string;
     parse(kind: string, text: string): number;
     picture_interval(duration_ns: number): number;
+    quiz_is_right(quiz: string, summary: string, number: number): boolean;
     runs_of(form: string): string;
     runs_of_experiment(content: string, pick: number): string;
+    summary_figure(summary: string, measure: string): number | undefined;
     version(): string;
     written(kind: string, value: number): string;
   }

@@ -1,6 +1,7 @@
 // The form: what `dragstrip compare` takes, as text in its words. Its fields are generated (options.ts); what they mean,
 // and what is wrong with them, the core says.
 import { TEXTS, type TextField } from "./options";
+import { rules } from "./rules";
 
 export { TEXTS, type TextField };
 
@@ -59,17 +60,11 @@ export interface Flow {
   start: string;
 }
 
-/** What reads an algorithm's word, once the core is there. */
-let reader: ((word: string) => string) | null = null;
-
-export function readWordsBy(read: (word: string) => string) {
-  reader = read;
-}
-
-/** `cubic*4@80ms+5s` in its parts, as the core reads it; the name keeps its parameters. What is no word is all name. */
+/** The parts of `cubic*4@80ms+5s`, as the core reads it; the name keeps its parameters. A text that is no such word is all name. */
 export function flowOf(text: string): Flow {
+  const core = rules();
   try {
-    if (reader) return JSON.parse(reader(text)) as Flow;
+    if (core) return JSON.parse(core.flow_word(text)) as Flow;
   } catch {
     // The core refuses it: its own message stands below the field.
   }

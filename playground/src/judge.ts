@@ -1,7 +1,8 @@
-// What a lesson is, and what makes an answer right: the same rules as python/dragstrip/playground/lessons.
-import found from "virtual:lessons";
+// The lessons' content, and what a student hands in. The core judges (crates/measures/src/quiz.rs), here and where files are graded.
+import files from "virtual:lessons";
 import { type Form, fromOptions, toJson } from "./form";
 import type { Summary } from "./protocol";
+import { rules } from "./rules";
 
 export type Options = Record<string, unknown>;
 
@@ -18,54 +19,35 @@ export interface Lesson {
     set?: Options;
     /** Of a run: the options that an answer may change. */
     free?: string[];
-    conditions?: { measure: string; least?: number; most?: number }[];
-    /** Of a number: how far it may be off, as a part. */
+    /** Of a number: the share by which it may be off. */
     within?: number;
-    measure?: string;
-    scale?: number;
     unit?: string;
-    right: unknown;
-    wrong: unknown;
   };
 }
 
-export const lessons = found as Lesson[];
+export const lessons = files as Lesson[];
 
-/** A figure by its path, such as `flows.0.share`; `goodput_bps` is that of all flows, `ping_ms` the median. */
-export function measured(summary: Summary, measure: string): number | null {
-  if (measure === "goodput_bps") return summary.flows.reduce((sum, flow) => sum + (flow.goodput_bps ?? 0), 0);
-  let at: unknown = summary;
-  for (const word of (measure === "ping_ms" ? "probes.0.rtt_ms.p50" : measure).split("."))
-    at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[word] : null;
-  return typeof at === "number" ? at : null;
-}
+/** A figure of a run by its path, such as `flows.0.share`; null where the run has none. */
+export const figureOf = (summary: Summary, measure: string): number | null => rules()?.summary_figure(JSON.stringify(summary), measure) ?? null;
 
-/** Whether the run (and of a quiz about a number: that number) answers the quiz. */
-export function right({ quiz }: Lesson, summary: Summary, number: number): boolean {
-  if (quiz.within !== undefined) {
-    const value = measured(summary, quiz.measure!);
-    return value !== null && Math.abs(number - value / quiz.scale!) <= quiz.within * (value / quiz.scale!);
-  }
-  return quiz.conditions!.every(({ measure, least, most }) => {
-    const value = measured(summary, measure);
-    return value !== null && (least ?? value) <= value && value <= (most ?? value);
-  });
-}
+/** The verdict on a quiz by the run and, for a quiz about a number, that number. */
+export const isRight = ({ quiz }: Lesson, summary: Summary, number: number): boolean =>
+  rules()?.quiz_is_right(JSON.stringify(quiz), JSON.stringify(summary), number) ?? false;
 
 /** The answer to hand in: a number, or the free options of the form; null if the form differs in others too. */
 export function answerOf({ start, quiz }: Lesson, form: Form, number: number): unknown {
   if (quiz.within !== undefined) return number;
   const options = (it: Form): Options => JSON.parse(toJson(it));
-  const [its, base] = [options(form), options(fromOptions({ ...start, ...quiz.set }))];
+  const [now, base] = [options(form), options(fromOptions({ ...start, ...quiz.set }))];
   const answer: Options = {};
-  for (const key of new Set([...Object.keys(its), ...Object.keys(base)])) {
-    if (quiz.free!.includes(key)) answer[key] = its[key];
-    else if (key !== "together" && JSON.stringify(its[key]) !== JSON.stringify(base[key])) return null;
+  for (const key of new Set([...Object.keys(now), ...Object.keys(base)])) {
+    if (quiz.free!.includes(key)) answer[key] = now[key];
+    else if (key !== "together" && JSON.stringify(now[key]) !== JSON.stringify(base[key])) return null;
   }
   return answer;
 }
 
-/** What a student hands in: a line for each lesson. */
+/** The text that a student hands in: a line for each lesson. */
 export function answersOf(version: string, answers: Record<number, { answer: unknown; recording: string }>): string {
   const lines = Object.entries(answers).map(([number, it]) => JSON.stringify({ lesson: Number(number), ...it }));
   return [`Dragstrip ${version}`, ...lines].join("\n");

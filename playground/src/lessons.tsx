@@ -1,7 +1,7 @@
-// Lessons: bet, run, see, why, break it, and a quiz that is judged by running (python/dragstrip/playground/lessons has the texts, and the same judge).
+// Lessons: bet, run, see, why, break it, and a quiz that is judged by running (the texts: python/dragstrip/playground/lessons).
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { type Form, fromOptions } from "./form";
-import { type Lesson, type Options, answersOf, answerOf, lessons, measured, right } from "./judge";
+import { type Lesson, type Options, answersOf, answerOf, figureOf, isRight, lessons } from "./judge";
 import type { Picture } from "./protocol";
 
 const KEPT = "dragstrip-lessons";
@@ -48,11 +48,11 @@ export function ran(picture: Picture, form: Form, hash: string) {
   const lesson = lessons[number - 1]!;
   waits = null;
   if (kind === "bet") {
-    const truth = measured(picture.measures, lesson.bet.measure);
+    const truth = figureOf(picture.measures, lesson.bet.measure);
     if (truth !== null) bets.value = { ...bets.value, [number]: { bet: value, true: truth / lesson.bet.scale } };
     return;
   }
-  const fine = right(lesson, picture.measures, value);
+  const fine = isRight(lesson, picture.measures, value);
   marks.value = { ...marks.value, [number]: fine ? "Right." : "Not yet. Look at the charts, and try again." };
   if (fine) keep(number, { answer: answerOf(lesson, form, value), recording: hash.slice(0, 8) });
 }

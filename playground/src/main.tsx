@@ -7,7 +7,7 @@ import { digits } from "../../python/dragstrip/report/viewer/data.js";
 import { EDGE, panels } from "../../python/dragstrip/report/viewer/timelines.js";
 import { LEFT, drawPlane, figureOf } from "./draw";
 import {
-  FIRST, type Form, type Problem, STEPS, TEXTS, type TextField, flowOf, fromOptions, limitOf, movedTo, place, readWordsBy, rough, spoken,
+  FIRST, type Form, type Problem, STEPS, TEXTS, type TextField, flowOf, fromOptions, limitOf, movedTo, place, rough, spoken,
   textOf, toJson, withLimit, words,
 } from "./form";
 import { CatalogueChoice, CataloguePanel, contentOf, experimentOf, fragmentOfExperiment, opened } from "./catalogue";
@@ -16,6 +16,7 @@ import { ABOUT } from "./options";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf, keptVersion } from "./link";
 import { citationOf, pythonOf, tomlOf } from "./copies";
+import { provide } from "./rules";
 import { Programs, isMarked, programsOf } from "./program";
 import type { FromWorker, Picture, ToWorker } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
@@ -78,7 +79,7 @@ function hear(told: FromWorker) {
   if (told.kind === "ready") {
     ready = true;
     module = told.module;
-    readWordsBy(core(module).flow_word);
+    provide(core(module));
     version.value = told.version;
     names.value = { algorithms: told.names.algorithms.map((it) => it.name), queues: told.names.queues };
     return;

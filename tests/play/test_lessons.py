@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip import _core
 from dragstrip.errors import BadInputError
-from dragstrip.playground.lessons import COUNT, HERE, graded, lesson, measured, play, right
+from dragstrip.playground.lessons import COUNT, HERE, graded, judge, lesson, play
 
 NUMBERS = range(1, COUNT + 1)
 
@@ -25,14 +26,14 @@ def test_every_figure_shown_is_measured_again(number: int) -> None:
     see = told["see"]
     for row in see["rows"]:
         summary = play({**told["start"], **row["set"]}).summary
-        figures = [measured(summary, it["measure"]) for it in see["columns"]]
+        figures = [_core.summary_figure(summary, it["measure"]) for it in see["columns"]]
         shown = [
             f"{value / column['scale']:.{column['digits']}f}"
             for column, value in zip(see["columns"], figures, strict=True)
             if value is not None
         ]
         assert shown == row["shown"], row["set"]
-    assert measured(play(told["start"]).summary, told["bet"]["measure"]) is not None
+    assert _core.summary_figure(play(told["start"]).summary, told["bet"]["measure"]) is not None
     for change in told["break"]:
         play({**told["start"], **change["set"]})
 
@@ -40,22 +41,22 @@ def test_every_figure_shown_is_measured_again(number: int) -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_right_and_a_wrong_answer(number: int) -> None:
     told = lesson(number)
-    assert right(told, told["quiz"]["right"])[0]
-    assert not right(told, told["quiz"]["wrong"])[0]
+    assert judge(told, told["quiz"]["right"])[0]
+    assert not judge(told, told["quiz"]["wrong"])[0]
 
 
 def test_an_answer_changes_what_is_free_alone() -> None:
     with pytest.raises(BadInputError, match="options, of: queue"):
-        right(lesson(6), {"algorithms": ["vegas"]})
+        judge(lesson(6), {"algorithms": ["vegas"]})
     with pytest.raises(BadInputError, match="a number"):
-        right(lesson(2), {"queue": "fq_codel"})
+        judge(lesson(2), {"queue": "fq_codel"})
     with pytest.raises(BadInputError, match="at most 100 flows"):
-        right(lesson(1), {"algorithms": ["cubic*101"]})
+        judge(lesson(1), {"algorithms": ["cubic*101"]})
 
 
 def test_a_finished_set_is_graded(tmp_path: Path) -> None:
     told = lesson(6)
-    sha256 = right(told, told["quiz"]["right"])[1].sha256
+    sha256 = judge(told, told["quiz"]["right"])[1].sha256
     some = {"recording": "0123abcd"}
     lines = [
         "Dragstrip 0.1.0",

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import dragstrip
 from dragstrip.display.colours import INK, KNOWN, ON_DARK
+from dragstrip.playground import PAGE
 from viewer.browser import Browser, Page
 
-PAGE = Path(dragstrip.__file__).parent / "play" / "page.html"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
 
 HASH = "document.querySelector('#hash').textContent"

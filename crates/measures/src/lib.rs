@@ -1,7 +1,8 @@
 //! Measures: functions from a recording to a figure with a unit.
 //!
 //! Scope: the measures of a flow, a probe, a queue and a run ([`MEASURES`]), the summary of a run, its explanation
-//! ([`explain`]) and the arithmetic. Out of scope: more than one run (statistics, grading and reports), and files.
+//! ([`explain`]), the verdict of a lesson's quiz on a run ([`is_right`]) and the arithmetic. Out of scope: more than one
+//! run (statistics, grading of claims, and reports), and files.
 //!
 //! A flow lives from its start to its stop (the end of the run when none is recorded). Probes are measured
 //! while some flow lives, so that a finished download does not dilute them; `idle` measures take the rest.
@@ -13,6 +14,7 @@ mod hops;
 mod limits;
 mod measured;
 mod queueing;
+mod quiz;
 mod registry;
 mod series;
 mod summary;
@@ -23,6 +25,7 @@ mod why;
 pub use hops::{Hop, Queueing};
 pub use limits::LIMITS;
 pub use measured::{Flow, Measured, MissingColumn, Window};
+pub use quiz::{is_right, summary_figure};
 pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find};
 pub use series::THROUGHPUT_NS;
 pub use summary::{Summary, summarise};

@@ -13,6 +13,7 @@ mod bounds;
 mod curves;
 mod form;
 mod lens;
+mod lessons;
 mod moment;
 mod refused;
 mod run;
@@ -24,6 +25,7 @@ pub use form::{
     command_line, flow_word, names, parse, picture_interval, runs_of, runs_of_experiment, written,
 };
 pub use lens::Lens;
+pub use lessons::{quiz_is_right, summary_figure};
 pub use run::Run;
 
 use wasm_bindgen::prelude::wasm_bindgen;

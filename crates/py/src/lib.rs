@@ -196,6 +196,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measures::measure_of, module)?)?;
     module.add_function(wrap_pyfunction!(measures::rates_bps, module)?)?;
     module.add_function(wrap_pyfunction!(measures::jain, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::summary_figure, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::quiz_is_right, module)?)?;
     module.add("THROUGHPUT_NS", dragstrip_measures::THROUGHPUT_NS)?;
     Ok(())
 }

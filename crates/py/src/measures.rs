@@ -4,11 +4,11 @@
 //! place of bytes. Columns that no format defines are left out, columns that are not there are missed when a
 //! measure needs them.
 
-use crate::objects::to_python;
+use crate::objects::{Document, to_python};
 use crate::{InputError, panic};
 use dragstrip_measures::{
     Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Window, arithmetic, find,
-    summarise,
+    is_right, summarise,
 };
 use dragstrip_recording::{Column, ColumnDef, Data, Kind, Recording, TABLES, Table};
 use dragstrip_scenario::Scenario;
@@ -269,4 +269,22 @@ pub fn rates_bps<'py>(
 #[expect(clippy::needless_pass_by_value, reason = "as Python's lists arrive")]
 pub fn jain(rates: Vec<f64>) -> PyResult<Option<f64>> {
     panic::caught("jain", || Ok(arithmetic::jain(&rates)))
+}
+
+/// A figure of a run's summary by its path, such as `flows.0.share`; None where the summary has no number there.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as Python's dicts arrive")]
+pub fn summary_figure(summary: Document, measure: &str) -> PyResult<Option<f64>> {
+    panic::caught("summary_figure", || Ok(dragstrip_measures::summary_figure(&summary.0, measure)))
+}
+
+/// The verdict on a lesson's quiz by the run's summary and, for a quiz about a number, that number. Raises `InputError` for
+/// a quiz of no kind.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as Python's dicts arrive")]
+pub fn quiz_is_right(quiz: Document, summary: Document, number: f64) -> PyResult<bool> {
+    panic::caught("quiz_is_right", || {
+        is_right(&quiz.0, &summary.0, number)
+            .map_err(|expected| InputError::new_err(("quiz", "", expected)))
+    })
 }

@@ -1,19 +1,19 @@
 """Lessons of the playground (docs/how-to/teaching.md): a bet, runs, an explanation, and a quiz.
 
-A quiz is graded by running. Belongs here: the lessons, each a file N.toml in this folder, and the grading of
-answers. The page grades with the same rules (playground/src/judge.ts). Does not belong here: how a lesson is
-shown, which is in playground/.
+A quiz is graded by running. Belongs here: the lessons, each a file N.toml in this folder, and the grading
+of what students hand in. Does not belong here: the verdict on an answer, which the core gives here and on
+the page (crates/measures/src/quiz.rs), and how a lesson is shown, which is in playground/.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from dragstrip import _core
 from dragstrip.engines.sim import simulate
@@ -66,38 +66,30 @@ def play(options: Mapping[str, Any]) -> FinishedRun:
     return FinishedRun(summarise(recording), recording.provenance["recording_sha256"])
 
 
-def measured(summary: Mapping[str, Any], measure: str) -> float | None:
-    """Return a figure of a summary by its path, such as `flows.0.share`, or None if there is none.
+def judge(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, FinishedRun]:
+    """Run the answer to a lesson's quiz and return the verdict and the run.
 
-    `goodput_bps` is the sum over all flows, `ping_ms` the median of the first probe.
-    """
-    if measure == "goodput_bps":
-        return float(sum(flow["goodput_bps"] or 0 for flow in summary["flows"]))
-    at: Any = summary
-    for word in ("probes.0.rtt_ms.p50" if measure == "ping_ms" else measure).split("."):
-        if isinstance(at, list):
-            at = at[int(word)] if int(word) < len(at) else None
-        elif at is not None:
-            at = at.get(word)
-    return None if at is None else float(at)
-
-
-def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, FinishedRun]:
-    """Return whether an answer (a number, or options that the quiz leaves free) is right, and the run.
-
-    Raises `BadInputError` for an answer that is neither.
+    An answer is a number, or options that the quiz leaves free. The verdict is the core's
+    (crates/measures/src/quiz.rs), as on the page. Raises `BadInputError` for an answer that is neither.
     """
     quiz = lesson["quiz"]
     options: Options = {**lesson["start"], **quiz.get("set", {})}
     if "within" in quiz:
         if isinstance(answer, bool) or not isinstance(answer, int | float) or not abs(answer) < ANSWER_MAX:
             raise BadInputError("answer", Raw(str(answer)[:WORDS_MAX]), f"a number, at most {ANSWER_MAX:.0e}")
-        ran = play(options)
-        true = cast("float", measured(ran.summary, quiz["measure"])) / quiz["scale"]
-        return abs(answer - true) <= quiz["within"] * true, ran
-    if not isinstance(answer, dict) or not set(answer) <= set(quiz["free"]):
-        expected = f"options, of: {', '.join(quiz['free'])}"
-        raise BadInputError("answer", Raw(json.dumps(answer)[:WORDS_MAX]), expected)
+        number = float(answer)
+    else:
+        _check_options(answer, quiz["free"])
+        options |= answer
+        number = 0.0
+    run = play(options)
+    return _core.quiz_is_right(quiz, run.summary, number), run
+
+
+def _check_options(answer: Any, free: Sequence[str]) -> None:
+    """Raise `BadInputError` unless the answer is options, each one of `free` and a text of bounded length."""
+    if not isinstance(answer, dict) or not set(answer) <= set(free):
+        raise BadInputError("answer", Raw(json.dumps(answer)[:WORDS_MAX]), f"options, of: {', '.join(free)}")
     for name, value in answer.items():
         words = value if name == "algorithms" else [value]
         if not isinstance(words, list) or not all(
@@ -106,15 +98,6 @@ def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, FinishedRun]:
             kind = "a list of texts" if name == "algorithms" else "a text"
             expected = f"{kind} of at most {WORDS_MAX} characters"
             raise BadInputError(f"answer.{name}", Raw(json.dumps(value)[:WORDS_MAX]), expected)
-    ran = play({**options, **answer})
-    return all(_holds(ran.summary, condition) for condition in quiz["conditions"]), ran
-
-
-def _holds(summary: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
-    value = measured(summary, condition["measure"])
-    return (
-        value is not None and condition.get("least", value) <= value and value <= condition.get("most", value)
-    )
 
 
 def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
@@ -142,13 +125,13 @@ def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
     marks: list[tuple[int, str]] = []
     for number, (answer, recording) in answers.items():
         try:
-            fine, ran = right(lesson(number), answer)
+            is_right, run = judge(lesson(number), answer)
         except BadInputError as error:
             marks.append((number, f"wrong: {error}"))
             continue
-        mark = "right" if fine else "wrong"
-        is_reproduced = ran.sha256.startswith(recording)
-        marks.append((number, mark if is_reproduced else f"{mark}; its recording differs: {ran.sha256[:8]}"))
+        mark = "right" if is_right else "wrong"
+        is_reproduced = run.sha256.startswith(recording)
+        marks.append((number, mark if is_reproduced else f"{mark}; its recording differs: {run.sha256[:8]}"))
     return marks + more
 
 
