@@ -72,7 +72,7 @@ generated: unit-tests
 	@$(STAGE) tidy cargo xtask tidy
 
 # The core compiles for a browser.
-CORE := units packet cc qdisc link tcp recording scenario experiment measures capture sim conformance
+CORE := units display packet cc qdisc link tcp recording scenario experiment measures capture sim conformance
 wasm: page
 	@! .ci/tools --has page || $(STAGE) "check for a browser" \
 	  cargo check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)

@@ -25,8 +25,10 @@ declare module "dragstrip-core" {
     Lens: new (scenario: string, from_ns: number) => Lens;
     Run: new (scenario: string, interval_ns: number) => Run;
     cost(scenario: string): string;
+    curve_styles(algorithms: string): string;
     flow_word(word: string): string;
     names(): string;
+    panel_axis(panel: string, greatest: number): string;
     parse(kind: string, text: string): number;
     picture_interval(duration_ns: number): number;
     quiz_is_right(quiz: string, summary: string, number: number): boolean;

@@ -2,7 +2,7 @@
 import { greatestOf, valueAtPixel } from "../../python/dragstrip/report/viewer/columns.js";
 import { frame } from "../../python/dragstrip/report/viewer/frame.js";
 import { mark } from "../../python/dragstrip/report/viewer/marks.js";
-import { THRESHOLD, axisOf, dashOf, looksOf, momentsOf, named, numbered } from "./look";
+import { THRESHOLD, type PanelName, axisOf, dashOf, looksOf, named, numbered } from "./look";
 import type { Line, Picture } from "./protocol";
 import { ratesOf, titleOf } from "./queues";
 
@@ -20,8 +20,6 @@ interface Stroke {
   main: boolean;
 }
 
-type Panel = Parameters<typeof axisOf>[0];
-
 /** Panels over time; `pinned` is an earlier race of the same part of time, shown pale behind this one. */
 export function figureOf(it: Picture, pinned: Picture | null, words: string, dark: boolean) {
   const looks = looksOf(it.flows.map((flow) => flow.cc), dark);
@@ -30,7 +28,7 @@ export function figureOf(it: Picture, pinned: Picture | null, words: string, dar
     lines.flatMap((columns) => (columns ? [{ columns, colour: grey, dash: [1, 0], opacity: 0.45, label: "", main: false }] : []));
   const curves = (lines: Line[]): Stroke[] =>
     lines.map((columns, at) => ({ columns, ...looks[at]!, opacity: 1, label: at < NAMED ? it.flows[at]!.label : "", main: true }));
-  const panel = (name: Panel, strokes: Stroke[], base: number, more: { note?: string; ticks?: number[] } = {}) => {
+  const panel = (name: PanelName, strokes: Stroke[], base: number, more: { note?: string; ticks?: number[] } = {}) => {
     const { divisor, axis } = axisOf(name, greatestOf(strokes.map((stroke) => stroke.columns)) / base);
     return { y: axis, base: base * divisor, strokes, ...more };
   };
@@ -52,7 +50,7 @@ export function figureOf(it: Picture, pinned: Picture | null, words: string, dar
     { y: { title: "Phase and limit of each flow", unit: "", low: 0, high: 1 }, strokes: [] as Stroke[], rows: rowsOf(it, dark) },
   ];
   const x = { title: "Time (s)", unit: "s", low: view.from / 1e9, high: view.to / 1e9 };
-  return { title: "the race", words, x, marks: momentsOf(it.why), panels, tall: true };
+  return { title: "the race", words, x, marks: it.marks, panels, tall: true };
 }
 
 /** When there were drops, in seconds. */

@@ -1,7 +1,9 @@
-// What charts look like and what their axes are called: of the file that the report reads too.
+// Appearance of charts. The core chooses (crates/display), as for the report; colours by name are of the file that it generates.
 import look from "../../python/dragstrip/display/look.json";
+import { rules } from "./rules";
 
 type Name = keyof typeof look.colours;
+export type PanelName = keyof typeof look.panels;
 
 /** A colour by its name. */
 export const named = (name: Name, dark: boolean): string => look.colours[name][dark ? 1 : 0]!;
@@ -9,38 +11,18 @@ export const named = (name: Name, dark: boolean): string => look.colours[name][d
 /** The colour of a number, such as a word's. */
 export const numbered = (number: number, dark: boolean): string => named(look.palette[number % look.palette.length] as Name, dark);
 
-/** Colour and dash pattern of each flow, as display/colours.py and `Contender` have them: a colour per algorithm, dashes for its further flows. */
-export function looksOf(ccs: readonly string[], dark: boolean): { colour: string; dash: number[] }[] {
-  const known = look.known as Record<string, string>;
-  const names = [...new Set(ccs)];
-  const taken = new Set(names.map((name) => known[name]));
-  const free = look.palette.filter((name) => !taken.has(name));
-  const own = new Map<string, string>();
-  for (const name of names) own.set(name, known[name] ?? free.shift() ?? look.palette[own.size % look.palette.length]!);
-  const seen = new Map<string, number>();
-  return ccs.map((cc) => {
-    const name = own.get(cc)!;
-    const before = seen.get(name) ?? 0;
-    seen.set(name, before + 1);
-    return { colour: named(name as Name, dark), dash: look.dashes[before % look.dashes.length]! };
-  });
+/** Colour and dash pattern of each flow: a colour per algorithm, dashes for its further flows. */
+export function looksOf(algorithms: readonly string[], dark: boolean): { colour: string; dash: number[] }[] {
+  const styles: { colour: Name; dash: number[] }[] = JSON.parse(rules()!.curve_styles(JSON.stringify(algorithms)));
+  return styles.map(({ colour, dash }) => ({ colour: named(colour, dark), dash }));
 }
 
-/** Title, unit and upper end of a panel's axis; `most` is its greatest value, in the smallest unit. */
-export function axisOf(panel: keyof typeof look.panels, most: number) {
-  const [title, kind] = look.panels[panel] as [string, keyof typeof look.units];
-  const units = look.units[kind] as [number, string][];
-  const [divisor, unit] = units.findLast(([size]) => most >= size * 0.9995) ?? units[0]!;
-  const share = kind === "share";
-  return { divisor, axis: { title: unit ? `${title} (${unit})` : title, unit, low: 0, high: share ? 1 : (most / divisor || 1) * look.headroom, log: false, share } };
-}
-
-/** The instants that an explanation names, as report/timeline.py marks them: seconds, and what happens. */
-export function momentsOf(why: readonly { flows: string[]; figures: Record<string, number> }[]): [number, string][] {
-  return why.flatMap(({ flows, figures }) => {
-    const found = look.moments.find(({ at, where }) => at in figures && (where === undefined || (figures[where] ?? 0) > 0));
-    return found && flows.length === 2 ? [[figures[found.at]!, found.text.replace("{}", flows[1]!)] as [number, string]] : [];
-  });
+/** A panel's axis and its unit's size; `greatest` is the panel's greatest value, in the smallest unit. */
+export function axisOf(panel: PanelName, greatest: number) {
+  const { divisor, ...axis }: { title: string; unit: string; divisor: number; high: number; share: boolean } = JSON.parse(
+    rules()!.panel_axis(panel, greatest),
+  );
+  return { divisor, axis: { ...axis, low: 0, log: false } };
 }
 
 /** The dash pattern of a number. */

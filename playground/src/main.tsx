@@ -91,16 +91,16 @@ function hear(told: FromWorker) {
       problems.value = [];
       // The whole recording's figures, which come with its hash, are finer than those of a picture.
       const last = hash.value ? picture.value : null;
-      picture.value = last ? { ...told, measures: last.measures, sentence: last.sentence, why: last.why } : told;
+      picture.value = last ? { ...told, measures: last.measures, sentence: last.sentence, marks: last.marks } : told;
       if (told.done) notice.value = "";
     });
     return;
   }
   if (told.kind === "packets") return seen(told);
   if (told.kind === "hash") {
-    const { measures, sentence, why } = told;
+    const { measures, sentence, marks } = told;
     batch(() => {
-      if (picture.value) picture.value = { ...picture.value, measures, sentence, why };
+      if (picture.value) picture.value = { ...picture.value, measures, sentence, marks };
       hash.value = told.sha256;
     });
     if (picture.value?.done && !opened.value) ran(picture.value, form.value, told.sha256);

@@ -82,24 +82,18 @@ export interface Summary {
   jain: number | null;
 }
 
-/** What explains a part of the result: instants and other figures in base units, of which the names say the unit. */
-export interface Finding {
-  flows: string[];
-  figures: Record<string, number>;
-}
-
 /** Four values a pixel: first, least, greatest, last. */
 export type Line = Float64Array<ArrayBuffer>;
 
-/** What is measured of a run. */
-export interface Told {
+/** The figures of a run and its explanation. */
+export interface Results {
   measures: Summary;
   sentence: string;
-  /** All that explains the run, the strongest cause first. */
-  why: Finding[];
+  /** The instants that the explanation names, in seconds, and their texts. */
+  marks: [number, string][];
 }
 
-export interface Picture extends Told {
+export interface Picture extends Results {
   kind: "picture";
   id: number;
   done: boolean;
@@ -131,4 +125,4 @@ export type FromWorker =
   | { kind: "trap"; id: number; message: string }
   | Packets
   /** Of the run as its scenario says: the figures that a command gives, in place of the picture's. */
-  | ({ kind: "hash"; id: number; sha256: string } & Told);
+  | ({ kind: "hash"; id: number; sha256: string } & Results);

@@ -1,7 +1,7 @@
 // Owns all runs: one loop, one pending request. A newer request ends the run before it.
 import { type Core, type Lens, type Run, core } from "dragstrip-core";
 import type { Problem } from "./form";
-import type { FlowFacts, FromWorker, Line, LinkFacts, Look, Picture, Told, ToWorker, View, Wanted } from "./protocol";
+import type { FlowFacts, FromWorker, Line, LinkFacts, Look, Picture, Results, ToWorker, View, Wanted } from "./protocol";
 import { queuesOf } from "./queues";
 import { bytesOf, unpack } from "./unpack";
 
@@ -147,7 +147,7 @@ function slice(it: Current) {
   } else if (it.done) {
     if (!told.done) return tick();
     const sha256 = run.sha256();
-    const measured: Told = JSON.parse(run.measures());
+    const measured: Results = JSON.parse(run.measures());
     run.free();
     it.hashing = null;
     it.hashed = true;
@@ -201,7 +201,7 @@ function picture(it: Current) {
   const view: View = { ...wanted.view };
   if (view.to <= view.from) (view.from = 0), (view.to = run.duration_ns);
   const { from, to, pixels } = view;
-  const { measures, sentence, why }: Told = JSON.parse(run.measures());
+  const { measures, sentence, marks }: Results = JSON.parse(run.measures());
   const rtt_ns = (measures.flows[0]?.rtt_ms?.p50 ?? 50) * 1e6;
   const window_ns = Math.max(10 * rtt_ns, 5e7);
   const each = (series: string): Line[] => flows.map((flow) => run.lines(series, flow.flow, from, to, pixels, window_ns));
@@ -237,7 +237,7 @@ function picture(it: Current) {
     strips,
     measures,
     sentence,
-    why,
+    marks,
     names: it.names,
     command: it.command,
     experiment: it.experiment,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { FIRST, flowOf, limitOf, movedTo, place, rough, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
 import { sharesOf } from "../src/draw";
 import { FRAGMENT_MAX, fragmentOf, linkOf } from "../src/link";
@@ -6,7 +6,7 @@ import { tomlOf } from "../src/copies";
 import { columns, greatestOf } from "../../python/dragstrip/report/viewer/columns.js";
 import { key } from "../../python/dragstrip/report/viewer/cursor.js";
 import { pinched, zoomed } from "../../python/dragstrip/report/viewer/zoom.js";
-import { axisOf, looksOf, momentsOf } from "../src/look";
+import { axisOf, looksOf } from "../src/look";
 import { provideCore } from "./core";
 import looks from "../../tests/viewer/looks.json";
 import { parse } from "smol-toml";
@@ -80,15 +80,13 @@ describe("keys", () => {
 });
 
 describe("the look", () => {
+  beforeAll(provideCore);
   it.each(looks)("of $algorithms is that of the report", ({ algorithms, colours, dashes }) =>
     expect(looksOf(algorithms, false)).toEqual(colours.map((colour, at) => ({ colour, dash: dashes[at] }))));
   it("takes the largest unit of which there is one", () =>
-    expect([axisOf("cwnd", 160e3), axisOf("cwnd", 999)].map(({ divisor, axis }) => [divisor, axis.title])).toEqual([[1e3, "Window (kB)"], [1, "Window (B)"]]));
-  it("marks what an explanation names", () =>
-    expect(momentsOf([
-      { flows: ["cubic", "vegas"], figures: { peak_s: 4.5 } }, { flows: ["cubic", "vegas"], figures: { from_s: 5, later_s: 5 } },
-      { flows: ["cubic", "vegas"], figures: { from_s: 0, later_s: 0 } }, { flows: ["cubic"], figures: { peak_s: 1 } },
-    ])).toEqual([[4.5, "vegas backs off"], [5, "vegas starts"]]));
+    expect([axisOf("cwnd", 160e3), axisOf("cwnd", 999), axisOf("share", 0.4)].map(({ divisor, axis }) => [divisor, axis.title, axis.high])).toEqual([
+      [1e3, "Window (kB)", 160 * 1.05], [1, "Window (B)", 999 * 1.05], [1, "Share of the goodput", 1],
+    ]));
 });
 
 describe("drawing", () => {

@@ -9,6 +9,7 @@
 //! Invalid input is thrown as text, a JSON list of `{field, value, expected}`; anything else that is thrown is a
 //! trap, after which the instance must not be used again.
 
+mod appearance;
 mod bounds;
 mod curves;
 mod form;
@@ -20,6 +21,7 @@ mod run;
 mod trace;
 mod watch;
 
+pub use appearance::{curve_styles, panel_axis};
 pub use bounds::{bounds, cost};
 pub use form::{
     command_line, flow_word, names, parse, picture_interval, runs_of, runs_of_experiment, written,

@@ -5,6 +5,7 @@ use crate::curves::{self, Span, Wanted};
 use crate::moment;
 use crate::refused::{self, Refused};
 use crate::watch::Fates;
+use dragstrip_display as display;
 use dragstrip_measures::{Finding, Measured, MissingColumn, Summary, explain, summarise};
 use dragstrip_scenario::{Scenario, Transport};
 use dragstrip_sim as sim;
@@ -16,12 +17,12 @@ const STEP_EVENTS: u32 = 4_096;
 /// Pixels of a picture: beyond any screen.
 const PIXELS_MAX: u32 = 1 << 16;
 
-/// What a page says of a run.
+/// The figures of a run and its explanation.
 #[derive(serde::Serialize)]
-struct Told<'a> {
+struct Results<'a> {
     measures: &'a Summary,
     sentence: String,
-    why: Vec<Finding>,
+    marks: Vec<(f64, String)>,
 }
 
 /// A run.
@@ -225,8 +226,9 @@ impl Run {
         moment::events(tables, fates, scenario, span, most as usize).to_string()
     }
 
-    /// What is measured of what has run so far, as JSON: `measures`, which is `summary` of a run in the result document
-    /// (docs/reference/result-json.md), the `sentence` of what explains it best, empty where nothing does, and `why`: all that does.
+    /// The figures of the run until now, as JSON: `measures`, which is `summary` of a run in the result document
+    /// (docs/reference/result-json.md), the `sentence` of its strongest cause, empty where none is known, and `marks`: the
+    /// instants that causes name, each a pair of seconds and text.
     ///
     /// # Errors
     /// None that a run of the simulator has.
@@ -235,7 +237,8 @@ impl Run {
         let summary = summarise(&measured).map_err(missing)?;
         let why = explain(&measured).map_err(missing)?;
         let sentence = why.first().map_or_else(String::new, |it| it.sentence.clone());
-        serde_json::to_string(&Told { measures: &summary, sentence, why })
+        let marks = why.iter().filter_map(mark).collect();
+        serde_json::to_string(&Results { measures: &summary, sentence, marks })
             .map_err(|error| refused::wrong("", "", &error.to_string()))
     }
 
@@ -260,6 +263,12 @@ impl Run {
         }
         Err(refused::wrong("", "", "a run at its end, recorded as its scenario says"))
     }
+}
+
+fn mark(finding: &Finding) -> Option<(f64, String)> {
+    let flows: Vec<&str> = finding.flows.iter().map(String::as_str).collect();
+    let mark = display::mark(&flows, |name| finding.figures.get(name).copied())?;
+    Some((mark.at_s, mark.text))
 }
 
 fn unknown(series: &str) -> Refused {

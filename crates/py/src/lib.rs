@@ -5,6 +5,7 @@
 
 mod algorithms;
 mod capture;
+mod display;
 mod experiment;
 mod inspect;
 mod measures;
@@ -187,6 +188,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
+    module.add_function(wrap_pyfunction!(display::curve_colours, module)?)?;
+    module.add_function(wrap_pyfunction!(display::curve_dashes, module)?)?;
+    module.add_function(wrap_pyfunction!(display::unit_for, module)?)?;
+    module.add_function(wrap_pyfunction!(display::panel_axis, module)?)?;
+    module.add_function(wrap_pyfunction!(display::finding_mark, module)?)?;
     module.add_class::<inspect::PyAnonymous>()?;
     module.add_class::<inspect::PyInspection>()?;
     module.add("CAPTURES_MAX", dragstrip_inspect::FILES_MAX)?;

@@ -12,6 +12,7 @@ use syn::visit::{self, Visit};
 /// The crates from the lowest layer up; each knows only those before it.
 const ORDER: &[&str] = &[
     "units",
+    "display",
     "recording",
     "packet",
     "cc",

@@ -14,6 +14,7 @@ mod experiment;
 mod fuzz;
 mod generate;
 mod layers;
+mod look;
 mod measures;
 mod names;
 mod output;

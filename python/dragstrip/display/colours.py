@@ -1,17 +1,18 @@
 """One colour per algorithm, the same in every figure, on paper, in reports and in the playground.
 
-The colours stand in look.json, from which the playground's page takes them too. There are two palettes, for
-white and for dark pages. Each colour has a contrast of at least 3:1 with its page (WCAG 2.2, 1.4.11). Any two
-of the first five differ by 15 or more in CIEDE2000, and any two of all by 13, for readers with normal vision
-and with each of the three dichromacies (after Machado, Oliveira, Fernandes: "A Physiologically-based Model
-for Simulation of Color Vision Deficiency", 2009); tests compute this. The last colour is close to the ink of
-axes and text and is used last.
+The colours are those of crates/display, from which the playground's page takes them too. There are two
+palettes, for white and for dark pages. Each colour has a contrast of at least 3:1 with its page (WCAG 2.2,
+1.4.11). Any two of the first five differ by 15 or more in CIEDE2000, and any two of all by 13, for readers
+with normal vision and with each of the three dichromacies (after Machado, Oliveira, Fernandes: "A
+Physiologically-based Model for Simulation of Color Vision Deficiency", 2009); tests compute this. The last
+colour is close to the ink of axes and text and is used last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dragstrip import _core
 from dragstrip.display.look import LOOK
 
 _PAIRS: dict[str, tuple[str, str]] = {name: tuple(pair) for name, pair in LOOK["colours"].items()}
@@ -28,16 +29,10 @@ ON_DARK = dict(_PAIRS.values())
 
 
 def assign(algorithms: Iterable[str]) -> dict[str, str]:
-    """Assign a colour to every algorithm, in the order given; known algorithms always have their own."""
+    """Assign a colour to every algorithm, in the order given.
+
+    The core chooses (crates/display/src/rules.rs): known algorithms always have their own colour.
+    """
     names = list(dict.fromkeys(algorithms))
-    reserved = {KNOWN[name] for name in names if name in KNOWN}
-    free = [colour for colour in PALETTE if colour not in reserved]
-    colours: dict[str, str] = {}
-    for name in names:
-        if name in KNOWN:
-            colours[name] = KNOWN[name]
-        elif free:
-            colours[name] = free.pop(0)
-        else:
-            colours[name] = PALETTE[len(colours) % len(PALETTE)]
-    return colours
+    colours = _core.curve_colours(names)
+    return {name: _PAIRS[colour][0] for name, colour in zip(names, colours, strict=True)}

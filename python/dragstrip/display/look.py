@@ -1,11 +1,10 @@
 """Appearance and axis names of charts, in the report and in the playground: look.json.
 
-The playground is built from the same file, so that a colour, a dash pattern, an axis or a mark is changed
-there alone (docs/decisions/0018-one-viewer.md). Each colour is a pair, for white and for dark pages. `units`
-are pairs of a size in base units and a name, from the smallest up. `panels` are titles over time with the
-units that they are drawn in. `headroom` is how far above the greatest value an axis ends. `moments` are the
-figures of an explanation (`why` of a summary) that are instants to be marked: `{}` is the second flow's name,
-and a figure that `where` names must be above 0.
+`cargo xtask generate` writes look.json from the tables of crates/display. The core also has the rules that
+choose from them, so a colour, a dash pattern, an axis or a mark is changed there alone, for the page too
+(docs/decisions/0018-one-viewer.md). Each colour is a pair, for white and for dark pages. `units` are pairs
+of a size in base units and a name, from the smallest up. `panels` are titles over time with the units that
+they are drawn in. `headroom` is how far above the greatest value an axis ends.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median as middle_of
 from typing import Any
 
+from dragstrip import _core
 from dragstrip.display.look import LOOK
 
 MISSING = "–"
@@ -52,9 +53,7 @@ def median(values: Iterable[float | None]) -> float | None:
 
 def unit_for(largest: float | None, units: tuple[Unit, ...]) -> Unit:
     """Return the largest unit in which `largest` is at least 1, or else the smallest unit."""
-    magnitude = abs(largest) if largest is not None and math.isfinite(largest) else 0.0
-    fitting = [unit for unit in units if magnitude >= unit.divisor * 0.9995]
-    return fitting[-1] if fitting else units[0]
+    return units[_core.unit_for(math.nan if largest is None else largest, [unit.divisor for unit in units])]
 
 
 def rate(bits_per_second: float | None) -> str:

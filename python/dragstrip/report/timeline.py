@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dragstrip import _core
 from dragstrip.display import look, quantity
 from dragstrip.display.colours import GREY
 from dragstrip.display.quantity import RATES, UNITS, Unit, unit_for
@@ -147,17 +148,16 @@ def marks(setup: Setup) -> list[Rule]:
 
 
 def moments(setup: Setup) -> list[Rule]:
-    """Return lines at the times at which what explains the first run happens, labelled with what does."""
+    """Return lines at the instants that the explanation of the first run names, labelled with the event."""
     if not setup.together or not setup.runs:
         return []
     rules = []
     for finding in setup.runs[0].summary.get("why") or []:
-        figures, flows = finding.get("figures") or {}, finding.get("flows") or []
-        for moment in look.LOOK["moments"] if len(flows) == 2 else ():
-            where = moment.get("where")
-            if moment["at"] in figures and (where is None or float(figures.get(where, 0)) > 0):
-                rules.append(Rule(float(figures[moment["at"]]), moment["text"].format(flows[1])))
-                break
+        flows = [str(flow) for flow in finding.get("flows") or []]
+        values = {name: quantity.number(value) for name, value in (finding.get("figures") or {}).items()}
+        figures = {name: value for name, value in values.items() if value is not None}
+        if mark := _core.finding_mark(flows, figures):
+            rules.append(Rule(*mark))
     return rules[:MARKS_MAX]
 
 
@@ -265,8 +265,8 @@ def _panel(setup: Setup, entry: Curves, scale: _TimeScale) -> Panel:
 
 
 def _axis(scale: _TimeScale) -> Axis:
-    high = scale.unit.scale(scale.top) * look.HEADROOM
-    return Axis(f"{scale.title} ({scale.unit.name})", 0, high, scale.unit.name)
+    title, unit, high = _core.panel_axis(scale.key, scale.top)
+    return Axis(title, 0, high, unit)
 
 
 def _strokes(lines: CurvePanel, colour: str, unit: Unit) -> list[Stroke]:

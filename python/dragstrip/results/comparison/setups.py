@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
+from dragstrip import _core
 from dragstrip.display import quantity
 from dragstrip.display.look import DASHES
 from dragstrip.model.scenario.paths import Known, PathFacts, scenario_facts
@@ -432,11 +433,9 @@ def _numbered(group: _Group, title: str) -> str:
 
 
 def _dashed(contenders: list[Contender]) -> list[Contender]:
-    dash_counts: Counter[str] = Counter()
-    for contender in contenders:
-        place = contender.colour or contender.cc
-        contender.dash = DASHES[dash_counts[place] % len(DASHES)]
-        dash_counts[place] += 1
+    places = _core.curve_dashes([contender.colour or contender.cc for contender in contenders])
+    for contender, place in zip(contenders, places, strict=True):
+        contender.dash = DASHES[place]
     return contenders
 
 
