@@ -1,5 +1,4 @@
 // The catalogue in the page: each published experiment from its own file, its claims beside ours (docs/reference/catalogue.md).
-import { signal } from "@preact/signals";
 import { bytesOf, unpack } from "./unpack";
 
 interface Entry {
@@ -13,16 +12,14 @@ interface Entry {
 
 type Catalogue = Record<string, Entry>;
 
-/** The experiment on the screen. */
-export const opened = signal("");
-let read: Catalogue | null = null;
+let unpacked: Catalogue | null = null;
 
 export function catalogue(): Catalogue {
-  read ??= JSON.parse(new TextDecoder().decode(unpack(bytesOf(document.getElementById("dragstrip-catalogue")!.textContent!)))) as Catalogue;
-  return read;
+  unpacked ??= JSON.parse(new TextDecoder().decode(unpack(bytesOf(document.getElementById("dragstrip-catalogue")!.textContent!)))) as Catalogue;
+  return unpacked;
 }
 
-/** What the core is asked to run. */
+/** The experiment of a name for the core, as JSON; null if the catalogue has no such name. */
 export function contentOf(name: string): string | null {
   return Object.hasOwn(catalogue(), name) ? catalogue()[name]!.content : null;
 }
@@ -38,12 +35,12 @@ export function experimentOf(fragment: string): { name: string; pick: number } |
 
 export const fragmentOfExperiment = (name: string, pick: number) => `#1&run=${name}&n=${pick + 1}`;
 
-export function CatalogueChoice({ load }: { load: (name: string) => void }) {
+export function CatalogueChoice({ opened, load }: { opened: string; load: (name: string) => void }) {
   const names = Object.keys(catalogue());
   const publications = [...new Set(names.map((it) => it.split("/")[0]!))];
   return (
     <label class="row">Catalogue
-      <select id="catalogue" value={opened.value} onChange={(event) => load(event.currentTarget.value)}>
+      <select id="catalogue" value={opened} onChange={(event) => load(event.currentTarget.value)}>
         <option value="">none</option>
         {publications.map((it) => (
           <optgroup key={it} label={it}>
@@ -55,8 +52,8 @@ export function CatalogueChoice({ load }: { load: (name: string) => void }) {
   );
 }
 
-export function CataloguePanel() {
-  const entry = opened.value && catalogue()[opened.value];
+export function CataloguePanel({ opened }: { opened: string }) {
+  const entry = opened && catalogue()[opened];
   if (!entry) return null;
   const grades = new Map<string, number>();
   for (const claim of entry.claims) grades.set(claim[4]!.split(":")[0]!, (grades.get(claim[4]!.split(":")[0]!) ?? 0) + 1);
@@ -65,7 +62,7 @@ export function CataloguePanel() {
       <h2>{entry.title}</h2>
       <p>{entry.source}</p>
       <p>{[...grades].map(([grade, count]) => `${count} ${grade}`).join(", ")}. Below runs its own scenario, of each set-up the first repeat. Ours is what
-        <code> dragstrip run {opened.value}</code> measured over all of them. Moving a slider leaves the experiment.</p>
+        <code> dragstrip run {opened}</code> measured over all of them. Moving a slider leaves the experiment.</p>
       <div class="table claims" tabIndex={0} role="region" aria-label="Claims beside ours">
         <table>
           <thead><tr><th scope="col">Claim</th><th scope="col">Published</th><th scope="col">Ours</th><th scope="col">Unit</th><th scope="col">Grade</th><th scope="col">Why</th></tr></thead>

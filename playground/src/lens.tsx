@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { greatestOf } from "../../python/dragstrip/report/viewer/columns.js";
 import { digits } from "../../python/dragstrip/report/viewer/data.js";
 import { looksOf, named } from "./look";
-import type { Packets, Picture, ToWorker } from "./protocol";
+import type { Look, Packets, Picture } from "./protocol";
 import { titleOf } from "./queues";
 
 const COLUMNS = 10;
@@ -31,7 +31,7 @@ export interface LensProps {
   cursor: { value: number | null };
   width: number;
   dark: boolean;
-  tell: (message: ToWorker) => void;
+  look: (request: Look) => void;
   say: (words: string) => void;
 }
 
@@ -64,7 +64,7 @@ function instant({ picture, cursor }: LensProps): number {
 
 /** Asks for the packets around an instant where they are not there yet. */
 function want(props: LensProps, t: number) {
-  const { picture, latest, tell } = props;
+  const { picture, latest, look } = props;
   // The picture of the race before stays until the next one's comes: no packets are asked for by it.
   if (!picture.done || picture.id !== latest() || (picture.packets > QUICK_PACKETS && !wanted.value)) return;
   const rtt = rttOf(picture);
@@ -76,7 +76,7 @@ function want(props: LensProps, t: number) {
   if (asked?.id === latest() && enough(asked, t)) return;
   // A round trip more than is shown: how long a packet under way still takes is known by then.
   asked = { id: latest(), from: Math.max(0, t - rtt / 4), to: Math.min(t + 2 * ahead, end) + rtt };
-  tell({ kind: "look", ...asked });
+  look({ kind: "look", ...asked });
 }
 
 interface Seen {

@@ -1,5 +1,5 @@
 // An algorithm of one's own (docs/how-to/program.md): its text beside line numbers, and what the core says of it.
-import type { Signal } from "@preact/signals";
+import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Form, type Problem, flowOf } from "./form";
 import "./program.css";
@@ -129,7 +129,7 @@ function Editor({ name, text, mark, put, remove, copy }: EditorProps) {
 }
 
 interface Props {
-  form: Signal<Form>;
+  form: ReadonlySignal<Form>;
   problems: Problem[];
   change: (more: Partial<Form>) => void;
   copy: (text: string) => void;
