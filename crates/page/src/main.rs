@@ -16,7 +16,7 @@ use wasm_bindgen_cli_support::Bindgen;
 
 /// The target of a page.
 const TARGET: &str = "wasm32-unknown-unknown";
-/// What stands around wasm-bindgen's JavaScript: each call gives an instance of its own.
+/// The frame around wasm-bindgen's JavaScript: each call returns a new instance.
 const BEFORE: &str = "\
 // Written by `cargo page`. Each call makes an instance with a memory of its own; after a trap it must not be used again.
 export function core(module) {
@@ -50,14 +50,14 @@ fn main() -> ExitCode {
 fn compile(root: &Path) -> Result<(), Box<dyn Error>> {
     // Of one crate type alone: where a library is also an rlib, cargo leaves out the profile's LTO without a word. So it does
     // in an environment that compiles incrementally.
-    let done = Command::new("cargo")
+    let status = Command::new("cargo")
         .args(["rustc", "--quiet", "--locked", "--profile", "play", "--target", TARGET])
         .args(["-p", "dragstrip-play", "--lib", "--crate-type", "cdylib"])
         .current_dir(root)
         .env("CARGO_INCREMENTAL", "0")
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
-    if !done.success() {
+    if !status.success() {
         return Err(format!(
             "the core does not compile; if the target is missing: rustup target add {TARGET}"
         )
@@ -70,24 +70,24 @@ fn compile(root: &Path) -> Result<(), Box<dyn Error>> {
 fn link(root: &Path) -> Result<String, Box<dyn Error>> {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |folder| root.join(PathBuf::from(folder)));
-    let made = target.join("play");
-    let linked = made.join("linked");
+    let folder = target.join("play");
+    let linked = folder.join("linked");
     let mut bindgen = Bindgen::new();
     bindgen.input_path(target.join(TARGET).join("play/dragstrip_play.wasm"));
     bindgen.out_name("core").typescript(true).no_modules(true)?;
     bindgen.omit_default_module_path(true).remove_name_section(true);
     bindgen.remove_producers_section(true);
     bindgen.generate(&linked).map_err(|error| format!("wasm-bindgen: {error:#}"))?;
-    let said = |name: &str| fs::read_to_string(linked.join(name));
-    write(&made.join("core.js"), &format!("{BEFORE}{}{AFTER}", said("core.js")?))?;
-    write(&made.join("core.d.ts"), &format!("{}{TYPES}", said("core.d.ts")?))?;
-    let wasm = made.join("core.wasm");
+    let text = |name: &str| fs::read_to_string(linked.join(name));
+    write(&folder.join("core.js"), &format!("{BEFORE}{}{AFTER}", text("core.js")?))?;
+    write(&folder.join("core.d.ts"), &format!("{}{TYPES}", text("core.d.ts")?))?;
+    let wasm = folder.join("core.wasm");
     fs::rename(linked.join("core_bg.wasm"), &wasm)?;
     fs::remove_dir_all(&linked)?;
     Ok(format!("{}: {} kB", wasm.display(), fs::metadata(&wasm)?.len().div_ceil(1000)))
 }
 
-/// Whole or not at all.
+/// Writes a file whole or not at all.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let draft = file.with_extension("draft");
     fs::write(&draft, text)?;

@@ -1,4 +1,4 @@
-//! What a link may ask for: decided before anything runs.
+//! Bounds on the runs that a link may request, checked before anything runs.
 
 use crate::refused::{self, Refused};
 use dragstrip_scenario::{Application, FlowSpec, Problem, Scenario};
@@ -27,7 +27,7 @@ pub const PACKETS_ASKED_MAX: u64 = 50_000_000;
 /// Events without a simulated millisecond: a run that gets no further (an application that turns on and off every
 /// nanosecond is a valid one). A hundred flows at 10 Gbit/s have some thousands.
 pub const STALLED_EVENTS: u64 = 100_000;
-/// What is counted for [`STALLED_EVENTS`].
+/// The simulated time, ns, in which [`STALLED_EVENTS`] are counted.
 pub const STALLED_NS: u64 = 1_000_000;
 
 /// The bounds, as JSON.
@@ -49,79 +49,79 @@ pub fn bounds() -> String {
     .to_string()
 }
 
-/// What running a scenario given as JSON costs, as JSON: `flows`, `duration_ns`, about how many `packets`, about how
+/// The cost of running a scenario given as JSON, as JSON: `flows`, `duration_ns`, about how many `packets`, about how
 /// many `recording_bytes`, and the `verdict`: `run`, or `ask` beyond [`PACKETS_MAX`].
 ///
 /// # Errors
-/// What is wrong with the scenario, or beyond the bounds.
+/// An invalid scenario, or one beyond the bounds.
 #[wasm_bindgen]
 pub fn cost(scenario: &str) -> Result<String, Refused> {
     Ok(cost_of(&read(scenario)?)?.to_string())
 }
 
-/// A scenario that is valid and within the bounds.
+/// Reads a scenario, and checks that it is valid and within the bounds.
 pub fn read(scenario: &str) -> Result<Scenario, Refused> {
     text(scenario, "scenario")?;
-    let scenario = Scenario::from_json(scenario).map_err(refused::one)?;
+    let scenario = Scenario::from_json(scenario).map_err(refused::problem)?;
     // Before validation, which looks at each pair of hosts that talk.
-    within(&scenario).map_err(refused::all)?;
-    scenario.validate().map_err(refused::all)?;
+    within(&scenario).map_err(refused::problems)?;
+    scenario.validate().map_err(refused::problems)?;
     Ok(scenario)
 }
 
-/// Text that is not too long to be read.
-pub fn text(given: &str, field: &str) -> Result<(), Refused> {
-    if given.len() <= TEXT_BYTES_MAX {
+/// Checks that a text is short enough to be read.
+pub fn text(content: &str, field: &str) -> Result<(), Refused> {
+    if content.len() <= TEXT_BYTES_MAX {
         return Ok(());
     }
-    let value = format!("{} bytes", given.len());
+    let value = format!("{} bytes", content.len());
     Err(refused::wrong(field, &value, &format!("at most {TEXT_BYTES_MAX} bytes")))
 }
 
-/// What can be told without looking at the paths.
+/// Checks the bounds that do not depend on the paths.
 fn within(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     let Scenario { nodes, links, media, routes, flows, probes, duration_ns, .. } = scenario;
     let parts = nodes.len() + links.len() + media.len() + routes.len() + probes.len();
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if flows.len() > FLOWS_MAX {
         let expected = format!("at most {FLOWS_MAX} flows; more run on the command line");
-        found.push(Problem::new("flows", format!("{} flows", flows.len()), expected));
+        problems.push(Problem::new("flows", format!("{} flows", flows.len()), expected));
     }
     if parts > PARTS_MAX {
         let expected = format!("at most {PARTS_MAX} nodes, links, media, routes and probes in all");
-        found.push(Problem::new("nodes", format!("{parts} of them"), expected));
+        problems.push(Problem::new("nodes", format!("{parts} of them"), expected));
     }
     if *duration_ns > DURATION_MAX_NS {
         let long = |ns| tc::format_time(Duration::from_nanos(ns));
         let expected =
             format!("at most {}; longer runs on the command line", long(DURATION_MAX_NS));
-        found.push(Problem::new("duration_ns", long(*duration_ns), expected));
+        problems.push(Problem::new("duration_ns", long(*duration_ns), expected));
     }
-    if found.is_empty() { Ok(()) } else { Err(found) }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// The cost of a valid scenario.
 pub fn cost_of(scenario: &Scenario) -> Result<Value, Refused> {
     let recording_bytes = scenario.recording_bytes();
     let packets = packets(scenario);
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if recording_bytes > RECORDING_BYTES_MAX {
         let value = format!("a recording of about {} MiB", recording_bytes >> 20);
         let expected = format!(
             "at most {} MiB: a shorter run, a lower rate or fewer flows; or the command line",
             RECORDING_BYTES_MAX >> 20
         );
-        found.push(Problem::new("duration_ns", value, expected));
+        problems.push(Problem::new("duration_ns", value, expected));
     }
     if packets > PACKETS_ASKED_MAX {
         let value = format!("about {packets} packets");
         let expected = format!(
             "at most {PACKETS_ASKED_MAX}: a shorter run or a lower rate; or the command line"
         );
-        found.push(Problem::new("duration_ns", value, expected));
+        problems.push(Problem::new("duration_ns", value, expected));
     }
-    if !found.is_empty() {
-        return Err(refused::all(found));
+    if !problems.is_empty() {
+        return Err(refused::problems(problems));
     }
     Ok(json!({
         "flows": scenario.flows.len(),

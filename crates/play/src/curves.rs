@@ -10,19 +10,19 @@ pub struct Span {
     pub to_ns: i64,
 }
 
-/// What is drawn of whom.
+/// A curve: a series and its subject.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct Request<'a> {
     pub series: &'a str,
     /// A flow's, link's or probe's number.
     pub subject: u32,
-    /// What a rate is taken over; at least an interval of the recording.
+    /// The window of a rate, ns; at least an interval of the recording.
     pub window_ns: i64,
-    /// When the subject's life begins.
+    /// The start of the subject, ns.
     pub start_ns: i64,
 }
 
-/// Four values of each pixel: first, least, greatest, last; NaN where nothing is.
+/// Four values of each pixel: first, least, greatest, last; NaN where there is no value.
 struct Pixels {
     span: Span,
     values: Vec<f64>,
@@ -58,21 +58,21 @@ pub fn rows(times: &[i64], span: Span) -> std::ops::Range<usize> {
 }
 
 /// The series in so many pixels; none if there is no such series.
-pub fn pixels(tables: &Writer, wanted: Wanted<'_>, span: Span, count: usize) -> Option<Vec<f64>> {
+pub fn pixels(tables: &Writer, request: Request<'_>, span: Span, count: usize) -> Option<Vec<f64>> {
     let mut pixels = Pixels::new(span, count);
     if count == 0 {
         return Some(pixels.values);
     }
     let Writer { samples, received, rtts, probes, queues, .. } = tables;
-    let subject = wanted.subject;
-    let mut plain = |times: &[i64], whose: &dyn Fn(usize) -> bool, values: &[i64]| {
-        for row in rows(times, span).filter(|row| whose(*row)) {
+    let subject = request.subject;
+    let mut plain = |times: &[i64], is_subject: &dyn Fn(usize) -> bool, values: &[i64]| {
+        for row in rows(times, span).filter(|row| is_subject(*row)) {
             if values[row] != Data::NULL {
                 pixels.add(times[row], values[row] as f64);
             }
         }
     };
-    if let Some(values) = sampled(samples, wanted.series) {
+    if let Some(values) = sampled(samples, request.series) {
         let flows = samples.flow.values();
         plain(samples.time_ns.values(), &|row| flows[row] == subject, values);
         return Some(pixels.values);
@@ -82,7 +82,7 @@ pub fn pixels(tables: &Writer, wanted: Wanted<'_>, span: Span, count: usize) -> 
     let flows = received.flow.values();
     let of_flow = |row: usize| flows[row] == subject;
     let (arrivals, ticks) = (received.time_ns.values(), queues.time_ns.values());
-    match wanted.series {
+    match request.series {
         "backlog_bytes" => plain(ticks, &of_link, queues.backlog_bytes.values()),
         "backlog_packets" => plain(ticks, &of_link, queues.backlog_packets.values()),
         "rtts" => {
@@ -91,19 +91,19 @@ pub fn pixels(tables: &Writer, wanted: Wanted<'_>, span: Span, count: usize) -> 
         }
         "probe" => {
             let labels = probes.probe.index();
-            let whose = |row: usize| labels[row] as u32 == subject;
-            plain(probes.time_ns.values(), &whose, probes.rtt_ns.values());
+            let is_subject = |row: usize| labels[row] as u32 == subject;
+            plain(probes.time_ns.values(), &is_subject, probes.rtt_ns.values());
         }
-        "goodput" => rates(arrivals, &of_flow, received.new_bytes.values(), wanted, &mut pixels),
+        "goodput" => rates(arrivals, &of_flow, received.new_bytes.values(), request, &mut pixels),
         "throughput" => {
-            rates(arrivals, &of_flow, received.wire_bytes.values(), wanted, &mut pixels);
+            rates(arrivals, &of_flow, received.wire_bytes.values(), request, &mut pixels);
         }
         "sent" => {
             let sent = steps(links, subject, queues.sent_bytes.values());
-            rates(ticks, &of_link, &sent, wanted, &mut pixels);
+            rates(ticks, &of_link, &sent, request, &mut pixels);
         }
         "dropped" | "marked" => {
-            let marked = wanted.series == "marked";
+            let marked = request.series == "marked";
             let counter = if marked { &queues.marked } else { &queues.dropped };
             let more = steps(links, subject, counter.values());
             plain(ticks, &of_link, &more);
@@ -146,25 +146,25 @@ fn steps(links: &[i32], link: u32, counter: &[i64]) -> Vec<i64> {
 /// Bytes of intervals as bit/s over the window that ends with each.
 fn rates(
     times: &[i64],
-    whose: &dyn Fn(usize) -> bool,
+    is_subject: &dyn Fn(usize) -> bool,
     bytes: &[i64],
-    wanted: Wanted<'_>,
+    request: Request<'_>,
     pixels: &mut Pixels,
 ) {
     let Span { from_ns, to_ns } = pixels.span;
     // An interval more than the window: where it begins must be known.
-    let lead = wanted.window_ns.saturating_mul(2).saturating_add(2_000_000_000);
+    let lead = request.window_ns.saturating_mul(2).saturating_add(2_000_000_000);
     let early = Span { from_ns: from_ns.saturating_sub(lead), to_ns };
     let mut sum = 0;
     // Where the window begins: an instant, and the bytes until then.
     let mut before: VecDeque<(i64, i64)> = VecDeque::new();
-    if early.from_ns <= wanted.start_ns {
-        before.push_back((wanted.start_ns, 0));
+    if early.from_ns <= request.start_ns {
+        before.push_back((request.start_ns, 0));
     }
-    for row in rows(times, early).filter(|row| whose(*row)) {
+    for row in rows(times, early).filter(|row| is_subject(*row)) {
         let at = times[row];
         sum += bytes[row];
-        while before.get(1).is_some_and(|(then, _)| at - then >= wanted.window_ns) {
+        while before.get(1).is_some_and(|(then, _)| at - then >= request.window_ns) {
             before.pop_front();
         }
         if let Some((then, less)) = before.front()
@@ -185,7 +185,7 @@ pub fn texts<'a>(samples: &'a Samples, series: &str) -> Option<&'a Text> {
     }
 }
 
-/// From, to and word, again and again: what held of a flow. A sample stands for the time since the one before.
+/// The states of a flow as triples of start, end and word. A sample stands for the time since the one before.
 pub fn strip(samples: &Samples, series: &str, flow: u32, span: Span) -> Option<Vec<f64>> {
     let words = texts(samples, series)?.index();
     let (times, flows) = (samples.time_ns.values(), samples.flow.values());

@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 /// cost}]}`, with each scenario as text.
 ///
 /// # Errors
-/// What is wrong with the form, or beyond the bounds.
+/// An invalid form, or one beyond the bounds.
 #[wasm_bindgen]
 pub fn runs_of(form: &str) -> Result<String, Refused> {
     bounds::text(form, "form")?;
@@ -42,36 +42,36 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
 /// first repeat, and the scenario of number `pick` as text.
 ///
 /// # Errors
-/// What is wrong with the experiment, or more runs than a page has room for.
+/// An invalid experiment, or more runs than a page has room for.
 #[wasm_bindgen]
 pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
     bounds::text(content, "experiment")?;
     let content = serde_json::from_str(content)
         .map_err(|error| refused::wrong("experiment", "", &format!("JSON: {error}")))?;
     let algorithms = experiment::algorithms();
-    let content = experiment::checked(content, &algorithms).map_err(refused::one)?;
+    let content = experiment::checked(content, &algorithms).map_err(refused::problem)?;
     let repeats = content["repeat"].as_u64().unwrap_or(1);
-    let variants = Variants::new(content.clone()).map_err(refused::one)?;
+    let variants = Variants::new(content.clone()).map_err(refused::problem)?;
     if variants.count() as usize > RUNS_MAX {
         let expected = format!("at most {RUNS_MAX} runs; more on the command line");
         return Err(refused::wrong("vary", &format!("{} runs", variants.count()), &expected));
     }
-    let runs = scenarios(&variants, 1, repeats).map_err(refused::one)?;
+    let runs = scenarios(&variants, 1, repeats).map_err(refused::problem)?;
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let picked = runs.get(pick.min(variants.count() - 1) as usize);
     let picked = picked.map(|run| serde_json::to_string(run).unwrap_or_default());
     Ok(json!({"names": names, "scenario": picked}).to_string())
 }
 
-/// The scenarios of the first `made` of `repeats` repeats, all variants in turn, each validated.
-fn scenarios(variants: &Variants, made: u64, repeats: u64) -> Result<Vec<Scenario>, Problem> {
+/// The scenarios of the first `count` of `repeats` repeats, all variants in turn, each validated.
+fn scenarios(variants: &Variants, count: u64, repeats: u64) -> Result<Vec<Scenario>, Problem> {
     let algorithms = experiment::algorithms();
-    let runs = experiment::expand(variants, 0..made, repeats, &algorithms, &mut Everything)?;
+    let runs = experiment::expand(variants, 0..count, repeats, &algorithms, &mut Everything)?;
     Ok(runs.into_iter().map(|run| run.scenario).collect())
 }
 
 fn read(form: &str) -> Result<RaceForm, Refused> {
-    let form = RaceForm::from_json(form).map_err(refused::one)?;
+    let form = RaceForm::from_json(form).map_err(refused::problem)?;
     for field in ["trace", "up_trace"] {
         if let Some(file) = form.value(field) {
             let expected = "none here: it is a file, which a page cannot read";
@@ -87,17 +87,17 @@ fn of_form(problem: Problem) -> Refused {
     let option =
         experiment::option_of(&problem.field).filter(|it| it.takes != experiment::Takes::Files);
     let field = option.map_or(problem.field, |option| option.name.to_owned());
-    refused::one(Problem { field, ..problem })
+    refused::problem(Problem { field, ..problem })
 }
 
 /// The parts of an algorithm's word as JSON: `{name, count, rtt, start}`; the name keeps its options. Empty times are
 /// not given.
 ///
 /// # Errors
-/// What is no such word.
+/// A text that is no such word.
 #[wasm_bindgen]
 pub fn flow_word(word: &str) -> Result<String, Refused> {
-    let parsed = experiment::FlowWord::parse(word, "algorithms").map_err(refused::one)?;
+    let parsed = experiment::FlowWord::parse(word, "algorithms").map_err(refused::problem)?;
     let time = |text: Option<u64>| {
         text.map_or_else(String::new, |ns| tc::format_time(Duration::from_nanos(ns)))
     };
@@ -119,7 +119,7 @@ pub fn command_line(form: &str) -> Result<String, Refused> {
 /// A quantity in tc's words in base units (bit/s, B, ns, a share of 1); `kind` is `rate`, `size`, `time` or `percent`.
 ///
 /// # Errors
-/// What is no such quantity.
+/// A text that is no such quantity.
 #[wasm_bindgen]
 pub fn parse(kind: &str, text: &str) -> Result<f64, Refused> {
     let parsed = match kind {
@@ -150,7 +150,7 @@ pub fn written(kind: &str, value: f64) -> String {
     }
 }
 
-/// How often a run of this length is recorded for a picture, ns: 4,000 times, but not more often than every millisecond.
+/// The interval, ns, at which a run of this length is recorded for a picture: 4,000 times, but not more often than every millisecond.
 #[must_use]
 #[wasm_bindgen]
 pub fn picture_interval(duration_ns: f64) -> f64 {

@@ -1,4 +1,4 @@
-//! The packets of a stretch of a run: the run once more, with each packet's way noted.
+//! The packets of a stretch of a run: a second run that traces each packet.
 
 use crate::bounds;
 use crate::refused::{self, Refused};
@@ -7,7 +7,7 @@ use dragstrip_sim as sim;
 use serde_json::json;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A run whose packets are looked at. It goes forwards only; for what lies before, make another one.
+/// A run with a trace of its packets. It only advances; an earlier stretch takes another `Lens`.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Lens {
@@ -16,15 +16,15 @@ pub struct Lens {
 
 #[wasm_bindgen]
 impl Lens {
-    /// The run of a scenario given as JSON; what happens before `from_ns` is not noted.
+    /// Creates the run of a scenario given as JSON; passages that end before `from_ns` are not traced.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or beyond the bounds.
+    /// An invalid scenario, or one beyond the bounds.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario: &str, from_ns: f64) -> Result<Lens, Refused> {
         let mut scenario = bounds::read(scenario)?;
         bounds::cost_of(&scenario)?;
-        // What is recorded changes nothing of what happens, and nobody reads it here.
+        // The recording has no influence on the run, and has no reader here.
         let record = &mut scenario.record;
         record.interval_ns = scenario.duration_ns.max(1);
         (record.rtts, record.every_ack, record.cc_state) = (false, false, false);
@@ -32,13 +32,13 @@ impl Lens {
         Ok(Self { run: sim::Run::new(scenario, trace).map_err(refused::setup)? })
     }
 
-    /// Goes on until `until_ns`, but for no more than `events_max` events; whether it is there.
+    /// Advances to `until_ns`, by at most `events_max` events; true when it has arrived there.
     pub fn advance(&mut self, until_ns: f64, events_max: u32) -> bool {
         self.run.advance(until_ns as u64, events_max) < events_max
     }
 
-    /// Where each link, by its number in [`Lens::packets`], leads, as JSON: `link`, `from`, `to`, `rate_bps`
-    /// and `delay_ns`.
+    /// The links in the order of their numbers in [`Lens::packets`], as JSON: `link`, `from`, `to`, `rate_bps` and
+    /// `delay_ns`.
     #[must_use]
     pub fn links(&self) -> String {
         let scenario = self.run.scenario();
@@ -55,14 +55,14 @@ impl Lens {
         rows.collect::<serde_json::Value>().to_string()
     }
 
-    /// Passages of links that had not ended at `from_ns` and had begun at `to_ns`, ten numbers each (`trace.rs`). What
-    /// ended before `from_ns` is forgotten.
+    /// Passages of links that had not ended at `from_ns` and had begun at `to_ns`, ten numbers each (`trace.rs`). Passages
+    /// that ended before `from_ns` are dropped.
     pub fn packets(&mut self, from_ns: f64, to_ns: f64) -> Vec<f64> {
         self.run.observer_mut().from(from_ns as u64);
         self.run.observer().rows(to_ns as u64)
     }
 
-    /// There were more than are kept at once.
+    /// True when passages were left out: there were too many.
     #[must_use]
     #[wasm_bindgen(getter)]
     pub fn full(&self) -> bool {
@@ -82,8 +82,8 @@ mod tests {
     fn scenario() -> String {
         let form = r#"{"algorithms": ["cubic", "vegas"], "rate": "5mbit", "rtt": "40ms", "queue": "pfifo limit 20",
             "loss": "0.5%", "duration": "4s", "together": true, "seed": 1}"#;
-        let made: Value = serde_json::from_str(&runs_of(form).unwrap()).unwrap();
-        made["runs"][0]["scenario"].as_str().unwrap().to_owned()
+        let runs: Value = serde_json::from_str(&runs_of(form).unwrap()).unwrap();
+        runs["runs"][0]["scenario"].as_str().unwrap().to_owned()
     }
 
     fn rows(values: &[f64]) -> Vec<Vec<u64>> {
@@ -103,8 +103,8 @@ mod tests {
     fn every_loss_of_the_run_is_there() {
         let mut run = Run::new(&scenario(), 0.0).unwrap();
         run.advance(END, 1e9);
-        let told: Vec<Value> = serde_json::from_str(&run.events(0.0, END, u32::MAX)).unwrap();
-        let drops = told.iter().filter(|it| it["what"] == "drop").count();
+        let events: Vec<Value> = serde_json::from_str(&run.events(0.0, END, u32::MAX)).unwrap();
+        let drops = events.iter().filter(|it| it["what"] == "drop").count();
         let lost = whole().chunks(10).filter(|row| row[7] == 1.0).count();
         assert!(drops > 20, "{drops}");
         assert_eq!(lost, drops);
@@ -115,13 +115,13 @@ mod tests {
         let (from, to) = (1e9, 1.2e9);
         let all = whole();
         let inside = |row: &&[f64]| row[4] <= to && (row[6].is_nan() || row[6] >= from);
-        let wanted: Vec<f64> = all.chunks(10).filter(inside).flatten().copied().collect();
+        let expected: Vec<f64> = all.chunks(10).filter(inside).flatten().copied().collect();
         let mut lens = Lens::new(&scenario(), 0.3e9).unwrap();
         while !lens.advance(to + 0.4e9, 37) {}
         lens.packets(0.5e9, 0.9e9);
-        let found = lens.packets(from, to);
-        assert!(found.len() > 3000, "{}", found.len());
-        assert_eq!(rows(&found), rows(&wanted));
+        let passages = lens.packets(from, to);
+        assert!(passages.len() > 3000, "{}", passages.len());
+        assert_eq!(rows(&passages), rows(&expected));
         assert!(!lens.full());
     }
 

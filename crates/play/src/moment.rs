@@ -1,4 +1,4 @@
-//! What holds at an instant, and what happens between two.
+//! The state of flows and queues at an instant, and the events between two instants.
 
 use crate::curves::{Span, rows};
 use crate::watch::{Fate, Fates};
@@ -8,7 +8,7 @@ use dragstrip_sim::{Owner, Vantage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The state of every flow and queue at `at_ns`, as the last row before tells it; no row for a flow that is not
+/// The state of every flow and queue at `at_ns`, by the last row before it; no row for a flow that is not
 /// running.
 pub fn at(tables: &Writer, scenario: &Scenario, at_ns: i64) -> Value {
     // A row is as old as an interval at most; where there is one per ACK, as the last ACK.
@@ -67,10 +67,11 @@ pub fn events(
     span: Span,
     most: usize,
 ) -> Value {
-    let mut found: Vec<(i64, Value)> = Vec::new();
+    let mut events: Vec<(i64, Value)> = Vec::new();
     let inside = |fate: &&Fate| (span.from_ns..=span.to_ns).contains(&(fate.at_ns as i64));
-    found
-        .extend(fates.rows().iter().filter(inside).map(|it| (it.at_ns as i64, told(it, scenario))));
+    events.extend(
+        fates.rows().iter().filter(inside).map(|it| (it.at_ns as i64, event_of(it, scenario))),
+    );
     let samples = &tables.samples;
     let (times, flows) = (samples.time_ns.values(), samples.flow.values());
     let lead = 2 * interval_ns(scenario);
@@ -83,15 +84,15 @@ pub fn events(
             // A sender is in `loss` from an expiry of its retransmission timer on.
             let what = if to == "loss" { "rto" } else { "state" };
             let event = json!({"t": times[row], "what": what, "flow": flows[row], "to": to});
-            found.push((times[row], event));
+            events.push((times[row], event));
         }
     }
-    found.sort_by_key(|(at, _)| *at);
-    found.truncate(most);
-    found.into_iter().map(|(_, event)| event).collect()
+    events.sort_by_key(|(at, _)| *at);
+    events.truncate(most);
+    events.into_iter().map(|(_, event)| event).collect()
 }
 
-fn told(fate: &Fate, scenario: &Scenario) -> Value {
+fn event_of(fate: &Fate, scenario: &Scenario) -> Value {
     let link = match fate.vantage {
         Vantage::Link { link, netem } => {
             let name = scenario.links.get(link as usize).map_or("", |link| &link.name);

@@ -1,7 +1,7 @@
-//! A run that a page moves on and looks at.
+//! A run that a page advances and draws.
 
 use crate::bounds::{self, STALLED_EVENTS, STALLED_NS};
-use crate::curves::{self, Span, Wanted};
+use crate::curves::{self, Request, Span};
 use crate::moment;
 use crate::refused::{self, Refused};
 use crate::watch::Fates;
@@ -12,7 +12,7 @@ use dragstrip_sim as sim;
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Events between two looks at how far the run has come.
+/// Events between two checks of progress.
 const STEP_EVENTS: u32 = 4_096;
 /// Pixels of a picture: beyond any screen.
 const PIXELS_MAX: u32 = 1 << 16;
@@ -25,25 +25,25 @@ struct Results<'a> {
     marks: Vec<(f64, String)>,
 }
 
-/// A run.
+/// A run of the simulator.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Run {
     run: sim::Run<Fates>,
-    /// It is recorded as the scenario says.
+    /// Recorded as the scenario says, and so with a hash.
     as_written: bool,
-    /// Since when it has not come a millisecond further, and how many events ago that was.
+    /// The instant of the last progress by [`STALLED_NS`], and the events since then.
     since_ns: u64,
     events: u64,
 }
 
 #[wasm_bindgen]
 impl Run {
-    /// A run of a scenario given as JSON. It is recorded every `interval_ns` for a picture, which changes nothing of what
+    /// Creates a run of a scenario given as JSON. It is recorded every `interval_ns` for a picture, which changes nothing of what
     /// happens; 0: as the scenario says, and then it has a hash.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or beyond the bounds.
+    /// An invalid scenario, or one beyond the bounds.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario: &str, interval_ns: f64) -> Result<Run, Refused> {
         let mut scenario = bounds::read(scenario)?;
@@ -56,9 +56,9 @@ impl Run {
         Ok(Self { run, as_written, since_ns: 0, events: 0 })
     }
 
-    /// Goes on until `until_ns`, but for no more than about `events_max` events. JSON: `now_ns`, `events`, `done`,
-    /// `stalled`, which says that it gets nowhere and will not go on, and `fault`, what has ended it: a program's
-    /// arithmetic, as `{field, value, expected}`.
+    /// Advances to `until_ns`, by about `events_max` events at most. Returns JSON: `now_ns`, `events`, `done`,
+    /// `stalled`, true when it makes no progress and will not advance, and `fault`, the error that ended it (in a
+    /// program's arithmetic), as `{field, value, expected}`.
     pub fn advance(&mut self, until_ns: f64, events_max: f64) -> String {
         let (until_ns, most) = (until_ns as u64, events_max as u64);
         let mut done = 0;
@@ -95,21 +95,21 @@ impl Run {
         self.events > STALLED_EVENTS
     }
 
-    /// How far it has come.
+    /// The simulated time until now, ns.
     #[must_use]
     #[wasm_bindgen(getter)]
     pub fn now_ns(&self) -> f64 {
         self.run.now_ns() as f64
     }
 
-    /// How long it will be.
+    /// The duration of the whole run, ns.
     #[must_use]
     #[wasm_bindgen(getter)]
     pub fn duration_ns(&self) -> f64 {
         self.run.end_ns() as f64
     }
 
-    /// Whether it is at its end.
+    /// True when the run is at its end.
     #[must_use]
     #[wasm_bindgen(getter)]
     pub fn done(&self) -> bool {
@@ -160,7 +160,7 @@ impl Run {
     }
 
     /// The series of a flow, link or probe between two instants in so many pixels: first, least, greatest and last
-    /// value of each, NaN where nothing is. Rates are taken over `window_ns`.
+    /// value of each, NaN where there is no value. Rates are taken over `window_ns`.
     ///
     /// # Errors
     /// A series that does not exist.
@@ -176,7 +176,7 @@ impl Run {
         let flows = &self.run.scenario().flows;
         let start_ns = flows.get(subject as usize).map_or(0, |flow| flow.start_ns as i64);
         let of_flow = matches!(series, "goodput" | "throughput");
-        let wanted = Wanted {
+        let request = Request {
             series,
             subject,
             window_ns: window_ns as i64,
@@ -184,10 +184,10 @@ impl Run {
         };
         let span = Span { from_ns: from_ns as i64, to_ns: to_ns as i64 };
         let count = pixels.min(PIXELS_MAX) as usize;
-        curves::pixels(self.run.tables(), wanted, span, count).ok_or_else(|| unknown(series))
+        curves::pixels(self.run.tables(), request, span, count).ok_or_else(|| unknown(series))
     }
 
-    /// What held of a flow between two instants: from, to and word, again and again. `series` is `limit` or `state`.
+    /// The states of a flow between two instants, as triples of start, end and word. `series` is `limit` or `state`.
     ///
     /// # Errors
     /// A series that does not exist.
@@ -211,13 +211,13 @@ impl Run {
         Ok(json!(column.ok_or_else(|| unknown(series))?.names()).to_string())
     }
 
-    /// What holds at an instant, as JSON.
+    /// The state of flows and queues at an instant, as JSON.
     #[must_use]
     pub fn at(&self, at_ns: f64) -> String {
         moment::at(self.run.tables(), self.run.scenario(), at_ns as i64).to_string()
     }
 
-    /// What happens between two instants, as JSON; no more than `most`.
+    /// The events between two instants, as JSON; at most `most`.
     #[must_use]
     pub fn events(&self, from_ns: f64, to_ns: f64, most: u32) -> String {
         let span = Span { from_ns: from_ns as i64, to_ns: to_ns as i64 };

@@ -1,38 +1,38 @@
-//! What is noted of packets while a run goes on: drops and marks.
+//! Drops and marks of packets in a run.
 
 use dragstrip_sim::{Event, Observer, Owner, Sighting, Vantage};
 
-/// Drops and marks that are kept; more are counted by the table `queues` alone.
+/// Most drops and marks in memory; more are counted by the table `queues` alone.
 const ROWS_MAX: usize = 1 << 20;
 
-/// A packet was lost or marked.
+/// The drop or mark of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// When, ns.
+    /// Instant, ns.
     pub at_ns: u64,
-    /// Where.
+    /// Link or node.
     pub vantage: Vantage,
-    /// Whose it was.
+    /// The flow or probe of the packet.
     pub owner: Owner,
-    /// It was marked, and goes on.
+    /// True for a mark, false for a drop.
     pub marked: bool,
 }
 
-/// Notes them.
+/// Collects drops and marks.
 #[derive(Clone, Debug, Default)]
 pub struct Fates {
-    /// Whose each packet is, by its number.
+    /// The flow or probe of each packet, by its number.
     owners: Vec<Option<Owner>>,
     rows: Vec<Fate>,
 }
 
 impl Fates {
-    /// In the order in which they were noted, which is nearly that of time.
+    /// The drops and marks in the order of the events, which is nearly that of time.
     pub fn rows(&self) -> &[Fate] {
         &self.rows
     }
 
-    fn own(&mut self, packet: u32, owner: Option<Owner>) {
+    fn set_owner(&mut self, packet: u32, owner: Option<Owner>) {
         let packet = packet as usize;
         if self.owners.len() <= packet {
             self.owners.resize(packet + 1, None);
@@ -56,10 +56,10 @@ impl Observer for Fates {
     #[inline]
     fn saw(&mut self, sighting: &Sighting<'_>) {
         match sighting.event {
-            Event::Sent { owner } => self.own(sighting.packet.0, Some(owner)),
+            Event::Sent { owner } => self.set_owner(sighting.packet.0, Some(owner)),
             Event::Duplicated { of } => {
                 let owner = self.owners.get(of.0 as usize).copied().flatten();
-                self.own(sighting.packet.0, owner);
+                self.set_owner(sighting.packet.0, owner);
             }
             Event::Dropped(_) => self.note(sighting, false),
             Event::Marked => self.note(sighting, true),
