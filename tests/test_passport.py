@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -26,6 +27,8 @@ from dragstrip.cli import app
 from dragstrip.engines import registry
 from dragstrip.engines.contract import Refusal
 from dragstrip.engines.sim.engine import Simulator
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 from dragstrip.studies.passport import against, console, junit, laws, page, runs, suite, summary
 from dragstrip.studies.passport.chapters import bbr, users
@@ -100,13 +103,87 @@ def test_a_chapter_that_is_none_is_refused_with_the_nearest() -> None:
     assert "alone" in str(ended.exception)
 
 
-@pytest.mark.parametrize(("share", "seed"), [(0.3, 1), (0.85, 1), (0.6, 2)])
-def test_a_load_is_what_it_says_and_the_same_again(share: float, seed: int) -> None:
-    flows = users.load(share, 1000, 600, seed)
-    assert flows == users.load(share, 1000, 600, seed)
-    assert flows != users.load(share, 1000, 600, seed + 10)
-    bits = 8 * sum(int(flow["bytes"][:-1]) for flow in flows)
-    assert bits / (1e9 * (400 - users.WARM_UP_S)) == pytest.approx(share, rel=0.05)
+def test_a_web_search_row_has_the_flows_of_a_comparison_with_that_load() -> None:
+    """The suite has no Poisson process of its own; flows of one seed are the same for every algorithm."""
+    rows = [row for row in users.rows() if row.id.startswith("users-web-search")]
+    assert len(rows) == 6
+    for row in rows:
+        planned = {name: runs.planned(row.scenario, Subject(name)).runs for name in ("cubic", "bbr")}
+        assert [len(seeds) for seeds in planned.values()] == [6, 6]
+        load = row.id.split("-")[3]
+        flows = f"poisson load={load}%"
+        options = {"rate": "100mbit", "rtt": "20ms", "queue": "1bdp", "duration": "60s", "repeat": 6}
+        for at, run in enumerate(expand(compare(["cubic"], workload=flows, **options))):
+            arrivals = [(flow["start_ns"], flow["application"]) for flow in run.scenario["flows"]]
+            for seeds in planned.values():
+                assert arrivals == [
+                    (flow["start_ns"], flow["application"]) for flow in seeds[at].scenario["flows"]
+                ]
+
+
+TESTED_BY: dict[str, Callable[[Mapping[str, Any]], bool] | None] = {
+    "multipath and circuit breakers (RFC 9743 7.2, 7.10)": None,
+    "receivers that lie: ACK division, optimistic ACKs (RFC 9743 7.6)": None,
+    "host CPU, pacing and offload of real network cards": None,
+    "real radio: fading, handover, recorded cellular traces": lambda run: "trace" in kinds(run["media"]),
+    "tunnels (RFC 9743 6.2)": lambda run: "tunnel" in kinds(run["media"]),
+    "loads of data mining, Hadoop and caches": None,
+    "ACKs aggregated by a number or a time, and one flow's jitter (Arun et al.)": None,
+    "cases of draft-ietf-ccwg-bbr without a row": None,
+    "conformance with a reference implementation": None,
+    "a real kernel": None,
+    "cases that nobody has thought of": None,
+}
+"""Per entry of `suite.UNTESTED`, the property of a scenario that would make it untrue; None: no scenario can."""
+
+MODELS = {
+    "video": ("video",),
+    "constant_rate": ("constant rate", "calls"),
+    "request_response": ("request",),
+    "on_off": ("on and off", "on-off"),
+    "wifi_n": ("wi-fi", "802.11"),
+    "homeplug_av": ("homeplug", "powerline"),
+    "adsl": ("adsl",),
+    "tunnel": ("tunnel",),
+    "trace": ("trace",),
+}
+"""Words for the applications and media that rows may have."""
+
+
+def kinds(media: Mapping[str, Any]) -> set[str]:
+    return {medium["kind"] for medium in media.values()}
+
+
+def contradictions(
+    entries: Sequence[suite.Untested], scenarios: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """The entries that a row contradicts, each with the row's id."""
+    pairs = []
+    for row, scenario in scenarios.items():
+        used = kinds(scenario["media"]) | {flow["application"]["kind"] for flow in scenario["flows"]}
+        words = [word for kind in used for word in MODELS.get(kind, ())]
+        for entry in entries:
+            is_tested = TESTED_BY.get(entry.topic)
+            named = any(word in entry.topic.lower() for word in words)
+            if named or (is_tested is not None and is_tested(scenario)):
+                pairs.append(f"{row}: {entry.topic}")
+    return pairs
+
+
+def test_no_row_tests_what_the_passport_calls_untested() -> None:
+    assert TESTED_BY.keys() == {entry.topic for entry in suite.UNTESTED}
+    scenarios = {
+        row.id: planned.runs[0].scenario
+        for row in suite.rows("bbr", suite.NAMES, quick=False)
+        if (planned := runs.planned(row.scenario, Subject("bbr"))).runs
+    }
+    assert contradictions(suite.UNTESTED, scenarios) == []
+    video = suite.Untested("adaptive video", "no video player is modelled")
+    assert {line.split(":")[0] for line in contradictions([video], scenarios)} == {
+        row for row in scenarios if row.startswith("users-video")
+    }
+    tunnelled = {"row": {"media": {"t": {"kind": "tunnel"}}, "flows": []}}
+    assert contradictions(suite.UNTESTED, tunnelled) == ["row: tunnels (RFC 9743 6.2)"]
 
 
 # --- replay -------------------------------------------------------------------------------------

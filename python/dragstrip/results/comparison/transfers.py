@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -56,12 +57,17 @@ class Class:
 
 def transfers_of(contender: Contender) -> list[Transfer]:
     """Return the transfers of a contender's flows, of all repeats; none of fewer than `FLOWS_MIN`."""
-    records = [flow["transfer"] for bout in contender.bouts for flow in bout.results if flow.get("transfer")]
-    transfers = [
+    transfers = transfers_in(flow for bout in contender.bouts for flow in bout.results)
+    return transfers if len(transfers) >= FLOWS_MIN else []
+
+
+def transfers_in(flows: Iterable[Mapping[str, Any]]) -> list[Transfer]:
+    """Return the transfers of the result document's `flows`; flows without a size are left out."""
+    records = [flow["transfer"] for flow in flows if flow.get("transfer")]
+    return [
         Transfer(record["bytes"], record["completion_s"], record["slowdown"], record["finished"])
         for record in records
     ]
-    return transfers if len(transfers) >= FLOWS_MIN else []
 
 
 def classes(contender: Contender) -> list[Class]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.model.scenario.paths import FRAME_BYTES
+from dragstrip.results.comparison.transfers import Class, transfers_in
 from dragstrip.studies.passport.rows import RowFigure, Scenario, Summary
 
 
@@ -143,23 +144,8 @@ def _long_share(summary: Summary, scenario: Scenario) -> float | None:
 
 
 def _slowdown(percentile: float, summary: Summary, scenario: Scenario) -> float | None:
-    """A percentile, interpolated linearly, of the flows' times over those of an empty path.
-
-    Alone, a flow takes a round trip for the handshake, one for its first byte, and its bytes at the link's
-    rate. A flow that never started has no bytes and is left out.
-    """
-    rate = _core.parse_rate(str(scenario.options["rate"]))
-    trips = 2 * _base_ms(scenario) / 1e3
-    flows = [flow for flow in subjects(summary, scenario) if flow["bytes_received"]]
-    slow = sorted(
-        time / (trips + 8 * flow["bytes_received"] / rate)
-        for time, flow in zip(_times(flows), flows, strict=True)
-    )
-    if not slow:
-        return None
-    at = percentile * (len(slow) - 1)
-    low = int(at)
-    return float(slow[low] + (at - low) * (slow[min(low + 1, len(slow) - 1)] - slow[low]))
+    """A percentile, interpolated linearly, of the measure `slowdown` of the algorithm's transfers."""
+    return Class("all", transfers_in(subjects(summary, scenario))).slowdown(percentile)
 
 
 def _timeouts(summary: Summary, scenario: Scenario) -> float | None:
@@ -289,16 +275,16 @@ SLOWDOWN_P50 = RowFigure(
     "slowdown p50",
     "times",
     False,
-    lambda summary, scenario: _slowdown(0.5, summary, scenario),
-    "median of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
+    lambda summary, scenario: _slowdown(50, summary, scenario),
+    "median of the algorithm's flows[].transfer.slowdown",
     0.01,
 )
 SLOWDOWN_P99 = RowFigure(
     "slowdown p99",
     "times",
     False,
-    lambda summary, scenario: _slowdown(0.99, summary, scenario),
-    "99th percentile of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
+    lambda summary, scenario: _slowdown(99, summary, scenario),
+    "99th percentile of the algorithm's flows[].transfer.slowdown",
     0.01,
 )
 VIDEO_RATE = RowFigure(

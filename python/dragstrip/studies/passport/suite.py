@@ -22,7 +22,7 @@ from dragstrip.studies.passport.chapters import (
 )
 from dragstrip.studies.passport.rows import PassportRow
 
-VERSION = 3
+VERSION = 4
 """The suite's version: rows of different versions are not compared."""
 CHAPTERS: tuple[ModuleType, ...] = (
     alone,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 from dragstrip.studies.passport.figures import (
@@ -90,43 +88,6 @@ def rows() -> Iterator[PassportRow]:
         )
 
 
-WEB_SEARCH = (
-    (0, 0.0),
-    (10_000, 0.15),
-    (20_000, 0.2),
-    (30_000, 0.3),
-    (50_000, 0.4),
-    (80_000, 0.53),
-    (200_000, 0.6),
-    (1_000_000, 0.7),
-    (2_000_000, 0.8),
-    (5_000_000, 0.9),
-    (10_000_000, 0.97),
-    (30_000_000, 1.0),
-)
-"""Bytes of a flow and their cumulative distribution: DCTCP's web search, as in HPCC's repository."""
-WARM_UP_S = 0.5
-"""Seconds before the first flow of a load may come."""
-
-
-def load(share: float, mbit: float, duration_s: float, seed: int) -> list[dict[str, Any]]:
-    """Flows that come at random (Poisson), with sizes of web search, and load a link by this share.
-
-    They come in the first two thirds of the run. The list follows from the seed alone.
-    """
-    dice = random.Random(seed)  # noqa: S311 - a workload's numbers are no secret
-    pairs = list(pairwise(WEB_SEARCH))
-    mean = sum((low[0] + high[0]) / 2 * (high[1] - low[1]) for low, high in pairs)
-    gap_s = mean * 8 / (share * mbit * 1e6)
-    flows, now = [], WARM_UP_S
-    while (now := now + dice.expovariate(1 / gap_s)) < duration_s * 2 / 3:
-        draw = dice.random()
-        low, high = next(pair for pair in pairs if draw < pair[1][1])
-        size = low[0] + (high[0] - low[0]) * (draw - low[1]) / (high[1] - low[1])
-        flows.append({"cc": "{a}", "bytes": f"{max(1, round(size))}b", "start": f"{now * 1000:.0f}ms"})
-    return flows
-
-
 def _loads() -> Iterator[PassportRow]:
     for share in (0.3, 0.6, 0.85):
         path = PassportPath(100, 20, 1, 60)
@@ -134,7 +95,7 @@ def _loads() -> Iterator[PassportRow]:
             NAME,
             f"web-search-{100 * share:.0f}",
             f"web search at a load of {100 * share:.0f} % of {path.name}",
-            path.scenario(*load(share, 100, 60, seed=1)),
+            path.with_(workload=f"poisson load={100 * share:.0f}%").scenario(),
             (SLOWDOWN_P50, RowRule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
             (SLOWDOWN_P99, RowRule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
             quick=share == 0.6,
