@@ -134,7 +134,11 @@ class _Run:
         return (self._figure("goodput_bps", flow, after_ms) or 0.0) * MBIT_PER_BIT
 
     def stall_s(self) -> float:
-        """Return the victim's longest stall in seconds; below the measure's one second, to 100 ms."""
+        """Return the victim's longest stall in seconds.
+
+        It is the measure `stall_s_longest` from a second on. Below, where the measure is 0, it is the longest
+        gap between samples with progress: the search needs a gradient there.
+        """
         measured = self._figure("stall_s_longest", 0, 0) or 0.0
         return measured or min(self._gap_s, 0.9)
 
@@ -152,7 +156,10 @@ class _Run:
         return self._measured.figure(name, flow, round(after_ms * 1e6), None, None)
 
     def cross_bps(self, after_ms: float, until_ms: float) -> float:
-        """Return the rate at which cross traffic arrived, in bit/s of Ethernet frames."""
+        """Return the rate at which cross traffic arrived, in bit/s of Ethernet frames.
+
+        No measure: it is counted from an instant of the run, and measures of flows from each flow's start.
+        """
         names, index = self._columns["flows"]["label"][1]
         numbers = self._columns["flows"]["flow"][1]
         cross_flows = [at for at, name in enumerate(names) if name == CROSS or name.startswith(f"{CROSS}-")]

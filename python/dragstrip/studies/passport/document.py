@@ -113,6 +113,7 @@ def _row(entry: RowVerdict, subject: Subject) -> dict[str, Any]:
         "measure": row.figure.name,
         "unit": row.figure.unit,
         "formula": row.figure.formula,
+        **({"no_measure": row.figure.no_measure} if row.figure.no_measure else {}),
         "more_is_better": row.figure.more_is_better,
         "floor": row.figure.floor,
         "kind": row.rule.kind,

@@ -214,9 +214,6 @@ QUEUE = RowFigure("queue", "BDP", False, _queue_bdp, "queues[0].backlog_bytes.p5
 QUEUE_PACKETS = RowFigure(
     "queued", "packets", None, _queue_packets, "queues[0].backlog_bytes.p50 over 1514 bytes"
 )
-PING_P50 = RowFigure(
-    "ping p50", "ms", False, lambda summary, _: _ping("p50", summary), "probes[0].rtt_ms.p50", 0.5
-)
 PING_P95 = RowFigure(
     "ping p95", "ms", False, lambda summary, _: _ping("p95", summary), "probes[0].rtt_ms.p95", 0.5
 )

@@ -171,6 +171,8 @@ class RowFigure:
     """The side that has less in a run, for a ratio of two sides."""
     of_phases: bool = False
     """True when it is read from the algorithm's phases, which a kernel does not tell."""
+    no_measure: str = ""
+    """Reason why measures do not give it; empty: it is computed from measures."""
 
 
 @dataclass(frozen=True)

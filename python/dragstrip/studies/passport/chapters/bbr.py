@@ -109,7 +109,15 @@ def _figure(
         stays = _stays(summary)
         return of(stays) if stays else None
 
-    return RowFigure(name, unit, more_is_better, read, f"flows[0].phases: {formula}", of_phases=True)
+    return RowFigure(
+        name,
+        unit,
+        more_is_better,
+        read,
+        f"flows[0].phases: {formula}",
+        of_phases=True,
+        no_measure="read from the phases of BBR, which other algorithms do not have",
+    )
 
 
 def _bandwidth_away(mbit: float, at: Callable[[Sequence[Stay]], Stay | None], formula: str) -> RowFigure:
