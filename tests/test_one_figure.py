@@ -25,7 +25,7 @@ from dragstrip.playground import lessons
 from dragstrip.results.measures import FlowMeasures, Measured, Window, summarise
 from dragstrip.studies.attack.goals import GOALS, STALL, Trial
 from dragstrip.studies.passport import figures, runs, suite
-from dragstrip.studies.passport.rows import Figure, Row, Scenario, Subject
+from dragstrip.studies.passport.rows import PassportRow, RowFigure, Scenario, Subject
 
 Flows = Sequence[FlowMeasures]
 
@@ -134,17 +134,17 @@ FROM_MEASURES: dict[str, Callable[[Sides], float | None]] = {
 
 
 @cache
-def rows() -> list[Row]:
+def rows() -> list[PassportRow]:
     """All rows of the suite, those with the fewest packets first."""
 
-    def size(row: Row) -> float:
+    def size(row: PassportRow) -> float:
         planned = runs.planned(row.scenario, subject(row)).runs
         return packets(planned[0].scenario) if planned else math.inf
 
     return sorted((row for chapter in suite.CHAPTERS for row in chapter.rows()), key=size)
 
 
-def subject(row: Row) -> Subject:
+def subject(row: PassportRow) -> Subject:
     """An algorithm that the row is about."""
     return Subject(row.only_for[0] if row.only_for else "cubic")
 
@@ -152,7 +152,7 @@ def subject(row: Row) -> Subject:
 def test_every_figure_of_a_passport_is_of_measures_or_says_why_not() -> None:
     for row in rows():
         assert (row.figure.name in FROM_MEASURES) != bool(row.figure.no_measure), row.id
-    defined = [value for value in vars(figures).values() if isinstance(value, Figure)]
+    defined = [value for value in vars(figures).values() if isinstance(value, RowFigure)]
     assert {figure.name for figure in defined} == FROM_MEASURES.keys()
 
 

@@ -10,6 +10,8 @@
 
 mod alone;
 pub mod arithmetic;
+#[cfg(feature = "schema")]
+pub mod document;
 mod hops;
 mod limits;
 mod measured;

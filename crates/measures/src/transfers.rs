@@ -4,16 +4,18 @@ use crate::measured::Measured;
 use dragstrip_scenario::Application;
 use serde::Serialize;
 
-/// A transfer.
+/// Completion of a transfer.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Transfer {
-    /// What there was to send.
+    /// Size.
     pub bytes: u64,
-    /// Whether all of it arrived.
+    /// True when all bytes arrived.
     pub finished: bool,
-    /// From the flow's start until the last byte arrived; of one that has not finished, the time so far.
+    /// From the flow's start until the last byte arrives; the time so far of an unfinished transfer.
     pub completion_s: f64,
-    /// That time over what the same transfer takes alone at the path's rate; none where the path has no rate.
+    /// Ratio of that time to the time of the transfer alone on the path: an RTT for the handshake, the bytes at the
+    /// bottleneck's rate and the one-way delay. `null` where the path has no rate.
     pub slowdown: Option<f64>,
 }
 

@@ -5,17 +5,20 @@ use dragstrip_recording::column::video;
 use dragstrip_scenario::Application;
 use serde::Serialize;
 
-/// A video as it was watched, from the flow's start to its stop.
+/// Quality of experience of a video, from the flow's start to its stop.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename = "Video")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Watched {
-    /// Until playback began; the flow's life where it never did.
+    /// Time until playback begins; the flow's life where it never does.
     pub startup_s: f64,
-    /// How often playback stood still after that, and for how long in all.
+    /// Number of stalls after that.
     pub stalls: u64,
+    /// Time of all stalls.
     pub stall_s: f64,
-    /// The mean bit rate of the segments that came; none where none did.
+    /// Mean bit rate of the segments that arrived; `null` if none did.
     pub bps: Option<f64>,
-    /// How often a segment had another bit rate than the one before.
+    /// Changes of the bit rate from one segment to the next.
     pub switches: u64,
 }
 

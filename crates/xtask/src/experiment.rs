@@ -77,7 +77,7 @@ fn page(model: &Model) -> String {
 }
 
 /// All types, each after the first that has a field of it.
-fn from_the_top(model: &Model) -> Vec<&Type> {
+pub fn from_the_top(model: &Model) -> Vec<&Type> {
     let mut ordered: Vec<&Type> = model.types.iter().rev().take(1).collect();
     let mut at = 0;
     while let Some(kind) = ordered.get(at) {

@@ -1,7 +1,7 @@
 //! `generate`: everything that is written from the Rust types, or compared with what is there.
 
 use crate::output::Output;
-use crate::{Failure, experiment, look, measures, names, pages, race, recording, schema};
+use crate::{Failure, experiment, look, measures, names, pages, race, recording, result, schema};
 use dragstrip_scenario::Scenario;
 use std::path::Path;
 
@@ -20,6 +20,7 @@ fn outputs(root: &Path) -> Result<Vec<Output>, Failure> {
     outputs.push(look::file());
     outputs.extend(experiment::all()?);
     outputs.extend(race::all());
+    outputs.extend(result::all(root)?);
     Ok(outputs)
 }
 

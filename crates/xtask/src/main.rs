@@ -23,6 +23,7 @@ mod profiles;
 mod python;
 mod race;
 mod recording;
+mod result;
 mod schema;
 mod tidy;
 

@@ -214,7 +214,7 @@ fn read_named(name: &str, property: &Value) -> Kind {
         "number" => Kind::Number,
         "integer" => {
             let format = property["format"].as_str().unwrap_or("int64");
-            Kind::Integer { signed: !format.starts_with('u') }
+            Kind::Integer { signed: !format.starts_with('u') && property["minimum"] != 0 }
         }
         "array" => Kind::List(Box::new(read_kind(&property["items"]).0)),
         "object" => Kind::Map(Box::new(read_kind(&property["additionalProperties"]).0)),

@@ -1,7 +1,8 @@
 """The structure of documents from outside: the answers of workers, and `result.json`.
 
-A shape is a check of one value (`Plain`), a list with the shape of its entries, or a table with the shapes of
-its fields. Fields that a shape does not name are ignored.
+A shape is a check of one value (`Plain`), a list with the shape of its entries, an object with the shapes of
+its fields, or one of these in `optional`, `nullable`, `ByName` or `Either`. Fields that a shape does not name
+are ignored. The shape of `result.json` is generated (`io/result_shape.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,37 @@ class Plain:
 
     expected: str
     holds: Callable[[Any], bool]
-    optional: bool = False
-    """True for a field that may be missing."""
 
 
-Shape: TypeAlias = Plain | Sequence["Shape"] | Mapping[str, "Shape"]
+@dataclass(frozen=True)
+class ByName:
+    """An object with any names, whose values have this shape."""
+
+    values: Shape
+
+
+@dataclass(frozen=True)
+class Either:
+    """A value that has one of these shapes."""
+
+    shapes: Sequence[Shape]
+
+
+@dataclass(frozen=True)
+class Nullable:
+    """A value that has this shape, or null."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Optional:
+    """A field that has this shape, or is missing."""
+
+    shape: Shape
+
+
+Shape: TypeAlias = "Plain | ByName | Either | Nullable | Optional | Sequence[Shape] | Mapping[str, Shape]"
 
 
 def _text(value: object) -> bool:
@@ -52,9 +79,19 @@ def _count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT_MAX
 
 
-def optional(plain: Plain) -> Plain:
+def optional(shape: Shape) -> Optional:
     """Return the same shape for a field that may be missing."""
-    return replace(plain, optional=True)
+    return Optional(shape)
+
+
+def nullable(shape: Shape) -> Shape:
+    """Return the same shape for a value that may be null."""
+    if isinstance(shape, Plain):
+        holds = shape.holds
+        return replace(
+            shape, expected=f"{shape.expected}, or null", holds=lambda value: value is None or holds(value)
+        )
+    return Nullable(shape)
 
 
 TEXT = Plain(f"text of at most {TEXT_MAX} characters", _text)
@@ -66,107 +103,8 @@ SEED = Plain(
     lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64,
 )
 ANY = Plain("a value", lambda _value: True)
+BOOLEAN = Plain("true or false", lambda value: isinstance(value, bool))
 OBJECT = Plain("an object", lambda value: isinstance(value, dict))
-NAME = Plain("a text, or null", lambda value: value is None or _text(value))
-RATES = Plain(
-    "a list of positive numbers, or null",
-    lambda value: (
-        value is None or (isinstance(value, list) and all(_number(rate) and rate > 0 for rate in value))
-    ),
-)
-SPANS = Plain(
-    "an object of seconds by name",
-    lambda value: isinstance(value, dict) and all(map(_text, value)) and all(map(_number, value.values())),
-)
-
-FIGURES = Plain(
-    "an object of numbers, or null, by name",
-    lambda value: (
-        isinstance(value, dict)
-        and all(map(_text, value))
-        and all(figure is None or _number(figure) for figure in value.values())
-    ),
-)
-
-TRANSFER = Plain(
-    "an object with bytes, finished (true or false), completion_s and slowdown (a number or null)",
-    lambda value: (
-        isinstance(value, dict)
-        and _count(value.get("bytes"))
-        and isinstance(value.get("finished"), bool)
-        and _number(value.get("completion_s"))
-        and (value.get("slowdown") is None or _number(value["slowdown"]))
-    ),
-)
-
-WITHOUT = Plain(
-    "an object with the texts sentence and experiment, and repeats, if it has that, a whole number",
-    lambda value: (
-        isinstance(value, dict)
-        and all(_text(value.get(name)) for name in ("sentence", "experiment"))
-        and type(value.get("repeats", 1)) is int
-    ),
-)
-
-_THREE = {"p5": FIGURE, "p50": FIGURE, "p95": FIGURE}
-SUMMARY: Mapping[str, Shape] = {
-    "duration_s": NUMBER,
-    "jain": FIGURE,
-    "flows": [
-        {
-            "flow": COUNT,
-            "label": TEXT,
-            "cc": TEXT,
-            "start_s": optional(NUMBER),
-            "stop_s": optional(NUMBER),
-            "bytes_received": optional(COUNT),
-            "goodput_bps": NUMBER,
-            "throughput_bps_p50": FIGURE,
-            "rtt_ms": _THREE,
-            "retransmits": COUNT,
-            "segments_sent": COUNT,
-            "share": FIGURE,
-            "timeouts": optional(FIGURE),
-            "reductions": optional(FIGURE),
-            "limited_s": optional(SPANS),
-            "state_s": optional(SPANS),
-            "bottleneck": optional(NAME),
-            "queueing_ms": optional(FIGURE),
-            "loss_link": optional(NAME),
-            "video": optional(FIGURES),
-            "transfer": optional(TRANSFER),
-        }
-    ],
-    "competing": [
-        {
-            "flows": [COUNT],
-            "jain": FIGURE,
-            "max_min_bps": optional(RATES),
-            "from_s": optional(FIGURE),
-            "until_s": optional(FIGURE),
-        }
-    ],
-    "why": [{"sentence": TEXT, "without": optional(WITHOUT)}],
-    "probes": [{"target": TEXT, "rtt_ms": _THREE, "lost": COUNT}],
-    "queues": [
-        {
-            "link": TEXT,
-            "backlog_bytes": {"p50": FIGURE, "p95": FIGURE, "max": FIGURE},
-            "dropped": COUNT,
-            "marked": COUNT,
-            "idle_s": optional(FIGURE),
-        }
-    ],
-}
-"""The shape of a run's summary (`measures.summarise`, docs/reference/result-json.md)."""
-
-RESULT: Mapping[str, Shape] = {
-    "runs": [{"recording": TEXT, "scenario": TEXT, "engine": TEXT, "seed": SEED, **SUMMARY}],
-    "failed": [{"scenario": TEXT, "seed": SEED, "reason": TEXT}],
-    "claims": [{"id": TEXT, "metric": TEXT, "unit": TEXT, "source": TEXT, "grade": TEXT, "reason": TEXT}],
-    "flow_tables": [OBJECT],
-}
-"""The shape of `result.json`."""
 
 EXPERIMENT: Mapping[str, Shape] = {"title": TEXT, "name": TEXT, "claims": [{"id": TEXT}]}
 """The shape of the fields of `experiment.json` that a report reads."""
@@ -191,22 +129,48 @@ def expect(value: object, shape: Shape, source: str, field: str = "", *, partly:
     """
     if partly and value is None:
         return
-    if isinstance(shape, Plain):
+    if isinstance(shape, Optional):
+        expect(value, shape.shape, source, field, partly=partly)
+    elif isinstance(shape, Nullable):
+        if value is not None:
+            expect(value, shape.shape, source, field, partly=partly)
+    elif isinstance(shape, Plain):
         if not shape.holds(value):
             raise BadInputError(field, _printable_value(value), shape.expected, source)
-    elif isinstance(shape, Mapping):
+    elif isinstance(shape, Either):
+        _expect_either(value, shape, source, field, partly)
+    elif isinstance(shape, Mapping | ByName):
         if not isinstance(value, dict):
             raise BadInputError(field, _printable_value(value), "an object", source)
+        if isinstance(shape, ByName):
+            for name, inner_value in value.items():
+                expect(name, TEXT, source, field)
+                expect(inner_value, shape.values, source, f"{field}.{name}".lstrip("."), partly=partly)
+            return
         for name, inner in shape.items():
             if name in value:
                 expect(value[name], inner, source, f"{field}.{name}".lstrip("."), partly=partly)
-            elif not partly and not (isinstance(inner, Plain) and inner.optional):
+            elif not partly and not isinstance(inner, Optional):
                 raise BadInputError(f"{field}.{name}".lstrip("."), None, "is missing", source)
     else:
         if not isinstance(value, list):
-            raise BadInputError(field, _printable_value(value), "a list of objects", source)
+            raise BadInputError(field, _printable_value(value), _list_text(shape[0]), source)
         for number, entry in enumerate(value):
             expect(entry, shape[0], source, f"{field}[{number}]", partly=partly)
+
+
+def _list_text(entry: Shape) -> str:
+    return "a list of objects" if isinstance(entry, Mapping) else "a list"
+
+
+def _expect_either(value: object, shape: Either, source: str, field: str, partly: bool) -> None:
+    errors = []
+    for alternative in shape.shapes:
+        try:
+            return expect(value, alternative, source, field, partly=partly)
+        except BadInputError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _printable_value(value: object) -> object:

@@ -18,13 +18,18 @@ import pyarrow as pa
 
 from dragstrip.errors import BadInputError
 from dragstrip.io import checksums
-from dragstrip.io.shape import EXPERIMENT, PROVENANCE, RESULT, expect
+from dragstrip.io.result_shape import RESULT
+from dragstrip.io.shape import EXPERIMENT, PROVENANCE, expect
 from dragstrip.model.recording import check_format, read_table
 from dragstrip.model.scenario.paths import Known, add_facts
 from dragstrip.results.comparison.setups import Bout, Run
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
+
+
+_RESULT = {name: RESULT[name] for name in ("runs", "failed", "claims", "flow_tables")}
+"""Fields of the result that a report reads."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +283,7 @@ def load(folder: Path, fresh: FreshResult | None = None) -> Bundle:
 
 def _result(folder: Path) -> Json:
     result = checksums.read_json(folder, "result.json")
-    expect(result, RESULT, str(folder / "result.json"), partly=True)
+    expect(result, _RESULT, str(folder / "result.json"), partly=True)
     return result
 
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragstrip.errors import BadInputError
-from dragstrip.io.shape import NUMBER, SUMMARY, TEXT, Plain, Shape, expect, optional
+from dragstrip.io.result_shape import SUMMARY
+from dragstrip.io.shape import NUMBER, TEXT, Plain, Shape, expect, optional
 from dragstrip.io.untrusted import one_line, parsed_json, printable
 from dragstrip.runs.work import (
     FAILED,

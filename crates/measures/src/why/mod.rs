@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 
 pub use facts::FLOWS_MAX;
 
-/// Something that explains a part of the result.
+/// An explanation of a part of the result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename = "Explanation")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// Labels of the flows that it is about.
+    /// Labels of the flows that it concerns.
     pub flows: Vec<String>,
     /// One sentence.
     pub sentence: String,

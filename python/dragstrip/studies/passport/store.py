@@ -19,7 +19,8 @@ from dragstrip.errors import BadInputError
 from dragstrip.io import untrusted
 from dragstrip.io.cache import cache
 from dragstrip.io.files import NotWrittenError, make_folder, read_json, write_text
-from dragstrip.io.shape import SUMMARY, TEXT, Plain, expect
+from dragstrip.io.result_shape import SUMMARY
+from dragstrip.io.shape import TEXT, Plain, expect
 from dragstrip.model.recording import core_build
 
 SHIPPED = Path(__file__).with_name("baselines.json.gz")
