@@ -147,7 +147,7 @@ def test_how_far_long_runs_have_come_is_told_without_exponents() -> None:
     lines = _Lines(plan(described).runs)
     lines.messages.close()
     lines.advanced(0, 1_440_000_000_000)
-    assert lines._running() == "[0/1] 1\u2009440 of 6\u2009480 simulated seconds ..."
+    assert lines._running() == "[0/1] 1440 of 6480 simulated seconds ..."
 
 
 def limited() -> None:

@@ -32,9 +32,18 @@ QUEUES = (
     "red limit 400kb min 30kb max 90kb avpkt 1500 burst 30 probability 0.1 ecn",
 )
 NUMBER = re.compile(
-    r"(?<![\w.:=@+-])(\d{1,9}(?:\.\d{1,4})?)(?: (%|kbit/s|Mbit/s|Gbit/s|kB|MB|GB))?(?![\w.:=])"
+    r"(?<![\w.:=@+-])(\d{1,9}(?:\.\d{1,4})?)(?: (%|µs|kbit/s|Mbit/s|Gbit/s|kB|MB|GB))?(?![\w.:=])"
 )
-SCALES = {"%": 100.0, "kbit/s": 1e-3, "Mbit/s": 1e-6, "Gbit/s": 1e-9, "kB": 1e-3, "MB": 1e-6, "GB": 1e-9}
+SCALES = {
+    "%": 100.0,
+    "µs": 1e3,
+    "kbit/s": 1e-3,
+    "Mbit/s": 1e-6,
+    "Gbit/s": 1e-9,
+    "kB": 1e-3,
+    "MB": 1e-6,
+    "GB": 1e-9,
+}
 RESTATED = ("differ in", "although nothing")
 
 
@@ -68,7 +77,7 @@ def test_sentences_of_random_races(tens: int) -> None:
         for finding in drawn(number):
             sentence, figures = finding["sentence"], finding["figures"].values()
             assert not any(words in sentence for words in RESTATED), f"race {number}: {sentence}"
-            prose = "".join(sentence.split("`")[::2])
+            prose = "".join(sentence.split("`")[::2]).replace("\u2009", "")
             quantities = NUMBER.findall(prose)
             assert quantities, f"race {number}: no quantity: {sentence}"
             for digits, unit in quantities:

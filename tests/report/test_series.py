@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,7 +88,7 @@ def test_bins_have_names(duration_s: float, bin_s: float) -> None:
         (quantity.rate(0), "0 bit/s"),
         (quantity.rate(None), "–"),
         (quantity.milliseconds(492.4), "492 ms"),
-        (quantity.milliseconds(2345.6), "2\u2009346 ms"),
+        (quantity.milliseconds(2345.6), "2346 ms"),
         (quantity.milliseconds(0.0832), "83.2 µs"),
         (quantity.duration_ns(40_000_000), "40 ms"),
         (quantity.limit(204_800), "200 KiB"),
@@ -98,6 +102,25 @@ def test_bins_have_names(duration_s: float, bin_s: float) -> None:
 )
 def test_quantities_read_well(text: str, expected: str) -> None:
     assert text == expected
+
+
+NUMBERS = json.loads((Path(__file__).parents[1] / "numbers.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "formatter"),
+    [
+        ("digits", quantity.digits),
+        ("rate", quantity.rate),
+        ("size", quantity.size),
+        ("milliseconds", quantity.milliseconds),
+        ("seconds", quantity.duration_s),
+        ("percent", quantity.percent),
+        ("count", quantity.count),
+    ],
+)
+def test_texts_are_those_of_rust_and_the_viewer(name: str, formatter: Callable[[float], str]) -> None:
+    assert [formatter(value) for value, _ in NUMBERS[name]] == [text for _, text in NUMBERS[name]]
 
 
 def test_colours_are_an_algorithms_own_and_do_not_repeat_while_there_are_any() -> None:

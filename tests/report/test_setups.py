@@ -293,7 +293,7 @@ def test_queues_in_words() -> None:
     text = paths.queue_text({"kind": "htb", "rate_bps": 1, "leaf": police})
     assert text == "police 10 Mbit/s, 100 KiB, then codel 100 packets, target 10 ms, ecn"
     lossy = {"netem": {"jitter_ns": 5_000_000, "loss": {"model": "random", "probability": 0.01}}}
-    assert paths.impairments(lossy) == ["jitter 5 ms", "loss 1.0 %"]
+    assert paths.impairments(lossy) == ["jitter 5 ms", "loss 1 %"]
 
 
 def test_samples_after_a_flows_end_limit_nothing(tmp_path: Path) -> None:

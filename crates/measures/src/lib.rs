@@ -15,6 +15,7 @@ pub mod document;
 mod hops;
 mod limits;
 mod measured;
+pub mod numbers;
 mod queueing;
 mod quiz;
 mod registry;

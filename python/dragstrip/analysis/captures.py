@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dragstrip import _core
+from dragstrip.display import quantity
 from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError
 from dragstrip.interop import guess, readers
-from dragstrip.io.untrusted import capture_pieces, size_text
+from dragstrip.io.untrusted import capture_pieces
 from dragstrip.model.recording import Recording, from_core
 
 Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
@@ -260,7 +261,7 @@ def _attempts_text(rows: list[dict[str, Any]], verb: str) -> list[str]:
 
 def _quic_text(row: dict[str, Any]) -> str:
     version = "" if row["version"] is None else f" version {row['version']}"
-    moved = f"{_plural(row['packets'], 'packet')}, {size_text(row['bytes'])} in {row['duration_s']:.2f} s"
+    moved = f"{_plural(row['packets'], 'packet')}, {quantity.size(row['bytes'])} in {row['duration_s']:.2f} s"
     text = f"QUIC{version} {row['client']} → {row['server']}: {moved}"
     if (rtt := row["rtt_ms"]) is None:
         return f"{text}; no spin bit"
@@ -316,7 +317,7 @@ def _cells(flow: dict[str, Any]) -> list[str]:
     ]
     return [
         flow["label"],
-        size_text(flow["bytes"]),
+        quantity.size(flow["bytes"]),
         f"{flow['duration_s']:.2f} s",
         f"{flow['goodput_bps'] / 1e6:.3g} Mbit/s",
         "/".join("-" if value is None else f"{value:.4g}" for value in quantiles),

@@ -1,4 +1,8 @@
-"""Quantities as text for readers: a scaled number and its unit."""
+"""Quantities as text for readers: a scaled number and its unit.
+
+The rules are those of the explanations (`crates/measures/src/numbers.rs`) and of the viewer
+(`viewer/data.js`); `tests/numbers.json` holds all three to the same texts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class Unit:
         return value / self.divisor
 
     def text(self, value: float | None) -> str:
-        """Return `value`, given in base units, with three significant digits and the unit."""
+        """Return `value`, given in base units, with its significant digits and the unit."""
         if value is None or not math.isfinite(value):
             return MISSING
         return f"{digits(value / self.divisor)} {self.name}"
@@ -101,33 +105,50 @@ def milliseconds(value: float | None) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a configured duration, given in seconds, without invented digits, such as `0.5 s`."""
+    """Return a configured duration, given in seconds, as it was configured, such as `0.5 s`."""
     return f"{value:g} s"
+
+
+def duration_s(value: float | None) -> str:
+    """Return a measured time, given in seconds, such as `12.3 s`."""
+    return MISSING if value is None else f"{digits(value)} s"
 
 
 def percent(fraction: float | None) -> str:
     """Return a fraction as a percentage, such as `65.8 %`."""
     if fraction is None or not math.isfinite(fraction):
         return MISSING
-    value = fraction * 100.0
-    if value == 0 or value >= 99.95:
-        return f"{value:.0f} %"
-    return f"{value:.1f} %" if value >= 0.995 else f"{value:.2g} %"
+    return f"{digits(fraction * 100.0)} %"
 
 
 def digits(value: float) -> str:
-    """Return three significant digits without exponent, thousands separated by thin spaces.
+    """Return a number with three significant digits, or two below 1.
 
-    Whole numbers have no decimals: `40`, not `40.0`.
+    Larger whole parts are not rounded, whole numbers have no decimals (`40`, not `40.0`), and thin spaces
+    group the thousands from 10 000 on.
     """
     if not math.isfinite(value):
         return MISSING
-    if value == 0:
-        return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(float(f"{value:.2e}")))))
-    if abs(value - round(value)) < 1e-9 * abs(value):
+    magnitude = abs(value)
+    if magnitude >= 99.95 or value == round(value):
         decimals = 0
-    return f"{value:,.{min(decimals, 6)}f}".replace(",", "\u2009")
+    elif magnitude >= 9.995:
+        decimals = 1
+    else:
+        decimals = 2
+        least = 0.0995
+        while magnitude < least and decimals < 6:  # two significant digits of a smaller number
+            decimals += 1
+            least /= 10
+    return _grouped(f"{value:.{decimals}f}")
+
+
+def _grouped(text: str) -> str:
+    """Group the thousands of a whole part of five digits or more."""
+    whole, point, fraction = text.partition(".")
+    if len(whole.lstrip("-")) < 5:
+        return text
+    return f"{int(whole):,}".replace(",", "\u2009") + point + fraction
 
 
 def count(value: float | None) -> str:
@@ -137,8 +158,7 @@ def count(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    text = f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-    return text.replace(",", "\u2009")
+    return _grouped(f"{value:.0f}" if value == round(value) else f"{value:.1f}")
 
 
 def listing(words: list[str]) -> str:

@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dragstrip.display import quantity
 from dragstrip.display.terminal import Terminal
 from dragstrip.engines.contract import alike
 from dragstrip.experiment.expand import PlannedRun
@@ -133,8 +134,8 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
         if not limited:
             continue
-        counts = [_text(count_of(contender, field), 1) for field in ("reductions", "timeouts")]
-        idle = _text(idle_of(setup, contender), 100, " %")
+        counts = [quantity.count(count_of(contender, field)) for field in ("reductions", "timeouts")]
+        idle = quantity.percent(idle_of(setup, contender))
         name = _row_name(setups, setup, contender)
         time_cells = [parts_text(part, "\n", 3) for part in ((limited, states) if wide else (limited,))]
         table.add_row(name, *time_cells, *counts, idle)
@@ -163,10 +164,6 @@ def _explanations(setups: Sequence[Setup], folder: Path) -> Iterator[str]:
         if reason.without:
             again = f"dragstrip run {folder / reason.without['experiment']}"
             yield why.counterfactual(reason.without, again, reason.runs)
-
-
-def _text(figure: float | None, factor: float, unit: str = "") -> str:
-    return UNKNOWN if figure is None else f"{figure * factor:.0f}{unit}"
 
 
 @dataclass(frozen=True)
@@ -337,11 +334,11 @@ def _figure(value: Any) -> str:
         case None:
             return UNKNOWN
         case [float() | int(), float() | int()]:
-            return f"{value[0]:g} to {value[1]:g}"
+            return f"{quantity.digits(value[0])} to {quantity.digits(value[1])}"
         case list():
             return " < ".join(value)
         case float():
-            return f"{value:.4g}"
+            return quantity.digits(value)
         case _:
             return str(value)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dragstrip import _core
+from dragstrip.display import quantity
 from dragstrip.errors import BadInputError
 from dragstrip.model.recording import Recording
 from dragstrip.model.recording.columns import Floats, to_core
@@ -177,7 +178,9 @@ def parts_text(seconds: Mapping[str, float], separator: str = ", ", most: int = 
     """
     whole = sum(seconds.values())
     longest = sorted(seconds.items(), key=lambda entry: -entry[1])
-    parts = [f"{name} {100 * part_s / whole:.0f} %" for name, part_s in longest if part_s >= 0.01 * whole > 0]
+    parts = [
+        f"{name} {quantity.percent(part_s / whole)}" for name, part_s in longest if part_s >= 0.01 * whole > 0
+    ]
     return separator.join(parts[:most])
 
 

@@ -4,7 +4,6 @@
 //! two gets more, `words.rs` has the sentences. The first finding explains the run; the others are true as well.
 
 mod facts;
-mod numbers;
 mod rivals;
 mod rules;
 mod words;

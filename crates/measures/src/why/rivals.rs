@@ -2,8 +2,8 @@
 //! of both, with its words and figures.
 
 use super::facts::{Facts, Flow};
-use super::numbers::{MATHIS, count, digits, ms, packets, percent, seconds, times};
 use crate::hops::Hop;
+use crate::numbers::{MATHIS, count, digits, ms, packets, percent, seconds, times};
 use dragstrip_cc::Signal;
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@
 //! A threshold says from where on a cause is worth a sentence; the figures of what is said are measures.
 
 use super::facts::{Facts, Flow, Link};
-use super::numbers::MATHIS;
 use super::rivals::mechanism;
 use super::words::{Buffer, Cause};
+use crate::numbers::MATHIS;
 
 /// A rule.
 pub type Rule = fn(&Facts) -> Option<Cause>;

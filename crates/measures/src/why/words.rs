@@ -1,8 +1,8 @@
 //! The sentences: each cause's wording and its figures. Nothing is decided here.
 
 use super::Finding;
-use super::numbers::{count, digits, ms, percent, rate, seconds, size, times};
 use super::rivals::Mechanism;
+use crate::numbers::{count, digits, ms, percent, rate, seconds, size, times};
 use dragstrip_scenario::BufferSizes;
 use std::collections::BTreeMap;
 

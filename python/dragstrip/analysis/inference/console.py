@@ -8,6 +8,7 @@ from typing import Any
 
 from dragstrip.analysis.inference.estimate import Estimate
 from dragstrip.analysis.inference.path import PathEstimate
+from dragstrip.display.quantity import milliseconds, percent, rate, size
 from dragstrip.display.terminal import wrapped
 from dragstrip.io.untrusted import one_line
 
@@ -40,26 +41,31 @@ def lines(path: PathEstimate) -> Iterator[str]:
 
 def properties(path: PathEstimate) -> Iterator[tuple[str, str]]:
     """Yield each property of a path with what is known of it."""
-    yield "base RTT", _estimate_text(path.base_rtt_ms, _ms)
-    yield "bottleneck (IP)", _estimate_text(path.rate_bps, _rate)
+    yield "base RTT", _estimate_text(path.base_rtt_ms, milliseconds)
+    yield "bottleneck (IP)", _estimate_text(path.rate_bps, rate)
     yield "queue", path.queue + (f": {path.queue_reason}" if path.queue_reason else "")
     if path.shaper_burst_bytes.value is not None:
-        yield "shaper's bucket", _estimate_text(path.shaper_burst_bytes, _size)
+        yield "shaper's bucket", _estimate_text(path.shaper_burst_bytes, size)
     if path.queue != "policer":
-        size = _estimate_text(path.buffer_bytes, _size)
+        buffer_text = _estimate_text(path.buffer_bytes, size)
         buffer_ms = path.buffer_ms.value
         is_bounded = buffer_ms is not None and path.buffer_ms.high is not None
-        yield "buffer", f"{size}, {_ms(buffer_ms or 0.0)} at the bottleneck's rate" if is_bounded else size
+        yield (
+            "buffer",
+            f"{buffer_text}, {milliseconds(buffer_ms)} at the bottleneck's rate"
+            if is_bounded
+            else buffer_text,
+        )
     else:
-        yield "policer (IP)", _estimate_text(path.policer_rate_bps, _rate)
-        yield "policer's burst", _estimate_text(path.policer_burst_bytes, _size)
-    yield "random loss", _estimate_text(path.random_loss, _share)
-    yield "jitter", _estimate_text(path.jitter_ms, _ms)
-    yield "ACK aggregation", _estimate_text(path.ack_aggregation_ms, _ms)
+        yield "policer (IP)", _estimate_text(path.policer_rate_bps, rate)
+        yield "policer's burst", _estimate_text(path.policer_burst_bytes, size)
+    yield "random loss", _estimate_text(path.random_loss, percent)
+    yield "jitter", _estimate_text(path.jitter_ms, milliseconds)
+    yield "ACK aggregation", _estimate_text(path.ack_aggregation_ms, milliseconds)
     window = path.receiver_window_bytes
     yield (
         "receiver's window",
-        _estimate_text(window, _size) if window.value is None else f"{_size(window.value)}, {window.reason}",
+        _estimate_text(window, size) if window.value is None else f"{size(window.value)}, {window.reason}",
     )
 
 
@@ -79,28 +85,3 @@ def _estimate_text(estimate: Estimate, to_text: Callable[[float], str]) -> str:
     if low is None or high is None:
         return f"{value} (at least {low})" if low else f"{value} (at most {high})" if high else value
     return f"{value} ({low} to {high})"
-
-
-def _ms(value: float) -> str:
-    return f"{value:.4g} ms" if value >= 0.001 else "0 ms"
-
-
-def _rate(value: float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:.4g} {unit}bit/s"
-    return f"{value:.4g} bit/s"
-
-
-def _size(value: float) -> str:
-    return (
-        f"{value / 1e6:.4g} MB"
-        if value >= 1e6
-        else f"{value / 1e3:.4g} kB"
-        if value >= 1e3
-        else f"{value:.0f} B"
-    )
-
-
-def _share(value: float) -> str:
-    return f"{value * 100:.2g} %"

@@ -42,24 +42,37 @@ export function valueAt(curve, x, step) {
   return x - xs[behind - 1] <= xs[behind] - x ? ys[behind - 1] : ys[behind];
 }
 
-/** Three significant digits without an exponent, as quantity.digits in Python. */
+/**
+ * A number with three significant digits, or two below 1; thin spaces group the thousands from 10 000 on. The rule is that
+ * of `digits` in crates/measures/src/numbers.rs and display/quantity.py; tests/numbers.json holds them together.
+ */
 export function digits(value) {
   if (!Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
-  const rounded = Number(value.toPrecision(3));
-  const decimals = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(rounded)))));
-  const whole = Math.abs(value - Math.round(value)) < 1e-9 * Math.abs(value);
-  return thousands(rounded.toFixed(whole ? 0 : decimals));
+  const magnitude = Math.abs(value);
+  if (magnitude >= 99.95 || Number.isInteger(value)) return grouped(fixed(value, 0));
+  if (magnitude >= 9.995) return grouped(fixed(value, 1));
+  let decimals = 2;
+  for (let least = 0.0995; magnitude < least && decimals < 6; least /= 10) decimals += 1;
+  return grouped(fixed(value, decimals));
 }
 
-function thousands(text) {
+/** As toFixed, but a tie goes to the even digit, as in Rust and Python. */
+function fixed(value, decimals) {
+  const scaled = value * 10 ** decimals;
+  const below = Math.floor(scaled);
+  // A tie has so few binary digits that its product is exact.
+  if (scaled - below !== 0.5 || !Number.isInteger(value * 2 ** (decimals + 1))) return value.toFixed(decimals);
+  return ((below % 2 === 0 ? below : below + 1) / 10 ** decimals).toFixed(decimals);
+}
+
+/** Groups the thousands of a whole part of five digits or more. */
+function grouped(text) {
   const [whole, part] = text.split(".");
-  const parted = whole.replace(/\B(?=(\d{3})+$)/g, "\u2009");
-  return part === undefined ? parted : `${parted}.${part}`;
+  const groups = whole.replace("-", "").length < 5 ? whole : whole.replace(/\B(?=(\d{3})+$)/g, "\u2009");
+  return part === undefined ? groups : `${groups}.${part}`;
 }
 
 /** `38.2 %` of a fraction. */
 export function percent(fraction) {
-  const value = fraction * 100;
-  return `${value === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} %`;
+  return `${digits(fraction * 100)} %`;
 }

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dragstrip.display import html
+from dragstrip.display import html, quantity
 from dragstrip.display.quantity import MISSING
 from dragstrip.display.table import Cell, Table, text_table
 from dragstrip.studies.passport.wording import agreed, by_reason, engine, measured, unit
@@ -83,7 +83,7 @@ def _harm(cells: Sequence[Mapping[str, Any]]) -> Table | None:
 
 
 def _share(harm: float | None) -> str:
-    return MISSING if harm is None else f"{100 * harm:.0f} %"
+    return quantity.percent(harm)
 
 
 def _theory(rows: Sequence[Mapping[str, Any]]) -> Table | None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dragstrip.display import quantity
+
 
 def measured(figure: float | None) -> str:
-    """A figure with three digits, or a dash."""
-    if figure is None:
-        return "–"
-    if figure and (abs(figure) < 0.001 or abs(figure) >= 1e5):
-        return f"{figure:.2e}"
-    if abs(figure) >= 100:
-        return f"{figure:.0f}"
-    return f"{figure:.3g}"
+    """Returns a figure with its significant digits, or a dash."""
+    return quantity.MISSING if figure is None else quantity.digits(figure)
 
 
 def plural(count: int, noun: str) -> str:
@@ -39,7 +35,7 @@ def by_reason(not_run: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 def agreed(comparison: Mapping[str, Any]) -> str:
     """Number of rows with the same verdict on a second engine, in words."""
     rows, same_verdicts = comparison["rows"], comparison["same"]
-    share = f" ({100 * same_verdicts / rows:.0f} %)" if rows else ""
+    share = f" ({quantity.percent(same_verdicts / rows)})" if rows else ""
     counts = f"{same_verdicts} of {plural(rows, 'row')} have the same verdict{share}"
     return f"Beside engine {engine(comparison)}: {counts}"
 

@@ -405,7 +405,7 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
 
 
 def _share(value: float) -> str:
-    return q.MISSING if math.isnan(value) else f"{value * 100:.1f} %"
+    return q.percent(value)
 
 
 def _method(sweep: Sweep, findings: Findings) -> list[str]:

@@ -8,6 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dragstrip.display.quantity import digits
 from dragstrip.display.terminal import Terminal
 from dragstrip.studies.validation.explain import HEADINGS, Divergence
 from dragstrip.studies.validation.figures import Compared
@@ -82,16 +83,16 @@ def _case(case: Case) -> Table:
         quantity = BY_KEY[figure.quantity]
         scale = 1e-6 if figure.quantity == "goodput" else 1.0
         sides = (
-            UNKNOWN if side is None else f"{side * scale:.4g}" for side in (figure.kernel, figure.simulator)
+            UNKNOWN if side is None else digits(side * scale) for side in (figure.kernel, figure.simulator)
         )
         unit = f" {quantity.unit}" if quantity.unit else ""
         floor = case.floor_error(figure.quantity)
         table.add_row(
             f"{quantity.title}{SIDES.get(figure.quantity, '')}",
             *sides,
-            Text(f"{figure.error:.3g}{unit}", style="" if figure.reached else "red"),
-            UNKNOWN if figure.limit is None else f"{figure.limit:.3g}{unit}",
-            UNKNOWN if floor is None else f"{floor:.3g}{unit}",
+            Text(f"{digits(figure.error)}{unit}", style="" if figure.reached else "red"),
+            UNKNOWN if figure.limit is None else f"{digits(figure.limit)}{unit}",
+            UNKNOWN if floor is None else f"{digits(floor)}{unit}",
         )
     return table
 
@@ -194,8 +195,8 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
             row.quantity.title,
             row.target,
             Text(f"{row.cases_within}/{row.cases}", style=style) if row.quantity.judged else Text(UNKNOWN),
-            f"{row.median:.3g}",
-            f"{row.worst:.3g}",
+            digits(row.median),
+            digits(row.worst),
             *(
                 Text(f"{part.cases_within}/{part.cases}", style="" if part.reached else "red")
                 if part and row.quantity.judged
