@@ -6,13 +6,14 @@ UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/uv/bin/uv)
 export UV_LOCKED := true
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 RUST_MINOR_MIN := 88
+CARGO_MUTANTS := 27.1.0
 # The system's certificates where it has some: a network may sign with its own.
 ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test check test-faults test-hosts torture audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: demo play test check test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -134,6 +135,12 @@ test-hosts: core  ## The tests of engines netns and ssh on Debian's kernel, in a
 
 torture: python play  ## Everything that docs/explanation/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"
+
+# Outside `make test`: hours of a core. MUTANTS="--only python --module python/dragstrip/io".
+mutants: python  ## A random 200 mutants each of the core crates and of the Python package: the share that tests notice, and the others.
+	@cargo install --quiet --locked --root .tools/mutants/rust --version $(CARGO_MUTANTS) cargo-mutants
+	@UV_PROJECT_ENVIRONMENT=.tools/mutants/python $(UV) sync --quiet --locked --only-group mutants
+	@$(UV) run --no-sync .ci/mutants.py $(MUTANTS)
 
 audit: python  ## Licences, origins and advisories of all dependencies; fails where a database cannot be reached.
 	@UV=$(UV) .ci/advisories --strict
