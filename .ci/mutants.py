@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "python/dragstrip"
 TOOLS = ROOT / ".tools/mutants"
 LEAST = {"rust": 90, "python": 75}
 """Percentage of a sample that the tests are to notice."""
@@ -48,7 +49,7 @@ def main() -> int:
     parser.add_argument("--only", choices=list(LEAST), help="both languages by default")
     parser.add_argument("--number", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
-    parser.add_argument("--module", default="python/dragstrip", metavar="PATH", help="of Python")
+    parser.add_argument("--module", default=PACKAGE, metavar="PATH", help="of Python")
     options = parser.parse_args()
     shares = {}
     if options.only != "python":
@@ -136,7 +137,7 @@ def checkout() -> Iterator[Path]:
         git = ["git", "-C", str(place), "-c", "user.name=mutants", "-c", "user.email=mutants@localhost"]
         subprocess.run([*git, "add", "--all"], check=True)
         subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "base"], check=True)
-        shutil.copy2(ROOT / "python/dragstrip/_core.abi3.so", place / "python/dragstrip")
+        shutil.copy2(ROOT / PACKAGE / "_core.abi3.so", place / PACKAGE)
         yield place
 
 
@@ -175,7 +176,7 @@ def changed(diff: str) -> str:
 
 def cosmic_ray(place: Path, *words: object) -> None:
     """Run cosmic-ray in the copy of the checkout, whose package its tests import."""
-    command = [str(TOOLS / "python/bin/cosmic-ray"), *map(str, words)]
+    command = [str(TOOLS / "python" / "bin" / "cosmic-ray"), *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": str(place / "python")}
     subprocess.run(command, cwd=place, env=environment, check=True)
 
