@@ -54,8 +54,8 @@ agreement: python  ## The simulator beside a kernel on published experiments (do
 
 # What comes before pytest, two stages at a time. A stage prints its output when it ends, with its time.
 STAGE := .ci/stage
-.PHONY: before-pytest tools lint-rust unit-tests generated wasm fuzz page instructions kernel lint-python advisories site-builds pytest capture-tools
-before-pytest: lint-rust tools core unit-tests kernel fuzz page generated wasm instructions lint-python advisories site-builds
+.PHONY: before-pytest tools lint-rust unit-tests generated fuzz page instructions kernel lint-python advisories site-builds pytest capture-tools
+before-pytest: lint-rust tools core unit-tests kernel fuzz page generated instructions lint-python advisories site-builds
 
 tools: check-rust $(UV)
 	@.ci/tools
@@ -68,19 +68,21 @@ lint-rust: check-rust .venv/bin/python
 unit-tests: tools lint-rust
 	@$(STAGE) "unit tests" cargo test --locked --workspace --exclude dragstrip-py --quiet --lib --bins --tests
 
-generated: unit-tests
-	@$(STAGE) "generated files" cargo xtask generate --check
-	@$(STAGE) tidy cargo xtask tidy
+# In `make test` xtask is the program that the unit tests built: `cargo xtask` would compile the experiment, the scenario and
+# what they need again, with other features.
+XTASK := cargo xtask
+ifneq ($(filter before-pytest,$(MAKECMDGOALS)),)
+XTASK := $(abspath $(or $(CARGO_TARGET_DIR),target)/debug/xtask)
+fuzz: unit-tests
+endif
 
-# The core compiles for a browser.
-CORE := units display packet cc qdisc link tcp recording scenario experiment measures capture sim conformance
-wasm: page
-	@! .ci/tools --has page || $(STAGE) "check for a browser" \
-	  cargo check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
+generated: unit-tests
+	@$(STAGE) "generated files" $(XTASK) generate --check
+	@$(STAGE) tidy $(XTASK) tidy
 
 fuzz: core  ## Every parser of foreign text or bytes, with the same inputs each time (fuzz/README.md).
 	@.ci/tools fuzz
-	@! .ci/tools --has fuzz || $(STAGE) "fuzz targets" cargo xtask fuzz
+	@! .ci/tools --has fuzz || $(STAGE) "fuzz targets" $(XTASK) fuzz
 	@$(STAGE) "fuzz recordings" $(UV) run --no-sync python fuzz/recording.py
 	@$(STAGE) "fuzz foreign files" $(UV) run --no-sync python fuzz/foreign.py
 
@@ -89,6 +91,7 @@ fuzz-long:  ## New inputs, for an hour each; FUZZ_SECONDS=N.
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 	$(UV) run --no-sync python fuzz/foreign.py --seconds $${FUZZ_SECONDS:-3600}
 
+# The page's core is the simulator and all crates below it, compiled for a browser.
 page: unit-tests
 	@UV=$(UV) $(STAGE) "the playground's page" .ci/page --or-skip
 
