@@ -10,16 +10,13 @@ from pathlib import Path
 import pytest
 
 from dragstrip import _core
-from dragstrip.model.scenario import disciplines
+from dragstrip.model.scenario import algorithms, disciplines
 
 PACKAGE = Path(__file__).parents[1] / "python/dragstrip"
 QUEUES = frozenset(disciplines.rows())
 ALGORITHMS = frozenset(_core.ALGORITHMS)
 
 STUDIES = {
-    "analysis/diagnosis/limits.py": "algorithms whose window need not be full, as a capture shows them",
-    "engines/kernels/kernel.py": "modules that a guest's kernel gets",
-    "studies/validation/conditions.py": "kernel algorithms and disciplines whose recordings vary, by the kernel's sources",
     "studies/validation/grid.py": "what a grid of recordings runs",
     "analysis/whatif/identify.py": "candidates that are tried on a capture",
     "analysis/whatif/walk.py": "algorithms that whatif races if none is named",
@@ -66,6 +63,16 @@ def test_facts_of_disciplines_are_those_of_their_rows() -> None:
     assert disciplines.since("dualpi2") == (6, 17)
     assert disciplines.since("pfifo") is None
     assert disciplines.since("a discipline of a later tc") is None
+
+
+def test_facts_of_algorithms_are_those_of_their_rows() -> None:
+    modules = algorithms.modules()
+    assert {"tcp_bbr", "tcp_cubic", "tcp_yeah"} < set(modules)
+    assert not {"tcp_reno", "tcp_bbr3", "tcp_copa", "tcp_exp"} & set(modules)
+    settled = {name for name in ALGORITHMS if algorithms.settles(name)}
+    assert settled == {"bbr", "bbr3", "copa", "fixed", "ledbat", "ledbatpp", "vegas", "vegas-freebsd"}
+    assert algorithms.settles("vegas_freebsd")
+    assert not algorithms.settles("an algorithm of a later kernel")
 
 
 @pytest.mark.parametrize(

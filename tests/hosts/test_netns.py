@@ -19,6 +19,7 @@ from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.model.recording import Recording
+from dragstrip.model.scenario import disciplines
 from dragstrip.studies.execution.runner import captured, execute, plan
 
 MS = 1_000_000
@@ -158,7 +159,7 @@ QUEUES = [
 
 def test_every_discipline_of_tc_has_a_run() -> None:
     named = {queue.split()[0] for queue in QUEUES} | {"bfifo"}
-    modules = {name.removeprefix("sch_") for name in _core.queue_modules() if name.startswith("sch_")}
+    modules = {name.removeprefix("sch_") for name in disciplines.modules() if name.startswith("sch_")}
     assert modules - {"netem", "ingress"} <= named
 
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip import _core, cli
+from dragstrip import cli
 from dragstrip.errors import BadInputError
+from dragstrip.model.scenario import algorithms, disciplines
 from dragstrip.studies.validation import bands, console, document, translate
-from dragstrip.studies.validation.conditions import RANDOMIZED, Conditions, conditions
+from dragstrip.studies.validation.conditions import Conditions, conditions
 from dragstrip.studies.validation.epochs import epochs, period_s, window_error
 from dragstrip.studies.validation.explain import events, explain
 from dragstrip.studies.validation.figures import Compared, figures, kolmogorov_smirnov, wasserstein
@@ -488,7 +489,7 @@ def test_a_place_that_cannot_be_written_is_told_before_any_work(
     assert not told.out
 
 
-def test_what_draws_random_numbers_is_known() -> None:
-    rows = _core.algorithm_table()
-    drawing = {row["name"] for row in rows if row["needs"]["dice"] and row["models"].startswith("Linux")}
-    assert drawing == set(RANDOMIZED)
+def test_random_algorithms_and_queues_are_those_of_linux() -> None:
+    assert algorithms.random_in_linux() == ("bbr", "cdg", "lp", "nv")
+    probabilistic = list(filter(disciplines.is_probabilistic, disciplines.rows()))
+    assert probabilistic == ["red", "choke", "sfb", "pie", "fq_pie", "dualpi2"]

@@ -11,8 +11,12 @@ pub struct About {
     pub file: &'static str,
     /// The kernels or stacks whose implementation it is, and their file.
     pub models: &'static str,
+    /// Linux's module, in kernels that have it as one; none: always built in, or not part of Linux.
+    pub module: Option<&'static str>,
     /// Congestion signal.
     pub signal: Signal,
+    /// True when its window stands still on a steady path without a loss: a flat flight then shows no other limit.
+    pub settles: bool,
     /// Parameters, in the order of its reference page.
     pub parameters: &'static [Parameter],
     /// State variables that it shows to a recording, in the order of

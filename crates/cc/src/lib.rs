@@ -37,6 +37,6 @@ pub use contract::{
 pub use parameters::{Options, PARTS, Parameters, UnknownAlgorithm};
 #[cfg(feature = "guest")]
 pub use registry::Guest;
-pub use registry::{Algorithm, about, check, draws, names};
+pub use registry::{Algorithm, about, check, draws, names, paces};
 pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

@@ -190,6 +190,13 @@ pub fn draws(name: &str) -> bool {
     about().iter().find(|row| row.name == name).is_none_or(|row| row.needs.dice)
 }
 
+/// True when an algorithm asks for pacing. One that is not registered counts as asking. `-` and `_` are equivalent.
+#[must_use]
+pub fn paces(name: &str) -> bool {
+    let name = name.replace('_', "-");
+    about().iter().find(|row| row.name.replace('_', "-") == name).is_none_or(|row| row.needs.pacing)
+}
+
 /// The registered name with the smallest edit distance to `name`.
 fn nearest(name: &str) -> &'static str {
     names().iter().copied().min_by_key(|known| strsim::levenshtein(name, known)).unwrap_or("reno")
@@ -228,6 +235,25 @@ mod tests {
                 panic!("{name}: {error:?}");
             };
             assert_eq!((algorithm, parameter.as_str()), (*name, "colour"));
+        }
+    }
+
+    #[test]
+    fn pacing_is_a_fact_of_the_row() {
+        let pacing: Vec<&str> = names().iter().copied().filter(|name| paces(name)).collect();
+        assert_eq!(pacing, ["bbr", "bbr3", "prague", "copa"]);
+        assert!(paces("from_elsewhere"));
+        assert!(!paces("cdg_freebsd"), "the kernel's spelling");
+    }
+
+    #[test]
+    fn modules_are_named_as_in_linux() {
+        for row in about() {
+            if let Some(module) = row.module {
+                assert_eq!(module, format!("tcp_{}", row.name));
+                assert!(row.models.starts_with("Linux"), "{}", row.name);
+                assert!(row.models.contains(&format!("{module}.c")), "{}", row.name);
+            }
         }
     }
 

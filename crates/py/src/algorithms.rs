@@ -9,7 +9,7 @@ pub fn table() -> Value {
 }
 
 fn row(about: &About) -> Value {
-    let About { name, file, models, signal, parameters, variables, needs } = about;
+    let About { name, file, models, module, signal, settles, parameters, variables, needs } = about;
     let Needs { pacing, rtt_stamps, ecn, dice } = needs;
     let ecn = match ecn {
         EcnMode::Classic => "classic",
@@ -27,7 +27,9 @@ fn row(about: &About) -> Value {
         "name": name,
         "file": file,
         "models": models,
+        "module": module,
         "signal": signal,
+        "settles": settles,
         "parameters": parameters.iter().map(parameter).collect::<Value>(),
         "variables": variables.iter().map(variable).collect::<Value>(),
         "needs": { "pacing": pacing, "rtt_stamps": rtt_stamps, "ecn": ecn, "dice": dice },

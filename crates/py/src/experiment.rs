@@ -244,7 +244,9 @@ pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
                 "example": kind.least,
                 "fifo": kind.fifo,
                 "aqm": kind.aqm,
+                "probabilistic": kind.probabilistic,
                 "since": kind.since,
+                "modules": kind.modules,
             })
         };
         let names = serde_json::json!({
@@ -254,14 +256,6 @@ pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             "queues": dragstrip_qdisc::KINDS.iter().map(queue).collect::<Vec<_>>(),
         });
         to_python(py, &names)
-    })
-}
-
-/// The kernel's modules that the queue disciplines may be in.
-#[pyfunction]
-pub fn queue_modules() -> PyResult<Vec<&'static str>> {
-    panic::caught("modules", || {
-        Ok(dragstrip_qdisc::KINDS.iter().flat_map(|kind| kind.modules).copied().collect())
     })
 }
 

@@ -175,7 +175,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::flow_word_without, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::nearest, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
-    module.add_function(wrap_pyfunction!(experiment::queue_modules, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add("ALGORITHMS", PyTuple::new(module.py(), dragstrip_cc::names())?)?;
     module.add_function(wrap_pyfunction!(check_program, module)?)?;

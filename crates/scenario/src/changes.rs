@@ -54,15 +54,14 @@ impl LinkSpec {
     /// True when the limit of its queue is a number of packets.
     #[must_use]
     pub fn counts_packets(&self) -> bool {
-        has(&self.qdisc, Change::LimitPackets(1000)) || self.has_sfq()
+        has(&self.qdisc, Change::LimitPackets(1000)) || self.unchangeable().is_some()
     }
 
-    /// True when its queue, or the one inside its shaper, is an sfq: an sfq cannot be changed, as `sfq_qdisc_ops` has
-    /// no change operation.
-    pub(crate) fn has_sfq(&self) -> bool {
+    /// The kind of its queue, or of the one inside its shaper, that the kernel cannot change; none: all can be.
+    pub(crate) fn unchangeable(&self) -> Option<&'static str> {
         let classes = self.qdisc.classes();
-        let mut kinds = classes.iter().map(|class| class.child.kind()).chain([self.qdisc.kind()]);
-        kinds.any(|kind| kind == "sfq")
+        let mut rows = classes.iter().map(|class| class.child.row()).chain([self.qdisc.row()]);
+        rows.find(|row| !row.changeable).map(|row| row.name)
     }
 }
 

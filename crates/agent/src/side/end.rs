@@ -94,18 +94,19 @@ pub struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    /// Creates an end. `fq`: it may be at the egress of the end's host.
+    /// Creates an end. `pacing_queue`: a discipline that paces may be at the egress of its host.
     pub fn new(
         flow: usize,
         spec: &'a FlowSpec,
         role: Role,
         plan: &Plan,
-        fq: bool,
+        pacing_queue: bool,
     ) -> Result<Self, Fault> {
         let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
         let node = if role == Role::Client { client } else { server };
         let source = if spec.application.is_asking() { Role::Server } else { Role::Client };
-        let paced = spec.transport.cc(role == Role::Server).map(|cc| may_be_paced(cc, fq));
+        let paced =
+            spec.transport.cc(role == Role::Server).map(|cc| may_be_paced(cc, pacing_queue));
         let start_ns = spec.start_ns as i64;
         let sending = paced.filter(|_| role == source);
         Ok(Self {

@@ -185,28 +185,29 @@ impl<'a> Side<'a> {
         self.captures.drain(..).map(|capture| capture.finish(start, end_ns)).collect()
     }
 
-    /// True when fq is or may be at this host's egress: the machine's default, if none was configured.
-    fn may_have_fq(&self, plan: &Plan) -> bool {
+    /// True when a discipline that paces (fq) is or may be at this host's egress: the machine's default, if none was
+    /// configured.
+    fn may_have_pacing_queue(&self, plan: &Plan) -> bool {
         let name = &plan.nodes[self.node].name;
         let mut egress_links = self.scenario.links.iter().filter(|link| link.from == *name);
         egress_links.any(|link| {
             let all = link.qdisc.classes();
-            let mut kinds = all.iter().map(|class| class.child).chain([&link.qdisc]);
+            let mut queues = all.iter().map(|class| class.child).chain([&link.qdisc]);
             let machines = self.place.namespace.is_none()
                 && link.qdisc == QdiscSpec::NOQUEUE
                 && link.rate_bps.is_none();
-            kinds.any(|queue| queue.kind() == "fq") || machines && default_is_fq()
+            queues.any(|queue| queue.row().paces) || machines && default_paces()
         })
     }
 
     fn open_ends(&mut self, plan: &Plan, poll: &Poll) -> Result<(), Fault> {
-        let fq = self.may_have_fq(plan);
+        let pacing_queue = self.may_have_pacing_queue(plan);
         for (flow, spec) in self.scenario.flows.iter().enumerate() {
             for (role, host) in [(Role::Client, &spec.sender), (Role::Server, &spec.receiver)] {
                 if plan.node(host)? != self.node {
                     continue;
                 }
-                let mut end = End::new(flow, spec, role, plan, fq)?;
+                let mut end = End::new(flow, spec, role, plan, pacing_queue)?;
                 if role == Role::Server {
                     let token_kind = if end.is_tcp() { LISTENER } else { SOCKET };
                     let token = self.token(token_kind, self.ends.len());
@@ -480,10 +481,10 @@ fn counts() -> Counts {
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
-/// True when the machine's default discipline for an interface is fq.
-fn default_is_fq() -> bool {
-    let qdisc_name = fs::read_to_string("/proc/sys/net/core/default_qdisc");
-    qdisc_name.is_ok_and(|name| name.trim() == "fq")
+/// True when the machine's default discipline for an interface paces.
+fn default_paces() -> bool {
+    let default = fs::read_to_string("/proc/sys/net/core/default_qdisc").unwrap_or_default();
+    dragstrip_qdisc::KINDS.iter().any(|kind| kind.paces && kind.name == default.trim())
 }
 
 #[cfg(test)]

@@ -18,30 +18,10 @@ enum Known {
     Nothing,
 }
 
-/// Linux's congestion controls that do not request pacing (`sk_pacing_status`): all of the kernel's own but bbr.
-/// Nothing is known of algorithms from elsewhere.
-const UNPACED: [&str; 16] = [
-    "reno",
-    "cubic",
-    "vegas",
-    "cdg",
-    "bic",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "scalable",
-    "veno",
-    "westwood",
-    "yeah",
-];
-
-/// True when something may pace a flow: its algorithm, or `fq` at its host's egress (`fq_init`).
-pub fn may_be_paced(cc: &str, fq: bool) -> bool {
-    fq || !UNPACED.contains(&cc)
+/// True when something may pace a flow: its algorithm (`sk_pacing_status`), or a discipline at its host's egress
+/// (`fq_classify`).
+pub fn may_be_paced(cc: &str, pacing_queue: bool) -> bool {
+    pacing_queue || dragstrip_cc::paces(cc)
 }
 
 /// State of a sending end.
@@ -211,6 +191,7 @@ mod tests {
         assert!(!may_be_paced("cubic", false));
         assert!(may_be_paced("cubic", true));
         assert!(may_be_paced("bbr", false));
-        assert!(may_be_paced("exp", false));
+        assert!(!may_be_paced("exp", false));
+        assert!(may_be_paced("an_algorithm_from_elsewhere", false));
     }
 }

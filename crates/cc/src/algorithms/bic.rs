@@ -39,7 +39,9 @@ pub const ABOUT: About = About {
     name: "bic",
     file: file!(),
     models: "Linux 6.1, tcp_bic.c",
+    module: Some("tcp_bic"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[
         FAST_CONVERGENCE,
         Parameter::new(

@@ -55,7 +55,9 @@ pub const ABOUT: About = About {
     name: "copa",
     file: file!(),
     models: "NSDI 2018",
+    module: None,
     signal: Signal::Delay,
+    settles: true,
     parameters: &[
         Parameter::new(
             "delta",

@@ -31,7 +31,9 @@ pub const ABOUT: About = About {
     name: "dctcp",
     file: file!(),
     models: "Linux 6.1, tcp_dctcp.c",
+    module: Some("tcp_dctcp"),
     signal: Signal::Marks,
+    settles: false,
     parameters: &[
         Parameter::new(
             "dctcp_shift_g",

@@ -34,7 +34,9 @@ pub const ABOUT: About = About {
     name: "exp",
     file: file!(),
     models: "none: an exercise",
+    module: None,
     signal: Signal::Loss,
+    settles: false,
     parameters: &[Parameter::new(
         "factor",
         3.0,

@@ -13,7 +13,9 @@ pub const ABOUT: About = About {
     name: "fixed",
     file: file!(),
     models: "none",
+    module: None,
     signal: Signal::Nothing,
+    settles: true,
     parameters: &[Parameter::new(
         "window",
         10.0,

@@ -33,7 +33,9 @@ pub const ABOUT: About = About {
     name: "htcp",
     file: file!(),
     models: "Linux 6.1, tcp_htcp.c",
+    module: Some("tcp_htcp"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[
         Parameter::new(
             "use_rtt_scaling",

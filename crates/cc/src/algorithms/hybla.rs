@@ -35,7 +35,9 @@ pub const ABOUT: About = About {
     name: "hybla",
     file: file!(),
     models: "Linux 6.1, tcp_hybla.c",
+    module: Some("tcp_hybla"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[Parameter::new(
         "rtt0",
         25.0,

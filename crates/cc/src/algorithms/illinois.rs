@@ -38,7 +38,9 @@ pub const ABOUT: About = About {
     name: "illinois",
     file: file!(),
     models: "Linux 6.1, tcp_illinois.c",
+    module: Some("tcp_illinois"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[
         Parameter::new(
             "win_thresh",

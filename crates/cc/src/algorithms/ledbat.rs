@@ -35,7 +35,9 @@ pub const ABOUT: About = About {
     name: "ledbat",
     file: file!(),
     models: "RFC 6817",
+    module: None,
     signal: Signal::Delay,
+    settles: true,
     parameters: &[
         Parameter::new(
             "target_ms",

@@ -41,7 +41,9 @@ pub const ABOUT: About = About {
     name: "ledbatpp",
     file: file!(),
     models: "draft-irtf-iccrg-ledbat-plus-plus",
+    module: None,
     signal: Signal::Delay,
+    settles: true,
     parameters: &[
         Parameter::new(
             "target_ms",

@@ -33,7 +33,9 @@ pub const ABOUT: About = About {
     name: "lp",
     file: file!(),
     models: "Linux 6.1, tcp_lp.c",
+    module: Some("tcp_lp"),
     signal: Signal::Delay,
+    settles: false,
     parameters: &[],
     variables: &[
         Variable::new(

@@ -51,7 +51,9 @@ pub const ABOUT: About = About {
     name: "nv",
     file: file!(),
     models: "Linux 6.1, tcp_nv.c",
+    module: Some("tcp_nv"),
     signal: Signal::Delay,
+    settles: false,
     parameters: &[
         Parameter::new(
             "nv_pad",

@@ -62,7 +62,9 @@ pub const ABOUT: About = About {
     name: "prague",
     file: file!(),
     models: "L4STeam's tcp_prague.c, version 0.7. No kernel of Debian has it",
+    module: None,
     signal: Signal::Marks,
+    settles: false,
     parameters: &[
         Parameter::new(
             "prague_burst_shift",

@@ -31,7 +31,9 @@ pub const ABOUT: About = About {
     name: "veno",
     file: file!(),
     models: "Linux 6.1, tcp_veno.c",
+    module: Some("tcp_veno"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[],
     variables: &[
         Variable::new(

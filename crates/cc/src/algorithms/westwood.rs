@@ -33,7 +33,9 @@ pub const ABOUT: About = About {
     name: "westwood",
     file: file!(),
     models: "Linux 6.1, tcp_westwood.c",
+    module: Some("tcp_westwood"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[],
     variables: &[
         Variable::new("bandwidth", Unit::BitsPerSecond, "estimate, smoothed twice"),

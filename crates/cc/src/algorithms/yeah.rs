@@ -39,7 +39,9 @@ pub const ABOUT: About = About {
     name: "yeah",
     file: file!(),
     models: "Linux 6.1, tcp_yeah.c",
+    module: Some("tcp_yeah"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[],
     variables: &[
         Variable::new(

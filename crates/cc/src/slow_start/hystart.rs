@@ -230,7 +230,9 @@ mod tests {
         name: "test",
         file: file!(),
         models: "none",
+        module: None,
         signal: crate::Signal::Loss,
+        settles: false,
         parameters: &[DETECT, LOW_WINDOW, ACK_DELTA_US],
         variables: &[],
         needs: Needs::NOTHING,
@@ -400,5 +402,16 @@ mod tests {
         assert_eq!(ack_delay_us(&view, &window), 208);
         window.pacing_rate = 1_250_000;
         assert_eq!(ack_delay_us(&view, &window), 1_000);
+    }
+
+    #[test]
+    fn the_ack_delta_takes_whole_microseconds_up_to_about_a_second() {
+        // `hystart_ack_delta_us` is an int of tcp_cubic; here at most 2^20.
+        for (value, valid) in
+            [(0.0, true), (1_048_576.0, true), (1_048_577.0, false), (-1.0, false), (0.5, false)]
+        {
+            let given = options(&[("hystart_ack_delta_us", value)]);
+            assert_eq!(Parameters::new(&ABOUT, &given).is_ok(), valid, "{value}");
+        }
     }
 }

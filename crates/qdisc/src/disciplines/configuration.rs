@@ -45,6 +45,13 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
     const FIFO: bool = false;
     /// Drops or marks packets before it is full (active queue management, RFC 7567).
     const AQM: bool = false;
+    /// Drops or marks with a probability wherever it acts (RED, PIE), so that one run is one sample of many. The BLUE
+    /// part of CAKE's COBALT, which acts only after an overflow, does not count; netem's chances are its settings.
+    const PROBABILISTIC: bool = false;
+    /// Releases a flow's packets at the sender's pacing rate (`sk_pacing_rate`).
+    const PACES: bool = false;
+    /// True when the kernel has a change operation for it (`Qdisc_ops::change`).
+    const CHANGEABLE: bool = true;
     /// First Linux release (major, minor) that has it, if a kernel in use today may be older.
     const SINCE: Option<(u32, u32)> = None;
     /// The kernel's modules that it may be in.
@@ -297,6 +304,12 @@ impl<C: Configuration> Configuration for Box<C> {
     const FIXED: Option<u16> = C::FIXED;
     const KEEPS: bool = C::KEEPS;
     const CUTS_BURSTS: bool = C::CUTS_BURSTS;
+    const FIFO: bool = C::FIFO;
+    const AQM: bool = C::AQM;
+    const PROBABILISTIC: bool = C::PROBABILISTIC;
+    const PACES: bool = C::PACES;
+    const CHANGEABLE: bool = C::CHANGEABLE;
+    const SINCE: Option<(u32, u32)> = C::SINCE;
     const MODULES: &'static [&'static str] = C::MODULES;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {

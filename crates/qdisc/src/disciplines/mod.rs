@@ -71,10 +71,42 @@ pub struct Kind {
     pub fifo: bool,
     /// Drops or marks packets before it is full (active queue management, RFC 7567).
     pub aqm: bool,
+    /// Drops or marks with a probability wherever it acts ([`Configuration::PROBABILISTIC`]).
+    pub probabilistic: bool,
+    /// Releases a flow's packets at the sender's pacing rate.
+    pub paces: bool,
+    /// True when the kernel has a change operation for it.
+    pub changeable: bool,
     /// First Linux release (major, minor) that has it, if a kernel in use today may be older.
     pub since: Option<(u32, u32)>,
     /// The kernel's modules that it may be in.
     pub modules: &'static [&'static str],
+}
+
+impl Kind {
+    /// The row of a discipline.
+    const fn of<T: Configuration>() -> Self {
+        Self {
+            name: T::KIND,
+            words: T::words,
+            field: T::field,
+            unmodelled: T::UNMODELLED,
+            lines: T::lines,
+            least: T::LEAST,
+            notes: T::NOTES,
+            examples: T::EXAMPLES,
+            extremes: T::EXTREMES,
+            classful: T::CLASSFUL,
+            keeps: T::KEEPS,
+            fifo: T::FIFO,
+            aqm: T::AQM,
+            probabilistic: T::PROBABILISTIC,
+            paces: T::PACES,
+            changeable: T::CHANGEABLE,
+            since: T::SINCE,
+            modules: T::MODULES,
+        }
+    }
 }
 
 /// Registers disciplines: one line each. The order is the order of the reference page.
@@ -97,23 +129,7 @@ macro_rules! disciplines {
         }
 
         /// All kinds.
-        pub const KINDS: &[Kind] = &[$(Kind {
-            name: <$spec>::KIND,
-            words: <$spec>::words,
-            field: <$spec>::field,
-            unmodelled: <$spec>::UNMODELLED,
-            lines: <$spec>::lines,
-            least: <$spec>::LEAST,
-            notes: <$spec>::NOTES,
-            examples: <$spec>::EXAMPLES,
-            extremes: <$spec>::EXTREMES,
-            classful: <$spec>::CLASSFUL,
-            keeps: <$spec>::KEEPS,
-            fifo: <$spec>::FIFO,
-            aqm: <$spec>::AQM,
-            since: <$spec>::SINCE,
-            modules: <$spec>::MODULES,
-        }),+];
+        pub const KINDS: &[Kind] = &[$(Kind::of::<$spec>()),+];
 
         $(impl From<$spec> for QdiscSpec {
             fn from(spec: $spec) -> Self {
@@ -134,6 +150,12 @@ macro_rules! disciplines {
             #[must_use]
             pub fn build(&self, streams: &Streams<'_>) -> Discipline {
                 match self { $(Self::$variant(spec) => Discipline::$variant(spec.build(streams)),)+ }
+            }
+
+            /// The discipline's row.
+            #[must_use]
+            pub const fn row(&self) -> &'static Kind {
+                match self { $(Self::$variant(_) => const { &Kind::of::<$spec>() },)+ }
             }
 
             /// The kernel's name.

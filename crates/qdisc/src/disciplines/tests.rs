@@ -483,3 +483,124 @@ fn facts_see_through_a_class() {
         (None, Buffer::packets(10_240), false)
     );
 }
+
+/// The words of a discipline after a change; `None`: it has no such setting.
+fn changed(text: &str, change: Change) -> Option<String> {
+    ok(text).changed(change).map(|spec| spec.print())
+}
+
+const RATE: Change = Change::RateBps(3_000_000);
+const BYTES: Change = Change::LimitBytes(70_000);
+const PACKETS: Change = Change::LimitPackets(70);
+const NETEM: [Change; 2] = [Change::DelayNs(7_000_000), Change::Loss(0.25)];
+
+#[test]
+fn facts_of_a_tbf_are_its_slower_bucket_and_its_sizes() {
+    let facts = ok("tbf rate 3mbit burst 9kb limit 90kb").facts();
+    let sizes = |burst, limit, mtu| {
+        [("burst_bytes", burst), ("limit_bytes", limit), ("mtu_bytes", mtu)]
+            .map(|(field, bytes)| (field.to_owned(), bytes))
+    };
+    let expected = Facts {
+        rate_bps: Some(3_000_000),
+        shapes: true,
+        holds_packet: sizes(9_216, 92_160, 0).into(),
+        ..Facts::queue(Buffer::bytes(92_160))
+    };
+    assert_eq!(facts, expected);
+    let spec = TbfSpec {
+        rate_bps: 3_000_000,
+        burst_bytes: 9_000,
+        limit_bytes: 90_000,
+        peakrate_bps: Some(2_000_000),
+        mtu_bytes: Some(1_514),
+    };
+    let facts = QdiscSpec::from(spec).facts();
+    assert_eq!(facts.rate_bps, Some(2_000_000));
+    assert_eq!(facts.holds_packet, sizes(9_000, 90_000, 1_514));
+}
+
+#[test]
+fn a_tbf_changes_its_rate_and_its_bytes() {
+    let text = "tbf rate 1mbit burst 1600b limit 8000b";
+    let rate = "tbf rate 3mbit burst 1600b limit 8000b";
+    let bytes = "tbf rate 1mbit burst 1600b limit 70000b";
+    assert_eq!(changed(text, RATE), Some(ok(rate).print()));
+    assert_eq!(changed(text, BYTES), Some(ok(bytes).print()));
+    for change in [PACKETS, NETEM[0], NETEM[1]] {
+        assert_eq!(changed(text, change), None, "{change:?}");
+    }
+}
+
+#[test]
+fn facts_of_an_fq_codel_are_its_packets_and_its_memory() {
+    let expected = |packets, bytes, marks| Facts {
+        draws: true,
+        marks,
+        holds_packet: vec![("memory_limit_bytes".to_owned(), bytes)],
+        ..Facts::queue(Buffer::packets(packets))
+    };
+    assert_eq!(ok("fq_codel").facts(), expected(10_240, 32 << 20, true));
+    let small = "fq_codel limit 60 memory_limit 1mb noecn";
+    assert_eq!(ok(small).facts(), expected(60, 1 << 20, false));
+    assert!(ok("fq_codel noecn ce_threshold 2ms").facts().marks, "above the threshold");
+}
+
+#[test]
+fn an_fq_codel_changes_its_packets_alone() {
+    let text = "fq_codel limit 60 flows 16 noecn";
+    let packets = ok("fq_codel limit 70 flows 16 noecn").print();
+    assert_eq!(changed(text, PACKETS), Some(packets));
+    for change in [RATE, BYTES, NETEM[0], NETEM[1]] {
+        assert_eq!(changed(text, change), None, "{change:?}");
+    }
+}
+
+#[test]
+fn facts_of_a_cake_follow_its_bandwidth_and_its_tins() {
+    // Frames of 1514 bytes take 2304 bytes of memory each (truesize).
+    let expected = |rate_bps: Option<u64>, reorders, memory: u32| Facts {
+        rate_bps,
+        shapes: rate_bps.is_some(),
+        draws: true,
+        marks: true,
+        reorders,
+        ..Facts::queue(Buffer::packets(memory / 2304))
+    };
+    assert_eq!(ok("cake").facts(), expected(None, true, 10_240 * 1514));
+    let shaped = "cake bandwidth 8mbit besteffort memlimit 1mb";
+    assert_eq!(ok(shaped).facts(), expected(Some(8_000_000), false, 1 << 20));
+    // cake_reconfigure: at least 4 MiB, where four times the rate's bytes in a round trip are less.
+    assert_eq!(ok("cake bandwidth 8mbit").facts(), expected(Some(8_000_000), true, 4 << 20));
+}
+
+#[test]
+fn a_cake_changes_the_bandwidth_that_it_has_and_its_memory() {
+    let text = "cake bandwidth 8mbit besteffort memlimit 1mb";
+    let rate = ok("cake bandwidth 3mbit besteffort memlimit 1mb").print();
+    assert_eq!(changed(text, RATE), Some(rate));
+    assert_eq!(changed("cake", RATE), None, "an unlimited one");
+    let bytes = ok("cake bandwidth 8mbit besteffort memlimit 70000b").print();
+    assert_eq!(changed(text, BYTES), Some(bytes));
+    for change in [PACKETS, NETEM[0], NETEM[1]] {
+        assert_eq!(changed(text, change), None, "{change:?}");
+    }
+}
+
+#[test]
+fn a_row_has_the_facts_of_its_configuration() {
+    let with = |fact: fn(&Kind) -> bool| -> Vec<&str> {
+        KINDS.iter().filter(|kind| fact(kind)).map(|kind| kind.name).collect()
+    };
+    assert_eq!(with(|kind| kind.fifo), ["bfifo", "pfifo", "tbf"]);
+    assert_eq!(with(|kind| kind.paces), ["fq"]);
+    assert_eq!(with(|kind| !kind.changeable), ["sfq"]);
+    let probabilistic = ["red", "choke", "sfb", "pie", "fq_pie", "dualpi2"];
+    assert_eq!(with(|kind| kind.probabilistic), probabilistic);
+    for kind in KINDS.iter().filter(|kind| kind.probabilistic) {
+        assert!(kind.aqm && ok(kind.examples[0]).facts().draws, "{}", kind.name);
+    }
+    for (kind, text) in examples() {
+        assert_eq!(ok(text).row().name, kind.name);
+    }
+}

@@ -86,15 +86,18 @@ fn settings(change: &ChangeSpec, link: &LinkSpec, at: &str, report: &mut Report)
     }
     let counts_bytes = has(&link.qdisc, Change::LimitBytes(1 << 20));
     let counts_packets = has(&link.qdisc, Change::LimitPackets(1000));
-    let no_limit = if link.has_sfq() {
-        "has an sfq, which cannot be changed: sch_sfq has no change operation"
-    } else {
-        "has no limit of its own"
-    };
+    let no_limit = link.unchangeable().map_or_else(
+        || "has no limit of its own".to_owned(),
+        |kind| {
+            format!(
+                "has a queue {kind}, which cannot be changed: sch_{kind} has no change operation"
+            )
+        },
+    );
     if let Some(bytes) = limit_bytes
         && !counts_bytes
     {
-        let why = if counts_packets { "counts packets" } else { no_limit };
+        let why = if counts_packets { "counts packets" } else { &no_limit };
         report.add(format!("{at}.limit_bytes"), bytes, format!("none: the {kind} of {name} {why}"));
     } else if let Some(bytes) = limit_bytes
         && !has(&link.qdisc, Change::LimitBytes(*bytes))
@@ -104,7 +107,7 @@ fn settings(change: &ChangeSpec, link: &LinkSpec, at: &str, report: &mut Report)
     if let Some(packets) = limit_packets
         && !counts_packets
     {
-        let why = if counts_bytes { "counts bytes" } else { no_limit };
+        let why = if counts_bytes { "counts bytes" } else { &no_limit };
         let expected = format!("none: the {kind} of {name} {why}");
         report.add(format!("{at}.limit_packets"), packets, expected);
     }

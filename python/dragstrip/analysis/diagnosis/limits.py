@@ -15,6 +15,7 @@ import numpy as np
 from dragstrip.analysis.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.analysis.diagnosis.finding import AMBIGUOUS, CAPTURE, SS, Certainty, Finding, facts_at
 from dragstrip.analysis.diagnosis.observations import BUSY_BYTES, Fact, ObservedFlow, Series
+from dragstrip.model.scenario import algorithms
 
 WINDOW_SHARE = 0.3
 """Share of the time limited by a window, or by the application, from which on it is a finding."""
@@ -54,8 +55,6 @@ WORDS = {
     "small_queue_limit": "TCP's small-queue limit at the sender's own interface",
 }
 """Limits of a flow, in the words of a sentence."""
-PACED = ("bbr", "copa", "ledbat", "vegas")
-"""Beginnings of algorithms whose congestion window need not be full."""
 OF_WINDOWS = frozenset(
     {
         "receiver_share",
@@ -218,7 +217,7 @@ def _standing(evidence: Evidence, flow: ObservedFlow, series: Series) -> Iterato
     if not len(trips) and flow.rtt_min_ms and flow.rtt_p50_ms and flow.rtt_p95_ms:
         trips = np.array([flow.rtt_min_ms, flow.rtt_p50_ms, flow.rtt_p95_ms])
     retransmitted = np.nan_to_num(series.retransmitted[first:]).sum()
-    if retransmitted or len(trips) < 3 or lengths.min() <= 0 or (flow.cc or "").startswith(PACED):
+    if retransmitted or len(trips) < 3 or lengths.min() <= 0 or algorithms.settles(flow.cc or ""):
         return
     short, long = map(float, np.percentile(trips, (5, 95)))
     if long > max(TRIPS_FLAT * short, short + 1.0):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip import _core
 from dragstrip.display.progress import ProgressMessages
 from dragstrip.engines.kernels import archive
 from dragstrip.engines.kernels.archive import Archive
@@ -30,6 +29,7 @@ from dragstrip.io.files import (
     write_json,
     write_text,
 )
+from dragstrip.model.scenario import algorithms, disciplines
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"
@@ -37,14 +37,8 @@ NEWEST = f"linux-image-{ARCHITECTURE}"
 
 MODULES = (
     *("veth", "ib700wdt"),
-    *_core.queue_modules(),
-    *(
-        f"tcp_{name}"
-        for name in (
-            *("bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois"),
-            *("lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah"),
-        )
-    ),
+    *disciplines.modules(),
+    *algorithms.modules(),
 )
 """Modules to load where the kernel has them as modules; built-in ones need no loading."""
 

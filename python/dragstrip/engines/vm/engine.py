@@ -52,7 +52,8 @@ class VirtualMachine(KernelEngine):
             modules = [file.stem for file in kernel.find_kernel(options.get("kernel")).modules]
         else:
             modules = list(kernel.MODULES)
-        return [*BUILT_IN, *(name.removeprefix("tcp_") for name in modules if name.startswith("tcp_"))]
+        in_modules = (name.removeprefix("tcp_") for name in modules if name.startswith("tcp_"))
+        return list(dict.fromkeys([*BUILT_IN, *in_modules]))
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""

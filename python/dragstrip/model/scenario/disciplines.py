@@ -25,6 +25,16 @@ def is_aqm(kind: str) -> bool:
     return kind in rows() and bool(rows()[kind]["aqm"])
 
 
+def is_probabilistic(kind: str) -> bool:
+    """Return whether a discipline drops or marks with a probability, so that a run is one sample of many."""
+    return kind in rows() and bool(rows()[kind]["probabilistic"])
+
+
+def modules() -> list[str]:
+    """Return the kernel's modules that the disciplines may be in."""
+    return [module for row in rows().values() for module in row["modules"]]
+
+
 def since(kind: str) -> tuple[int, int] | None:
     """Return the Linux release that brought a discipline, if a kernel in use may be older."""
     release = rows()[kind]["since"] if kind in rows() else None

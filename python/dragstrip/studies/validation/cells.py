@@ -13,8 +13,8 @@ import hashlib
 import re
 
 from dragstrip.errors import BadInputError
+from dragstrip.model.scenario import algorithms, disciplines
 from dragstrip.model.scenario.paths import FRAME_BYTES
-from dragstrip.studies.validation.conditions import DRAWING_QUEUES, RANDOMIZED
 from dragstrip.studies.validation.kernel import Json
 
 DURATION_S = 30
@@ -38,8 +38,8 @@ WITHOUT: Json = {
     "nots": ("net.ipv4.tcp_timestamps", 0),
 }
 
-DRAWING = {name.replace("_", "") for name in DRAWING_QUEUES}
-"""Queue disciplines, as spelt in a name, that drop or mark with a probability."""
+DISCIPLINES = {name.replace("_", ""): name for name in disciplines.rows()}
+"""Disciplines by their spelling in a cell's name."""
 LONGER_MS = 0.02
 """Milliseconds added to the round trip from one repeat to the next, where flows compete and nothing is
 random."""
@@ -99,9 +99,9 @@ def cell(name: str, seed: int = 1) -> Json:
     impairments += [f"loss random {cell_match['loss']}%"] if cell_match["loss"] else []
     if impairments:
         spec["fwd_netem"] = " ".join([*impairments, "limit 100000"])
-    algorithms = {flow["cc"] for flow in spec["flows"]}
-    draws = not algorithms.isdisjoint(RANDOMIZED) or cell_match["aqm"] in DRAWING
-    if len(spec["flows"]) > 1 and not impairments and not draws:
+    is_random = bool({flow["cc"] for flow in spec["flows"]}.intersection(algorithms.random_in_linux()))
+    is_random |= disciplines.is_probabilistic(DISCIPLINES.get(cell_match["aqm"], "bfifo"))
+    if len(spec["flows"]) > 1 and not impairments and not is_random:
         spec["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
     if seed > 1:
         spec["seed"] = seed

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dragstrip.model.scenario import algorithms, disciplines
 from dragstrip.model.scenario.paths import FRAME_BYTES, path_of
 from dragstrip.studies.validation.kernel import Json
 
 FULL_FRAME_BITS = 8 * FRAME_BYTES
 """Bits that htb charges for a full segment: the frame without FCS, preamble and gap."""
 
-RANDOMIZED = ("bbr", "cdg", "lp", "nv")
-"""Linux algorithms that draw random numbers, so that one run is one sample of many.
-
-CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
-(bbr_reset_probe_bw_mode), LP measures delay from the peer's time stamps, which begin at a random number
-(secure_tcp_ts_off, tcp_lp_remote_hz_estimator), and NV looks for a shorter RTT after a random time
-(tcpnv_acked).
-"""
-
-DRAWING_QUEUES = ("red", "choke", "sfb", "pie", "fq_pie")
-"""Linux disciplines that drop or mark with a probability, so that one run is one sample of many."""
-
-FIFOS = ("bfifo", "pfifo", "pfifo_fast", "noqueue")
-"""Disciplines that drop only what does not fit."""
+KERNEL_FIFOS = ("pfifo_fast", "noqueue")
+"""Disciplines, besides the FIFOs of the registry, that drop only what does not fit."""
 
 CHOOSES = ("cdg", "dctcp")
 """Algorithms that also reduce the window without a loss, so that counting losses is not enough."""
@@ -52,13 +41,13 @@ class Conditions:
     @property
     def random(self) -> bool:
         """True when one run is one sample of many."""
-        draws = self.discipline in DRAWING_QUEUES or any(name in RANDOMIZED for name in self.algorithms)
-        return self.stochastic or draws
+        random_algorithms = set(self.algorithms).intersection(algorithms.random_in_linux())
+        return self.stochastic or disciplines.is_probabilistic(self.discipline) or bool(random_algorithms)
 
     @property
     def managed(self) -> bool:
         """True when the bottleneck's queue does more than drop what does not fit."""
-        return self.discipline not in FIFOS
+        return not (disciplines.is_fifo(self.discipline) or self.discipline in KERNEL_FIFOS)
 
     @property
     def losses_alone_reduce(self) -> bool:

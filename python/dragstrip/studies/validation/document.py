@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.io.files import write_text
+from dragstrip.model.scenario import algorithms, disciplines
 from dragstrip.studies.validation.acks import Comparison
 from dragstrip.studies.validation.cells import LONGER_MS
-from dragstrip.studies.validation.conditions import DRAWING_QUEUES, RANDOMIZED
 from dragstrip.studies.validation.console import cell, floor_cell
 from dragstrip.studies.validation.figures import Compared, figures
 from dragstrip.studies.validation.grid import Grid
@@ -259,15 +259,17 @@ def _random(agreement: Agreement) -> Iterator[str]:
     """Yield the number of kernel runs of cases that are random without netem."""
     plain = [case for case in agreement.cases if not case.stochastic]
     competing = [case for case in plain if case.group == COMPETING]
-    drawing = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in RANDOMIZED}
-    behind = [c for c in plain if c.conditions.discipline in DRAWING_QUEUES]
-    drawing[f"behind {', '.join(DRAWING_QUEUES)}"] = behind
+    names = algorithms.random_in_linux()
+    drawing = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in names}
+    behind = [c for c in plain if disciplines.is_probabilistic(c.conditions.discipline)]
+    queues = [kind for kind in disciplines.rows() if any(c.conditions.discipline == kind for c in behind)]
+    drawing[f"behind {', '.join(queues)}"] = behind
     drawing["where they compete"] = [case for case in competing if case.conditions.random]
     kernel = [f"{_runs(cases)} {condition}" for condition, cases in drawing.items() if cases]
     if kernel:
         yield (
-            f"{', '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own, and so do the "
-            f"disciplines {', '.join(DRAWING_QUEUES)}: the simulator's figures for them are means over at "
+            f"{', '.join(map(str.upper, names))} draw random numbers of their own, and so do the "
+            f"disciplines {', '.join(queues)}: the simulator's figures for them are means over at "
             f"least {len(SEEDS)} runs here too ({len(FEWER)} in the wider grid and on the path as "
             f"configured), the kernel's over {', '.join(kernel)}.\n"
         )

@@ -45,7 +45,9 @@ pub const ABOUT: About = About {
     name: "bbr",
     file: file!(),
     models: "Linux 6.1, tcp_bbr.c",
+    module: Some("tcp_bbr"),
     signal: Signal::Model,
+    settles: true,
     parameters: &[],
     variables: &[
         Variable::new(

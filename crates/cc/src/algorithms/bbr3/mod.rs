@@ -55,7 +55,9 @@ pub const ABOUT: About = About {
     name: "bbr3",
     file: file!(),
     models: "Google's tcp_bbr.c, branch v3; draft-ietf-ccwg-bbr. No kernel of Debian has it",
+    module: None,
     signal: Signal::Model,
+    settles: true,
     parameters: &[],
     variables: &[
         Variable::new("bandwidth", Unit::BitsPerSecond, "of the model: the largest, within bw_lo"),

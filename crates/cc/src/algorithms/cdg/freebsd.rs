@@ -40,7 +40,9 @@ pub const ABOUT: About = About {
     name: "cdg-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_cdg.c, version 0.1",
+    module: None,
     signal: Signal::Delay,
+    settles: false,
     parameters: &[
         Parameter::new(
             "tick_ms",

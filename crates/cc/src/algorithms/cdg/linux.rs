@@ -40,7 +40,9 @@ pub const ABOUT: About = About {
     name: "cdg",
     file: file!(),
     models: "Linux 6.1, tcp_cdg.c",
+    module: Some("tcp_cdg"),
     signal: Signal::Delay,
+    settles: false,
     parameters: &[
         Parameter::new(
             "window",

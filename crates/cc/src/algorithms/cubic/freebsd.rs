@@ -34,7 +34,9 @@ pub const ABOUT: About = About {
     name: "cubic-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_cubic.c",
+    module: None,
     signal: Signal::Loss,
+    settles: false,
     parameters: &[],
     variables: &[
         Variable::new(

@@ -62,7 +62,9 @@ pub const ABOUT: About = About {
     name: "cubic",
     file: file!(),
     models: "Linux 2.6.27, 2.6.38 and 6.1, tcp_cubic.c",
+    module: Some("tcp_cubic"),
     signal: Signal::Loss,
+    settles: false,
     parameters: &[
         FAST_CONVERGENCE,
         Parameter::new(

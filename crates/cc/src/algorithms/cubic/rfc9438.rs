@@ -40,7 +40,9 @@ pub const ABOUT: About = About {
     name: "cubic-rfc9438",
     file: file!(),
     models: "RFC 9438",
+    module: None,
     signal: Signal::Loss,
+    settles: false,
     parameters: &[
         Parameter::new(
             "fast_convergence",

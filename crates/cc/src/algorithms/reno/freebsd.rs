@@ -29,7 +29,9 @@ pub const ABOUT: About = About {
     name: "newreno-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_newreno.c",
+    module: None,
     signal: Signal::Loss,
+    settles: false,
     parameters: &[],
     variables: &[Variable::new(
         "bytes_acked",

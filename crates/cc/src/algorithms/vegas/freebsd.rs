@@ -31,7 +31,9 @@ pub const ABOUT: About = About {
     name: "vegas-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_vegas.c",
+    module: None,
     signal: Signal::Delay,
+    settles: true,
     parameters: &[
         Parameter::new(
             "alpha",

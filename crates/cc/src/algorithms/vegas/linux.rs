@@ -41,7 +41,9 @@ pub const ABOUT: About = About {
     name: "vegas",
     file: file!(),
     models: "Linux 2.6.38 and 6.1, tcp_vegas.c; on Linux 2.2 the patch of 1999",
+    module: Some("tcp_vegas"),
     signal: Signal::Delay,
+    settles: true,
     parameters: &[
         Parameter::new(
             "alpha",

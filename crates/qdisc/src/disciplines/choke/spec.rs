@@ -61,6 +61,7 @@ impl Configuration for ChokeSpec {
 
     const KIND: &'static str = "choke";
     const AQM: bool = true;
+    const PROBABILISTIC: bool = true;
     const MODULES: &'static [&'static str] = &["sch_choke"];
     const EXAMPLES: &'static [&'static str] = &[
         "choke limit 1000 bandwidth 10mbit",

@@ -152,6 +152,7 @@ impl Configuration for DualPi2Spec {
     const KIND: &'static str = "dualpi2";
     const SINCE: Option<(u32, u32)> = Some((6, 17));
     const AQM: bool = true;
+    const PROBABILISTIC: bool = true;
     const MODULES: &'static [&'static str] = &["sch_dualpi2"];
     const EXAMPLES: &'static [&'static str] = &[
         "dualpi2",

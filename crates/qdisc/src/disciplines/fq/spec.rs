@@ -52,6 +52,7 @@ impl Configuration for FqSpec {
 
     const KIND: &'static str = "fq";
     const MODULES: &'static [&'static str] = &["sch_fq"];
+    const PACES: bool = true;
     const EXAMPLES: &'static [&'static str] = &[
         "fq",
         "fq limit 500 flow_limit 50 quantum 1514 initial_quantum 3028 maxrate 3mbit nopacing orphan_mask 7",

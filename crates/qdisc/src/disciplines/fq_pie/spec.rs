@@ -61,6 +61,7 @@ impl Configuration for FqPieSpec {
     const KIND: &'static str = "fq_pie";
     const SINCE: Option<(u32, u32)> = Some((5, 6));
     const AQM: bool = true;
+    const PROBABILISTIC: bool = true;
     const MODULES: &'static [&'static str] = &["sch_fq_pie"];
     const EXAMPLES: &'static [&'static str] = &[
         "fq_pie",

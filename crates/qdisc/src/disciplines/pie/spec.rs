@@ -51,6 +51,7 @@ impl Configuration for PieSpec {
 
     const KIND: &'static str = "pie";
     const AQM: bool = true;
+    const PROBABILISTIC: bool = true;
     const MODULES: &'static [&'static str] = &["sch_pie"];
     const EXAMPLES: &'static [&'static str] = &[
         "pie",

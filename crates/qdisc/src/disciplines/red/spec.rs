@@ -115,6 +115,7 @@ impl Configuration for RedSpec {
 
     const KIND: &'static str = "red";
     const AQM: bool = true;
+    const PROBABILISTIC: bool = true;
     const MODULES: &'static [&'static str] = &["sch_red"];
     const EXAMPLES: &'static [&'static str] = &[
         "red limit 400000 avpkt 1000",

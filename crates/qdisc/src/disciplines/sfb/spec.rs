@@ -99,6 +99,7 @@ impl Configuration for SfbSpec {
 
     const KIND: &'static str = "sfb";
     const AQM: bool = true;
+    const PROBABILISTIC: bool = true;
     const MODULES: &'static [&'static str] = &["sch_sfb"];
     const EXAMPLES: &'static [&'static str] = &[
         "sfb",

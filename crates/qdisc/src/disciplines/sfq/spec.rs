@@ -64,6 +64,8 @@ impl Configuration for SfqSpec {
         &["sfq", "sfq limit 90 flows 16 divisor 64 depth 30 quantum 3028 perturb 10"];
     const EXTREMES: &'static [&'static str] = &["sfq"];
     const LAYOUT: Layout = Layout::Structure(72);
+    // `sfq_qdisc_ops` has no `change`.
+    const CHANGEABLE: bool = false;
     const UNMODELLED: &'static [&'static str] = &[
         "headdrop",
         "redflowlimit",
