@@ -82,3 +82,121 @@ macro_rules! stack_profiles {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dragstrip_units::Duration;
+
+    /// A kernel's defaults, as its source has them.
+    struct Defaults {
+        row: StackRow,
+        hz: u64,
+        /// `sysctl_tcp_rmem`, `sysctl_tcp_wmem`.
+        rmem: [u64; 3],
+        wmem: [u64; 3],
+        adv_win_scale: i32,
+        tail_loss_probe: bool,
+        /// RACK (`tcp_recovery`), since 4.4.
+        rack: bool,
+        /// `tcp_comp_sack_nr`, since 4.18.
+        comp_sack_nr: u32,
+        /// `TCP_TIMEOUT_INIT`, `TCPTV_RTOBASE`: milliseconds.
+        rto_initial_ms: u64,
+        /// `tcp_ecn`: 2 grants ECN when it is requested.
+        ecn_accept: bool,
+        /// `tcp_limit_output_bytes`, for the kernels that have it.
+        limit_output_bytes: Option<u64>,
+        /// Segments of 1448 bytes.
+        initial_window: u32,
+    }
+
+    #[test]
+    fn each_profile_has_its_kernels_defaults() {
+        // 6.1 and 4.15: tcp_sk_init, tcp_init (buffers for 2 GB of memory), TCP_INIT_CWND; tcp_limit_output_bytes
+        // is 16 * 65536 since 4.20, 262144 before.
+        let linux_6 = Defaults {
+            row: LINUX_6,
+            hz: 250,
+            rmem: [4096, 131_072, 6_291_456],
+            wmem: [4096, 16_384, 4_194_304],
+            adv_win_scale: 1,
+            tail_loss_probe: true,
+            rack: true,
+            comp_sack_nr: 44,
+            rto_initial_ms: 1_000,
+            ecn_accept: true,
+            limit_output_bytes: Some(1_048_576),
+            initial_window: 10,
+        };
+        let linux_4_15 = Defaults {
+            row: LINUX_4_15,
+            rmem: [4096, 87_380, 6_291_456],
+            comp_sack_nr: 0,
+            limit_output_bytes: Some(262_144),
+            ..linux_6
+        };
+        // tcp.c and tcp_input.c of 2.6.27: sysctl_tcp_adv_win_scale = 2, TCP_TIMEOUT_INIT = 3 * HZ, tcp_init_cwnd
+        // (RFC 3390), sysctl_tcp_ecn = 0; tail loss probes came with 3.10, RACK with 4.4.
+        let linux_2_6_27 = Defaults {
+            row: LINUX_2_6_27,
+            hz: 1000,
+            rmem: [4096, 87_380, 4_194_304],
+            wmem: [4096, 16_384, 4_194_304],
+            adv_win_scale: 2,
+            tail_loss_probe: false,
+            rack: false,
+            comp_sack_nr: 0,
+            rto_initial_ms: 3_000,
+            ecn_accept: false,
+            limit_output_bytes: None,
+            initial_window: 3,
+        };
+        // sysctl_tcp_ecn = 2 since 2.6.31.
+        let linux_2_6_38 =
+            Defaults { row: LINUX_2_6_38, hz: 250, ecn_accept: true, ..linux_2_6_27 };
+        // tcp_v4_init_sock of 2.2.14; SK_RMEM_MAX, SK_WMEM_MAX; half of the buffer is offered.
+        let linux_2_2 = Defaults {
+            row: LINUX_2_2,
+            hz: 100,
+            rmem: [4096, 65_535, 65_535],
+            wmem: [4096, 65_535, 65_535],
+            adv_win_scale: -1,
+            ecn_accept: false,
+            initial_window: 2,
+            ..linux_2_6_27
+        };
+        // tcp_recvspace, tcp_sendspace, tcp_autorcvbuf_max, tcp_autosndbuf_max, TCPTV_RTOBASE; all of the buffer is
+        // offered.
+        let freebsd_9 = Defaults {
+            row: FREEBSD_9,
+            hz: 1000,
+            rmem: [0, 65_536, 262_144],
+            wmem: [0, 32_768, 262_144],
+            adv_win_scale: 0,
+            comp_sack_nr: 44,
+            initial_window: 3,
+            ..linux_2_2
+        };
+        for kernel in [linux_6, linux_4_15, linux_2_6_27, linux_2_6_38, linux_2_2, freebsd_9] {
+            let settings = (kernel.row.settings)();
+            let name = kernel.row.kernel;
+            assert_eq!(u64::from(settings.hz), kernel.hz, "{name}: HZ");
+            assert_eq!(settings.rmem, kernel.rmem, "{name}: tcp_rmem");
+            assert_eq!(settings.wmem, kernel.wmem, "{name}: tcp_wmem");
+            assert_eq!(settings.adv_win_scale, kernel.adv_win_scale, "{name}: tcp_adv_win_scale");
+            assert_eq!(settings.tail_loss_probe, kernel.tail_loss_probe, "{name}: tail loss probe");
+            assert_eq!(settings.rack, kernel.rack, "{name}: tcp_recovery");
+            assert_eq!(settings.comp_sack_nr, kernel.comp_sack_nr, "{name}: tcp_comp_sack_nr");
+            let initial = Duration::from_millis(kernel.rto_initial_ms);
+            assert_eq!(settings.rto_initial, initial, "{name}: first timeout");
+            assert_eq!(settings.ecn_accept, kernel.ecn_accept, "{name}: tcp_ecn");
+            if let Some(bytes) = kernel.limit_output_bytes {
+                assert_eq!(settings.limit_output_bytes, bytes, "{name}: tcp_limit_output_bytes");
+            }
+            let window = (kernel.row.initial_window)(1448);
+            assert_eq!(window, kernel.initial_window, "{name}: initial window");
+            assert_eq!(settings.initial_cwnd, window, "{name}: initial window");
+        }
+    }
+}
