@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,41 +91,3 @@ def test_facts_of_algorithms_are_those_of_their_rows() -> None:
 )
 def test_a_discipline_marks_as_the_core_says(words: str, marks: bool) -> None:
     assert disciplines.marks(words) == marks
-
-
-PAGE_CLASSES = {
-    "Claim": "a claim as a page shows it, and the claim of an experiment",
-    "Measure": "a measure as a column of a page, and the measure",
-    "Panel": "a panel's data, and its drawing",
-    "Part": "a part of a figure, and the base class of an experiment's parts",
-    "Recording": "a recording as a page reads it, and the recording",
-    "Shares": "shares over time, and their drawing",
-    "Table": "a table of a recording, and a table of a page",
-    "_Column": "a column in the terminal, and on a page",
-    "_Scale": "an axis's scale of a timeline, and of a sweep's map",
-}
-"""Names that a class of the pages (`report/`, `studies/sweep/map.py`) shares with one other class."""
-PAGE_MODULES = ("report/", "studies/sweep/map.py")
-
-
-@functools.cache
-def classes() -> dict[str, list[str]]:
-    """The modules that define each class of the package, by the class's name."""
-    modules: dict[str, list[str]] = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ClassDef):
-                modules.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
-    return modules
-
-
-def test_a_class_name_means_one_thing() -> None:
-    several = {name: modules for name, modules in classes().items() if len(modules) > 1}
-    assert {name: modules for name, modules in several.items() if name not in PAGE_CLASSES} == {}
-
-
-@pytest.mark.parametrize("name", PAGE_CLASSES)
-def test_a_name_that_pages_share_is_shared_with_one_other_class(name: str) -> None:
-    modules = classes()[name]
-    assert len(modules) == 2
-    assert any(module.startswith(PAGE_MODULES) for module in modules)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragstrip import engines
 from dragstrip.cli import words
 from dragstrip.cli.capture import capture_request
 from dragstrip.cli.execute import check_twice, execute
@@ -38,7 +39,7 @@ def compare(
     algorithms: Algorithms = None,
     *,
     race: Race,
-    engine: Engines = "sim",
+    engine: Engines = engines.DEFAULT,
     engine_option: EngineOption = None,
     load: Load = None,
     strict: Strict = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dragstrip import engines
 from dragstrip.cli import completion, words
 from dragstrip.cli.ending import WORSE
 from dragstrip.cli.options import Engine, EngineOption, JsonFlag, Load, Program, Workers
@@ -49,7 +50,7 @@ def passport(
         typer.Option("--junit", metavar="FILE", help="Also write the rows as JUnit XML.", show_default=False),
     ] = None,
     program: Program = None,
-    engine: Engine = "sim",
+    engine: Engine = engines.DEFAULT,
     engine_option: EngineOption = None,
     load: Load = None,
     second_engine: Annotated[

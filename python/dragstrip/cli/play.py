@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragstrip import engines
 from dragstrip.cli import completion
 from dragstrip.cli.race import EVERY, Race, all_wrong, takes_race
 from dragstrip.errors import BadInputError
@@ -123,7 +124,7 @@ def _recorded(folder: Path) -> InitialRace:
             recording.provenance.get("recording_sha256"),
         )
         for recording in recordings
-        if recording.provenance.get("engine", "sim") == "sim"
+        if recording.provenance.get("engine", engines.SIMULATOR) == engines.SIMULATOR
     ]
     if not runs:
         raise BadInputError("RUN", folder, "a run of the simulator, which is what a page has", "command line")
@@ -136,7 +137,8 @@ def _experiment(name: str) -> InitialRace:
     from dragstrip.studies.execution.runner import plan
 
     experiment, source = load(name)
-    runs = [(run.name, run.text, None) for run in plan(experiment, source).runs if run.engine == "sim"]
+    planned_runs = plan(experiment, source).runs
+    runs = [(run.name, run.text, None) for run in planned_runs if run.engine == engines.SIMULATOR]
     if not runs:
         expected = "one of the simulator, which is what a page has"
         raise BadInputError("EXPERIMENT", name, expected, "command line")

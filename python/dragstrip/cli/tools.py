@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dragstrip import engines
 from dragstrip.cli.options import Engine, JsonFlag
 from dragstrip.cli.output import print_json, say, say_finding
 from dragstrip.errors import BadInputError, Raw
@@ -33,7 +34,7 @@ def conform(
     scripts: Annotated[
         list[str] | None, typer.Argument(metavar="SCRIPT", help="Names or files of scripts; default: all.")
     ] = None,
-    engine: Engine = "sim",
+    engine: Engine = engines.DEFAULT,
     segments: Annotated[
         bool, typer.Option("--segments", help="Print every segment that the endpoint sends.")
     ] = False,

@@ -9,6 +9,7 @@ from dragstrip.engines.contract import Capture, Engine, Option, Options, Progres
 from dragstrip.engines.registry import (
     DEFAULT,
     PAIR,
+    SIMULATOR,
     about,
     check_options,
     file_options,
@@ -20,6 +21,7 @@ from dragstrip.engines.registry import (
 __all__ = [
     "DEFAULT",
     "PAIR",
+    "SIMULATOR",
     "Capture",
     "Engine",
     "Option",

@@ -9,8 +9,10 @@ from typing import Any
 from dragstrip.engines.contract import Engine
 from dragstrip.errors import BadInputError, nearest
 
+SIMULATOR = "sim"
+"""The engine whose runs depend on the scenario alone; a kernel has randomness of its own."""
 HOMES = {
-    "sim": "dragstrip.engines.sim",
+    SIMULATOR: "dragstrip.engines.sim",
     "vm": "dragstrip.engines.vm",
     "netns": "dragstrip.engines.netns",
     "ssh": "dragstrip.engines.ssh",
@@ -18,7 +20,7 @@ HOMES = {
 """Name → package; imported on first use. From the model to the real thing: of two engines side by
 side, the later one is the reference for the earlier one."""
 
-DEFAULT = next(iter(HOMES))
+DEFAULT = SIMULATOR
 SEPARATOR = ","
 """Separator of the names of two engines."""
 PAIR = SEPARATOR.join(list(HOMES)[:2])

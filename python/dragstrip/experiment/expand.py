@@ -117,7 +117,7 @@ def planned(content: Json, algorithms: list[str], source: str, *, judged: bool) 
 
 def draws(run: PlannedRun) -> bool:
     """Return whether another seed may give another recording: a kernel has randomness of its own."""
-    return run.engine != engines.DEFAULT or run.core.draws
+    return run.engine != engines.SIMULATOR or run.core.draws
 
 
 def complete(scenario: Json) -> Json:

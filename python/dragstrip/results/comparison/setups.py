@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from dragstrip import _core
+from dragstrip import _core, engines
 from dragstrip.display import quantity
 from dragstrip.display.look import DASHES
 from dragstrip.model.scenario.paths import Known, PathFacts, scenario_facts
@@ -36,8 +36,6 @@ FLOWS_DRAWN_MAX = 1000
 """Flows of one run whose curves are read, at most; of more, an evenly spaced selection is read."""
 COMPARED_SYSCTLS = ("net.ipv4.tcp_congestion_control",)
 """Sysctls that are compared and therefore not part of the set-up: the kernel's default algorithm."""
-NO_RANDOM_ENGINES = ("sim",)
-"""Engines whose runs depend on the scenario alone; a kernel has randomness of its own."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +266,7 @@ class Setup:
     @cached_property
     def draws(self) -> bool:
         """True when another seed may give other figures."""
-        return any(run.engine not in NO_RANDOM_ENGINES or run.facts.draws for run in self.runs)
+        return any(run.engine != engines.SIMULATOR or run.facts.draws for run in self.runs)
 
 
 def setups_of(runs: Iterable[Run], colours: Mapping[str, str] | None = None) -> list[Setup]:
