@@ -223,3 +223,26 @@ fn called(
         Call::Retransmission
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment without data that offers a window.
+    fn segment(time_ns: i64, flags: u16, window: u16) -> Packet {
+        Packet { time_ns, seq: 1, ack: 1, flags: flags | ACK, window, ..Packet::default() }
+    }
+
+    #[test]
+    fn a_closed_window_is_counted_for_the_direction_that_it_stops() {
+        let mut labels = Wireshark::default();
+        for (at, (flags, window)) in
+            [(0, 512), (0, 0), (0, 0), (FIN, 0), (RST, 0)].into_iter().enumerate()
+        {
+            labels.take(&segment(at as i64, flags, window), 1);
+        }
+        assert_eq!(labels.labels(0).zero_window, 2, "neither FIN nor RST counts");
+        assert_eq!(labels.labels(1).zero_window, 0);
+        assert_eq!(labels.labels(0).zero_window_probe, 0);
+    }
+}

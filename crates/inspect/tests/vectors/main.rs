@@ -3,7 +3,7 @@
 mod trace;
 
 use dragstrip_inspect::{FlowSaid, Inspected, Tally};
-use trace::{Fields, Trace};
+use trace::{Fields, Trace, series};
 
 const SENDER: [f64; 3] = [0.0, 40.0, 40.1];
 const RECEIVER: [f64; 3] = [0.0, 0.1, 40.1];
@@ -558,4 +558,21 @@ fn goodput_at_the_sender_is_what_was_acknowledged() {
     let flow = only(&inspection);
     assert_eq!((flow.bytes, flow.place), (10_000, "sender"));
     assert!((flow.goodput_bps - 6_000.0 * 8.0 / 0.09).abs() < 1e-6, "{}", flow.goodput_bps);
+}
+
+#[test]
+fn the_series_has_a_row_per_segment_with_its_bytes() {
+    let mut trace = Trace::opened(SENDER);
+    trace.a(50.0, 1, 1_000);
+    trace.b_window(90.0, 1_001, 1_050, &[], 3);
+    let [flow] = series(&trace).try_into().expect("one flow");
+    let column = |name: &str| {
+        let columns = flow.columns.iter();
+        columns.clone().find(|(label, _)| *label == name).map(|(_, values)| values.clone())
+    };
+    // Data, then its acknowledgement: IP and TCP headers with time stamps are 52 bytes.
+    assert_eq!(column("bytes"), Some(vec![1_000, 0]));
+    assert_eq!(column("ip_bytes"), Some(vec![1_052, 52]));
+    assert_eq!(column("window"), Some(vec![i64::MIN, 3 << 7]));
+    assert_eq!(column("rtt_ns"), Some(vec![i64::MIN, 40_000_000]));
 }

@@ -1,6 +1,6 @@
 //! Captures written by tests: A sends from sequence number 1 in segments of 1000 bytes, B acknowledges.
 
-use dragstrip_inspect::{Inspected, Session};
+use dragstrip_inspect::{FlowSeries, Inspected, Session};
 
 /// A capture in pcap's form with nanoseconds.
 pub struct Trace {
@@ -148,6 +148,14 @@ impl Trace {
     pub fn inspect(&self) -> Inspected {
         inspected(&[self])
     }
+}
+
+/// The columns of a capture's flows, a row per segment.
+pub fn series(trace: &Trace) -> Vec<FlowSeries> {
+    let mut session = Session::new(1, false).every_segment();
+    session.feed(0, &trace.bytes).expect("a capture");
+    session.end(0).expect("a capture");
+    session.finish().2
 }
 
 /// Captures inspected together, fed in small pieces.
