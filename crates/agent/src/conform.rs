@@ -4,7 +4,7 @@
 //! kernel answers there: a packet socket captures what leaves and injects the peer's segments.
 
 use crate::fault::{Fault, fault};
-use crate::netlink::{Message, Socket, flag};
+use crate::netlink::{Message, Rtnetlink as _, Socket, flag};
 use crate::network::{address, has_accurate_ecn, neighbour, refuse_accurate_ecn, sysctl, up};
 use crate::sys::{self, Poll};
 use dragstrip_conformance::{Action, Info, Opening, Outcome, Packet, Read, Script, Stack, play};

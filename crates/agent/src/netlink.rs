@@ -37,7 +37,8 @@ impl Message {
         Self(Writer::behind(&bytes))
     }
 
-    fn finish(self, sequence: u32) -> Vec<u8> {
+    /// Returns the bytes of the message, with its length and number.
+    pub fn finish(self, sequence: u32) -> Vec<u8> {
         let mut bytes = self.0.into_bytes();
         let length = bytes.len() as u32;
         bytes[..4].copy_from_slice(&length.to_ne_bytes());
@@ -60,6 +61,18 @@ impl DerefMut for Message {
     }
 }
 
+/// A receiver of rtnetlink requests: a kernel behind its [`Socket`], or a table of a test.
+pub trait Rtnetlink {
+    /// Sends a request and waits for its acknowledgement; returns the payloads of all answers before it
+    /// ([`flag::DUMP`]).
+    fn ask_all(&mut self, message: Message) -> Result<Vec<Vec<u8>>, Fault>;
+
+    /// Sends a request and waits for its acknowledgement; returns the payload of the last answer before it.
+    fn ask(&mut self, message: Message) -> Result<Vec<u8>, Fault> {
+        Ok(self.ask_all(message)?.pop().unwrap_or_default())
+    }
+}
+
 /// A socket in the namespace of the thread that opened it; it stays there.
 #[derive(Debug)]
 pub struct Socket {
@@ -74,14 +87,10 @@ impl Socket {
         sys::set_option(&fd, libc::SOL_NETLINK, NETLINK_EXT_ACK, &1_i32, "NETLINK_EXT_ACK")?;
         Ok(Self { fd, sequence: 0 })
     }
+}
 
-    /// Sends a message and waits for the kernel's yes or no; gives the last answer's payload that came before it.
-    pub fn ask(&mut self, message: Message) -> Result<Vec<u8>, Fault> {
-        Ok(self.ask_all(message)?.pop().unwrap_or_default())
-    }
-
-    /// The same, with the payloads of all answers ([`flag::DUMP`]).
-    pub fn ask_all(&mut self, message: Message) -> Result<Vec<Vec<u8>>, Fault> {
+impl Rtnetlink for Socket {
+    fn ask_all(&mut self, message: Message) -> Result<Vec<Vec<u8>>, Fault> {
         self.sequence += 1;
         let bytes = message.finish(self.sequence);
         if sys::write(&self.fd, &bytes) != Some(bytes.len()) {

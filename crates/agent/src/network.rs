@@ -1,7 +1,7 @@
 //! Builds a plan out of network namespaces, and reads it back.
 
 use crate::fault::{Fault, fault, refusal};
-use crate::netlink::{Message, Socket, flag};
+use crate::netlink::{Message, Rtnetlink as _, Socket, flag};
 use crate::plan::Plan;
 use crate::{qdisc, sys};
 use dragstrip_qdisc::netlink::Writer;

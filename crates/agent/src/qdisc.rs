@@ -1,7 +1,7 @@
 //! Queue disciplines on interfaces: what `crates/qdisc` composes is sent, and what the kernel reports is compared with it.
 
 use crate::fault::{Fault, fault};
-use crate::netlink::{Attributes, Message, Socket, flag, long, word};
+use crate::netlink::{Attributes, Message, Rtnetlink, flag, long, word};
 use dragstrip_qdisc::netlink::Writer;
 use dragstrip_qdisc::{Configuration as _, Confirmation, PoliceSpec, QdiscSpec};
 use std::ops::AddAssign;
@@ -56,16 +56,16 @@ fn filter(interface: i32) -> Vec<u8> {
 }
 
 /// Makes everything that goes out of an interface pass a policer (`tc filter add dev X egress matchall action police`).
-fn police(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+fn police(netlink: &mut impl Rtnetlink, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
     let create = flag::ACK | flag::CREATE | flag::EXCL;
     let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, CLSACT, TC_H_CLSACT));
     message.text(TCA_KIND, "clsact");
-    socket.ask(message).map_err(|fault| fault.at("clsact"))?;
-    limit(socket, interface, spec)
+    netlink.ask(message).map_err(|fault| fault.at("clsact"))?;
+    limit(netlink, interface, spec)
 }
 
 /// The filter itself, on a clsact.
-fn limit(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+fn limit(netlink: &mut impl Rtnetlink, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
     let create = flag::ACK | flag::CREATE | flag::EXCL;
     let mut message = Message::new(RTM_NEWTFILTER, create, &filter(interface));
     let parameters = spec.options().unwrap_or_default();
@@ -77,49 +77,49 @@ fn limit(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), F
             });
         });
     });
-    socket.ask(message).map_err(|fault| fault.at(PoliceSpec::KIND)).map(drop)
+    netlink.ask(message).map_err(|fault| fault.at(PoliceSpec::KIND)).map(drop)
 }
 
 /// A fault if the policer is not there, or is another.
-fn policed(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+fn policed(netlink: &mut impl Rtnetlink, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
     let mut message = Message::new(RTM_GETTFILTER, flag::ACK, &filter(interface));
     message.text(TCA_KIND, "matchall");
-    let answer = socket.ask(message).map_err(|fault| fault.at(PoliceSpec::KIND))?;
+    let answer = netlink.ask(message).map_err(|fault| fault.at(PoliceSpec::KIND))?;
     let options = answer.get(20..).and_then(|rest| Attributes(rest).inside(TCA_OPTIONS));
     let action = options.and_then(|options| options.inside(2)?.inside(1)?.get(2));
     confirmed(PoliceSpec::KIND, &spec.confirm(action.unwrap_or_default()))
 }
 
 /// Packets that the policer has dropped.
-fn refused(socket: &mut Socket, interface: i32) -> Result<u64, Fault> {
-    Ok(read_handle(socket, interface, CLSACT, &QdiscSpec::NOQUEUE)?.counters.dropped)
+fn refused(netlink: &mut impl Rtnetlink, interface: i32) -> Result<u64, Fault> {
+    Ok(read_handle(netlink, interface, CLSACT, &QdiscSpec::NOQUEUE)?.counters.dropped)
 }
 
 /// Puts a queue discipline on an interface, with its classes and what is in them; `seed` is a netem's.
 pub fn install(
-    socket: &mut Socket,
+    netlink: &mut impl Rtnetlink,
     interface: i32,
     spec: &QdiscSpec,
     seed: Option<u64>,
 ) -> Result<(), Fault> {
     if let Some(policer) = spec.policer() {
-        police(socket, interface, policer)?;
+        police(netlink, interface, policer)?;
     }
     let spec = &spec.unpoliced();
-    add(socket, interface, ROOT, TC_H_ROOT, spec, seed)?;
+    add(netlink, interface, ROOT, TC_H_ROOT, spec, seed)?;
     for (index, class) in spec.classes().iter().enumerate() {
         let create = flag::ACK | flag::CREATE | flag::EXCL;
         let family = tcmsg(interface, class_handle(index), ROOT);
         let mut message = Message::new(RTM_NEWTCLASS, create, &family);
         message.text(TCA_KIND, spec.kind()).bytes(TCA_OPTIONS, &class.options);
-        socket.ask(message).map_err(|fault| fault.at(&format!("{} class", spec.kind())))?;
-        add(socket, interface, child_handle(index), class_handle(index), class.child, seed)?;
+        netlink.ask(message).map_err(|fault| fault.at(&format!("{} class", spec.kind())))?;
+        add(netlink, interface, child_handle(index), class_handle(index), class.child, seed)?;
     }
     Ok(())
 }
 
 fn add(
-    socket: &mut Socket,
+    netlink: &mut impl Rtnetlink,
     interface: i32,
     handle: u32,
     parent: u32,
@@ -133,7 +133,7 @@ fn add(
         let nested = if spec.nested() { NLA_F_NESTED } else { 0 };
         message.bytes(TCA_OPTIONS | nested, &options);
     }
-    socket.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
+    netlink.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
 }
 
 /// The options that tc(8) would send, and for a netem its seed: Linux takes one since 6.6, and earlier kernels ignore
@@ -154,7 +154,7 @@ fn options(spec: &QdiscSpec, seed: Option<u64>) -> Option<Vec<u8>> {
 /// Makes of the discipline on an interface another of the same kind, as tc(8)'s `change` does, and reads it back: what
 /// differs is sent, and what is queued stays as far as the discipline lets it.
 pub fn change(
-    socket: &mut Socket,
+    netlink: &mut impl Rtnetlink,
     interface: i32,
     from: &QdiscSpec,
     to: &QdiscSpec,
@@ -162,7 +162,7 @@ pub fn change(
     let mut tell = |kind: u16, handle: u32, parent: u32, of: &str, options: Vec<u8>| {
         let mut message = Message::new(kind, flag::ACK, &tcmsg(interface, handle, parent));
         message.text(TCA_KIND, of).bytes(TCA_OPTIONS, &options);
-        socket.ask(message).map_err(|fault| fault.at(&format!("{of}, to be changed"))).map(drop)
+        netlink.ask(message).map_err(|fault| fault.at(&format!("{of}, to be changed"))).map(drop)
     };
     let whole = to;
     let (policers, from, to) = ((from.policer(), to.policer()), from.unpoliced(), &to.unpoliced());
@@ -184,54 +184,54 @@ pub fn change(
     {
         // A matchall cannot be changed (mall_change): the new policer begins with a full bucket.
         let message = Message::new(RTM_DELTFILTER, flag::ACK, &filter(interface));
-        socket.ask(message).map_err(|fault| fault.at("police, to be changed"))?;
-        limit(socket, interface, policer)?;
+        netlink.ask(message).map_err(|fault| fault.at("police, to be changed"))?;
+        limit(netlink, interface, policer)?;
     }
-    compare(socket, interface, whole).map(drop)
+    compare(netlink, interface, whole).map(drop)
 }
 
 /// Puts another discipline in the place of one, whose packets are dropped.
 pub fn replace(
-    socket: &mut Socket,
+    netlink: &mut impl Rtnetlink,
     interface: i32,
     from: &QdiscSpec,
     to: &QdiscSpec,
 ) -> Result<(), Fault> {
     if *from != QdiscSpec::NOQUEUE {
-        remove(socket, interface)?;
+        remove(netlink, interface)?;
     }
     if *to != QdiscSpec::NOQUEUE {
-        install(socket, interface, to, None)?;
+        install(netlink, interface, to, None)?;
     }
-    compare(socket, interface, to).map(drop)
+    compare(netlink, interface, to).map(drop)
 }
 
 /// Takes the discipline at an interface's root away, with all that is in it.
-pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
-    let policed = read_handle(socket, interface, CLSACT, &QdiscSpec::NOQUEUE);
+pub fn remove(netlink: &mut impl Rtnetlink, interface: i32) -> Result<(), Fault> {
+    let policed = read_handle(netlink, interface, CLSACT, &QdiscSpec::NOQUEUE);
     if policed.is_ok_and(|answer| answer.kind == "clsact") {
         let family = tcmsg(interface, CLSACT, TC_H_CLSACT);
         let message = Message::new(RTM_DELQDISC, flag::ACK, &family);
-        socket.ask(message).map_err(|fault| fault.at("clsact"))?;
+        netlink.ask(message).map_err(|fault| fault.at("clsact"))?;
     }
     let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, ROOT, TC_H_ROOT));
-    socket.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
+    netlink.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 
 /// True when the kernel has a discipline: without options it creates one, or reports a missing option.
-pub fn is_known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
+pub fn is_known(netlink: &mut impl Rtnetlink, interface: i32, kind: &str) -> bool {
     let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
     let lacks = |fault: Fault| fault.to_string().contains(&unknown);
     if kind == PoliceSpec::KIND {
         let policer = QdiscSpec::parse(PoliceSpec::LEAST);
         let policer = policer.as_ref().ok().and_then(QdiscSpec::policer);
-        return policer.is_some_and(|spec| !police(socket, interface, spec).is_err_and(lacks));
+        return policer.is_some_and(|spec| !police(netlink, interface, spec).is_err_and(lacks));
     }
     let create = flag::ACK | flag::CREATE | flag::REPLACE;
     // The kernel chooses the handle: one of another discipline would be no name for this one.
     let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, 0, TC_H_ROOT));
     message.text(TCA_KIND, kind);
-    socket.ask(message).err().is_none_or(|fault| !fault.to_string().starts_with(&unknown))
+    netlink.ask(message).err().is_none_or(|fault| !fault.to_string().starts_with(&unknown))
 }
 
 /// Backlog and totals of a queue.
@@ -266,42 +266,50 @@ struct Answer {
 }
 
 /// Reads the counters of the queue where packets wait: the classes' disciplines together, or the root.
-pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Counters, Fault> {
+pub fn read(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    spec: &QdiscSpec,
+) -> Result<Counters, Fault> {
     let mut sum = Counters::default();
     if spec.policer().is_some() {
-        sum.dropped = refused(socket, interface)?;
+        sum.dropped = refused(netlink, interface)?;
     }
     let spec = &spec.unpoliced();
     let classes = spec.classes();
     if classes.is_empty() {
-        sum += read_handle(socket, interface, ROOT, spec)?.counters;
+        sum += read_handle(netlink, interface, ROOT, spec)?.counters;
     }
     for (index, class) in classes.iter().enumerate() {
-        sum += read_handle(socket, interface, child_handle(index), class.child)?.counters;
+        sum += read_handle(netlink, interface, child_handle(index), class.child)?.counters;
     }
     Ok(sum)
 }
 
 /// Compares the discipline on an interface with the configured one; returns a description.
-pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<String, Fault> {
+pub fn compare(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    spec: &QdiscSpec,
+) -> Result<String, Fault> {
     let whole = spec.print();
     if let Some(policer) = spec.policer() {
-        policed(socket, interface, policer)?;
+        policed(netlink, interface, policer)?;
     }
     let spec = &spec.unpoliced();
     if *spec != QdiscSpec::NOQUEUE {
-        check_match(spec, &read_handle(socket, interface, ROOT, spec)?)?;
+        check_match(spec, &read_handle(netlink, interface, ROOT, spec)?)?;
     }
     for (index, class) in spec.classes().iter().enumerate() {
         check_match(
             class.child,
-            &read_handle(socket, interface, child_handle(index), class.child)?,
+            &read_handle(netlink, interface, child_handle(index), class.child)?,
         )?;
         let of = format!("{} class", spec.kind());
         let flags = flag::ECHO | flag::ACK;
         let family = tcmsg(interface, class_handle(index), 0);
         let message = Message::new(RTM_GETTCLASS, flags, &family);
-        let answer = socket.ask(message).map_err(|fault| fault.at(&of))?;
+        let answer = netlink.ask(message).map_err(|fault| fault.at(&of))?;
         let options = answer.get(20..).and_then(|rest| Attributes(rest).get(TCA_OPTIONS));
         confirmed(&of, &spec.confirm_class(index, options.unwrap_or_default()))?;
     }
@@ -328,7 +336,7 @@ fn confirmed(of: &str, confirmations: &[Confirmation]) -> Result<(), Fault> {
 }
 
 fn read_handle(
-    socket: &mut Socket,
+    netlink: &mut impl Rtnetlink,
     interface: i32,
     handle: u32,
     spec: &QdiscSpec,
@@ -337,7 +345,7 @@ fn read_handle(
     let flags = flag::ECHO | flag::ACK;
     let parent = if handle == ROOT { TC_H_ROOT } else { 0 };
     let message = Message::new(RTM_GETQDISC, flags, &tcmsg(interface, handle, parent));
-    let answer = socket.ask(message).map_err(|fault| fault.at("qdisc"))?;
+    let answer = netlink.ask(message).map_err(|fault| fault.at("qdisc"))?;
     let Some(attributes) = answer.get(20..).map(Attributes) else {
         return fault("the kernel did not answer a question about a qdisc");
     };
@@ -364,17 +372,4 @@ fn counters(spec: &QdiscSpec, attributes: &Attributes<'_>) -> Counters {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_netem_has_a_seed_after_its_options() {
-        let netem = QdiscSpec::parse("netem delay 10ms loss 1%").unwrap();
-        let (plain, seeded) = (options(&netem, None).unwrap(), options(&netem, Some(7)).unwrap());
-        assert!(seeded.starts_with(&plain));
-        let behind = Attributes(&seeded[plain.len()..]);
-        assert_eq!(behind.get(14).and_then(|value| long(value, 0)), Some(7));
-        let fifo = QdiscSpec::parse("pfifo limit 9").unwrap();
-        assert_eq!(options(&fifo, Some(7)), options(&fifo, None));
-    }
-}
+mod tests;

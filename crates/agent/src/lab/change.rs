@@ -2,7 +2,7 @@
 
 use super::inventory;
 use crate::fault::{Fault, fault, refusal};
-use crate::netlink::{Message, Socket, flag};
+use crate::netlink::{Message, Rtnetlink as _, Socket, flag};
 use crate::network::{self, OFFLOADS};
 use crate::{qdisc, sys};
 use serde::{Deserialize, Serialize};

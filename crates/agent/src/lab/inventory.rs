@@ -2,7 +2,7 @@
 
 use super::messages::{Connection, Interface, Route};
 use crate::fault::{Fault, fault};
-use crate::netlink::{Attributes, Message, Socket, flag, word};
+use crate::netlink::{Attributes, Message, Rtnetlink as _, Socket, flag, word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,7 +1,7 @@
 //! The counters of a queue discipline, read once an interval.
 
 use crate::fault::Fault;
-use crate::netlink::Socket;
+use crate::netlink::Rtnetlink;
 use crate::qdisc::{self, Counters};
 use dragstrip_recording::{QueueRow, Queues};
 use dragstrip_scenario::QdiscSpec;
@@ -28,7 +28,7 @@ struct Past {
 impl<'a> Watch<'a> {
     /// Records the counters before the traffic.
     pub fn new(
-        netlink: &mut Socket,
+        netlink: &mut impl Rtnetlink,
         name: &'a str,
         interface: i32,
         spec: &'a QdiscSpec,
@@ -43,21 +43,25 @@ impl<'a> Watch<'a> {
     }
 
     /// Accounts for the removal of the discipline: the packets it holds are dropped.
-    pub fn ends(&mut self, netlink: &mut Socket) -> Result<(), Fault> {
+    pub fn ends(&mut self, netlink: &mut impl Rtnetlink) -> Result<(), Fault> {
         let (past, now) = self.so_far(netlink)?;
         self.past = Past { dropped: past.dropped + now.backlog_packets, ..past };
         Ok(())
     }
 
     /// This discipline is new here.
-    pub fn begins(&mut self, netlink: &mut Socket, spec: &'a QdiscSpec) -> Result<(), Fault> {
+    pub fn begins(
+        &mut self,
+        netlink: &mut impl Rtnetlink,
+        spec: &'a QdiscSpec,
+    ) -> Result<(), Fault> {
         self.spec = spec;
         self.before = qdisc::read(netlink, self.interface, spec)?;
         Ok(())
     }
 
     /// All that was done here since the start, and the counters.
-    fn so_far(&self, netlink: &mut Socket) -> Result<(Past, Counters), Fault> {
+    fn so_far(&self, netlink: &mut impl Rtnetlink) -> Result<(Past, Counters), Fault> {
         let now = qdisc::read(netlink, self.interface, self.spec)?;
         let (past, before) = (&self.past, &self.before);
         let enqueued = now.sent + now.backlog_packets - before.sent - before.backlog_packets;
@@ -73,7 +77,7 @@ impl<'a> Watch<'a> {
     /// A row of `queues`.
     pub fn record(
         &self,
-        netlink: &mut Socket,
+        netlink: &mut impl Rtnetlink,
         time_ns: i64,
         table: &mut Queues,
     ) -> Result<(), Fault> {

@@ -1,0 +1,199 @@
+//! Installation, comparison, change and removal of disciplines, against a table in place of the kernel.
+
+use super::*;
+use dragstrip_qdisc::{Change, KINDS};
+use std::collections::BTreeMap;
+
+const VETH: i32 = 7;
+
+/// A kernel's disciplines, classes and filters on one interface: it reports options as they were sent.
+#[derive(Default)]
+struct Table {
+    /// By handle: parent, kind and options.
+    queues: BTreeMap<u32, (u32, String, Vec<u8>)>,
+    classes: BTreeMap<u32, Vec<u8>>,
+    filter: Option<Vec<u8>>,
+    /// Types of the requests so far.
+    requests: Vec<u16>,
+    /// Statistics that every discipline reports (`TCA_STATS2`).
+    statistics: Vec<u8>,
+}
+
+impl Rtnetlink for Table {
+    fn ask_all(&mut self, message: Message) -> Result<Vec<Vec<u8>>, Fault> {
+        let bytes = message.finish(1);
+        let number = |at: usize| word(&bytes, at).unwrap();
+        let short = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let (request, creates) = (short(4), short(6) & flag::CREATE != 0);
+        assert_eq!(number(20), VETH as u32, "the interface");
+        let (family, handle, parent) = (bytes[16..36].to_vec(), number(24), number(28));
+        let attributes = Attributes(&bytes[36..]);
+        let options = attributes.get(TCA_OPTIONS).unwrap_or_default().to_vec();
+        let kind = attributes.get(TCA_KIND).unwrap_or_default();
+        let kind = String::from_utf8_lossy(kind).trim_end_matches('\0').to_owned();
+        self.requests.push(request);
+        let report = |kind: &str, options: &[u8]| {
+            let mut answer = Writer::behind(&family);
+            answer.text(TCA_KIND, kind).bytes(TCA_OPTIONS, options);
+            answer.bytes(TCA_STATS2, &self.statistics);
+            vec![answer.into_bytes()]
+        };
+        match request {
+            RTM_NEWQDISC if creates => {
+                assert!(parent >= TC_H_CLSACT || self.classes.contains_key(&parent), "the parent");
+                self.queues.insert(handle, (parent, kind, options));
+            }
+            RTM_NEWQDISC => {
+                let Some((_, present, before)) = self.queues.get_mut(&handle) else {
+                    return fault("No such file or directory");
+                };
+                assert_eq!(*present, kind, "a change keeps the kind");
+                // The first attribute of a kind counts: the kernel keeps what a change does not name.
+                *before = [options, before.clone()].concat();
+            }
+            RTM_GETQDISC => match self.queues.get(&handle) {
+                Some((_, kind, options)) => return Ok(report(kind, options)),
+                None => return fault("No such file or directory"),
+            },
+            RTM_DELQDISC if handle == ROOT => {
+                self.queues.retain(|_, (parent, ..)| *parent == TC_H_CLSACT);
+                self.classes.clear();
+            }
+            RTM_DELQDISC => {
+                self.queues.remove(&handle);
+                self.filter = None;
+            }
+            RTM_NEWTCLASS => {
+                self.classes.insert(handle, options);
+            }
+            RTM_GETTCLASS => return Ok(report("", &self.classes[&handle])),
+            RTM_NEWTFILTER => {
+                assert!(self.queues.contains_key(&CLSACT) && self.filter.is_none());
+                self.filter = Some(options);
+            }
+            RTM_GETTFILTER => match &self.filter {
+                Some(options) => return Ok(report("matchall", options)),
+                None => return fault("No such file or directory"),
+            },
+            RTM_DELTFILTER => self.filter = None,
+            other => panic!("request {other}"),
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn parsed(text: &str) -> QdiscSpec {
+    QdiscSpec::parse(text).unwrap()
+}
+
+fn installed(spec: &QdiscSpec) -> Table {
+    let mut table = Table::default();
+    install(&mut table, VETH, spec, None).unwrap();
+    table.requests.clear();
+    table
+}
+
+/// Every example that can be on an interface.
+fn examples() -> impl Iterator<Item = QdiscSpec> {
+    let texts = KINDS.iter().flat_map(|kind| kind.examples);
+    texts.map(|text| parsed(text)).filter(|spec| *spec != QdiscSpec::NOQUEUE)
+}
+
+#[test]
+fn every_discipline_is_installed_and_reads_back_as_configured() {
+    for spec in examples() {
+        let text = spec.print();
+        let mut table = installed(&spec);
+        assert_eq!(compare(&mut table, VETH, &spec).unwrap(), text);
+        remove(&mut table, VETH).unwrap();
+        assert!(table.queues.is_empty() && table.classes.is_empty(), "{text}");
+        assert_eq!(table.filter, None, "{text}");
+    }
+}
+
+#[test]
+fn another_discipline_than_the_configured_one_is_a_fault() {
+    let mut table = installed(&parsed("pfifo limit 9"));
+    let kind = compare(&mut table, VETH, &parsed("bfifo limit 9")).unwrap_err();
+    assert_eq!(kind.to_string(), "the queue is \"pfifo\", not \"bfifo\"");
+    let limit = compare(&mut table, VETH, &parsed("pfifo limit 10")).unwrap_err();
+    assert_eq!(limit.to_string(), "pfifo: limit is 9, not 10");
+    let mut table = installed(&parsed("htb rate 8mbit leaf pfifo limit 9"));
+    let leaf = compare(&mut table, VETH, &parsed("htb rate 8mbit leaf pfifo limit 8")).unwrap_err();
+    assert_eq!(leaf.to_string(), "pfifo: limit is 9, not 8");
+    let rate = compare(&mut table, VETH, &parsed("htb rate 4mbit leaf pfifo limit 9")).unwrap_err();
+    assert_eq!(rate.to_string(), "htb class: rate in bytes per second is 1000000, not 500000");
+}
+
+#[test]
+fn a_change_sends_what_differs_and_is_read_back() {
+    let changes = [
+        Change::RateBps(3_000_000),
+        Change::LimitBytes(70_000),
+        Change::LimitPackets(70),
+        Change::Loss(0.25),
+    ];
+    let mut count = 0;
+    for (from, wish) in examples().flat_map(|spec| changes.map(|change| (spec.clone(), change))) {
+        let Some(to) = from.changed(wish) else { continue };
+        count += 1;
+        let mut table = installed(&from);
+        change(&mut table, VETH, &from, &to)
+            .unwrap_or_else(|fault| panic!("{fault}: {}", to.print()));
+        compare(&mut table, VETH, &to).unwrap();
+    }
+    assert!(count > KINDS.len(), "{count}");
+    let [from, to] =
+        ["10", "11"].map(|limit| parsed(&format!("htb rate 8mbit leaf pfifo limit {limit}")));
+    let mut table = installed(&from);
+    change(&mut table, VETH, &from, &to).unwrap();
+    let sent =
+        table.requests.iter().filter(|request| [RTM_NEWQDISC, RTM_NEWTCLASS].contains(request));
+    assert_eq!(sent.collect::<Vec<_>>(), [&RTM_NEWQDISC], "neither htb nor its class");
+}
+
+#[test]
+fn a_discipline_takes_the_place_of_another() {
+    let [htb, fifo] = ["htb rate 8mbit leaf pfifo limit 9", "bfifo limit 9000"].map(parsed);
+    let mut table = installed(&htb);
+    replace(&mut table, VETH, &htb, &fifo).unwrap();
+    assert_eq!(table.queues.len(), 1);
+    replace(&mut table, VETH, &fifo, &QdiscSpec::NOQUEUE).unwrap();
+    assert!(table.queues.is_empty());
+    replace(&mut table, VETH, &QdiscSpec::NOQUEUE, &htb).unwrap();
+    assert_eq!(table.queues.len(), 2, "htb and its leaf");
+}
+
+#[test]
+fn counters_are_those_of_the_leaves() {
+    // struct gnet_stats_basic: bytes, packets; struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits.
+    let basic = [5_000_u64.to_ne_bytes(), 4_u64.to_ne_bytes()].concat();
+    let queue: Vec<u8> = [3_u32, 4_500, 2, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
+    let statistics = Writer::value(|inside| {
+        inside.bytes(1, &basic).bytes(3, &queue);
+    });
+    let expected = Counters {
+        backlog_bytes: 4_500,
+        backlog_packets: 3,
+        sent: 4,
+        dropped: 2,
+        marked: 0,
+        sent_bytes: 5_000,
+    };
+    for text in ["pfifo limit 9", "htb rate 8mbit leaf pfifo limit 9"] {
+        let spec = parsed(text);
+        let mut table = Table { statistics: statistics.clone(), ..installed(&spec) };
+        assert_eq!(read(&mut table, VETH, &spec).unwrap(), expected, "{text}: each once");
+    }
+}
+
+#[test]
+fn only_a_netem_has_a_seed_after_its_options() {
+    let netem = parsed("netem delay 10ms loss 1%");
+    let (plain, seeded) = (options(&netem, None).unwrap(), options(&netem, Some(7)).unwrap());
+    assert!(seeded.starts_with(&plain));
+    let behind = Attributes(&seeded[plain.len()..]);
+    assert_eq!(behind.get(14).and_then(|value| long(value, 0)), Some(7));
+    let fifo = parsed("pfifo limit 9");
+    assert_eq!(options(&fifo, Some(7)), options(&fifo, None));
+}
