@@ -1,4 +1,4 @@
-//! How long transfers take without others.
+//! Duration of transfers without competing flows.
 
 use dragstrip_scenario::{Application, FULL_FRAME_BYTES, FlowSpec, PathFacts, Scenario};
 

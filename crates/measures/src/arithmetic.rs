@@ -79,7 +79,7 @@ pub(crate) fn total(values: &[f64]) -> f64 {
 }
 
 /// Bytes of successive intervals as rates in bit/s over spans of `span_ns` (of all there is, if that is less).
-/// What is left at the end is no whole span.
+/// An incomplete span at the end is left out.
 #[must_use]
 pub fn rates_bps(sizes: &[f64], interval_ns: u64, span_ns: u64) -> Vec<f64> {
     let intervals = (span_ns as f64 / interval_ns as f64).round_ties_even() as usize;

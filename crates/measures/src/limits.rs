@@ -5,7 +5,7 @@ use dragstrip_recording::{ColumnDef, Data, column};
 use dragstrip_scenario::{FULL_FRAME_BYTES, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
-/// What may limit a sender, as `samples.limit` has it; a kernel's by its chronographs (`tcp_chrono_set`), which count in ticks.
+/// Limits of a sender, as `samples.limit` has them; a kernel's by its chronographs (`tcp_chrono_set`), which count in ticks.
 pub const LIMITS: [&str; 7] =
     ["cwnd", "pacing", "small_queue", "rwnd", "sndbuf", "app", "handshake"];
 
@@ -72,7 +72,7 @@ impl Measured {
         self.seconds_by(&column::samples::limit, &spans)
     }
 
-    /// What limited a flow at each of its samples, in their order.
+    /// Limit of a flow at each of its samples, in their order.
     pub(crate) fn limits_of<'a>(
         &'a self,
         spans: &[(usize, i64)],
@@ -192,7 +192,7 @@ impl Measured {
     }
 }
 
-/// What a link carries of frames' payload.
+/// Rate at which a link carries frames' payload.
 struct Payload<'a> {
     /// Bit/s, as long as nothing changes.
     constant: f64,

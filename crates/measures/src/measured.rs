@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Which part of a flow is measured.
+/// Measured part of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// Left out at the flow's start.
@@ -43,7 +43,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// When the window ends.
+    /// End of the window, ns from the run's start.
     pub(crate) fn end_ns(&self, window: &Window) -> i64 {
         let until = window.until_ns.map(|until| self.start_ns.saturating_add(until));
         until.map_or(self.stop_ns, |until| until.min(self.stop_ns))
@@ -125,7 +125,7 @@ impl Of {
 }
 
 impl Measured {
-    /// What was recorded of `scenario`.
+    /// Measures of the recording of `scenario`.
     ///
     /// # Errors
     /// A column of `flows` that is needed is missing.

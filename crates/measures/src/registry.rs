@@ -6,7 +6,7 @@ use crate::video::Watched;
 use dragstrip_recording::TCPSTAT_NS;
 use dragstrip_recording::column::{queues, samples, spp, video};
 
-/// What a measure is taken of.
+/// Subject of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// A flow.
@@ -32,7 +32,7 @@ impl Level {
     }
 }
 
-/// How a measure is computed. Series give values, of which a claim takes a [`Statistic`]; the others one figure.
+/// Computation of a measure. Series give values, of which a claim takes a [`Statistic`]; the others one figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Figure {
     /// Values of the flow at a place of the table `flows`.
@@ -54,24 +54,24 @@ pub enum Figure {
 pub struct Measure {
     /// Its name, of a series without the statistic.
     pub name: &'static str,
-    /// What it is taken of.
+    /// Its subject.
     pub level: Level,
     /// The unit of its figures.
     pub unit: &'static str,
     /// A sentence without its full stop.
     pub meaning: &'static str,
-    /// How it is computed.
+    /// Its computation.
     pub figure: Figure,
 }
 
 impl Measure {
-    /// Whether its name goes on with a statistic (`_p50`).
+    /// True when its name ends with a statistic (`_p50`).
     #[must_use]
     pub const fn is_series(&self) -> bool {
         matches!(self.figure, Figure::OfFlow(_) | Figure::OfName(_))
     }
 
-    /// Whether it is taken of a [`Window`] of a flow's life; the others are of all of it.
+    /// True when it is taken of a [`Window`] of a flow's life; the others are of all of it.
     #[must_use]
     pub const fn has_window(&self) -> bool {
         matches!(self.figure, Figure::OfFlow(_) | Figure::FlowFigure(_))
@@ -472,7 +472,7 @@ pub const MEASURES: &[Measure] = &[
     ),
 ];
 
-/// What a claim takes of a series.
+/// Reduction of a series to the figure of a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// The value below which so many per cent lie.

@@ -82,7 +82,7 @@ impl Measured {
         Ok(rows.into_iter().map(|row| number(values[row])).collect())
     }
 
-    /// What the sending socket took, sent or not, in each whole second: iperf's figure at the sender.
+    /// Rate at which the sending socket took data, sent or not, in each whole second: iperf's figure at the sender.
     pub(crate) fn written_bps(&self, place: usize, window: &Window) -> Values {
         let rows = self.rows(Of::Samples, place, &Window::default())?;
         let times = self.ints(&column::samples::time_ns)?;
@@ -121,7 +121,7 @@ impl Measured {
         self.goodput_bps(place, &Window { after_ns, ..Window::default() })
     }
 
-    /// What `steady` leaves out at the flow's start.
+    /// Time at the flow's start that `steady` leaves out.
     ///
     /// # Errors
     /// A column that is needed is missing.
@@ -169,7 +169,7 @@ impl Measured {
         Ok(rows().filter(|row| lost[*row] && times[*row] <= until_ns).count() as u64)
     }
 
-    /// What a probe takes on the empty path; 0 where its packets find none.
+    /// Round trip of a probe on the empty path; 0 where its packets have no path.
     fn idle_ping_ns(&self, label: &str) -> i64 {
         /// IP's and Ethernet's headers.
         const HEADERS: u32 = 34;
@@ -215,8 +215,8 @@ impl Measured {
         self.flows().iter().map(crate::Flow::goodput_bps).collect()
     }
 
-    /// When all flows of a set live, where that is what they are compared by: their times differ, and they live together for at
-    /// least half of the shortest life.
+    /// Period in which all flows of a set live, if they are compared in it: their times differ, and it is at least half of
+    /// the shortest life.
     pub(crate) fn together(&self, set: &[usize]) -> Option<(i64, i64)> {
         let flows = || set.iter().map(|place| &self.flows()[*place]);
         let lives = || flows().map(|flow| flow.stop_ns - flow.start_ns);

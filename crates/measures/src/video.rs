@@ -1,4 +1,4 @@
-//! What somebody who watches a video sees: when it begins, how often it stands, how sharp it is.
+//! Video QoE: start-up delay, stalls, bit rate.
 
 use crate::measured::{Measured, MissingColumn, Of, Window};
 use dragstrip_recording::column::video;

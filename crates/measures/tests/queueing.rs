@@ -1,4 +1,4 @@
-//! Where flows queue and lose, against an observer of every packet.
+//! Links where flows queue and lose, against an observer of every packet.
 
 use dragstrip_measures::Measured;
 use dragstrip_scenario::{FlowSpec, LinkSpec, QdiscSpec, Record, Scenario};
@@ -83,7 +83,7 @@ fn network(seed: u64) -> Scenario {
     scenario
 }
 
-/// What happened to each flow's data at each link: packets, their wait (ns) and those that were lost.
+/// Each flow's data at each link: packets, their wait (ns) and losses.
 #[derive(Default)]
 struct Truth {
     owner: BTreeMap<u32, u32>,

@@ -49,7 +49,7 @@ fn measured(scenario: &Scenario) -> Measured {
     Measured::new(scenario.clone(), recording).expect("all columns")
 }
 
-/// What is found, each sentence held against its figures.
+/// Findings of a run, each sentence compared with its figures.
 fn findings(run: &Measured) -> Vec<Finding> {
     let findings = explain(run).expect("all columns");
     for finding in &findings {
@@ -577,7 +577,7 @@ fn a_link_that_is_filled() {
     absent(&why(&lossy_path), "filled");
 }
 
-/// What limits a flow, and its states, add up to its life, with a sample an interval and with one at every ACK.
+/// The limits and the states of a flow add up to its life, with a sample an interval and with one at every ACK.
 #[test]
 fn times_add_up_to_the_flow_s_life() {
     for every_ack in [false, true] {

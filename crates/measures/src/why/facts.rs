@@ -1,4 +1,4 @@
-//! What the rules look at: a run's measures beside the facts of its paths.
+//! Input of the rules: a run's measures beside the facts of its paths.
 
 use crate::arithmetic::percentiles;
 use crate::hops::Hop;
@@ -11,10 +11,10 @@ use dragstrip_scenario::{
 };
 use std::collections::BTreeMap;
 
-/// Of more flows than this the first ones are looked at.
+/// Most flows that are explained: the first ones of a run with more.
 pub const FLOWS_MAX: usize = 100;
 
-/// Of `rtt_ms_p50` and its like.
+/// Statistic of `rtt_ms_p50` and similar measures.
 const MEDIAN: Statistic = Statistic::Percentile(50.0);
 
 /// A flow.
@@ -55,7 +55,7 @@ pub struct Flow {
     pub hops: Vec<Hop>,
     /// Its max-min fair rate, where those of its rivals differ.
     pub fair_bps: Option<f64>,
-    /// What its algorithm takes for congestion, and the options that were set.
+    /// Congestion signal of its algorithm; `options`: the parameters that were set.
     pub signal: Signal,
     pub options: BTreeMap<String, f64>,
     pub ecn: bool,
@@ -64,7 +64,7 @@ pub struct Flow {
     pub peak: (f64, f64),
     /// In the time by which it is compared with others.
     pub company: Company,
-    /// What waited at that link when it started.
+    /// Backlog at that link when it started.
     pub queue_at_start_bytes: Option<f64>,
     /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other; none if one is no Linux.
     pub buffers: Option<[BufferSizes; 2]>,
@@ -104,12 +104,12 @@ pub struct Link {
     pub dropped: f64,
     pub marked: f64,
     pub buffer_bytes: Option<f64>,
-    /// Of an active queue management: its name and target, ms.
+    /// Active queue management: its name and target, ms.
     pub aqm: Option<(&'static str, f64)>,
 }
 
 impl Link {
-    /// How long its median backlog takes to leave.
+    /// Queueing delay of its median backlog, ms; none without a rate.
     pub fn delay_p50_ms(&self) -> Option<f64> {
         self.rate_bps.map(|rate| self.backlog_p50_bytes * 8e3 / rate)
     }
@@ -128,7 +128,7 @@ pub struct Facts {
     pub links: Vec<Link>,
     /// Packets that queues dropped, netem's random losses not among them.
     pub queue_drops: f64,
-    /// Whether a flow queues at another link than the slowest of its path, so that links need their names.
+    /// True when a flow queues at another link than the slowest of its path, so that links need their names.
     pub named: bool,
     /// Retransmissions of all flows.
     pub retransmits: f64,
@@ -292,7 +292,7 @@ fn company(
     Ok(Company { packets: MEDIAN.of(windows).unwrap_or(0.0), rtt_ms: rtt_ms.unwrap_or(0.0) })
 }
 
-/// What waited in a queue at an instant: at the last interval that had ended by then.
+/// Backlog of a queue at an instant, bytes: at the last interval that had ended by then.
 fn waiting(run: &Measured, link: &str, at_ns: i64) -> Result<Option<f64>, MissingColumn> {
     let times = run.ints(&column::queues::time_ns)?;
     let bytes = run.ints(&column::queues::backlog_bytes)?;
@@ -377,7 +377,7 @@ fn aqm(qdisc: &QdiscSpec) -> Option<(&'static str, f64)> {
     qdisc.classes().first().and_then(|class| aqm(class.child))
 }
 
-/// What held the senders back while a link had nothing to send: seconds, shared equally by the flows that lived then.
+/// Seconds by what limited the senders while a link was idle, shared equally by the flows that lived then.
 fn idle_after(
     run: &Measured,
     name: &str,

@@ -29,8 +29,8 @@ pub struct Finding {
     pub figures: BTreeMap<&'static str, f64>,
 }
 
-/// What explains the run, the strongest cause first; nothing where no rule applies, or where links change. Of more than [`FLOWS_MAX`] flows the first
-/// ones are looked at.
+/// Explains a run, the strongest cause first; no findings where no rule applies, or where links change. Only the first
+/// [`FLOWS_MAX`] flows are considered.
 ///
 /// # Errors
 /// A column that is needed is missing.

@@ -20,7 +20,7 @@ const LAW_PART_MIN: f64 = 0.5;
 /// Lost segments from which on their share is worth a number.
 const RESENT_MIN: f64 = 0.001;
 
-/// What makes one flow get more than another.
+/// Mechanism by which one flow gets more than another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mechanism {
     words: String,
@@ -44,7 +44,7 @@ struct Pair<'a> {
     figures: BTreeMap<&'static str, f64>,
 }
 
-/// Of a pair.
+/// Member of a pair.
 #[derive(Clone, Copy)]
 enum Which {
     Most,
@@ -155,7 +155,7 @@ impl Pair<'_> {
         (times(most), times(least))
     }
 
-    /// How much of the RTT of the one with less is queueing.
+    /// Words on the queueing delay in the median RTT of the flow with less.
     fn queueing(&mut self) -> String {
         let (queueing, rtt) = (self.queueing_ms(), self.least.company.rtt_ms);
         self.figures.extend([("queueing_ms", queueing), ("rtt_ms", rtt)]);
@@ -294,7 +294,8 @@ impl Pair<'_> {
         )
     }
 
-    /// Where the one with less waits longest on the links that the other does not cross, if that is worth a word.
+    /// Hop at which the flow with less waits longest on links that the other does not cross, if it waits for
+    /// [`QUEUEING_MS_MIN`].
     fn second_queue(&self) -> Option<&Hop> {
         let apart = |hop: &&Hop| !self.most.crosses.contains(&hop.link);
         let longest = self.least.hops.iter().filter(apart);

@@ -72,7 +72,7 @@ fn labels<'a>(flows: impl Iterator<Item = &'a Flow>) -> Vec<String> {
     flows.map(|flow| flow.label.clone()).collect()
 }
 
-/// What a flow is called in a sentence: its algorithm, or its label where the algorithm does not tell it apart, or where
+/// Name of a flow in a sentence: its algorithm, or its label where the algorithm does not tell it apart, or where
 /// the label is the algorithm with its options (`cubic:beta=0.8`).
 fn name(facts: &Facts, flow: &Flow) -> String {
     let options = flow.label.strip_prefix(&flow.cc).is_some_and(|rest| rest.starts_with(':'));
@@ -80,7 +80,7 @@ fn name(facts: &Facts, flow: &Flow) -> String {
     if alone { flow.cc.clone() } else { flow.label.clone() }
 }
 
-/// What a link is called in a sentence: with its name where flows queue or lose at several, or at another than the slowest.
+/// Name of a link in a sentence: its own where flows queue or lose at several, or at another than the slowest.
 fn called(facts: &Facts, link: &Link) -> String {
     if facts.named { format!("the bottleneck {}", link.name) } else { "the bottleneck".to_owned() }
 }
@@ -162,7 +162,7 @@ fn receive_window(facts: &Facts) -> Option<Cause> {
     buffer(facts, "rwnd", Buffer::Receive)
 }
 
-/// Of the links where flows compete, the one where it is most unequal.
+/// Unfair shares at the link with the largest ratio.
 fn unfair_share(facts: &Facts) -> Option<Cause> {
     let ratio = |pair: &(&Flow, &Flow)| part_of_fair(pair.0) / part_of_fair(pair.1);
     let pairs = facts.links.iter().filter_map(|link| unequal(facts, link));
@@ -182,7 +182,7 @@ fn unfair_share(facts: &Facts) -> Option<Cause> {
     })
 }
 
-/// What a flow gets of its max-min fair rate; where all have the same, what it gets.
+/// A flow's rate as a part of its max-min fair rate; where all have the same, its rate in bit/s.
 fn part_of_fair(flow: &Flow) -> f64 {
     flow.rival_bps / flow.fair_bps.unwrap_or(1.0)
 }

@@ -15,7 +15,7 @@ pub enum Buffer {
     Receive,
 }
 
-/// What a rule found.
+/// Cause that a rule established.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     Unconnected {
