@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// Captures that are inspected together; `InputError` is raised for one that cannot be read at all.
+/// Captures that are inspected together; raises `InputError` for one that cannot be read.
 #[pyclass(name = "Inspection")]
 pub struct PyInspection {
     session: Option<Session>,
@@ -17,7 +17,8 @@ pub struct PyInspection {
 
 #[pymethods]
 impl PyInspection {
-    /// Of so many files; `rows`: for a recording too; `labels`: with those of Wireshark and tcptrace; `segments`: with each segment.
+    /// Creates an inspection of `files` files. `rows`: also a recording; `labels`: also the labels of Wireshark and tcptrace;
+    /// `segments`: also each segment.
     #[new]
     #[pyo3(signature = (files, rows, labels, segments=false))]
     fn new(files: usize, rows: bool, labels: bool, segments: bool) -> PyResult<Self> {
@@ -34,12 +35,12 @@ impl PyInspection {
         Ok(Self { session: Some(session) })
     }
 
-    /// The file to read on in; none: all are at their end.
+    /// The file that needs more bytes; None when all are at their end.
     fn hungry(&mut self) -> PyResult<Option<usize>> {
         Ok(self.session()?.hungry())
     }
 
-    /// Takes the next bytes of a file, the interpreter being free meanwhile; no bytes: it is at its end.
+    /// Takes the next bytes of a file, without the interpreter's lock; no bytes end the file.
     fn feed(&mut self, py: Python<'_>, file: usize, piece: &[u8]) -> PyResult<()> {
         let session = self.session()?;
         panic::caught("a capture", || {
@@ -51,41 +52,41 @@ impl PyInspection {
     }
 
     /// Returns the inspection as a dict, the tables of a recording (`tables.rs`) or none, and of each flow its segments in columns of 64-bit
-    /// little-endian integers, if they are wanted; nothing can be fed after it.
+    /// little-endian integers, on request. No bytes can follow.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Finished<'py>> {
         let session = self.session.take().ok_or_else(finished)?;
-        let (said, recording, series) =
+        let (result, recording, series) =
             panic::caught("a capture", || Ok(py.detach(|| session.finish())))?;
         let tables = recording.map(|recording| tables::to_python(py, recording)).transpose()?;
         let series = series.into_iter().map(|flow| segments(py, flow)).collect::<PyResult<_>>()?;
-        Ok((to_python(py, &said)?, tables, series))
+        Ok((to_python(py, &result)?, tables, series))
     }
 }
 
-/// A capture of which a copy without payload and addresses is made; `InputError` is raised if it cannot be read on.
+/// A copy of a capture without payload and addresses; raises `InputError` where the capture cannot be read.
 #[pyclass(name = "Anonymous")]
 pub struct PyAnonymous {
-    made: Anonymous,
+    copy: Anonymous,
 }
 
 #[pymethods]
 impl PyAnonymous {
-    /// Of a file that is still to come.
+    /// Creates a copy without bytes.
     #[new]
     fn new() -> Self {
-        Self { made: Anonymous::default() }
+        Self { copy: Anonymous::default() }
     }
 
     /// Takes the next bytes of the capture and returns those of the copy.
     fn feed<'py>(&mut self, py: Python<'py>, piece: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let made =
-            panic::caught("a capture", || py.detach(|| self.made.feed(piece)).map_err(refused))?;
-        Ok(PyBytes::new(py, &made))
+        let copy =
+            panic::caught("a capture", || py.detach(|| self.copy.feed(piece)).map_err(refused))?;
+        Ok(PyBytes::new(py, &copy))
     }
 
     /// Ends the capture and returns how many packets it had, and how many of them are in the copy.
     fn end(&mut self) -> PyResult<(u64, u64)> {
-        let counts = panic::caught("a capture", || self.made.end().map_err(refused))?;
+        let counts = panic::caught("a capture", || self.copy.end().map_err(refused))?;
         Ok((counts.packets, counts.tcp))
     }
 }
@@ -95,16 +96,16 @@ type Finished<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyDict>>, Vec<Bound<'
 
 fn segments(py: Python<'_>, flow: FlowSeries) -> PyResult<Bound<'_, PyDict>> {
     let FlowSeries { flow, full, opening_ns, columns, left_out } = flow;
-    let said = PyDict::new(py);
-    said.set_item("flow", flow)?;
-    said.set_item("full_bytes", full)?;
-    said.set_item("opening_ns", opening_ns)?;
-    said.set_item("left_out", left_out)?;
+    let table = PyDict::new(py);
+    table.set_item("flow", flow)?;
+    table.set_item("full_bytes", full)?;
+    table.set_item("opening_ns", opening_ns)?;
+    table.set_item("left_out", left_out)?;
     for (name, values) in columns {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        said.set_item(name, PyBytes::new(py, &bytes))?;
+        table.set_item(name, PyBytes::new(py, &bytes))?;
     }
-    Ok(said)
+    Ok(table)
 }
 
 impl PyInspection {

@@ -96,25 +96,25 @@ fn queue_marks(text: &str) -> PyResult<bool> {
 #[pyfunction]
 fn import_tc<'py>(py: Python<'py>, script: &str) -> PyResult<Bound<'py, PyAny>> {
     panic::caught(script, || {
-        let found = dragstrip_qdisc::import::import(script).map_err(|wrong| {
+        let imported = dragstrip_qdisc::import::import(script).map_err(|wrong| {
             problem(Problem { field: format!("line {}", wrong.line), ..wrong.problem })
         })?;
-        let queues = found.queues.iter().map(|one| {
+        let queues = imported.queues.iter().map(|queue| {
             serde_json::json!({
-                "device": one.device,
-                "direction": if one.ingress { "in" } else { "out" },
-                "through": one.through,
-                "lines": one.lines,
-                "queue": one.queue.print(),
-                "rate_bps": one.queue.facts().rate_bps,
-                "path": one.path().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-                "notes": one.notes,
+                "device": queue.device,
+                "direction": if queue.ingress { "in" } else { "out" },
+                "through": queue.through,
+                "lines": queue.lines,
+                "queue": queue.queue.print(),
+                "rate_bps": queue.queue.facts().rate_bps,
+                "path": queue.path().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+                "notes": queue.notes,
             })
         });
-        let skipped = found
+        let skipped = imported
             .skipped
             .iter()
-            .map(|one| serde_json::json!({ "line": one.line, "command": one.command }));
+            .map(|command| serde_json::json!({ "line": command.line, "command": command.command }));
         let content = serde_json::json!({
             "queues": queues.collect::<Vec<_>>(),
             "skipped": skipped.collect::<Vec<_>>(),
