@@ -17,7 +17,6 @@ from dragstrip.studies.sweep.store import Store, result_rows
 
 from .conftest import plan
 
-OLD = Path(__file__).parent / "data" / "store-format-1"
 """A store as version 0.1.0 wrote it: `--vary flow.cc=reno,cubic --repeat 2` of conftest's experiment."""
 
 
@@ -109,28 +108,33 @@ def test_what_a_dead_process_left_goes_and_what_a_living_one_writes_stays(tmp_pa
     assert [draft.exists() for draft in (dead, mine, elsewhere)] == [False, True, True]
 
 
-def test_a_store_of_the_first_format_stays_readable() -> None:
-    old = Store(OLD)
-    (table,) = old.tables(store.SCHEMA.names)
-    assert table.num_rows == 4
-    assert sorted(table["cc"].to_pylist()) == ["cubic", "cubic", "reno", "reno"]
-    assert all(value and value > 1e6 for value in table["goodput_bps"].to_pylist())
-
-
-def test_runs_without_a_checksum_do_not_count_as_done(capfd: pytest.CaptureFixture[str]) -> None:
-    assert not Store(OLD).keys()
-    assert "has no checksum" in capfd.readouterr().err
-
-
-def test_a_column_that_an_older_version_did_not_write_has_no_values(tmp_path: Path) -> None:
+def test_a_part_of_another_format_is_refused_and_does_not_count(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     kept = filled(tmp_path, parts=1, rows=2)
     (part,) = kept.parts()
-    older = pq.read_table(part).drop_columns(["jain", "host"])
+    table = pq.read_table(part).replace_schema_metadata({"dragstrip_format": "1"})
     part.unlink()
-    pq.write_table(older, tmp_path / "older.parquet")
-    (table,) = kept.tables(["key", "jain", "goodput_bps"])
-    assert table["jain"].to_pylist() == [None, None]
-    assert table["goodput_bps"].to_pylist() == [1e6, 1e6]
+    files.write_by_hash(kept.folder, store.ENDING, lambda draft: pq.write_table(table, draft))
+    assert not kept.keys()
+    reason = "its format is '1', and this version reads '2' alone"
+    assert reason in capfd.readouterr().err
+    with pytest.raises(files.DamagedError, match=reason):
+        list(kept.tables(["key"]))
+
+
+def test_a_part_without_a_column_or_under_another_name_is_refused(tmp_path: Path) -> None:
+    kept = filled(tmp_path, parts=1, rows=2)
+    (part,) = kept.parts()
+    content, table = part.read_bytes(), pq.read_table(part).drop_columns(["jain"])
+    part.unlink()
+    shorter = files.write_by_hash(kept.folder, store.ENDING, lambda draft: pq.write_table(table, draft))
+    with pytest.raises(files.DamagedError, match="it lacks the column jain"):
+        list(kept.tables(["key", "jain"]))
+    shorter.unlink()
+    (kept.folder / "part.parquet").write_bytes(content)
+    with pytest.raises(files.DamagedError, match="its SHA-256 is not the one in its name"):
+        list(kept.tables(["key"]))
 
 
 def test_a_part_that_has_changed_by_one_bit_is_not_read(tmp_path: Path) -> None:

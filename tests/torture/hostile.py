@@ -13,12 +13,15 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from common import EXPERIMENT, check_answer, dragstrip, main, written
+
+from dragstrip.studies.sweep.claim import description_sum
 
 ODD: list[Any] = [
     *(None, True, -1, 2**31, 2**63, 10**40, 1e308, float("nan"), float("inf"), "", "zz", "\x1b[2J", "[/a]"),
@@ -129,8 +132,9 @@ def documents(draws: random.Random, folder: Path) -> str:
     content = json.loads(file.read_text())
     for _ in range(draws.randint(1, 3)):
         content = changed(content, draws)
-    if isinstance(content, dict):
-        content.pop("sha256", None)  # of sweep.json
+    if isinstance(content, dict) and content.pop("sha256", None) is not None:  # of sweep.json
+        with suppress(UnicodeEncodeError):
+            content["sha256"] = description_sum(content)
     file.write_text(json.dumps(content))
     ended = dragstrip(folder, "report", "out", limit_s=60)
     check_answer(ended, 0, 1, 2)  # 1: damaged

@@ -426,9 +426,7 @@ def test_the_command_explains_one_case(
         ("validate --only nonesuch", "nonesuch"),
         ("validate explain 10m", "one case"),
         ("validate record nowhere", "CELL"),
-        ("agree --record nowhere", "CELL"),
         ("validate record nowhere 10m-fast", "b-RATEm-RTTms"),
-        ("agree --record nowhere --only 10m-fast", "b-RATEm-RTTms"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -466,9 +464,6 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_cut_figures(
         ("validate --only b-2m-10ms-4bdp-cubic --write-docs {}", "--write-docs"),
         ("validate record {} b-2m-10ms-4bdp-cubic", "FOLDER"),
         ("validate bands {}", "FILE"),
-        ("agree --only b-2m-10ms-4bdp-cubic --out {}", "--out"),
-        ("agree --only b-2m-10ms-4bdp-cubic --record {}", "FOLDER"),
-        ("agree --write-bands {}", "FILE"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_told_before_any_work(

@@ -7,7 +7,6 @@ Does not belong here: anything that `dragstrip` as a library would need.
 from __future__ import annotations
 
 import gc
-import shlex
 import sys
 from typing import Annotated, NoReturn
 
@@ -90,20 +89,6 @@ def _options(
     ] = False,
 ) -> None:
     """Options of the program itself."""
-
-
-@app.command(
-    hidden=True,
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)
-def agree(context: typer.Context) -> None:
-    """The former name of `validate`."""
-    words = validate.former(context.args)
-    group = typer.main.get_command(validate.app)
-    with group.make_context("validate", words, parent=context.parent) as inner:
-        group.invoke(inner)
-    typer.echo(f"hint: `agree` is now called `validate`: dragstrip validate {shlex.join(words)}", err=True)
 
 
 def _run() -> object:

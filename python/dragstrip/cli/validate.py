@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -331,29 +330,6 @@ def bands(
     stored = command.stored(grid, recordings)
     sample = [run for run in stored.open if run.case in stored.grid.sample]
     command.write_bands(validate(sample, workers), stored.grid, file)
-
-
-def former(words: Sequence[str]) -> list[str]:
-    """Translate the words of `dragstrip agree`, the former command, to those of `validate`."""
-    rest = list(words)
-
-    def take(option: str) -> str | None:
-        for at, word in enumerate(rest):
-            if word == option and at + 1 < len(rest):
-                del rest[at]
-                return rest.pop(at)
-            if word.startswith(f"{option}="):
-                return rest.pop(at).partition("=")[2]
-        return None
-
-    if (folder := take("--record")) is not None:
-        cells = (take("--only") or "").split(",")
-        return ["record", folder, *filter(None, cells), *rest]
-    if (case := take("--explain")) is not None:
-        return ["explain", case, *rest]
-    if (file := take("--write-bands")) is not None:
-        return ["bands", file, *rest]
-    return rest
 
 
 def _refuse_misplaced(

@@ -60,7 +60,7 @@ def _stored(place: Path, key: str, scenario: Json) -> Recording:
     from dragstrip.model.recording import read
 
     if checksums.read(place) is None:
-        raise DamagedError(place, f"it has no {checksums.NAME} (an earlier version wrote none)")
+        raise DamagedError(place, f"it has no {checksums.NAME}")
     try:
         recording = read(place)
     except BadInputError as error:

@@ -24,7 +24,7 @@ def write(folder: Path, names: Iterable[str]) -> None:
 def read(folder: Path) -> Mapping[str, str] | None:
     """Return the SHA-256 of each listed file by name, or None if the folder has no `SHA256SUMS`.
 
-    Folders written by earlier versions have none. Raises `DamagedError` if the list cannot be parsed.
+    A folder without the list is not verified. Raises `DamagedError` if the list cannot be parsed.
     """
     place = folder / NAME
     if not place.exists():
@@ -54,7 +54,7 @@ def check(folder: Path, name: str, advice: str = "") -> None:
 def whole(folder: Path, damaged: Callable[[DamagedError], object] = lambda _: None) -> bool:
     """Return whether all files of a folder match its `SHA256SUMS`.
 
-    `damaged` is called with the first mismatch. A folder without the list (earlier versions wrote none) does
+    `damaged` is called with the first mismatch. A folder without the list does
     not count as whole.
     """
     try:

@@ -125,7 +125,7 @@ SWEEP: Mapping[str, Shape] = {
 def expect(value: object, shape: Shape, source: str, field: str = "", *, partly: bool = False) -> None:
     """Raise `BadInputError` for the first value that does not match its shape.
 
-    With `partly`, fields may be missing or null, because documents of earlier versions lack some.
+    With `partly`, fields may be missing or null: recordings that were imported lack some.
     """
     if partly and value is None:
         return

@@ -110,7 +110,7 @@ def _sentences(cause: Cause, extent: str) -> Iterator[str]:
 def counterfactual(without_cause: Json, again: str, repeats: int = 1) -> str:
     """Return the sentence of runs without the cause, marked as runs, with what repeats them.
 
-    Of several repeats its figures are medians; results of earlier versions have the first repeat's.
+    Of several repeats its figures are medians, or those of the first repeat if only that was run again.
     """
     sentence = str(without_cause["sentence"])
     number = int(without_cause.get("repeats", 1))

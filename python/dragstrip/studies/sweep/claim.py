@@ -71,7 +71,7 @@ def reported(out: Path) -> Iterator[None]:
 def write_description(out: Path, sweep: Sweep) -> None:
     """Write sweep.json."""
     document = sweep.document()
-    files.write_json(out / DESCRIPTION, {**document, OWN_SUM: _sum(document)})
+    files.write_json(out / DESCRIPTION, {**document, OWN_SUM: description_sum(document)})
 
 
 def read_description(out: Path) -> Sweep:
@@ -86,13 +86,14 @@ def _read(file: Path) -> Json:
         if not file.exists():
             raise
         raise DamagedError(file, error.explanation) from error
-    stored_sum = document.pop(OWN_SUM, None)  # an earlier version wrote none
-    if stored_sum is not None and stored_sum != _sum(document):
+    stored_sum = document.pop(OWN_SUM, None)
+    if stored_sum is None or stored_sum != description_sum(document):
         raise DamagedError(file, f"its SHA-256 is not the one in its field {OWN_SUM}")
     return document
 
 
-def _sum(document: Json) -> str:
+def description_sum(document: Json) -> str:
+    """Return the SHA-256 of a description without its own, in hexadecimal digits."""
     text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

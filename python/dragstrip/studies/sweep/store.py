@@ -8,8 +8,6 @@ in two parts counts once. There is one row per flow and run, and one row without
 from __future__ import annotations
 
 import os
-import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -69,6 +67,8 @@ COST: Columns = (
     ("attempts", pa.int32()),
     ("host", pa.string()),
 )
+FORMAT = "2"
+"""Format of the parts; parts of any other are refused."""
 SCHEMA = pa.schema(
     [
         *IDENTITY,
@@ -76,7 +76,7 @@ SCHEMA = pa.schema(
         *COST,
         ("scenario", pa.string()),
     ],
-    metadata={"dragstrip_format": "2"},
+    metadata={"dragstrip_format": FORMAT},
 )
 RESULTS = [name for name in SCHEMA.names if name not in {"scenario", "output", *(name for name, _ in COST)}]
 """Columns that do not depend on where and when a run was made, unlike a crash's last output."""
@@ -92,7 +92,6 @@ TEXTS_AT_A_TIME = 1_000
 """Scenarios whose keys are checked at once, which bounds the memory."""
 
 ENDING = ".parquet"
-_NAME = re.compile(r"[0-9a-f]{64}")
 
 Row = dict[str, Any]
 Found = Callable[[DamagedError], object]
@@ -134,8 +133,8 @@ class Store:
             self.waiting = []
 
     def parts(self) -> list[Path]:
-        """Return the parts by name; parts of earlier versions, which have no checksum, come last."""
-        return sorted(self.folder.glob(f"*{ENDING}"), key=lambda part: (not _has_checksum(part), part.name))
+        """Return the parts by name."""
+        return sorted(self.folder.glob(f"*{ENDING}"))
 
     def tables(self, columns: Sequence[str], damaged: Found = refuse) -> Iterator[pa.Table]:
         """Yield these columns of every part, one row group at a time."""
@@ -151,11 +150,10 @@ class Store:
     def keys(self, statuses: Sequence[str] | None = None, damaged: Found = warn) -> set[bytes]:
         """Return the keys of the runs that are done, or only those with one of `statuses`.
 
-        A part counts if its bytes match its name and every key in it that of its scenario. Parts of earlier
-        versions have no checksum and do not count.
+        A part counts if its bytes match its name and every key in it that of its scenario.
         """
         stored_keys: set[bytes] = set()
-        for part in filter(_has_checksum, self.parts()):
+        for part in self.parts():
             try:
                 self._check(part)
                 stored_keys |= _keys(part, statuses)
@@ -163,12 +161,6 @@ class Store:
                 pass
             except DamagedError as error:
                 damaged(error)
-        if old := [part for part in self.parts() if not _has_checksum(part)]:
-            many = f"{len(old)} parts have" if len(old) > 1 else f"{old[0].name} has"
-            sys.stderr.write(
-                f"warning: {self.folder}: {many} no checksum (an earlier version wrote so): "
-                "does not count as done\n"
-            )
         return stored_keys
 
     def set_aside(self, error: DamagedError) -> None:
@@ -185,7 +177,7 @@ class Store:
         try:
             stands = part.stat()
             state = (stands.st_size, stands.st_mtime_ns, stands.st_ctime_ns)
-            if not _has_checksum(part) or self._sound.get(part.name) == state:
+            if self._sound.get(part.name) == state:
                 return
             if files.sha256(part) != part.stem:
                 raise DamagedError(part, "its SHA-256 is not the one in its name")
@@ -197,7 +189,7 @@ class Store:
 
     def compact(self, least: int = PARTS_MAX) -> None:
         """Merge small parts if there are at least `least`; old parts are removed once the new one exists."""
-        small = [part for part in self.parts() if _has_checksum(part) and _rows(part) < ROWS_MAX]
+        small = [part for part in self.parts() if _rows(part) < ROWS_MAX]
         if len(small) < least:
             return
         good: list[Path] = []
@@ -223,10 +215,6 @@ class Store:
         for part in good:
             if part != compacted_part:
                 part.unlink(missing_ok=True)
-
-
-def _has_checksum(part: Path) -> bool:
-    return _NAME.fullmatch(part.stem) is not None
 
 
 def _write(table: pa.Table, draft: Path) -> None:
@@ -264,17 +252,16 @@ _KINDS = {name: untrusted.kind_of(SCHEMA.field(name).type) for name in SCHEMA.na
 
 
 def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield a part's columns in the current schema, with null for columns that an older version lacks.
+    """Yield these columns of a part, one row group at a time.
 
-    Raises `DamagedError` for a part that cannot be read, and `FileNotFoundError` if there is none.
+    Raises `DamagedError` for a part that cannot be read, is of another format or lacks a column, and
+    `FileNotFoundError` if there is none.
     """
     try:
         with untrusted.parquet(part, _KINDS, columns) as (file, schema):
-            present_columns = [name for name in columns if name in schema.names]
+            _expect_format(part, schema, columns)
             for group in range(file.num_row_groups):
-                table = untrusted.spelled_out(
-                    file.read_row_group(group, columns=present_columns), schema, part
-                )
+                table = untrusted.spelled_out(file.read_row_group(group, columns=list(columns)), schema, part)
                 yield _conformed(table, columns)
     except BadInputError as error:
         if not part.exists():
@@ -282,15 +269,18 @@ def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
         raise DamagedError(part, f"no part of a store: {error.explanation}") from error
 
 
+def _expect_format(part: Path, schema: pa.Schema, columns: Sequence[str]) -> None:
+    metadata = schema.metadata or {}
+    part_format = metadata.get(b"dragstrip_format", b"none").decode(errors="replace")
+    if part_format != FORMAT:
+        raise DamagedError(part, f"its format is {part_format!r}, and this version reads {FORMAT!r} alone")
+    if missing := [name for name in columns if name not in schema.names]:
+        raise DamagedError(part, f"it lacks the column {missing[0]}")
+
+
 def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     fields = [SCHEMA.field(name) for name in columns]
-    conformed_columns = [
-        table[field.name].cast(field.type)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in fields
-    ]
-    return pa.table(conformed_columns, schema=pa.schema(fields))
+    return pa.table([table[field.name].cast(field.type) for field in fields], schema=pa.schema(fields))
 
 
 def result_rows(key: bytes, text: str, seed: int, engine: str, version: str, answer: Row) -> list[Row]:
