@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from dragstrip import _core
 from dragstrip.display import quantity
@@ -19,6 +22,7 @@ from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.report.transfers import words
+from dragstrip.results.claims import Finished, check, grade
 from dragstrip.results.comparison.transfers import Class, Transfer
 from dragstrip.results.measures import Measured, summarise
 from dragstrip.studies.execution.runner import plan
@@ -49,6 +53,108 @@ def test_a_transfer_alone_takes_what_its_path_needs() -> None:
         measured.figure("slowdown", measured.flows[0])
         == summarise(recording)["flows"][0]["transfer"]["slowdown"]
     )
+
+
+def short_flows(**more: Any) -> dict[str, Any]:
+    """A claim on the completion times of short flows, without a published figure."""
+    where = {"size_up_to": "100kb", **more.pop("where", {})}
+    return {
+        "id": "short",
+        "source": "ours",
+        "metric": "fct_s_p99",
+        "where": where,
+        "unit": "ms",
+        "asked": "how long?",
+        **more,
+    }
+
+
+MIXED = {"sizes": "web-search", "arrivals": {"kind": "poisson", "every": "60ms"}}
+
+
+def with_claims(*claims: dict[str, Any], **more: Any) -> Experiment:
+    content = {"duration": "12s", "path": PATH, "flows": [{"cc": "cubic", **MIXED}], **more}
+    return Experiment.build({**content, "claims": list(claims)})
+
+
+def test_a_claim_on_flows_of_a_size_takes_its_statistic_over_all_of_them() -> None:
+    claims = (
+        short_flows(),
+        short_flows(id="slowdown", metric="fct_slowdown_p50", unit="1"),
+        short_flows(
+            id="unfinished",
+            metric="fct_unfinished",
+            unit="1",
+            where={"size_up_to": "1gb", "size_above": "100kb"},
+        ),
+        short_flows(
+            id="fastest", metric="goodput_bps", unit="bit/s", across="max", where={"size_above": "20kb"}
+        ),
+    )
+    asked = with_claims(*claims)
+    (run,) = expand(asked)
+    recording = simulate(run.scenario)
+    check(asked, [run])
+    figures = [grade(claim, [Finished(run, Measured(recording))])["measured"] for claim in asked.claims]
+    flows = summarise(recording)["flows"]
+    short = [flow["transfer"] for flow in flows if flow["transfer"]["bytes"] <= 102_400]
+    middle = [flow for flow in flows if 20_480 < flow["transfer"]["bytes"] <= 102_400]
+    long = [flow["transfer"] for flow in flows if flow["transfer"]["bytes"] > 102_400]
+    assert len(short) > 20
+    assert len(long) > 20
+    assert figures == [
+        pytest.approx(1e3 * np.percentile([transfer["completion_s"] for transfer in short], 99)),
+        pytest.approx(np.percentile([transfer["slowdown"] for transfer in short], 50)),
+        sum(not transfer["finished"] for transfer in long),
+        pytest.approx(max(flow["goodput_bps"] for flow in middle)),
+    ]
+    assert figures[2] > 0
+
+
+def test_a_sweep_and_a_report_have_the_figure_of_a_claim_on_short_flows(tmp_path: Path) -> None:
+    """The same 99th percentile in the result of run, on its page, and from the rows of a sweep."""
+    from dragstrip.cli import app
+    from dragstrip.io.toml import toml_text
+
+    file = tmp_path / "short.toml"
+    file.write_text(toml_text(with_claims(short_flows()).content()))
+    runner = CliRunner()
+    ended = runner.invoke(app, ["run", str(file), "--out", str(tmp_path / "run")])
+    assert ended.exit_code == 0, ended.output
+    (claim,) = json.loads((tmp_path / "run" / "result.json").read_text())["claims"]
+    ended = runner.invoke(
+        app, ["sweep", str(file), "--vary", "flow.cc=cubic", "--out", str(tmp_path / "sweep")]
+    )
+    assert ended.exit_code == 0, ended.output
+    rows = pq.read_table(tmp_path / "sweep" / "dataset" / "sweep.parquet").to_pylist()
+    short = [row["fct_s"] for row in rows if row["size_bytes"] <= 102_400]
+    assert claim["measured"] == pytest.approx(1e3 * float(np.percentile(short, 99)))
+    assert "fct_s_p99" in (tmp_path / "run" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("where", "field", "expected"),
+    [
+        ({"size_up_to": "many"}, "claims[0] (short).where.size_up_to", "a size such as 10kb"),
+        ({"size_up_to": 5}, "claims[0] (short).where.size_up_to", "a size such as 10kb"),
+        ({"size_up_to": ["1kb", "2kb"]}, "claims[0] (short).where.size_up_to", "a size such as 10kb"),
+        ({"size_up_to": "1b"}, "claims[0] (short).where", "some flow lies: flows carry "),
+        ({"size_above": "1gb"}, "claims[0] (short).where", "some flow lies: flows carry "),
+        ({"size_below": "1gb"}, "claims[0] (short).where.size_below", "size_up_to, size_above"),
+    ],
+)
+def test_bounds_of_size_that_select_nothing_are_refused(where: Any, field: str, expected: str) -> None:
+    asked = with_claims(short_flows(where=where))
+    with pytest.raises(BadInputError) as caught:
+        check(asked, expand(asked))
+    assert caught.value.field == field
+    assert expected in str(caught.value)
+
+
+def test_bounds_of_size_are_refused_where_no_flow_has_one() -> None:
+    asked = with_claims(short_flows(), flows=[{"cc": "reno"}])
+    with pytest.raises(BadInputError, match="no flow has a size"):
+        check(asked, expand(asked))
 
 
 def test_a_flow_without_a_size_is_no_transfer() -> None:

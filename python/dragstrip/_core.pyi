@@ -1,6 +1,6 @@
 """The functions and classes of crates/py."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 __version__: str
@@ -121,10 +121,20 @@ class Measured:
     def segment_bytes(self, flow: int) -> int: ...
     def queued_links(self) -> list[str]: ...
     def series(
-        self, name: str, subject: int | str | None, after_ns: int, until_ns: int | None, state: str | None
+        self,
+        name: str,
+        subject: int | str | Sequence[int] | None,
+        after_ns: int,
+        until_ns: int | None,
+        state: str | None,
     ) -> bytes: ...
     def figure(
-        self, name: str, subject: int | str | None, after_ns: int, until_ns: int | None, state: str | None
+        self,
+        name: str,
+        subject: int | str | Sequence[int] | None,
+        after_ns: int,
+        until_ns: int | None,
+        state: str | None,
     ) -> float | None: ...
     def summary(self) -> dict[str, Any]: ...
 

@@ -27,9 +27,10 @@ pub struct ClaimForm {
     /// The measure, such as `goodput_bps` or `rtt_ms_p50`.
     pub metric: String,
     /// The selected runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`,
-    /// `alternative`, `repeat` or a varied path → a value, or a list of accepted values. Of several matches the median
-    /// is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without `link` the first
-    /// link with a queue is selected.
+    /// `alternative`, `repeat` or a varied path → a value, or a list of accepted values. `size_up_to` and `size_above`
+    /// → a size such as `"10kb"`: only flows that transfer at most, or more than, so many bytes. Of several matches the
+    /// median is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without `link` the
+    /// first link with a queue is selected.
     #[serde(default, rename = "where")]
     pub selector: Map<String, Value>,
     /// A second selector, whose figure divides the first one's.

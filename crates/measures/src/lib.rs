@@ -32,4 +32,5 @@ pub use quiz::{is_right, summary_figure};
 pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find};
 pub use series::THROUGHPUT_NS;
 pub use summary::{Summary, summarise};
+pub use transfers::Transfer;
 pub use why::{FLOWS_MAX as EXPLAINED_FLOWS_MAX, Finding, explain};

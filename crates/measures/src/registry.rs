@@ -2,6 +2,7 @@
 
 use crate::arithmetic::{mean, percentile, total};
 use crate::measured::{Flow, Measured, MissingColumn, Of, Window};
+use crate::transfers::Transfer;
 use crate::video::Watched;
 use dragstrip_recording::TCPSTAT_NS;
 use dragstrip_recording::column::{queues, samples, spp, video};
@@ -17,6 +18,8 @@ pub enum Level {
     Queue,
     /// The run.
     Run,
+    /// Several transfers of a run together.
+    Transfers,
 }
 
 impl Level {
@@ -28,6 +31,7 @@ impl Level {
             Self::Probe => "probe",
             Self::Queue => "queue",
             Self::Run => "run",
+            Self::Transfers => "transfers",
         }
     }
 }
@@ -47,6 +51,10 @@ pub enum Figure {
     NameFigure(fn(&Measured, &str) -> Result<Option<f64>, MissingColumn>),
     /// A figure of the run.
     RunFigure(fn(&Measured) -> Result<Option<f64>, MissingColumn>),
+    /// Values of the transfers among the flows at places of the table `flows`, one per transfer.
+    OfTransfers(fn(&Transfer) -> Option<f64>),
+    /// A figure of the transfers among the flows at places of the table `flows`.
+    TransfersFigure(fn(&[Transfer]) -> Option<f64>),
 }
 
 /// A measure as a claim names it.
@@ -68,7 +76,7 @@ impl Measure {
     /// True when its name ends with a statistic (`_p50`).
     #[must_use]
     pub const fn is_series(&self) -> bool {
-        matches!(self.figure, Figure::OfFlow(_) | Figure::OfName(_))
+        matches!(self.figure, Figure::OfFlow(_) | Figure::OfName(_) | Figure::OfTransfers(_))
     }
 
     /// True when it is taken of a [`Window`] of a flow's life; the others are of all of it.
@@ -470,6 +478,30 @@ pub const MEASURES: &[Measure] = &[
         "new bytes of all flows over the duration of the run",
         Figure::RunFigure(|run| Ok(Some(run.carried_bps()))),
     ),
+    measure(
+        Level::Transfers,
+        "fct_s",
+        "s",
+        "flow completion times: from each flow's start until its last byte arrives; of an unfinished one, the time so far",
+        Figure::OfTransfers(|transfer| Some(transfer.completion_s)),
+    ),
+    measure(
+        Level::Transfers,
+        "fct_slowdown",
+        "1",
+        "the measure `slowdown` of each flow",
+        Figure::OfTransfers(|transfer| transfer.slowdown),
+    ),
+    measure(
+        Level::Transfers,
+        "fct_unfinished",
+        "1",
+        "number of flows whose last byte has not arrived by the end of the run",
+        Figure::TransfersFigure(|transfers| {
+            (!transfers.is_empty())
+                .then(|| transfers.iter().filter(|transfer| !transfer.finished).count() as f64)
+        }),
+    ),
 ];
 
 /// Reduction of a series to the figure of a claim.
@@ -555,6 +587,8 @@ mod tests {
         assert_eq!(statistic("rtt_ms_p50"), Some(Statistic::Percentile(50.0)));
         assert_eq!(statistic("rtt_ms_p99.9"), Some(Statistic::Percentile(99.9)));
         assert_eq!(statistic("cwnd_packets_first"), Some(Statistic::First));
+        assert_eq!(statistic("fct_s_p99"), Some(Statistic::Percentile(99.0)));
+        assert!(find("fct_unfinished").is_some_and(|(measure, _)| !measure.has_window()));
         assert!(find("goodput_bps_steady").is_some_and(|(_, statistic)| statistic.is_none()));
         for wrong in [
             "rtt",

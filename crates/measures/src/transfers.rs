@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Completion of a transfer.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Transfer {
+pub struct Transfer {
     /// Size.
     pub bytes: u64,
     /// True when all bytes arrived.
@@ -20,6 +20,12 @@ pub(crate) struct Transfer {
 }
 
 impl Measured {
+    /// The transfers among the flows at these places.
+    #[must_use]
+    pub fn transfers(&self, places: &[usize]) -> Vec<Transfer> {
+        places.iter().filter_map(|place| self.transfer(*place)).collect()
+    }
+
     /// A flow's transfer; none of a flow without a size.
     pub(crate) fn transfer(&self, place: usize) -> Option<Transfer> {
         let flow = &self.flows()[place];

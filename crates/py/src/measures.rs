@@ -7,8 +7,8 @@
 use crate::objects::{Document, to_python};
 use crate::{InputError, panic};
 use dragstrip_measures::{
-    Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Window, arithmetic, find,
-    is_right, summarise,
+    Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Transfer, Window, arithmetic,
+    find, is_right, summarise,
 };
 use dragstrip_recording::{Column, ColumnDef, Data, Kind, Recording, TABLES, Table};
 use dragstrip_scenario::Scenario;
@@ -142,7 +142,8 @@ impl PyMeasured {
                         figure(&self.0, subject.extract()?).map_err(missing)
                     }
                     Figure::RunFigure(figure) => figure(&self.0).map_err(missing),
-                    Figure::OfFlow(_) | Figure::OfName(_) => {
+                    Figure::TransfersFigure(figure) => Ok(figure(&self.transfers(subject)?)),
+                    Figure::OfFlow(_) | Figure::OfName(_) | Figure::OfTransfers(_) => {
                         Err(PyKeyError::new_err(name.to_owned()))
                     }
                 },
@@ -170,6 +171,13 @@ impl PyMeasured {
             .ok_or_else(|| PyKeyError::new_err(format!("no flow {flow}")))
     }
 
+    /// The transfers among flows with these numbers.
+    fn transfers(&self, subject: &Bound<'_, PyAny>) -> PyResult<Vec<Transfer>> {
+        let numbers: Vec<i64> = subject.extract()?;
+        let places = numbers.into_iter().map(|number| self.place(number));
+        Ok(self.0.transfers(&places.collect::<PyResult<Vec<_>>>()?))
+    }
+
     fn values(
         &self,
         figure: Figure,
@@ -181,10 +189,14 @@ impl PyMeasured {
                 series(&self.0, self.place(subject.extract()?)?, window).map_err(missing)
             }
             Figure::OfName(series) => series(&self.0, subject.extract()?).map_err(missing),
+            Figure::OfTransfers(value) => {
+                Ok(self.transfers(subject)?.iter().filter_map(value).collect())
+            }
             Figure::FlowFigure(_)
             | Figure::WholeFlow(_)
             | Figure::NameFigure(_)
-            | Figure::RunFigure(_) => Err(PyTypeError::new_err("a figure is no series")),
+            | Figure::RunFigure(_)
+            | Figure::TransfersFigure(_) => Err(PyTypeError::new_err("a figure is no series")),
         }
     }
 }

@@ -19,6 +19,7 @@ pub fn page() -> Output {
         ("Probes", Level::Probe),
         ("Queues, by link", Level::Queue),
         ("Runs", Level::Run),
+        ("Transfers: all flows with a size that a claim selects, together", Level::Transfers),
     ] {
         let _ = write!(text, "\n## {heading}\n| name | unit | meaning |\n|---|---|---|\n");
         for measure in MEASURES.iter().filter(|measure| measure.level == level) {

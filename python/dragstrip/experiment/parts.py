@@ -727,9 +727,10 @@ class Claim(Part):
     """The measure, such as `goodput_bps` or `rtt_ms_p50`."""
     where: dict[str, Any] = field(default_factory=dict)
     """The selected runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`,
-    `alternative`, `repeat` or a varied path → a value, or a list of accepted values. Of several matches the
-    median is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without
-    `link` the first link with a queue is selected.
+    `alternative`, `repeat` or a varied path → a value, or a list of accepted values. `size_up_to` and
+    `size_above` → a size such as `"10kb"`: only flows that transfer at most, or more than, so many bytes. Of
+    several matches the median is taken. For probes, queues and runs, `cc` and the like select runs with such
+    a flow; without `link` the first link with a queue is selected.
     """
     over: dict[str, Any] | None = None
     """A second selector, whose figure divides the first one's."""

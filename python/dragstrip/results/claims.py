@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.errors import BadInputError, nearest
+from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.experiment.expand import PlannedRun
 from dragstrip.experiment.types import Claim, Experiment, FlowTable, Selector
 from dragstrip.results.measures import FlowMeasures, Measured, Window, find, names
@@ -53,6 +53,8 @@ FLOW_KEYS = ("cc", "label", "sender", "receiver", "flow")
 PROBE_KEYS = ("probe", "target")
 QUEUE_KEYS = ("link",)
 RUN_KEYS = ("alternative", "repeat")
+SIZE_KEYS = ("size_up_to", "size_above")
+"""Bounds of a flow's size: the bytes of its transfer, the upper bound included and the lower one not."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +96,57 @@ def check(experiment: Experiment, runs: Sequence[PlannedRun], source: str = "") 
 
 
 def _check_selector(where: str, selector: Selector, runs: Sequence[PlannedRun], source: str) -> None:
+    _check_sizes(where, selector, runs, source)
     for key, accepted in selector.items():
+        if key in SIZE_KEYS:
+            continue
         values: set[Any] = set()
         for run in runs:
             values.update(_values(run, key))
         if not values:
-            keys = [*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS, *RUN_KEYS, *runs[0].settings]
+            keys = [*FLOW_KEYS, *SIZE_KEYS, *PROBE_KEYS, *QUEUE_KEYS, *RUN_KEYS, *runs[0].settings]
             raise BadInputError(f"{where}.{key}", accepted, f"one of the keys {', '.join(keys)}", source)
         for value in listed(accepted):
             if value not in values:
                 allowed = ", ".join(str(candidate) for candidate in sorted(values, key=str))
                 raise BadInputError(f"{where}.{key}", value, f"one of {allowed}", source)
+
+
+def _check_sizes(where: str, selector: Selector, runs: Sequence[PlannedRun], source: str) -> None:
+    """Raise `BadInputError` for bounds of size that are none, or between which no flow of any run lies."""
+    keys = [key for key in SIZE_KEYS if key in selector]
+    for key in keys:
+        try:
+            _core.parse_size(selector[key])
+        except (_core.InputError, TypeError, ValueError):
+            raise BadInputError(f"{where}.{key}", selector[key], "a size such as 10kb", source) from None
+    if not keys or any(_has_size(selector, flow) for run in runs for flow in run.scenario["flows"]):
+        return
+    sizes = [size for run in runs for flow in run.scenario["flows"] if (size := _size(flow)) is not None]
+    limit = f"flows carry {min(sizes)} to {max(sizes)} bytes" if sizes else "no flow has a size"
+    bounds = Raw(", ".join(f"{key} = {selector[key]}" for key in keys))
+    raise BadInputError(where, bounds, f"bounds between which some flow lies: {limit}", source)
+
+
+def _size(flow: Mapping[str, Any]) -> int | None:
+    """Return the bytes that a flow of a scenario transfers, or None for a flow without a size."""
+    application = flow["application"]
+    size: int | None = application.get("bytes") if application["kind"] == "bulk" else None
+    return size
+
+
+def _bounds_size(where: Selector) -> bool:
+    return any(key in where for key in SIZE_KEYS)
+
+
+def _has_size(where: Selector, flow: Mapping[str, Any]) -> bool:
+    """Return whether a flow of a scenario lies within a selector's bounds of size."""
+    if not _bounds_size(where):
+        return True
+    size = _size(flow)
+    above = _core.parse_size(where["size_above"]) if "size_above" in where else -1
+    up_to = _core.parse_size(where["size_up_to"]) if "size_up_to" in where else math.inf
+    return size is not None and above < size <= up_to
 
 
 def _values(run: PlannedRun, key: str) -> list[Any]:
@@ -207,7 +249,7 @@ def flow_table(table: FlowTable, finished: Sequence[Finished]) -> dict[str, Any]
     for item in finished:
         if not _run_selected(table.where, item.run):
             continue
-        rates = [flow.goodput_bps / 1e6 for flow in item.measured.flows if _flow_selected(table.where, flow)]
+        rates = [flow.goodput_bps / 1e6 for flow in _selected_flows(table.where, item)]
         if rates:
             name = item.run.name.rsplit(" #", 1)[0]
             runs.setdefault(name, []).append(sorted(rates, reverse=True))
@@ -266,7 +308,7 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
     measure = find(claim.metric)
     if measure is None or not _run_selected(where, item.run):
         return
-    flows = [flow for flow in item.measured.flows if _flow_selected(where, flow)]
+    flows = _selected_flows(where, item)
     if not flows:
         return
     until = None if claim.until is None else _core.parse_time(claim.until)
@@ -281,6 +323,8 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
         case "queue":
             link_names = listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
             subjects = [link["name"] for link in scenario["links"] if link["name"] in link_names]
+        case "transfers":
+            subjects = [flows]
         case _:
             subjects = [None]
     for subject in subjects:
@@ -289,7 +333,7 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
 
 
 def _run_selected(where: Selector, run: PlannedRun) -> bool:
-    subject_keys = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
+    subject_keys = {*FLOW_KEYS, *SIZE_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
     return all(
         any(value in listed(accepted) for value in _values(run, key))
         for key, accepted in where.items()
@@ -303,13 +347,21 @@ def concerns(claim: Claim, run: PlannedRun) -> bool:
         all(
             any(value in listed(accepted) for value in _values(run, key))
             for key, accepted in selector.items()
+            if key not in SIZE_KEYS
         )
+        and (not _bounds_size(selector) or any(_has_size(selector, flow) for flow in run.scenario["flows"]))
         for selector in selectors(claim)
     )
 
 
-def _flow_selected(where: Selector, flow: FlowMeasures) -> bool:
-    return all(getattr(flow, key) in listed(where[key]) for key in FLOW_KEYS if key in where)
+def _selected_flows(where: Selector, item: Finished) -> list[FlowMeasures]:
+    scenario_flows = item.run.scenario["flows"]
+    return [
+        flow
+        for flow in item.measured.flows
+        if all(getattr(flow, key) in listed(where[key]) for key in FLOW_KEYS if key in where)
+        and _has_size(where, scenario_flows[flow.flow])
+    ]
 
 
 def _probe_selected(where: Selector, probe: dict[str, Any]) -> bool:

@@ -5,10 +5,10 @@ The core computes them (crates/measures); this module calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -60,6 +60,10 @@ class FlowMeasures:
     """New bytes that reached the receiver, over the flow's duration, in bit/s."""
 
 
+Subject: TypeAlias = FlowMeasures | Sequence[FlowMeasures] | str | None
+"""A flow, several flows of which the transfers count, a probe's label, a link's name, or the run (None)."""
+
+
 class Measured:
     """A recording with cached data for its measures.
 
@@ -98,8 +102,8 @@ class Measured:
         """Return the links where packets can wait or be lost, the dumbbell's bottleneck first."""
         return self._run.queued_links()
 
-    def series(self, name: str, subject: FlowMeasures | str, window: Window = Window()) -> Floats:
-        """Return the values of a series, of a flow, of the probe with a label, or of a link's queue.
+    def series(self, name: str, subject: Subject, window: Window = Window()) -> Floats:
+        """Return the values of a series: of a flow, a probe's label, a link's queue, or transfers.
 
         The array is one-dimensional, in the measure's unit (docs/reference/measures.md).
         """
@@ -117,9 +121,7 @@ class Measured:
         """
         return self.series("written_bps", flow, window)
 
-    def figure(
-        self, name: str, subject: FlowMeasures | str | None = None, window: Window = Window()
-    ) -> float | None:
+    def figure(self, name: str, subject: Subject = None, window: Window = Window()) -> float | None:
         """Return a figure by the name that claims use, or None if there is nothing to measure."""
         arguments = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
         figure: float | None = _checked_call(self._run.figure, *arguments)
@@ -131,8 +133,10 @@ class Measured:
         return summary
 
 
-def _subject(subject: FlowMeasures | str | None) -> int | str | None:
-    return subject.flow if isinstance(subject, FlowMeasures) else subject
+def _subject(subject: Subject) -> int | list[int] | str | None:
+    if subject is None or isinstance(subject, str):
+        return subject
+    return subject.flow if isinstance(subject, FlowMeasures) else [flow.flow for flow in subject]
 
 
 def _checked_call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -189,7 +193,7 @@ class Measure:
     """A measure as a claim names it."""
 
     level: str
-    """The subject of the measure: flow, probe, queue or run."""
+    """The subject of the measure: flow, probe, queue, run or transfers."""
     unit: str
     about: str
     figure: Callable[[Measured, Any, Window], Any]

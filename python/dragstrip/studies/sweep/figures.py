@@ -36,4 +36,8 @@ def _flow(flow: dict[str, Any]) -> dict[str, Any]:
     # Kleinrock's power: throughput over delay (L. Kleinrock, Power and deterministic rules of thumb for
     # probabilistic problems in computer communications, ICC 1979).
     figures["power_bps_per_ms"] = flow["goodput_bps"] / delay_ms if delay_ms else None
+    if transfer := flow.get("transfer"):
+        figures.update(
+            size_bytes=transfer["bytes"], fct_s=transfer["completion_s"], slowdown=transfer["slowdown"]
+        )
     return figures

@@ -31,6 +31,9 @@ FLOW_FIGURES = (
     "segments_sent",
     "share",
     "power_bps_per_ms",
+    "size_bytes",
+    "fct_s",
+    "slowdown",
 )
 RUN_FIGURES = (
     "goodput_bps_total",
