@@ -336,7 +336,7 @@ def test_a_mean_is_called_a_mean(diagnosed: Any) -> None:
     text = sentence(document, "bufferbloat")
     assert "210 ms (mean) instead of 13.2 ms idle" in text
     assert "95 %" not in text
-    assert "7.3 % of the test's own datagrams" in sentence(document, "packet_loss")
+    assert "7.30 % of the test's own datagrams" in sentence(document, "packet_loss")
 
 
 def test_mtr_s_path_is_its_last_hop(diagnosed: Any) -> None:

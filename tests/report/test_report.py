@@ -133,7 +133,7 @@ def test_medians_in_the_legends_are_those_of_the_result(figures_of: FolderOf, fo
 def test_claims_are_shown_with_their_grades_and_reasons(page_of: FolderOf) -> None:
     page = Page(page_of("five").read_text(encoding="utf-8"))
     assert "1 reproduced, 2 contradicted, 1 not testable here" in page.text
-    assert "492 ms 497 ms reproduced 1.1 % above" in page.text
+    assert "492 ms 497 ms reproduced 1.06 % above" in page.text
     assert "70 to 76 ms 51.3 ms contradicted 26.7 % below" in page.text
     assert "ADSL's ATM cells <are> not modelled yet" in page.text
     assert "vegas < reno reno < vegas contradicted" in page.text
