@@ -72,6 +72,6 @@ def test_results_without_reasons_are_still_drawn(tmp_path: Path) -> None:
 
 
 def test_small_parts_are_left_out() -> None:
-    assert parts_text({"cwnd": 1.0, "pacing": 99.0, "app": 0.5}) == "pacing 99 %"
+    assert parts_text({"cwnd": 1.0, "pacing": 99.0, "app": 0.5}) == "pacing 98.5 %"
     assert parts_text({"cwnd": 2.0, "pacing": 98.0}) == "pacing 98 %, cwnd 2 %"
     assert parts_text({}) == ""

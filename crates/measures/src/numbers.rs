@@ -124,7 +124,8 @@ mod tests {
     fn texts_are_those_of_python_and_the_viewer() {
         let cases: Value =
             serde_json::from_str(include_str!("../../../tests/numbers.json")).unwrap();
-        let formatters: [(&str, fn(f64) -> String); 7] = [
+        type Formatter = fn(f64) -> String;
+        let formatters: [(&str, Formatter); 7] = [
             ("digits", digits),
             ("rate", rate),
             ("size", size),
