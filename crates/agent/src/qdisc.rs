@@ -372,4 +372,4 @@ fn counters(spec: &QdiscSpec, attributes: &Attributes<'_>) -> Counters {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

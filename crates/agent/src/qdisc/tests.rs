@@ -4,11 +4,12 @@ use super::*;
 use dragstrip_qdisc::{Change, KINDS};
 use std::collections::BTreeMap;
 
-const VETH: i32 = 7;
+/// Number of the table's interface.
+pub const VETH: i32 = 7;
 
 /// A kernel's disciplines, classes and filters on one interface: it reports options as they were sent.
 #[derive(Default)]
-struct Table {
+pub struct Table {
     /// By handle: parent, kind and options.
     queues: BTreeMap<u32, (u32, String, Vec<u8>)>,
     classes: BTreeMap<u32, Vec<u8>>,
@@ -16,7 +17,7 @@ struct Table {
     /// Types of the requests so far.
     requests: Vec<u16>,
     /// Statistics that every discipline reports (`TCA_STATS2`).
-    statistics: Vec<u8>,
+    pub statistics: Vec<u8>,
 }
 
 impl Rtnetlink for Table {
@@ -86,7 +87,8 @@ fn parsed(text: &str) -> QdiscSpec {
     QdiscSpec::parse(text).unwrap()
 }
 
-fn installed(spec: &QdiscSpec) -> Table {
+/// A table with this discipline.
+pub fn installed(spec: &QdiscSpec) -> Table {
     let mut table = Table::default();
     install(&mut table, VETH, spec, None).unwrap();
     table.requests.clear();
@@ -164,14 +166,21 @@ fn a_discipline_takes_the_place_of_another() {
     assert_eq!(table.queues.len(), 2, "htb and its leaf");
 }
 
+/// `TCA_STATS2` with these counters, but marks: struct gnet_stats_basic (bytes, packets), struct gnet_stats_queue
+/// (qlen, backlog, drops, requeues, overlimits).
+pub fn statistics(counters: &Counters) -> Vec<u8> {
+    let &Counters { backlog_bytes, backlog_packets, sent, dropped, marked: _, sent_bytes } =
+        counters;
+    let basic = [sent_bytes.to_ne_bytes(), sent.to_ne_bytes()].concat();
+    let queue = [backlog_packets as u32, backlog_bytes as u32, dropped as u32, 0, 0];
+    let queue: Vec<u8> = queue.into_iter().flat_map(u32::to_ne_bytes).collect();
+    Writer::value(|inside| {
+        inside.bytes(1, &basic).bytes(3, &queue);
+    })
+}
+
 #[test]
 fn counters_are_those_of_the_leaves() {
-    // struct gnet_stats_basic: bytes, packets; struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits.
-    let basic = [5_000_u64.to_ne_bytes(), 4_u64.to_ne_bytes()].concat();
-    let queue: Vec<u8> = [3_u32, 4_500, 2, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
-    let statistics = Writer::value(|inside| {
-        inside.bytes(1, &basic).bytes(3, &queue);
-    });
     let expected = Counters {
         backlog_bytes: 4_500,
         backlog_packets: 3,
@@ -180,6 +189,7 @@ fn counters_are_those_of_the_leaves() {
         marked: 0,
         sent_bytes: 5_000,
     };
+    let statistics = statistics(&expected);
     for text in ["pfifo limit 9", "htb rate 8mbit leaf pfifo limit 9"] {
         let spec = parsed(text);
         let mut table = Table { statistics: statistics.clone(), ..installed(&spec) };

@@ -96,3 +96,59 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qdisc::tests::{Table, VETH, installed, statistics};
+    use dragstrip_recording::{Data, Recording, Writer};
+
+    fn counters(sent: u64, dropped: u64, backlog_packets: u64) -> Counters {
+        Counters {
+            backlog_bytes: 1_500 * backlog_packets,
+            backlog_packets,
+            sent,
+            dropped,
+            marked: 0,
+            sent_bytes: 1_500 * sent,
+        }
+    }
+
+    /// A kernel's discipline with these counters.
+    fn kernel(spec: &QdiscSpec, now: Counters) -> Table {
+        let mut table = installed(spec);
+        table.statistics = statistics(&now);
+        table
+    }
+
+    fn column(recording: &Recording, name: &str) -> Data {
+        let table = recording.table("queues").unwrap();
+        table.columns.iter().find(|column| column.name == name).unwrap().data.clone()
+    }
+
+    #[test]
+    fn rows_count_from_the_start_and_across_a_replaced_discipline() {
+        let [first, second] =
+            ["pfifo limit 9", "bfifo limit 9000"].map(|text| QdiscSpec::parse(text).unwrap());
+        let mut writer = Writer::default();
+        // Before the traffic, 10 packets were sent and one dropped.
+        let mut watch =
+            Watch::new(&mut kernel(&first, counters(10, 1, 0)), "l", VETH, &first).unwrap();
+        let mut busy = kernel(&first, counters(14, 3, 2));
+        watch.record(&mut busy, 1, &mut writer.queues).unwrap();
+        // Two packets wait when the discipline is removed: they are dropped.
+        watch.ends(&mut busy).unwrap();
+        watch.begins(&mut kernel(&second, counters(0, 0, 0)), &second).unwrap();
+        watch.record(&mut kernel(&second, counters(5, 1, 1)), 2, &mut writer.queues).unwrap();
+        let recording = writer.finish();
+        for (name, expected) in [
+            ("backlog_packets", [2, 1]),
+            ("backlog_bytes", [3_000, 1_500]),
+            ("enqueued", [4 + 2, 6 + 5 + 1]),
+            ("dropped", [2, 2 + 2 + 1]),
+            ("sent_bytes", [6_000, 6_000 + 7_500]),
+        ] {
+            assert_eq!(column(&recording, name), Data::Int(expected.into()), "{name}");
+        }
+    }
+}
