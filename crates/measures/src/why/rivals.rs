@@ -356,3 +356,78 @@ impl Pair<'_> {
         format!("nothing but the packets that were dropped distinguishes them: {words}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::facts::Company;
+    use super::*;
+
+    /// A flow whose median window and largest window are so many packets.
+    fn flow(signal: Signal, packets: f64, peak: f64) -> Flow {
+        Flow {
+            label: String::new(),
+            cc: String::new(),
+            is_tcp: true,
+            start_s: 0.0,
+            life_s: 20.0,
+            goodput_bps: 0.0,
+            rival_bps: 0.0,
+            together_s: None,
+            received: 0,
+            segments_sent: 0.0,
+            retransmits: 0.0,
+            timeouts: None,
+            segment_bytes: 1448.0,
+            limited_s: BTreeMap::new(),
+            slow_start_s: 0.0,
+            loss_s: 0.0,
+            rtt_p50_ms: None,
+            overshoot: None,
+            base_rtt_ms: 40.0,
+            rate_bps: None,
+            bdp_bytes: None,
+            link: None,
+            loss_link: None,
+            crosses: Vec::new(),
+            hops: Vec::new(),
+            fair_bps: None,
+            signal,
+            options: BTreeMap::new(),
+            ecn: false,
+            reductions: 0.0,
+            peak: (peak, 2.0),
+            company: Company { packets, rtt_ms: 60.0 },
+            queue_at_start_bytes: None,
+            buffers: None,
+        }
+    }
+
+    fn sentence(peak: f64) -> (String, BTreeMap<&'static str, f64>) {
+        let (most, least) = (flow(Signal::Loss, 100.0, 100.0), flow(Signal::Delay, 10.0, peak));
+        let mut pair = Pair {
+            most: &most,
+            least: &least,
+            one: "cubic",
+            other: "vegas",
+            figures: BTreeMap::new(),
+        };
+        let words = pair.yields_to_delay();
+        (words, pair.figures)
+    }
+
+    #[test]
+    fn a_window_falls_if_its_peak_was_half_as_large_again() {
+        let (words, figures) = sentence(15.0);
+        assert!(
+            words.contains("its window falls from 15 at 2 s to 10 packets (median)"),
+            "{words}"
+        );
+        assert_eq!((figures["peak_packets"], figures["peak_s"]), (15.0, 2.0));
+        let (words, figures) = sentence(14.9);
+        assert!(
+            words.contains("its window stays at 10 packets (median), beside cubic's 100"),
+            "{words}"
+        );
+        assert!(!figures.contains_key("peak_packets"));
+    }
+}
