@@ -10,17 +10,22 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+from dragstrip.display import quantity
 from dragstrip.display.quantity import number
 from dragstrip.results.comparison.setups import Json
 
 _NUMBER = re.compile(
-    r"(?<![\w.\-])(\d{1,18}(?:\.\d{1,9})?)(?: ([kMG]?bit/s|[kMG]?B|ms|s|%)(?![\w/]))?(?![\w.\-]{0,2}\w)"
+    r"(?<![\w.\-])(\d{1,18}(?:\u2009\d{3}){0,6}(?:\.\d{1,9})?)(?: ([kMG]?bit/s|[kMG]?B|[mµ]?s|%)(?![\w/]))?(?![\w.\-]{0,2}\w)"
 )
 """A number in a sentence with its unit; digits in a label such as `cubic-2` are none."""
 _GETS, _TIMES = "gets ", " times the goodput of "
 _RATES = re.compile(r" \(\d[\d.]{0,9} [kMG]?bit/s and \d[\d.]{0,9} [kMG]?bit/s\)")
 """The text after the name of the flow with the lower goodput."""
-_FACTORS = {"k": 1e3, "M": 1e6, "G": 1e9}
+_FACTORS = {"k": 1e3, "M": 1e6, "G": 1e9, "µ": 1e-3}
+"""Factors of units, to bit/s, bytes and ms."""
+
+
+_TEXTS = {"bit/s": quantity.rate, "B": quantity.size, "ms": quantity.milliseconds}
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,8 @@ def _prose(sentence: str) -> list[str]:
 
 
 def _family(unit: str | None) -> str:
+    if unit == "µs":
+        return "ms"
     return unit.lstrip("kMG") if unit and unit.endswith(("bit/s", "B")) else unit or ""
 
 
@@ -120,31 +127,18 @@ def _middle(matches: Sequence[re.Match[str]]) -> str:
     texts = [match[0] for match in matches]
     if len(set(texts)) == 1:
         return texts[0]
-    scaled = [float(match[1]) * _FACTORS.get((match[2] or " ")[0], 1.0) for match in matches]
+    scaled = [
+        float(match[1].replace("\u2009", "")) * _FACTORS.get((match[2] or " ")[0], 1.0) for match in matches
+    ]
     if len(texts) % 2:
         return sorted(zip(scaled, texts, strict=True))[len(texts) // 2][1]
     family = _family(matches[0][2])
-    if family in ("bit/s", "B"):
-        return _scaled(median(scaled), family)
-    whole = not family and all("." not in text for text in texts)
-    value = median(float(match[1]) for match in matches)
-    return f"{value:g}" if whole else f"{_digits(value)} {family}".rstrip()
-
-
-def _scaled(value: float, family: str) -> str:
-    """Return a rate or a size as the core writes it."""
-    for prefix in ("", "k", "M"):
-        if abs(value) < 999.5:
-            return f"{_digits(value)} {prefix}{family}"
-        value /= 1e3
-    return f"{_digits(value)} G{family}"
-
-
-def _digits(value: float) -> str:
-    """Return three significant digits as the core writes them (crates/measures/src/why/numbers.rs)."""
-    if abs(value) >= 99.95 or value == int(value):
-        return f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
+    value = median(scaled)
+    if family in _TEXTS:
+        return _TEXTS[family](value)
+    if not family and all("." not in text for text in texts):
+        return quantity.count(value)
+    return f"{quantity.digits(value)} {family}".rstrip()
 
 
 def _with_goodputs(sentence: str, runs: Sequence[Json], findings: Sequence[Json]) -> str:
@@ -174,12 +168,12 @@ def _with_goodputs(sentence: str, runs: Sequence[Json], findings: Sequence[Json]
     if least <= 0:
         return sentence
     ratio = most / least
-    times = _digits(ratio) if ratio < 100 else "more than 100"
+    times = quantity.digits(ratio) if ratio < 100 else "more than 100"
 
     head, times_of, tail = sentence.partition(_TIMES)
     rates_match = _RATES.search(tail)
     before, gets, _ = head.rpartition(_GETS)
     if not times_of or not gets or rates_match is None:
         return sentence
-    goodputs = f" ({_scaled(most, 'bit/s')} and {_scaled(least, 'bit/s')})"
+    goodputs = f" ({quantity.rate(most)} and {quantity.rate(least)})"
     return f"{before}{gets}{times}{_TIMES}{tail[: rates_match.start()]}{goodputs}{tail[rates_match.end() :]}"
