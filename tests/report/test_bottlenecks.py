@@ -199,3 +199,13 @@ def test_marks_of_crowded_links_stand_below_the_picture() -> None:
         height = float(re.search(r'height="(\d+)"', svg)[1])  # type: ignore[index]
         assert all(float(place) < height for place in places)
         assert svg.count('stroke-width="2.8"') == 2
+
+
+def test_repeats_with_other_units_and_grouped_thousands_have_one_cause() -> None:
+    sentences = [
+        "a resends 9876 segments and waits 900 µs",
+        "a resends 12\u2009344 segments and waits 1.20 ms",
+    ]
+    runs = [{"why": [{"rule": "aqm", "flows": ["a"], "sentence": sentence}]} for sentence in sentences]
+    (cause,) = causes(runs)
+    assert (cause.sentence, cause.holds) == ("a resends 11\u2009110 segments and waits 1.05 ms", 2)

@@ -15,7 +15,8 @@ from dragstrip.display.quantity import number
 from dragstrip.results.comparison.setups import Json
 
 _NUMBER = re.compile(
-    r"(?<![\w.\-])(\d{1,18}(?:\u2009\d{3}){0,6}(?:\.\d{1,9})?)(?: ([kMG]?bit/s|[kMG]?B|[mµ]?s|%)(?![\w/]))?(?![\w.\-]{0,2}\w)"
+    r"(?<![\w.\-])(\d{1,18}(?:\u2009\d{3}){0,6}(?:\.\d{1,9})?)"
+    r"(?: ([kMG]?bit/s|[kMG]?B|[mµ]?s|%)(?![\w/]))?(?![\w.\-]{0,2}\w)"
 )
 """A number in a sentence with its unit; digits in a label such as `cubic-2` are none."""
 _GETS, _TIMES = "gets ", " times the goodput of "
