@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test check test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -38,6 +38,9 @@ bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path 
 
 fidelity: python  ## How far the simulator is from Linux (docs/reference/fidelity.md), from stored recordings.
 	@$(UV) run --no-sync dragstrip validate --write-docs docs/reference/fidelity.md
+
+glossary: python  ## The page of the terms (docs/reference/glossary.md).
+	@$(UV) run --no-sync python tools/glossary.py docs/reference/glossary.md
 
 diagnosis: python  ## How often diagnose is right (docs/reference/diagnosis.md), on 3,000 situations with known causes; 15 minutes of a core. DIAGNOSIS="-n 500": fewer.
 	@$(UV) run --no-sync python -m tests.calibration.page docs/reference/diagnosis.md $(DIAGNOSIS)

@@ -25,7 +25,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "experiments").glob("*/README.md")),
 ]
-PROGRAM = r"(?:uv run --locked |\.venv/bin/)?dragstrip "
+PROGRAM = r"(?:\./|\.venv/bin/)?dragstrip "
 UNWRITTEN = re.compile(r"\.\.\.| N( |$)|^--install-completion")
 """A form that its reader fills in; and what would change the home folder."""
 

@@ -137,3 +137,31 @@ def test_a_tag_that_is_no_version_of_ours_is_refused() -> None:
     assert ended.returncode == 1
     assert f"pyproject.toml: {VERSION}, but the tag is v99.0.0" in ended.stderr
     assert "CITATION.cff" in ended.stderr
+
+
+PUBLISHED = False
+"""Whether an index of packages has a release; until then no text may recommend to install it from there."""
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "python").rglob("*.py"))]
+
+
+@pytest.mark.skipif(PUBLISHED, reason="an index has it")
+def test_no_text_recommends_an_installation_that_cannot_work() -> None:
+    wrong = re.compile(r"pip install (?:-\S+ )*['\"]?dragstrip(?![-\w]*[*\w.]*\.whl)")
+    assert wrong.search("pip install 'dragstrip[dask]'")
+    assert not wrong.search("pip install dragstrip-*.whl")
+    assert [str(file.relative_to(ROOT)) for file in TEXTS if wrong.search(file.read_text())] == []
+
+
+def test_the_program_of_a_clone_runs_from_any_folder(tmp_path: Path) -> None:
+    """The README's `./dragstrip`; its first call builds what is missing, which a test does not repeat."""
+    done = subprocess.run(
+        [ROOT / "dragstrip", "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"dragstrip {VERSION}\n"), done.stderr
+
+
+def test_the_program_alone_prints_its_help() -> None:
+    done = subprocess.run([ROOT / "dragstrip"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: dragstrip")
+    assert "compare" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ TEMPLATE = f"""<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 {playground.EMPTY}
 """
+
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +68,15 @@ def test_a_race_is_a_form_with_what_was_said() -> None:
         "together": True,
         "seed": 1,
     }
+
+
+def test_algorithms_alone_race_on_the_page_s_own_path() -> None:
+    said("cubic", "bbr", "--queue", "fq_codel")
+    form = race()["form"]
+    assert (form["rate"], form["rtt"], form["queue"]) == ("10mbit", "40ms", "fq_codel")
+    first = (ROOT / "playground/src/form.ts").read_text().partition("FIRST: Form = {")[2].partition("}")[0]
+    own = dict(re.findall(r'(\w+): "([^"]*)"', first))
+    assert playground.DEFAULT_PATH.items() <= own.items()
 
 
 def test_an_experiment_brings_its_scenarios(tmp_path: Path) -> None:

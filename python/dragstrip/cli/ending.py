@@ -53,7 +53,7 @@ def run(program: Callable[[], object]) -> NoReturn:
         with warnings.catch_warnings():
             warnings.simplefilter("once", Note)
             warnings.showwarning = _with_notes(warnings.showwarning)
-            status = program()
+            status = _called(program)
         sys.stdout.flush()
     except typer.exceptions.TyperException as error:
         context = getattr(error, "ctx", None)
@@ -92,6 +92,17 @@ def run(program: Callable[[], object]) -> NoReturn:
             unread = output.failure.errno in (errno.EPIPE, errno.EBADF)
             _fail("" if unread else f"standard output: {of_system(output.failure)}", FAILED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _called(program: Callable[[], object]) -> object:
+    """Call the program; a group of commands without any prints its help and succeeds."""
+    try:
+        return program()
+    except typer.exceptions.TyperException as error:
+        if type(error).__name__ != "NoArgsIsHelpError":
+            raise
+        typer.echo(error.format_message())  # its message is the help
+        return 0
 
 
 OTHERWISE = {

@@ -51,7 +51,10 @@ def play(
 ) -> None:
     """Write a page with a race in it, which runs in the browser, and open it.
 
-    The page is one file: it needs no network, and gives the same bytes as the simulator here.
+    The page is one file: it needs no network, and gives the same bytes as the simulator here. Without a path
+    it is 10mbit, 40ms and a queue of 100 packets.
+
+    Example: dragstrip play cubic bbr
 
     Example: dragstrip play cubic bbr --rate 10mbit --rtt 40ms --queue 'pfifo limit 100' --together
 
@@ -98,6 +101,10 @@ def _initial_race(subjects: list[str], race: Race, option_words: list[str]) -> I
         return _recorded(Path(subjects[0]))
     if kind == "experiment":
         return _experiment(subjects[0])
+    if not any(name in race for name in ("path", "rate", "medium", "trace", "rtt")):
+        from dragstrip.playground import DEFAULT_PATH
+
+        race = {**DEFAULT_PATH, **race}
     return _described(subjects, race)
 
 

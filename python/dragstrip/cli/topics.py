@@ -1,4 +1,4 @@
-"""`dragstrip help TOPIC`: the pages of docs/ in a few lines each, for the terminal."""
+"""`dragstrip help TOPIC`: the pages of docs/ in a few lines each, and the glossary, for the terminal."""
 
 from __future__ import annotations
 
@@ -132,38 +132,77 @@ Output has Mbit/s, ms, kB (1000 bytes) and KiB (1024).""",
 
 
 def _topics(typed: str) -> list[str]:
-    return [name for name in TOPICS if name.startswith(typed)]
+    from dragstrip.display import glossary
+
+    return [name for name in (*TOPICS, *glossary.names()) if name.startswith(typed.lower())]
 
 
 def help_(
     context: typer.Context,
     topic: Annotated[
-        str | None,
-        typer.Argument(help="A topic or a command; without one: the list.", autocompletion=_topics),
+        list[str] | None,
+        typer.Argument(
+            metavar="[TOPIC]",
+            help="A topic, a command or a term such as bufferbloat; without one: the list.",
+            autocompletion=_topics,
+        ),
     ] = None,
 ) -> None:
-    """Explain a topic: algorithms, paths, queues, workloads, experiments, sweeps, engines, results, units.
+    """Explain a topic (paths, queues, units, ...), a command, or a term of the field such as bufferbloat.
 
     Example: dragstrip help paths
     """
-    from dragstrip.errors import BadInputError, nearest
-
-    if topic is None:
-        typer.echo("Topics of dragstrip help TOPIC:")
-        for name, (title, _, _) in TOPICS.items():
-            typer.echo(f"  {name:<12} {title}")
+    if not topic:
+        typer.echo(_contents())
         return
-    if topic in TOPICS:
-        title, text, pages = TOPICS[topic]
+    words = " ".join(topic)
+    if words in TOPICS:
+        title, text, pages = TOPICS[words]
         typer.echo(f"{title}\n\n{text}\n\nMore: {pages}")
         return
     group = context.parent.command if context.parent is not None else None
     commands = getattr(group, "commands", {})
-    if topic in commands:
-        command = commands[topic]
-        with command.make_context(topic, [], parent=context.parent, resilient_parsing=True) as inner:
+    if words in commands:
+        command = commands[words]
+        with command.make_context(words, [], parent=context.parent, resilient_parsing=True) as inner:
             typer.echo(command.get_help(inner))
         return
-    topic_names = [*TOPICS, *commands]
-    expected = f"a topic ({', '.join(TOPICS)}) or a command{nearest(topic, topic_names)}"
-    raise BadInputError("TOPIC", topic, expected, "command line")
+    _explain_term(words, [*TOPICS, *commands])
+
+
+def _contents() -> str:
+    """Return the list of topics and terms."""
+    from textwrap import fill
+
+    from dragstrip.display import glossary
+
+    topics = "\n".join(f"  {name:<12} {title}" for name, (title, _, _) in TOPICS.items())
+    terms = fill(
+        ", ".join(glossary.terms()), 98, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )
+    return f"Topics of dragstrip help TOPIC:\n{topics}\n\nTerms of dragstrip help TERM:\n{terms}"
+
+
+def _explain_term(words: str, topics: list[str]) -> None:
+    """Print a term of the glossary; raises `BadInputError` if neither a topic nor a term is called this."""
+    from textwrap import fill
+
+    from dragstrip.display import glossary
+    from dragstrip.errors import BadInputError, nearest
+
+    term = glossary.find(words)
+    if term is None:
+        expected = f"a topic ({', '.join(TOPICS)}), a command or a term of the field"
+        raise BadInputError(
+            "TOPIC", words, expected + nearest(words, [*topics, *glossary.names()]), "command line"
+        )
+    typer.echo(f"{term.heading}\n\n{fill(term.text, 98, break_on_hyphens=False)}\n")
+    facts = {
+        "Also": ", ".join(term.also),
+        "Here": term.here,
+        "Source": term.source,
+        "See": ", ".join(term.see),
+    }
+    for label, value in facts.items():
+        if value:
+            typer.echo(f"{label + ':':<8}{value}")

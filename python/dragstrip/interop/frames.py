@@ -119,5 +119,5 @@ def _converted(table: pa.Table, kind: str) -> Any:
     try:
         module = importlib.import_module(kind)
     except ImportError:
-        raise DragstripError(f"{kind} is not installed: pip install 'dragstrip[{kind}]'") from None
+        raise DragstripError(f"{kind} is not installed: pip install {kind}") from None
     return table.to_pandas() if kind == "pandas" else module.from_arrow(table)

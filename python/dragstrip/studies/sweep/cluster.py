@@ -288,7 +288,7 @@ def _distributed() -> Any:
         import distributed
     except ImportError:
         raise DragstripError(
-            "--on needs the package distributed: pip install 'dragstrip[dask]' here and on every worker"
+            "--on needs the package distributed: pip install distributed, here and on every worker"
         ) from None
     import distributed.scheduler
 

@@ -1,0 +1,67 @@
+"""The glossary: `dragstrip help TERM`, and docs/reference/glossary.md."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dragstrip import cli
+from dragstrip.cli.topics import TOPICS
+from dragstrip.display import glossary
+from dragstrip.errors import BadInputError
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("bufferbloat", "bufferbloat"),
+        ("bdp", "BDP"),
+        ("jain", "Jain's index"),
+        ("Bandwidth-delay product", "BDP"),
+        ("fq_codel", "FQ-CoDel"),
+        ("HyStart++", "HyStart"),
+        ("slow start", "slow start"),
+    ],
+)
+def test_a_term_is_explained_by_each_of_its_names(words: str, name: str) -> None:
+    term = glossary.find(words)
+    assert term is not None
+    assert term.name == name
+    shown = CliRunner().invoke(cli.app, ["help", *words.split()])
+    assert shown.exit_code == 0
+    assert shown.output.startswith(term.heading)
+    assert " ".join(term.text.split()) in " ".join(shown.output.split())
+
+
+def test_each_spelling_names_a_single_term_and_no_topic() -> None:
+    names = glossary.names()
+    assert len(glossary.terms()) >= 40
+    assert [name for name, times in Counter(names).items() if times > 1] == []
+    assert set(names) & set(TOPICS) == set()
+
+
+def test_related_terms_exist() -> None:
+    for term in glossary.terms().values():
+        assert set(term.see) <= set(glossary.terms()), term.name
+        assert len(term.text.split()) >= 12, term.name
+
+
+def test_an_unknown_term_names_the_nearest() -> None:
+    refused = CliRunner().invoke(cli.app, ["help", "bufferblot"])
+    assert isinstance(refused.exception, BadInputError)
+    assert 'did you mean "bufferbloat"?' in str(refused.exception)
+
+
+def test_the_page_has_each_term() -> None:
+    spec = importlib.util.spec_from_file_location("glossary_page", ROOT / "tools/glossary.py")
+    assert spec
+    assert spec.loader
+    writer = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(writer)
+    assert (ROOT / "docs/reference/glossary.md").read_text() == writer.page(), "make glossary"
