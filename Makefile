@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -38,6 +38,9 @@ bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path 
 
 fidelity: python  ## How far the simulator is from Linux (docs/reference/fidelity.md), from stored recordings.
 	@$(UV) run --no-sync dragstrip validate --write-docs docs/reference/fidelity.md
+
+address:  ## Writes REPO=OWNER/REPO, the repository's address, into every file that names it (docs/how-to/release.md).
+	@python3 tools/address.py "$(REPO)"
 
 glossary: python  ## The page of the terms (docs/reference/glossary.md).
 	@$(UV) run --no-sync python tools/glossary.py docs/reference/glossary.md
@@ -175,6 +178,8 @@ wheel: core  ## The wheel and the source distribution, in dist/ (docs/how-to/ins
 	@.venv/bin/python -m dragstrip.studies.passport.baselines $(BASELINES)
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
+	@.tools/wheel/bin/python tools/description.py dist/*.whl dist/*.tar.gz
+	@.tools/wheel/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table, a race on a kernel.
 	@.ci/wheel-test dist

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import importlib
 import importlib.util
 import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -106,10 +110,14 @@ def test_a_release_builds_for_each_system_and_tests_what_it_built() -> None:
     for system, target in (("manylinux", "linux-gnu"), ("musllinux", "linux-musl")):
         for machine in ("x86_64", "aarch64"):
             assert built[f"{system}-{machine}"]["target"] == f"{machine}-unknown-{target}"
-    assert {row["name"] for row in jobs["test"]["strategy"]["matrix"]["include"]} <= set(built)
-    others = [name for name, row in built.items() if "ubuntu" not in row["os"]]
-    assert others
-    assert all(name.startswith("untested-") for name in others)
+    tested = {row["name"] for row in jobs["test"]["strategy"]["matrix"]["include"]}
+    published = {name for name, row in built.items() if row.get("prefix") != "untested"}
+    assert published == tested, "what nobody has run is not published"
+    (download,) = [
+        step["with"]["pattern"] for step in jobs["publish"]["steps"] if "pattern" in step.get("with", {})
+    ]
+    assert download == "dist-*"
+    assert {name for name, row in built.items() if "ubuntu" not in row["os"]} <= set(built) - published
 
 
 def test_a_release_builds_with_the_oldest_python_and_the_locked_tools() -> None:
@@ -125,6 +133,65 @@ def test_a_release_builds_with_the_oldest_python_and_the_locked_tools() -> None:
         assert any("--only-group wheel" in run for run in runs)
         assert all("--require-hashes" in run for run in runs if "pip install" in run)
     assert "wheel" in settings["dependency-groups"]
+
+
+def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return a program of tools/ as a module."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    return importlib.import_module(name)
+
+
+TEXT = {".md", ".py", ".rs", ".ts", ".tsx", ".js", ".html", ".toml", ".yml", ".json", ".ipynb"}
+
+
+def test_one_command_writes_the_address_into_every_file_that_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = tool("address", monkeypatch)
+    old = address.address()
+    folders = ("docs", "tools", "crates", "python", "playground/src", ".github", "experiments")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in TEXT]
+    files += [file for file in ROOT.iterdir() if file.is_file()]
+    texts = {str(file.relative_to(ROOT)): file.read_text(errors="ignore") for file in files}
+    names = re.compile(
+        rf"github\.com/{re.escape(old)}\b|{re.escape(address.pages(old))}|uses: {re.escape(old)}@"
+    )
+    assert {name for name, text in texts.items() if names.search(text)} == set(address.FILES)
+    for name in address.FILES:
+        text = address.moved(texts[name], old, "example/lab")
+        assert not names.search(text)
+        assert old not in text, f"{name} names the repository in a way that tools/address.py does not know"
+
+
+def test_the_description_of_a_distribution_has_absolute_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    description = tool("description", monkeypatch)
+    name = "dragstrip-1.2.3.dist-info/METADATA"
+    body = "Metadata-Version: 2.4\nName: dragstrip\nVersion: 1.2.3\n\n![a](docs/a.png) [b](docs/b.md#c) [d](#d) [e](https://e)\n"
+    file = tmp_path / "dragstrip-1.2.3-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as wheel:
+        wheel.writestr("dragstrip/__init__.py", "")
+        wheel.writestr(name, body)
+        wheel.writestr("dragstrip-1.2.3.dist-info/RECORD", f"dragstrip/__init__.py,,\n{name},sha256=x,1\n")
+    monkeypatch.setattr(sys, "argv", ["description.py", str(file)])
+    description.main()
+    with zipfile.ZipFile(file) as wheel:
+        text = wheel.read(name).decode()
+        record = wheel.read("dragstrip-1.2.3.dist-info/RECORD").decode()
+    repository = tool("address", monkeypatch).address()
+    assert f"![a](https://raw.githubusercontent.com/{repository}/v1.2.3/docs/a.png)" in text
+    assert f"[b](https://github.com/{repository}/blob/v1.2.3/docs/b.md#c) [d](#d) [e](https://e)" in text
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    assert f"{name},sha256={digest},{len(text.encode())}" in record
+
+
+def test_the_readme_has_no_link_that_an_index_cannot_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    description = tool("description", monkeypatch)
+    text = description.absolute((ROOT / "README.md").read_text(), VERSION, "a/b")
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(targets) > 40
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
 
 
 def test_a_tag_that_is_no_version_of_ours_is_refused() -> None:
