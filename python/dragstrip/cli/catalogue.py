@@ -106,12 +106,24 @@ def _rows_of(kind: str) -> Callable[[], list[Row]]:
     return rows
 
 
+def _paths() -> list[Row]:
+    """Return the built-in paths, and the user's own."""
+    from dragstrip.experiment import saved_paths
+
+    own: list[Row] = []
+    for name in saved_paths.names():
+        saved = saved_paths.read(saved_paths.file_of(name))
+        fields = [[key, str(value)] for key, value in saved.options.items()]
+        own.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})
+    return [*_rows_of("paths")(), *own]
+
+
 _LISTS: dict[str, Callable[[], list[Row]]] = {
     "experiments": _experiments,
     "algorithms": _algorithms,
     "queues": _rows_of("queues"),
     "measures": _measures,
-    "paths": _rows_of("paths"),
+    "paths": _paths,
     "media": _rows_of("media"),
     "workloads": _rows_of("workloads"),
 }

@@ -21,12 +21,14 @@ from dragstrip.cli.options import (
     Load,
     Out,
     Report,
+    SavePath,
     Snaplen,
     Strict,
     TimeLimit,
     Width,
     Workers,
 )
+from dragstrip.cli.output import keep
 from dragstrip.cli.race import EVERY, Algorithms, Race, all_wrong, takes_race
 from dragstrip.errors import BadInputError
 
@@ -48,6 +50,7 @@ def compare(
     check: Check = False,
     capture: CaptureAt = None,
     snaplen: Snaplen = None,
+    save_path: SavePath = None,
     out: Out = None,
     workers: Workers = None,
     report: Report = True,
@@ -65,6 +68,7 @@ def compare(
 
     Example: dragstrip compare --path "home DSL" --queue fq_codel cubic bbr
     """
+    from dragstrip.experiment import saved_paths
     from dragstrip.experiment.comparison import COMMAND_LINE, reworded
     from dragstrip.experiment.comparison import compare as describe
 
@@ -98,6 +102,8 @@ def compare(
         described = experiment(algorithms or [], race)
     except BadInputError as error:
         raise all_wrong(error, algorithms or [], race, checked) from None
+    if save_path is not None:
+        keep(saved_paths.described(race, "dragstrip compare"), save_path)
     if show:
         from dragstrip.io import toml
 

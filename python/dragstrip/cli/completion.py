@@ -11,8 +11,10 @@ def algorithms(typed: str) -> list[str]:
 
 
 def paths(typed: str) -> list[str]:
-    """Complete the name of a path."""
-    return _names_of("paths", typed)
+    """Complete the name of a path, built in or the user's own."""
+    from dragstrip.experiment import saved_paths
+
+    return [*(name for name in saved_paths.names() if name.startswith(typed)), *_names_of("paths", typed)]
 
 
 def media(typed: str) -> list[str]:

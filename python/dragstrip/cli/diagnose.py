@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragstrip.cli import completion
-from dragstrip.cli.options import Addresses, JsonFlag
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.options import Addresses, JsonFlag, SavePath
+from dragstrip.cli.output import keep, print_json, say
 from dragstrip.cli.race import Race, takes_race
 
 Files = Annotated[
@@ -53,6 +54,7 @@ def diagnose(
             show_default=False,
         ),
     ] = None,
+    save_path: SavePath = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +78,10 @@ def diagnose(
     """
     from dragstrip.analysis.diagnosis import console, walk
 
-    document = walk.diagnose(files or [], race, sender_algorithm, out, quiet=as_json, addresses=addresses)
+    kept = None if save_path is None else partial(keep, name=save_path)
+    document = walk.diagnose(
+        files or [], race, sender_algorithm, out, quiet=as_json, addresses=addresses, keep=kept
+    )
     if as_json:
         print_json(document)
         return

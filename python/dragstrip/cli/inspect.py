@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragstrip.cli.options import JsonFlag
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.options import JsonFlag, SavePath
+from dragstrip.cli.output import keep, print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def inspect(
             "and what cannot be told.",
         ),
     ] = False,
+    save_path: SavePath = None,
     anonymise: Annotated[
         Path | None,
         typer.Option(
@@ -78,8 +79,8 @@ def inspect(
     from dragstrip.io.files import expect_name
     from dragstrip.model.recording import CAPTURES
 
-    if anonymise is not None and (labels or infer or out is not None):
-        expected = "is given without --labels, --infer and --out"
+    if anonymise is not None and (labels or infer or save_path or out is not None):
+        expected = "is given without --labels, --infer, --save-path and --out"
         raise BadInputError("--anonymise", None, expected, "command line")
     inputs = [input_of(file) for file in files]
     for file in inputs:
@@ -99,7 +100,12 @@ def inspect(
         names = summary.folders([file.path for file in measurements], out, reserved)
     recordings = {file.path: file.recording() for file in measurements}
     summaries = summary.inspect(recordings)
-    report, recording, paths = _captures(capture_files, infer, labels, out is not None)
+    wants_path = infer or save_path is not None
+    report, recording, paths = _captures(capture_files, wants_path, labels, out is not None)
+    if save_path is not None:
+        from dragstrip.analysis.whatif.saved_path import from_estimates
+
+        keep(from_estimates(paths, "dragstrip inspect"), save_path)
     if out is not None:
         _write(out, {name: recordings[file] for file, name in names.items()}, recording)
     if as_json:

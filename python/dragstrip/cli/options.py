@@ -94,6 +94,15 @@ Out = Annotated[
         "--out", metavar="FOLDER", help="Output folder; must be empty or not exist.", show_default="runs/..."
     ),
 ]
+SavePath = Annotated[
+    str | None,
+    typer.Option(
+        "--save-path",
+        metavar="NAME",
+        help="Keep the path for --path: in a file (home.toml), or by a name in your own folder of paths.",
+        show_default=False,
+    ),
+]
 TimeLimit = Annotated[
     str | None,
     typer.Option(

@@ -6,11 +6,14 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dragstrip.io.untrusted import printable, printable_json
+
+if TYPE_CHECKING:
+    from dragstrip.experiment.saved_paths import SavedPath
 
 
 def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -22,6 +25,14 @@ def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 def print_json(content: object) -> None:
     """Print one JSON document."""
     typer.echo(printable_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)))
+
+
+def keep(path: SavedPath, name: str) -> None:
+    """Write a path that the user keeps, and say on standard error where it is."""
+    from dragstrip.experiment import saved_paths
+
+    file = saved_paths.write(path, name)
+    typer.echo(f"path: {file} (--path {name})", err=True)
 
 
 def say(text: str, err: bool = False) -> None:

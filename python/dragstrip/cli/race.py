@@ -128,6 +128,7 @@ def _option_name(field: str) -> str | None:
 def read(arguments: Race) -> Race:
     """The options on the command line. Raises `BadInputError` for a pair or a file that is wrong."""
     from dragstrip.experiment.programs import of_files
+    from dragstrip.experiment.saved_paths import expanded
 
     race: Race = {}
     for option in OPTIONS:
@@ -139,7 +140,7 @@ def read(arguments: Race) -> Race:
         elif option.takes == "files":
             value = of_files(value)
         race[option.name] = value
-    return race
+    return expanded(race)
 
 
 def _pair(word: str, pair: str) -> tuple[str, str]:

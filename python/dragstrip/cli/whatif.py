@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import completion
-from dragstrip.cli.options import Addresses, JsonFlag
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.options import Addresses, JsonFlag, SavePath
+from dragstrip.cli.output import keep, print_json, say
 from dragstrip.cli.race import Race, takes_race
 
 CHANGES = (
@@ -76,6 +76,7 @@ def whatif(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Race on a path that does not explain the capture, too.")
     ] = False,
+    save_path: SavePath = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -113,6 +114,10 @@ def whatif(
         quiet=as_json,
     )
     verdict_document = document.document(verdict, addresses)
+    if save_path is not None:
+        from dragstrip.analysis.whatif.saved_path import from_network
+
+        keep(from_network(verdict.network, capture.name, "dragstrip whatif"), save_path)
     if out is not None:
         with adding(out) as draft:
             write_text(draft / "path.toml", experiment(verdict))

@@ -19,6 +19,7 @@ from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment.programs import refuse_unnamed
 from dragstrip.experiment.race import OPTIONS, RaceOptions
+from dragstrip.experiment.saved_paths import expanded
 from dragstrip.experiment.types import Experiment
 
 T = TypeVar("T")
@@ -40,10 +41,11 @@ def compare(
 ) -> Experiment:
     """The experiment that these algorithms and options describe.
 
-    `programs` are algorithms as texts, by name (docs/how-to/program.md). Raises `BadInputError`, which names
+    `programs` are algorithms as texts, by name (docs/how-to/program.md). `path` is a built-in path, a file of
+    `--save-path`, or its name in the user's folder of paths. Raises `BadInputError`, which names
     the option that is wrong; where `source` is the command line, with its hyphens.
     """
-    form = {"algorithms": list(algorithms), **options}
+    form = {"algorithms": list(algorithms), **expanded(options)}
     for name, value in form.items():
         if name != "programs":  # read from files as text
             _expect_texts(name, value, source)

@@ -185,7 +185,7 @@ def _changed(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
     return merged_options
 
 
-def _rate(bps: float) -> str:
+def rate_words(bps: float) -> str:
     """Return a rate with three digits, as tc and `compare` take it."""
     for size, unit in ((1e9, "gbit"), (1e6, "mbit"), (1e3, "kbit")):
         if bps >= size:
@@ -256,13 +256,13 @@ def _line_rate(
     """Return the rate of the line; of one behind a shaper or a policer, which no file shows, a multiple."""
     is_policer = finding.name == "policer"
     if is_policer and finding.queue is None and "low_bps" in finding.figures:
-        assumed.append(f"the policer has {_rate(line_bps)}, the middle of what its losses allow")
+        assumed.append(f"the policer has {rate_words(line_bps)}, the middle of what its losses allow")
     shaped = queue.shaped_bps if queue is not None and queue.queue is not None else None
     if shaped is not None or is_policer:
         limiter = "policer" if is_policer else "shaper"
         assumed.append(f"the line is {FASTER_LINE} times as fast as the {limiter}")
-        return _rate((shaped or line_bps) * FASTER_LINE)
-    rate = _rate(line_bps)
+        return rate_words((shaped or line_bps) * FASTER_LINE)
+    rate = rate_words(line_bps)
     if evidence.shown_bps is None and (evidence.rate is None or evidence.slower_line):
         assumed.append(f"the line has {rate}, the least that carries the goodput")
     return rate
@@ -300,7 +300,7 @@ def _queue_words(
         if not burst:
             burst = max(BURST_MIN_BYTES, round(evidence.bdp_bytes or 0))
             assumed.append(f"the policer's burst is {burst} bytes")
-        return f"police rate {_rate(line)} burst {burst}b"
+        return f"police rate {rate_words(line)} burst {burst}b"
     if queue is not None and queue.queue is not None and not in_front:
         return queue.queue
     if finding.complaint == "delay" and not evidence.simulated and size is not None and size > 0:
@@ -405,7 +405,7 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
     ):
         kind = up_shaper.change.partition(",")[0]
         options = {"up_queue": up_shaper.options["queue"], "queue": down_shaper.options["queue"]}
-        change = f"{kind}, shaped to {_rate(up)} up, {_rate(down)} down"
+        change = f"{kind}, shaped to {rate_words(up)} up, {rate_words(down)} down"
         candidates.append(Candidate(change, up_shaper.commands + down_shaper.commands, where, options))
     alone = _shaped("fq_codel", up, DEVICE, "")
     candidates.append(
@@ -420,14 +420,14 @@ def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
 
 
 def _shaped(leaf: str, rate_bps: float, device: str, where: str, tree: Tree | None = None) -> Candidate:
-    rate = _rate(rate_bps)
+    rate = rate_words(rate_bps)
     model = _imported(commands.shaped(device, None, leaf, rate, rate_bps))
     lines = commands.shaped(device, tree, leaf, rate, rate_bps)
     return Candidate(f"{leaf}, shaped to {rate}", lines, where, {"queue": model})
 
 
 def _cake(rate_bps: float, device: str, where: str) -> Candidate:
-    rate = _rate(rate_bps)
+    rate = rate_words(rate_bps)
     lines = commands.root(device, f"cake bandwidth {rate}")
     return Candidate(f"cake, shaped to {rate}", lines, where, {"queue": _imported(lines)})
 

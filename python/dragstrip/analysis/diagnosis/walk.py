@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from dragstrip.analysis.diagnosis.evidence import Evidence, gathered
 from dragstrip.analysis.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.analysis.diagnosis.observations import Observations, fact_document
 from dragstrip.analysis.diagnosis.privacy import without_addresses
+from dragstrip.analysis.diagnosis.saved_path import from_evidence
 from dragstrip.display.progress import progress
 from dragstrip.errors import BadInputError
+from dragstrip.experiment.saved_paths import SavedPath
 from dragstrip.io.files import appearing, expect_folder, write_json
 
 VERSION = 1
@@ -32,14 +34,15 @@ def diagnose(
     quiet: bool = False,
     trials: bool = True,
     addresses: bool = False,
+    keep: Callable[[SavedPath], object] | None = None,
 ) -> dict[str, Any]:
     """Return what is wrong on a path, how sure that is and what helps (docs/how-to/diagnose.md).
 
     `race` are options of `compare` that describe the path, `algorithm` is what its senders run. With `out`,
     the document, and the reports of the runs, are written into that folder. Without `trials` no change is
     tried on the simulator, and there is no advice. What is written has no addresses and folders, unless
-    `addresses`; the document that is returned has them. Raises `BadInputError` for a file
-    or an option that cannot be right; nothing is written then.
+    `addresses`; the document that is returned has them. `keep` is called with the path.
+    Raises `BadInputError` for a file or an option that cannot be right; nothing is written then.
     """
     if not files and not stated_path.is_whole(race):
         expected = "a file, or a path: --path NAME, or --rate RATE with --rtt TIME"
@@ -56,6 +59,8 @@ def diagnose(
     evidence = gathered(observed)
     if options_path is not None:
         evidence = replace(evidence, upward=options_path.upward, medium=options_path.medium)
+    if keep is not None:
+        keep(from_evidence(evidence, race))
     path_findings = findings.findings(evidence)
     proposals, refused = advice.proposed(evidence, path_findings, race, algorithm) if trials else ([], [])
     proposals = [proposal for proposal in proposals if _can_run(proposal, refused)]

@@ -1,0 +1,67 @@
+"""An inferred path as one that a user keeps: its options of `compare`, and the interval of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dragstrip.analysis.inference.path import PathEstimate
+from dragstrip.analysis.whatif.network import InferredNetwork, Network, from_estimate
+from dragstrip.errors import BadInputError
+from dragstrip.experiment.saved_paths import PATH_OPTIONS, Knowledge, SavedPath
+
+PROPERTIES = {
+    "rate": ("rate",),
+    "rtt": ("RTT",),
+    "queue": ("buffer", "bucket", "burst"),
+    "loss": ("loss",),
+    "jitter": (),
+}
+"""Options of `compare`, with the opening words of the alternatives that differ in them."""
+
+
+def from_network(network: InferredNetwork, capture: str, source: str) -> SavedPath:
+    """Return the path, with the ends of each property's interval, and what was assumed."""
+    options = _options(network.middle)
+    known = {}
+    for option in options:
+        ends = dict(_ends(network, option))
+        assumed = [text for text in network.assumed if text.startswith(_words(option))]
+        reasons = "; ".join([f"inferred from {capture}", *assumed])
+        known[option] = Knowledge(ends.get("low"), ends.get("high"), reasons)
+    return SavedPath("", options, source, known)
+
+
+def from_estimates(paths: list[PathEstimate], source: str) -> SavedPath:
+    """Return the path of the first flow whose rate and round trip are known, in the order of the capture.
+
+    Raises `BadInputError`, which says why, if there is none.
+    """
+    reason = BadInputError("--save-path", None, "needs a capture with data", "command line")
+    for path in paths:
+        try:
+            return from_network(from_estimate(path, path.marks, False, 0.0), Path(path.file).name, source)
+        except BadInputError as error:
+            reason = error
+    raise reason
+
+
+def _options(network: Network) -> dict[str, object]:
+    options = network.options(1.0)
+    return {name: options[name] for name in PATH_OPTIONS if name in options}
+
+
+def _words(option: str) -> tuple[str, ...]:
+    return {
+        "rate": ("rate", "the link behind"),
+        "rtt": ("round-trip time",),
+        "queue": ("buffer", "the queue"),
+    }.get(option, (option,))
+
+
+def _ends(network: InferredNetwork, option: str) -> Iterator[tuple[str, str]]:
+    """Yield the option of the alternatives at either end of its interval."""
+    for name, alternative in network.alternatives.items():
+        changed, _, end = name.rpartition(" ")
+        if changed in PROPERTIES.get(option, ()):
+            yield end, str(_options(alternative)[option])

@@ -1,0 +1,194 @@
+"""Paths that a user keeps: written by `--save-path`, and taken by `--path` wherever a named path is.
+
+    name = "home"
+    source = "dragstrip inspect --path sender.pcapng"
+
+    [path]
+    rate = "48.2mbit"
+    rtt = "23ms"
+    queue = "bfifo limit 250000"
+
+    [known.rate]
+    low = "47.9mbit"
+    high = "48.6mbit"
+    source = "sender.pcapng: the rate at which ACKs arrive while the bottleneck is busy"
+
+`[path]` has options of `compare`, in their words. `[known]` says for each how sure it is, for
+people alone. A name without a folder or an ending stands for a file of the user's own folder of paths.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError
+from dragstrip.experiment.race import OPTIONS
+from dragstrip.io import toml, untrusted
+from dragstrip.io.cache import base_folder
+from dragstrip.io.files import make_folder, write_text
+
+ENDING = ".toml"
+FILES = ("trace", "up_trace")
+PATH_OPTIONS = tuple(
+    option.name for option in OPTIONS if option.varies.partition(".")[0] == "path" or option.name in FILES
+)
+"""Options of a race that describe its path."""
+KNOWN_FIELDS = ("low", "high", "source")
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The interval of a property of a path, in the words of its option, and its source."""
+
+    low: str | None = None
+    high: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class SavedPath:
+    """A path as options of `compare`, with what is known of each."""
+
+    name: str
+    options: Mapping[str, Any]
+    source: str = ""
+    """The command or the file that it comes from."""
+    known: Mapping[str, Knowledge] = field(default_factory=dict)
+    """By option."""
+
+
+def folder() -> Path:
+    """Return the user's folder of paths: `DRAGSTRIP_PATHS` if set, else in the folder of configurations."""
+    override = os.environ.get("DRAGSTRIP_PATHS")
+    if override:
+        return Path(override)
+    return (base_folder("XDG_CONFIG_HOME") or Path.home() / ".config") / "dragstrip" / "paths"
+
+
+def file_of(name: str) -> Path:
+    """Return the file that a name stands for: itself with an ending or a folder, or one of the user's."""
+    given = Path(name)
+    is_file = given.suffix == ENDING or len(given.parts) > 1
+    return given if is_file else folder() / f"{name}{ENDING}"
+
+
+def names() -> list[str]:
+    """Return the names of the user's own paths."""
+    place = folder()
+    return sorted(file.stem for file in place.glob(f"*{ENDING}")) if place.is_dir() else []
+
+
+def write(path: SavedPath, name: str, option: str = "--save-path") -> Path:
+    """Write a path into the file that the name stands for, and return the file.
+
+    Raises `BadInputError` for a name that is that of a built-in path, or that is no name of a file.
+    """
+    file = file_of(name)
+    if file.parent == folder():
+        if name.lower() in _built_in() or not _is_plain(name):
+            raise BadInputError(option, name, "a new name, or a file such as home.toml", "command line")
+        make_folder(file.parent)
+    content: dict[str, Any] = {
+        "name": path.name or file.stem,
+        "source": path.source,
+        "path": dict(path.options),
+    }
+    known = {
+        option_name: {key: value for key in KNOWN_FIELDS if (value := getattr(entry, key))}
+        for option_name, entry in path.known.items()
+    }
+    if known:
+        content["known"] = known
+    write_text(file, f"# A path of dragstrip: --path {name}\n" + toml.toml_text(content))
+    return file
+
+
+def read(file: Path) -> SavedPath:
+    """Return the path of a file; raises `BadInputError` for anything that is not as `write` writes it."""
+    document = untrusted.parsed_toml(file, "a path")
+    for key in document:
+        if key not in ("name", "source", "path", "known"):
+            raise _wrong(file, key, document[key], "name, source, path or known")
+    options = document.get("path")
+    if not isinstance(options, dict) or not options:
+        raise _wrong(file, "path", options, "a table with options of compare, such as rate and rtt")
+    for key, value in options.items():
+        if key not in PATH_OPTIONS:
+            raise _wrong(file, f"path.{key}", value, f"one of {', '.join(PATH_OPTIONS)}")
+        if not isinstance(value, str | bool):
+            raise _wrong(file, f"path.{key}", value, "a text, as on the command line")
+    known = document.get("known", {})
+    if not isinstance(known, dict):
+        raise _wrong(file, "known", known, "a table")
+    return SavedPath(
+        _text(file, document, "name"),
+        options,
+        _text(file, document, "source"),
+        {key: _knowledge(file, key, entry) for key, entry in known.items()},
+    )
+
+
+def _knowledge(file: Path, name: str, entry: object) -> Knowledge:
+    if not isinstance(entry, dict) or not set(entry) <= set(KNOWN_FIELDS):
+        raise _wrong(file, f"known.{name}", entry, f"a table with {', '.join(KNOWN_FIELDS)}")
+    return Knowledge(**{key: _text(file, entry, key) for key in entry})
+
+
+def _text(file: Path, table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise _wrong(file, key, value, "a text")
+    return value
+
+
+def _wrong(file: Path, key: str, value: object, expected: str) -> BadInputError:
+    return BadInputError(key, None if value is None else str(value), expected, str(file))
+
+
+def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a race with a saved path's own in the place of its name; given options win.
+
+    A name that is neither a file's nor of the user's folder is left to the core, which knows built-in paths.
+    Raises `BadInputError` for a file that cannot be read.
+    """
+    name = options.get("path")
+    if not isinstance(name, str):
+        return dict(options)
+    file = file_of(name)
+    in_folder = file.parent == folder() and Path(name) != file
+    if in_folder and (name.lower() in _built_in() or not _is_plain(name) or not file.exists()):
+        return dict(options)
+    given = {key: value for key, value in options.items() if key != "path"}
+    saved = dict(read(file).options)
+    if "path" in saved and str(saved["path"]).lower() not in _built_in():
+        raise _wrong(file, "path.path", saved["path"], "the name of a built-in path")
+    if any(carrier in given for carrier in ("rate", "medium", "trace")):
+        saved = {key: value for key, value in saved.items() if key not in ("rate", "medium", "trace", "path")}
+    return {**saved, **given}
+
+
+def described(options: Mapping[str, Any], source: str) -> SavedPath:
+    """Return the path that options of a race describe; raises `BadInputError` if they describe none."""
+    path = {
+        key: value for key, value in expanded(options).items() if key in PATH_OPTIONS and value is not False
+    }
+    path |= {key: str(Path(path[key]).resolve()) for key in FILES if key in path}
+    if not path:
+        raise BadInputError(
+            "--save-path", None, "needs options of a path, such as --rate and --rtt", "command line"
+        )
+    return SavedPath("", path, source, {key: Knowledge(source="described") for key in path})
+
+
+def _built_in() -> set[str]:
+    entries = _core.names()["paths"]
+    return {str(word).lower() for entry in entries for word in (entry["name"], *entry["aliases"])}
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and name == Path(name).name and not name.startswith((".", "-")) and "\0" not in name
