@@ -54,26 +54,36 @@ def test_one_alone_has_no_overlay(tmp_path: Path) -> None:
     assert "overlay" not in figures_of(the_setup(tmp_path))
 
 
-def test_a_cloud_has_the_medians_of_its_seconds(setup: Setup) -> None:
-    content = figures_of(setup)["delay-throughput"].content
-    assert isinstance(content, Scatter)
-    for entry, cloud in zip(curves_of(setup), content.clouds, strict=True):
-        assert len(cloud.points) == 2 * 20
-        assert cloud.middle == (
-            pytest.approx(float(np.median(entry.seconds.x))),
-            pytest.approx(float(np.median(entry.seconds.y)) / 1e6),
-        )
+def test_a_point_is_a_row_of_the_table_and_its_cloud_the_repeats(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno", "vegas"], repeats=9, duration_s=8.0), tmp_path)
+    setup = the_setup(tmp_path)
+    figure = figures_of(setup)["delay-throughput"]
+    assert isinstance(figure.content, Scatter)
+    assert "better" in figure.content.corner
+    for row, cloud in zip(rows_of(setup), figure.content.clouds, strict=True):
+        assert row.rtt_p50_ms
+        assert row.goodput_bps
+        assert cloud.middle == (row.rtt_p50_ms.middle, pytest.approx(row.goodput_bps.middle / 1e6))
+        trips = np.array([value for _, value in row.rtt_p50_ms.values])
+        assert cloud.points.x.tolist() == trips.tolist()
         # One standard deviation in each direction, around the mean.
         assert float(cloud.ellipse.x.max()) == pytest.approx(
-            float(entry.seconds.x.mean() + np.std(entry.seconds.x, ddof=1)), rel=0.01
+            float(trips.mean() + np.std(trips, ddof=1)), rel=0.01
         )
-        # Medians of seconds are near the table's, which are over all samples.
-        assert cloud.middle[0] == pytest.approx(entry.rtt_median_ms, rel=0.1)
-    assert [row[0].text for row in embed.table(figures_of(setup)["delay-throughput"]).rows] == [
-        "reno",
-        "vegas",
-    ]
-    assert vega.spec(figures_of(setup)["delay-throughput"])["layer"]
+    assert [row[0].text for row in embed.table(figure).rows] == ["reno", "vegas"]
+    assert vega.spec(figure)["layer"]
+
+
+def test_of_a_single_run_a_line_spans_its_round_trips(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno", "vegas"], duration_s=8.0), tmp_path)
+    setup = the_setup(tmp_path)
+    content = figures_of(setup)["delay-throughput"].content
+    assert isinstance(content, Scatter)
+    for row, cloud in zip(rows_of(setup), content.clouds, strict=True):
+        assert row.rtt_p5_ms
+        assert row.rtt_p95_ms
+        assert cloud.ellipse.x.tolist() == [row.rtt_p5_ms.middle, row.rtt_p95_ms.middle]
+        assert set(cloud.ellipse.y.tolist()) == {cloud.middle[1]}
 
 
 def test_a_trace_is_drawn_behind_the_throughput(tmp_path: Path) -> None:

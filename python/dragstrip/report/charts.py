@@ -34,7 +34,7 @@ from dragstrip.report.figure import (
     Stroke,
     TimeLines,
 )
-from dragstrip.report.load import FloatArray, middle_of
+from dragstrip.report.load import FloatArray
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.timeline import common_idle, overlay, timelines
 from dragstrip.results.comparison.setups import Contender, Setup
@@ -58,7 +58,7 @@ def all_figures(
         "video": [figure for figure in (video.figure(setup),) if figure],
         "transfers": [figure for figure in (transfers.figure(setup),) if figure],
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
-        "scatter": [figure for figure in (delay_throughput(setup, curves),) if figure],
+        "scatter": [figure for figure in (delay_throughput(setup, table),) if figure],
         "shares": [
             replace(figure, name=figure.name + (f"-{number}" if number > 1 else ""))
             for number, set_shares in enumerate(shares, 1)
@@ -161,48 +161,64 @@ def cdf_scale(lines: list[Line], rule: float | None) -> tuple[float, float, bool
 
 # A normal distribution has 39 % of its points within one standard deviation's ellipse, 86 % within two.
 DEVIATIONS = 1.0
-POINTS_MAX = 300
 ELLIPSE_POINTS_MIN = 8
 
 
-def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
-    """Draw each second's median RTT against its throughput, with each contender's medians and an ellipse.
+BETTER = "↖ better"
 
-    None if no second has both.
+
+def delay_throughput(setup: Setup, table: list[Row]) -> Figure | None:
+    """Draw goodput against round-trip time: a large point per contender, and how far its figures spread.
+
+    Of repeats, each is a small point, with an ellipse around them; of one run, a line spans the 5th to 95th
+    percentile of its round trips. None if no contender has both figures.
     """
-    plotted = [entry for entry in curves if len(entry.seconds)]
+    plotted = [(row, row.goodput_bps, row.rtt_p50_ms) for row in table if row.goodput_bps and row.rtt_p50_ms]
     if not plotted:
         return None
-    unit = unit_for(max(float(entry.seconds.y.max()) for entry in plotted), RATES)
-    clouds = [_cloud(entry, unit) for entry in plotted]
+    unit = unit_for(max(goodput.greatest for _, goodput, _ in plotted), RATES)
+    clouds = [_cloud(row, goodput, trip, unit, setup.repeats > 1) for row, goodput, trip in plotted]
     idle_ms, words = common_idle(setup)
-    point_sets = [curve for cloud in clouds for curve in (cloud.points, cloud.ellipse) if len(curve)]
-    high_x = max(float(curve.x.max()) for curve in point_sets) * 1.05
-    high_y = max(float(curve.y.max()) for curve in point_sets) * 1.08
-    rule = Rule(idle_ms, words) if 0 < idle_ms <= high_x else None
+    shown = [
+        (float(x), float(y))
+        for cloud in clouds
+        for part in (cloud.points, cloud.ellipse)
+        for x, y in zip(part.x, part.y, strict=True)
+    ]
+    shown += [cloud.middle for cloud in clouds]
+    high_x = max(max(x for x, _ in shown), idle_ms) * 1.05
+    high_y = max(y for _, y in shown) * 1.08
+    rule = Rule(idle_ms, words) if idle_ms > 0 else None
     listed = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
     return Figure(
         "delay-throughput",
-        "Delay against throughput",
-        f"Throughput against round-trip time, a point per second. Medians: {listed}.",
+        "Throughput against delay",
+        f"Goodput against median round-trip time: {listed}.",
         Scatter(
             Axis("Round-trip time (ms)", 0, max(high_x, 1e-9), "ms"),
-            Axis(f"Throughput ({unit.name})", 0, max(high_y, 1e-9), unit.name),
+            Axis(f"Goodput ({unit.name})", 0, max(high_y, 1e-9), unit.name),
             clouds,
             rule,
+            BETTER,
         ),
-        _algorithms([entry.contender for entry in plotted]),
+        _algorithms([row.contender for row, _, _ in plotted]),
     )
 
 
-def _cloud(entry: Curves, unit: Unit) -> Cloud:
-    x, y = entry.seconds.x, entry.seconds.y / unit.divisor
-    middle = middle_of(x), middle_of(y)
-    stride = -(-len(x) // POINTS_MAX)
-    note = f"{quantity.milliseconds(middle[0])}, {unit.text(middle[1] * unit.divisor)}"
-    contender = entry.contender
-    points = Curve(x[::stride], y[::stride])
-    return Cloud(contender.title, note, contender.colour, points, _ellipse(x, y), middle, contender.dash)
+def _cloud(row: Row, goodput: Measured, trip: Measured, unit: Unit, repeated: bool) -> Cloud:
+    middle = trip.middle, goodput.middle / unit.divisor
+    note = f"{quantity.milliseconds(trip.middle)}, {unit.text(goodput.middle)}"
+    if repeated:
+        goodputs = dict(goodput.values)
+        pairs = [(at, goodputs[seed]) for seed, at in trip.values if seed in goodputs]
+        x, y = (np.array(part, dtype=float) for part in zip(*pairs, strict=True))
+        points, spread = Curve(x, y / unit.divisor), _ellipse(x, y / unit.divisor)
+    else:
+        ends = [end.middle for end in (row.rtt_p5_ms, row.rtt_p95_ms) if end is not None]
+        points = Curve(np.array([middle[0]]), np.array([middle[1]]))
+        spread = Curve(np.array(ends), np.full(len(ends), middle[1]))
+    contender = row.contender
+    return Cloud(contender.title, note, contender.colour, points, spread, middle, contender.dash)
 
 
 def _ellipse(x: FloatArray, y: FloatArray) -> Curve:

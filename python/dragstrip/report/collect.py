@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -47,8 +46,6 @@ class Curves:
     rtt_median_ms: float | None
     throughput_cdf: Curve
     throughput_median_bps: float | None
-    # A point per flow and second: its median RTT (ms) and what arrived (bit/s).
-    seconds: Curve
     panels: dict[str, CurvePanel]
 
 
@@ -114,7 +111,6 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
         rtt_median_ms=middle_of(rtts) if len(rtts) else None,
         throughput_cdf=cdf(rates),
         throughput_median_bps=middle_of(rates) if len(rates) else None,
-        seconds=_seconds(contender),
         panels={
             "throughput": _panel(setup, contender, _throughput_line(timeline_bin_s(setup))),
             "rtt": _panel(setup, contender, _rtt_curve),
@@ -122,21 +118,6 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
             "queue": _queue_panel(setup, contender),
         },
     )
-
-
-def _seconds(contender: Contender) -> Curve:
-    """Return the median RTT and the throughput of every second that has both, over all flows and repeats."""
-    delays, rates = [], []
-    for recording, flow in _flows(contender):
-        rate, rtt = _rate_curve(recording, flow, "wire_bytes", 1.0), _rtt_curve(recording, flow)
-        second = np.floor(rtt.x).astype(np.int64)
-        for at, bps in zip(rate.x.tolist(), rate.y.tolist(), strict=True):
-            second_rtts = rtt.y[second == math.floor(at)]
-            second_rtts = second_rtts[np.isfinite(second_rtts)]
-            if len(second_rtts) and math.isfinite(bps):
-                delays.append(middle_of(second_rtts))
-                rates.append(bps)
-    return Curve(np.asarray(delays, dtype=np.float64), np.asarray(rates, dtype=np.float64))
 
 
 def _flows(contender: Contender) -> Iterator[tuple[RunRecording, RecordedFlow]]:

@@ -102,7 +102,7 @@ def _content(content: Content) -> Json:
             ]
             rule = [content.rule.at, content.rule.text] if content.rule else None
             axes = {"x": _axis(content.x), "y": _axis(content.y)}
-            return {"kind": "scatter", **axes, "clouds": clouds, "rule": rule}
+            return {"kind": "scatter", **axes, "clouds": clouds, "rule": rule, "corner": content.corner}
         case TimeLines():
             panels = [
                 {

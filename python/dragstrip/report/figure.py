@@ -139,6 +139,8 @@ class Scatter:
     y: Axis
     clouds: Sequence[Cloud]
     rule: Rule | None = None
+    corner: str = ""
+    """Words in the upper left corner, such as where it is better."""
 
 
 @dataclass(frozen=True)

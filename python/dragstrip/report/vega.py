@@ -351,7 +351,22 @@ def _scatter(content: Scatter, sheet: Sheet) -> Spec:
     ]
     scale: Spec = {"domain": [content.x.low, content.x.high], "nice": False}
     rule = _upright_rule(content.rule, scale, sheet) if content.rule else []
-    return {"layer": [*rule, *layers], **_size(sheet)}
+    return {"layer": [*rule, *layers, *_corner(content.corner)], **_size(sheet)}
+
+
+def _corner(words: str) -> list[Spec]:
+    """Return words in the upper left corner of a plot."""
+    if not words:
+        return []
+    look = {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 10}
+    place = {"x": {"value": 6}, "y": {"value": 4}}
+    return [
+        {
+            "data": _rows([{"text": words}]),
+            "mark": look,
+            "encoding": {**place, "text": {"field": "text", "type": "nominal"}},
+        }
+    ]
 
 
 def _time_lines(content: TimeLines, sheet: Sheet) -> Spec:
