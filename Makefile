@@ -40,10 +40,10 @@ fidelity: python  ## How far the simulator is from Linux (docs/reference/fidelit
 	@$(UV) run --no-sync dragstrip validate --write-docs docs/reference/fidelity.md
 
 address:  ## Writes REPO=OWNER/REPO, the repository's address, into every file that names it (docs/how-to/release.md).
-	@python3 tools/address.py "$(REPO)"
+	@python3 -m tools.address "$(REPO)"
 
 glossary: python  ## The page of the terms (docs/reference/glossary.md).
-	@$(UV) run --no-sync python tools/glossary.py docs/reference/glossary.md
+	@$(UV) run --no-sync python -m tools.glossary docs/reference/glossary.md
 
 diagnosis: python  ## How often diagnose is right (docs/reference/diagnosis.md), on 3,000 situations with known causes; 15 minutes of a core. DIAGNOSIS="-n 500": fewer.
 	@$(UV) run --no-sync python -m tests.calibration.page docs/reference/diagnosis.md $(DIAGNOSIS)
@@ -178,7 +178,7 @@ wheel: core  ## The wheel and the source distribution, in dist/ (docs/how-to/ins
 	@.venv/bin/python -m dragstrip.studies.passport.baselines $(BASELINES)
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
-	@.tools/wheel/bin/python tools/description.py dist/*.whl dist/*.tar.gz
+	@.tools/wheel/bin/python -m tools.description dist/*.whl dist/*.tar.gz
 	@.tools/wheel/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table, a race on a kernel.

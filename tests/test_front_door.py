@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib
 import importlib.util
 import re
 import subprocess
@@ -17,6 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from tools import address, description
 
 ROOT = Path(__file__).parents[1]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -135,19 +136,10 @@ def test_a_release_builds_with_the_oldest_python_and_the_locked_tools() -> None:
     assert "wheel" in settings["dependency-groups"]
 
 
-def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return a program of tools/ as a module."""
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    return importlib.import_module(name)
-
-
 TEXT = {".md", ".py", ".rs", ".ts", ".tsx", ".js", ".html", ".toml", ".yml", ".json", ".ipynb"}
 
 
-def test_one_command_writes_the_address_into_every_file_that_names_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    address = tool("address", monkeypatch)
+def test_one_command_writes_the_address_into_every_file_that_names_it() -> None:
     old = address.address()
     folders = ("docs", "tools", "crates", "python", "playground/src", ".github", "experiments")
     files = [file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in TEXT]
@@ -166,7 +158,6 @@ def test_one_command_writes_the_address_into_every_file_that_names_it(
 def test_the_description_of_a_distribution_has_absolute_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    description = tool("description", monkeypatch)
     name = "dragstrip-1.2.3.dist-info/METADATA"
     body = "Metadata-Version: 2.4\nName: dragstrip\nVersion: 1.2.3\n\n![a](docs/a.png) [b](docs/b.md#c) [d](#d) [e](https://e)\n"
     file = tmp_path / "dragstrip-1.2.3-py3-none-any.whl"
@@ -179,15 +170,14 @@ def test_the_description_of_a_distribution_has_absolute_links(
     with zipfile.ZipFile(file) as wheel:
         text = wheel.read(name).decode()
         record = wheel.read("dragstrip-1.2.3.dist-info/RECORD").decode()
-    repository = tool("address", monkeypatch).address()
+    repository = address.address()
     assert f"![a](https://raw.githubusercontent.com/{repository}/v1.2.3/docs/a.png)" in text
     assert f"[b](https://github.com/{repository}/blob/v1.2.3/docs/b.md#c) [d](#d) [e](https://e)" in text
     digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
     assert f"{name},sha256={digest},{len(text.encode())}" in record
 
 
-def test_the_readme_has_no_link_that_an_index_cannot_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    description = tool("description", monkeypatch)
+def test_the_readme_has_no_link_that_an_index_cannot_follow() -> None:
     text = description.absolute((ROOT / "README.md").read_text(), VERSION, "a/b")
     targets = re.findall(r"\]\(([^)\s]+)\)", text)
     assert len(targets) > 40

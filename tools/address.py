@@ -1,4 +1,4 @@
-"""The repository's address in every file that names it: `python tools/address.py OWNER/REPO`.
+"""The repository's address in every file that names it: `python -m tools.address OWNER/REPO`.
 
 The address stands in pyproject.toml ([project.urls]); this program writes it into the files of `FILES`.
 """

@@ -1,4 +1,4 @@
-"""The description of the distributions in dist/, with absolute links: `python tools/description.py dist/*`.
+"""The description of the distributions in dist/, with absolute links: `python -m tools.description dist/*`.
 
 A package index shows README.md on its own page, where links into the repository lead nowhere. This replaces
 the description in the metadata of wheels and source distributions; the files in the repository stay.
@@ -17,7 +17,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from address import address
+from tools.address import address
 
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)\s]+)\)")
 

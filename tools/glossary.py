@@ -1,4 +1,4 @@
-"""docs/reference/glossary.md from the glossary: `python tools/glossary.py docs/reference/glossary.md`."""
+"""docs/reference/glossary.md from the glossary: `python -m tools.glossary docs/reference/glossary.md`."""
 
 from __future__ import annotations
 
