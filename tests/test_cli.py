@@ -419,13 +419,10 @@ def test_figures_without_their_library_name_the_extra(
     refused = dragstrip(f"compare {PATH} --figures pdf,csv --out {tmp_path / 'out'} reno")
     assert (refused.status, refused.err) == (
         2,
-        "error: command line: --figures: got 'pdf', expected csv alone, or the package vl-convert-python: "
-        "pip install 'dragstrip[figures]'\n",
+        "error: command line: --figures: got 'pdf', expected csv alone, or the package vl-convert-python "
+        "(pip install vl-convert-python)\n",
     )
     assert not (tmp_path / "out").exists()
-    refused = dragstrip(f"run all --write-docs {Path(__file__).parents[1]}/docs/reference/catalogue.md")
-    assert refused.status == 2
-    assert "figures need the package vl-convert-python" in refused.err.splitlines()[-1]
     drawn = dragstrip(f"compare {PATH} --figures csv --out {tmp_path / 'out'} reno")
     assert drawn.status == 0, drawn.err
     assert (tmp_path / "out" / "figures" / "goodput.csv").exists()

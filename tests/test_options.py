@@ -33,7 +33,7 @@ MEANINGS = {
     "--algorithms": "flag",
     "--against-engine": "ENGINES",
     "--against-kernel": "NAMES",
-    "--baseline": "PASSPORT.json",
+    "--against": "PASSPORT.json",
     "--check": "flag",
     "--competitor": "ALGORITHM",
     "--infer": "flag",

@@ -483,7 +483,7 @@ def test_a_passport_against_itself_has_nothing_but_unchanged_rows(made: Path, tm
     file = tmp_path / "p" / "rows.xml"
     ended = invoke(
         *("passport", "vegas", "--quick", "--only", ONLY, "--out", str(tmp_path / "p")),
-        *("--baseline", str(made / "passport.json"), "--junit", str(file)),
+        *("--against", str(made / "passport.json"), "--junit", str(file)),
     )
     assert ended.exit_code == 0, ended.output
     found = document(tmp_path / "p")
@@ -498,7 +498,7 @@ def test_an_algorithm_that_got_worse_ends_with_3_and_names_its_rows(made: Path, 
     file = tmp_path / "rows.xml"
     ended = invoke(
         *("passport", "fixed:window=3", "--quick", "--only", ONLY, "--out", str(tmp_path / "p")),
-        *("--baseline", str(made / "passport.json"), "--junit", str(file)),
+        *("--against", str(made / "passport.json"), "--junit", str(file)),
     )
     found = document(tmp_path / "p")
     worse = [row["id"] for row in found["against"]["changed"] if row["how"] == "worse"]
@@ -980,7 +980,7 @@ def test_options_of_an_algorithm_change_its_figures(made: Path, tmp_path: Path) 
         (("passport", "bbr+2s"), "ALGORITHM"),
         (("passport", "nope"), 'ALGORITHM: got "nope", expected one of reno, cubic'),
         (("passport", "reno", "--only", ""), "--only"),
-        (("passport", "reno", "--baseline", "none.json"), "none.json"),
+        (("passport", "reno", "--against", "none.json"), "none.json"),
         (("passport", "reno", "--junit", "none/rows.xml"), "--junit"),
     ],
 )
@@ -1007,7 +1007,7 @@ def test_a_file_that_is_no_passport_of_this_suite_is_refused(
 ) -> None:
     file = tmp_path / "old.json"
     file.write_text(json.dumps({**document(made), **changes}))
-    ended = invoke("passport", "vegas", "--baseline", str(file))
+    ended = invoke("passport", "vegas", "--against", str(file))
     assert f"{file}: {field}" in str(ended.exception)
 
 

@@ -39,7 +39,7 @@ def passport(
     baseline: Annotated[
         Path | None,
         typer.Option(
-            "--baseline",
+            "--against",
             metavar="PASSPORT.json",
             help="Say which rows got better or worse than in this passport.",
             show_default=False,
@@ -77,13 +77,13 @@ def passport(
     """Say what a congestion control is good at, where it fails and whom it harms, row by row.
 
     Each row has a scenario, a figure, a rule with its source, the figures of CUBIC and Reno, and a command
-    that replays it. Exit status 3: a limit of a document is missed; with --baseline, a row got worse.
+    that replays it. Exit status 3: a limit of a document is missed; with --against, a row got worse.
 
     Example: dragstrip passport bbr --quick
 
     Example: dragstrip passport cubic --quick --engine vm --beside sim
 
-    Example: dragstrip passport cubic:beta=0.8 --baseline old/passport.json --out new --junit rows.xml
+    Example: dragstrip passport cubic:beta=0.8 --against old/passport.json --out new --junit rows.xml
     """
     from dragstrip.cli.execute import place
     from dragstrip.experiment.programs import of_files

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dragstrip.errors import BadInputError
 
 ENDINGS = ("svg", "png", "pdf", "csv")
-LIBRARY = "the package vl-convert-python: pip install 'dragstrip[figures]'"
+LIBRARY = "the package vl-convert-python (pip install vl-convert-python)"
 """Requirement of SVG, PNG and PDF, as error messages name it."""
 POINTS = {"mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0, "pt": 1.0}
 """Points (1/72 inch, as in PDF and CSS) per unit."""
