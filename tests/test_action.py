@@ -78,8 +78,8 @@ def test_an_experiment_is_summarised_and_a_contradicted_claim_fails(tmp_path: Pa
     assert "right" not in out
     assert "| wrong | 2 Mbit/s |" in summary
     assert "pie showData" in summary
-    assert outputs == "folder=o\ncomment=o/comment.md\nstatus=3\n"
-    assert (tmp_path / "o/comment.md").read_text() == summary
+    assert outputs == "folder=o\ncomment=o/comment.txt\nstatus=3\n"
+    assert (tmp_path / "o/comment.txt").read_text() == summary
     assert json.loads((tmp_path / "o/race/result.json").read_text())["claims"]
 
 

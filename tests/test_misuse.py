@@ -33,7 +33,6 @@ class Case(NamedTuple):
 
 
 USAGE = [
-    Case("", "Usage", status=2),
     Case("race", "No such command 'race'"),
     Case("Compare", "No such command"),
     Case("--vesion", "No such option"),
@@ -111,7 +110,6 @@ USAGE = [
     Case("run", "Missing argument 'EXPERIMENT'"),
     Case("report", "Missing argument 'FOLDER|FILE...'"),
     Case("doctor extra", "extra"),
-    Case("kernel", "Usage"),
     Case("kernel nope", "nope"),
     Case("kernel use", "Missing argument 'PATH'"),
     Case("new-algorithm", "Missing argument 'NAME'"),
@@ -353,7 +351,7 @@ PLACES = [
     Case("report . --out x", "expected no folder: the report of a run stays in the run's folder"),
     Case("report nowhere .", "nowhere"),
     Case("report . .", "expected the output folder of a run, or a folder of recordings"),
-    Case("report /dev/null", "FOLDER"),
+    Case("report /dev/null", "expected a regular file"),
     Case("report . --figures gif", "--figures: got 'gif'"),
     Case(f"compare {PATH} --figures svg, reno", "--figures: got ''"),
     Case(f"compare {PATH} --figures svg --no-report reno", "leave out --no-report"),

@@ -109,7 +109,7 @@ def _passport(algorithm: str, out: Path, report: Report) -> None:
     words += ["--against", _input("AGAINST")] if _input("AGAINST") else []
     document = _dragstrip(words)
     report.markdown += [
-        (out / "passport/passport.md").read_text(),
+        (out / "passport" / "passport.md").read_text(),
         _pie(row["verdict"] for row in document["rows"]),
     ]
     for row in document.get("against", {}).get("changed", []):
@@ -192,7 +192,7 @@ def _pie(kinds: Any) -> str:
 
 def _write(report: Report, out: Path) -> int:
     text = "\n".join(report.markdown) + "\n"
-    comment = out / "comment.md"
+    comment = out / "comment.txt"
     comment.write_text(
         text if len(text) <= COMMENT_MAX else text[:COMMENT_MAX] + "\n\n(cut; see the summary)\n"
     )

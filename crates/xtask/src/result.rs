@@ -123,7 +123,7 @@ fn shapes(schema: &Value) -> String {
         let name = constant(&kind.name);
         let is_object = definition["properties"].is_object();
         let annotation = if is_object { "Mapping[str, Shape]" } else { "Shape" };
-        let _ = write!(text, "{name}: {annotation} = {}\n", shape(definition));
+        let _ = writeln!(text, "{name}: {annotation} = {}", shape(definition));
     }
     text.push_str(SUMMARY);
     text
@@ -196,6 +196,6 @@ fn shape(schema: &Value) -> String {
             "object" => format!("ByName({})", shape(&schema["additionalProperties"])),
             other => unreachable!("the result has no {other}"),
         },
-        _ => "ANY".to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "ANY".to_owned(),
     }
 }
