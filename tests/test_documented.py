@@ -73,6 +73,7 @@ def parsed(words: list[str]) -> None:
 READERS_OWN = "what its reader writes; test_dependencies, test_skeletons and the vm's tests make one"
 OF_READERS = (
     "my-exp",
+    "home",
     "my_exp",
     "my-exp:factor=4",
     "my_cc.rs",

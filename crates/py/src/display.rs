@@ -12,28 +12,21 @@ pub fn curve_colours(algorithms: Vec<String>) -> PyResult<Vec<&'static str>> {
     panic::caught("curve_colours", || Ok(display::colours(&texts(&algorithms))))
 }
 
-/// The place of each curve's dash pattern in `look.json`, of curves with these colours.
+/// Title with unit, unit, the unit's size and the upper end of each panel's axis, of panels with these greatest values.
+/// Raises `InputError` if there is no such panel.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "as Python's lists arrive")]
-pub fn curve_dashes(colours: Vec<String>) -> PyResult<Vec<usize>> {
-    panic::caught("curve_dashes", || Ok(display::dashes(&texts(&colours))))
-}
-
-/// The place of the largest unit in which `greatest` is at least 1, else of the smallest; `sizes` are the units' sizes, from
-/// the smallest up.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "as Python's lists arrive")]
-pub fn unit_for(greatest: f64, sizes: Vec<f64>) -> PyResult<usize> {
-    panic::caught("unit_for", || Ok(display::unit_for(greatest, &sizes)))
-}
-
-/// Title with unit, unit and upper end of a panel's axis. Raises `InputError` if there is no such panel.
-#[pyfunction]
-pub fn panel_axis(panel: &str, greatest: f64) -> PyResult<(String, &'static str, f64)> {
-    panic::caught(panel, || {
-        let axis = display::axis(panel, greatest)
-            .ok_or_else(|| InputError::new_err(("panel", panel.to_owned(), "a panel over time")))?;
-        Ok((axis.title, axis.unit, axis.high))
+pub fn panel_axes(panels: Vec<(String, f64)>) -> PyResult<Vec<(String, &'static str, f64, f64)>> {
+    panic::caught("panel_axes", || {
+        panels
+            .iter()
+            .map(|(panel, greatest)| {
+                let axis = display::axis(panel, *greatest).ok_or_else(|| {
+                    InputError::new_err(("panel", panel.to_owned(), "a panel over time"))
+                })?;
+                Ok((axis.title, axis.unit, axis.divisor, axis.high))
+            })
+            .collect()
     })
 }
 

@@ -188,9 +188,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
     module.add_function(wrap_pyfunction!(display::curve_colours, module)?)?;
-    module.add_function(wrap_pyfunction!(display::curve_dashes, module)?)?;
-    module.add_function(wrap_pyfunction!(display::unit_for, module)?)?;
-    module.add_function(wrap_pyfunction!(display::panel_axis, module)?)?;
+    module.add_function(wrap_pyfunction!(display::panel_axes, module)?)?;
     module.add_function(wrap_pyfunction!(display::finding_mark, module)?)?;
     module.add_class::<inspect::PyAnonymous>()?;
     module.add_class::<inspect::PyInspection>()?;

@@ -161,7 +161,7 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
         return dict(options)
     file = file_of(name)
     in_folder = file.parent == folder() and Path(name) != file
-    if in_folder and (name.lower() in _built_in() or not _is_plain(name) or not file.exists()):
+    if in_folder and (not _is_plain(name) or not file.exists() or name.lower() in _built_in()):
         return dict(options)
     given = {key: value for key, value in options.items() if key != "path"}
     saved = dict(read(file).options)

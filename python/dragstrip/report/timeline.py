@@ -27,13 +27,13 @@ WIDTHS = (400, 400, 250, 210, 185)
 
 @dataclass(frozen=True)
 class _TimeScale:
-    """One row of panels: what it shows, its unit, and its greatest value in base units."""
+    """One row of panels: its axis and unit, and its greatest value in base units."""
 
     key: str
-    title: str
+    axis: Axis
     unit: Unit
     top: float
-    rule: Rule | None
+    rule: Rule | None = None
 
 
 def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
@@ -64,7 +64,8 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
 
 
 def _in_words(scale: _TimeScale) -> str:
-    return scale.title if scale.title.isupper() else scale.title.lower()
+    title, _ = look.panel(scale.key)
+    return title if title.isupper() else title.lower()
 
 
 # Curves of more contenders than this in one panel hide each other.
@@ -134,7 +135,7 @@ def _overlaid(setup: Setup, curves: list[Curves], scale: _TimeScale) -> Panel:
             strokes.append(
                 Stroke(scaled, contender.colour, 1.3, dash=contender.dash, label=contender.title, main=True)
             )
-    return Panel(_axis(scale), strokes, scale.rule)
+    return Panel(scale.axis, strokes, scale.rule)
 
 
 # More than these would be a curtain; a trace of values shows in the curve of the capacity.
@@ -241,19 +242,19 @@ def _ruled(setup: Setup, curves: Sequence[Curves], scale: _TimeScale) -> _TimeSc
 
 
 def _common_scales(setup: Setup, curves: list[Curves]) -> list[_TimeScale]:
-    scales = []
+    tops = []
     for key in ("cwnd", "rtt", "throughput", "queue"):
-        title, kind = look.panel(key)
-        units = UNITS[kind]
         top = max(entry.panels[key].greatest() for entry in curves)
         if key == "throughput":
             strokes = [s for e in curves for s in capacity(setup, setup.way(e.contender), RATES[0])]
             capacities = [float(curve.y.max()) for stroke in strokes for curve in stroke.curves]
             top = max(top, *capacities) if top > 0 and capacities else top
         if top > 0:
-            unit = unit_for(top, units)
-            scales.append(_TimeScale(key, title, unit, top, None))
-    return scales
+            tops.append((key, top))
+    return [
+        _TimeScale(key, Axis(title, 0, high, name), Unit(divisor, name), top)
+        for (key, top), (title, name, divisor, high) in zip(tops, _core.panel_axes(tops), strict=True)
+    ]
 
 
 def _panel(setup: Setup, entry: Curves, scale: _TimeScale) -> Panel:
@@ -261,12 +262,7 @@ def _panel(setup: Setup, entry: Curves, scale: _TimeScale) -> Panel:
     colour = GREY if scale.key == "queue" and setup.together else entry.contender.colour
     behind = _capacities(setup, [entry], scale.unit) if scale.key == "throughput" else []
     strokes = _strokes(entry.panels[scale.key], colour, scale.unit)
-    return Panel(_axis(scale), [*behind, *strokes], scale.rule)
-
-
-def _axis(scale: _TimeScale) -> Axis:
-    title, unit, high = _core.panel_axis(scale.key, scale.top)
-    return Axis(title, 0, high, unit)
+    return Panel(scale.axis, [*behind, *strokes], scale.rule)
 
 
 def _strokes(lines: CurvePanel, colour: str, unit: Unit) -> list[Stroke]:

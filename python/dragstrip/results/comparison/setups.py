@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from dragstrip import _core, engines
+from dragstrip import engines
 from dragstrip.display import quantity
 from dragstrip.display.look import DASHES
 from dragstrip.model.scenario.paths import Known, PathFacts, scenario_facts
@@ -431,9 +431,12 @@ def _numbered(group: _Group, title: str) -> str:
 
 
 def _dashed(contenders: list[Contender]) -> list[Contender]:
-    places = _core.curve_dashes([contender.colour or contender.cc for contender in contenders])
-    for contender, place in zip(contenders, places, strict=True):
-        contender.dash = DASHES[place]
+    """Give each contender the next dash pattern of its colour, as crates/display does for the playground."""
+    drawn: Counter[str] = Counter()
+    for contender in contenders:
+        colour = contender.colour or contender.cc
+        contender.dash = DASHES[drawn[colour] % len(DASHES)]
+        drawn[colour] += 1
     return contenders
 
 

@@ -263,7 +263,7 @@ def _trials(
             without = how(case)
             if without is None:
                 continue
-            repeated = without.experiment.changed(repeat=len(lines))
+            repeated = without.experiment.changed(repeat=len(lines)) if len(lines) > 1 else without.experiment
             changed_by_seed = {changed_run.scenario["seed"]: changed_run for changed_run in expand(repeated)}
             before = {
                 runs_by_recording[repeat_line["recording"]].scenario["seed"]: repeat_line
