@@ -338,7 +338,7 @@ def test_a_capture_that_shows_the_rate_needs_none_on_the_command_line(diagnosed:
     assert "--rate 50mbit --rtt 60ms" in advice["as_found"]["compare"]
     assert advice["changes"][0]["goodput_bps"] > 40e6
     (said,) = diagnosed("rwnd --rate 20mbit")["contradictions"][:1]
-    assert "shows a bottleneck of 50 Mbit/s, not of 20 Mbit/s" in said
+    assert "shows a bottleneck of 50.0 Mbit/s, not of 20 Mbit/s" in said
 
 
 def test_a_policer_has_the_rate_and_the_burst_of_its_losses(diagnosed: Any) -> None:

@@ -74,6 +74,7 @@ READERS_OWN = "what its reader writes; test_dependencies, test_skeletons and the
 OF_READERS = (
     "my-exp",
     "home",
+    "home.toml",
     "my_exp",
     "my-exp:factor=4",
     "my_cc.rs",

@@ -223,7 +223,7 @@ def test_a_figure_of_a_lesson_is_that_of_its_measure(lesson: Any) -> None:
     for name in names:
         expected = FROM_PATHS[name](run)
         assert expected is not None
-        assert lessons.measured(summary, name) == pytest.approx(expected, rel=1e-12), name
+        assert _core.summary_figure(summary, name) == pytest.approx(expected, rel=1e-12), name
 
 
 def test_the_figures_of_a_diagnosis_are_those_of_the_result(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_the_terminal_says_which_grades_an_ablation_changes(
     assert command("run first/slow --no-report --out out", monkeypatch) == 0
     told = capsys.readouterr().out
     claims, ablations = told.split("ablations")
-    assert re.search(r"total +1\.9 Mbit/s +1\.\d+ Mbit/s +reproduced", claims)
+    assert re.search(r"total +1\.90 Mbit/s +1\.\d+ Mbit/s +reproduced", claims)
     assert "path.rate" not in claims
     assert re.search(r"path.rate = 1mbit +total contradicted \(0\.\d+ Mbit/s\)", ablations)
     assert re.search(r"path.rate = 2mbit +none", ablations)

@@ -426,7 +426,7 @@ def test_long_names_stay_within_a_narrow_picture(browser: Browser, tmp_path: Pat
     for figure in page.value(FIGURES):
         assert all(inside for _, inside in figure["texts"]), (figure["name"], figure["texts"])
     shown = "[...document.querySelectorAll('svg.plot text.figure')].map((text) => text.textContent)"
-    assert "50 %" in page.value(shown)
+    assert "50.0 %" in page.value(shown)
     page.close()
 
 
