@@ -358,7 +358,7 @@ def _corner(words: str) -> list[Spec]:
     """Return words in the upper left corner of a plot."""
     if not words:
         return []
-    look = {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 10}
+    look = {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 11}
     place = {"x": {"value": 6}, "y": {"value": 4}}
     return [
         {
