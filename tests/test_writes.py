@@ -50,7 +50,7 @@ ELSEWHERE = {
     "studies/execution/runner.py:next_folder": "the folder of output folders",
     "authoring/rust_files/core.py:_mirror": "a copy of the sources for cargo, which the next call completes",
     "authoring/rust_files/core.py:core": "when the cache used it last",
-    "report/page.py:dump_bytecode": "compiled templates, where Python keeps compiled modules",
+    "display/html.py:dump_bytecode": "compiled templates, where Python keeps compiled modules",
     "studies/sweep/store.py:set_aside": "a damaged file, out of the way",
 }
 """Functions that write something else than results, and what."""
