@@ -68,7 +68,7 @@ def test_a_fault_of_the_core_fails_its_run_alone_and_names_scenario_and_seed(
 
 def test_an_interrupt_ends_the_threads_and_leaves_no_recording(tmp_path: Path) -> None:
     class Impatient(Watcher):
-        def advanced(self, index: int, now_ns: int) -> None:
+        def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -84,7 +84,7 @@ def test_the_watcher_hears_of_a_run_from_its_beginning_to_its_end(tmp_path: Path
         def started(self, index: int) -> None:
             heard.append(f"started {index}")
 
-        def advanced(self, index: int, now_ns: int) -> None:
+        def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
             heard.append(f"{now_ns / 1e9:.0f} s")
 
         def finished(self, index: int, outcome: Outcome) -> None:
