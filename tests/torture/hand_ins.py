@@ -19,7 +19,7 @@ from typing import Any
 from common import LIMIT_S, environment, main
 from disciplines import broken, valid
 
-from dragstrip.playground.lessons import COUNT, lesson, right
+from dragstrip.playground.lessons import COUNT, judge, lesson
 
 ODD_JSON = (
     *(
@@ -126,7 +126,7 @@ def honest(number: int) -> tuple[str, str]:
     """The right answer to a lesson as *Copy answers* gives it, and how it is graded."""
     told = lesson(number)
     answer = told["quiz"]["right"]
-    recording = right(told, answer)[1].sha256[:8]
+    recording = judge(told, answer)[1].sha256[:8]
     return json.dumps({"lesson": number, "answer": answer, "recording": recording}), f"  {number}: right"
 
 

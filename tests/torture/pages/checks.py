@@ -522,11 +522,13 @@ def _check_limits(setup: Section, node: Node) -> None:
 
 def _check_parts(text: str, seconds: dict[str, float]) -> None:
     whole = sum(seconds.values())
-    said = {name: float(part) for name, part in re.findall(r"(\S+) (\d+) %", text)}
+    said = {name: float(part) for name, part in re.findall(r"(\S+) ([\d.]+) %", text)}
     for name, spent in seconds.items():
         part = 100 * spent / whole if whole else 0
         assert name in said or part < 1.001, f"{text}: {name} is {part} %"
-        assert name not in said or abs(said[name] - part) <= 0.5001, f"{text}: {name} is {part} %"
+        assert name not in said or abs(said[name] - part) <= 0.0051 * max(part, 1), (
+            f"{text}: {name} is {part} %"
+        )
 
 
 def _idle(link: str, run: Run) -> float | None:

@@ -149,13 +149,14 @@ def quantity(text: str) -> tuple[float, float] | None:
 
 
 def says(text: str, value: float | None) -> bool:
-    """Whether a text is this value, rounded to at most as coarse as three digits."""
+    """Whether a text is this value, rounded to at most as coarse as three digits, or two below 1."""
     shown = quantity(text)
     if shown is None or value is None:
         return shown is None and value is None
     middle, half = shown
     # A part of a hundred has one decimal.
-    coarse = half > 0.006 * abs(middle) > 0 and not text.endswith("%")
+    coarsest = 0.06 if text.lstrip("-").startswith("0.") else 0.006
+    coarse = half > coarsest * abs(middle) > 0 and not text.endswith("%")
     exact = float(2 * value).is_integer() or abs(middle - value) <= 1e-6 * abs(value)
     return abs(middle - value) <= half * (1 + 1e-6) + 1e-9 * abs(value) and not (coarse and not exact)
 
