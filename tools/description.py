@@ -27,6 +27,7 @@ def absolute(text: str, version: str, repository: str) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         picture, words, target = match.groups()
+        words = LINK.sub(replaced, words)  # a picture that is a link
         host = "https://raw.githubusercontent.com/{}/v{}/" if picture else "https://github.com/{}/blob/v{}/"
         return f"{picture}[{words}]({host.format(repository, version)}{target})"
 
