@@ -220,7 +220,12 @@ def unlocked(text: str) -> list[str]:
 
 
 def test_cargo_and_uv_run_locked_everywhere() -> None:
-    places = [ROOT / "Makefile", ROOT / "README.md", *(ROOT / ".ci").iterdir(), ROOT / ".cargo/config.toml"]
+    places = [
+        ROOT / "Makefile",
+        ROOT / "README.md",
+        *filter(Path.is_file, (ROOT / ".ci").iterdir()),
+        ROOT / ".cargo/config.toml",
+    ]
     for folder, endings in (
         ("docs", ["md"]),
         ("bench", ["py", "md", "toml"]),

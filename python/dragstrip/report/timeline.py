@@ -11,7 +11,7 @@ import numpy as np
 from dragstrip import _core
 from dragstrip.display import look, quantity
 from dragstrip.display.colours import GREY
-from dragstrip.display.quantity import RATES, UNITS, Unit, unit_for
+from dragstrip.display.quantity import RATES, Unit
 from dragstrip.model.scenario.paths import PathFacts
 from dragstrip.report.collect import CurvePanel, Curves, timeline_bin_s
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
@@ -105,13 +105,11 @@ def multiples(setup_curves: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure
         return []
     scales = [{s.key: s for s in _common_scales(setup, curves)} for setup, curves in setup_curves]
     keys = [key for key in MULTIPLES if all(key in by_key for by_key in scales)]
-    tops = {key: max(by_key[key].top for by_key in scales) for key in keys}
-    units = {key: unit_for(tops[key], UNITS[look.panel(key)[1]]) for key in keys}
+    common = _scales([(key, max(by_key[key].top for by_key in scales)) for key in keys])
     end_s = max(setup.end_s for setup, _ in setup_curves)
     figures = []
-    for number, ((setup, curves), by_key) in enumerate(zip(setup_curves, scales, strict=True), 1):
-        common = [replace(by_key[key], top=tops[key], unit=units[key]) for key in keys]
-        panels = [_overlaid(setup, curves, replace(scale, rule=None)) for scale in common]
+    for number, (setup, curves) in enumerate(setup_curves, 1):
+        panels = [_overlaid(setup, curves, scale) for scale in common]
         names = quantity.listing([entry.contender.title for entry in curves])
         figures.append(
             Figure(
@@ -251,6 +249,11 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_TimeScale]:
             top = max(top, *capacities) if top > 0 and capacities else top
         if top > 0:
             tops.append((key, top))
+    return _scales(tops)
+
+
+def _scales(tops: list[tuple[str, float]]) -> list[_TimeScale]:
+    """Return the scales of panels with these greatest values, by key, in base units."""
     return [
         _TimeScale(key, Axis(title, 0, high, name), Unit(divisor, name), top)
         for (key, top), (title, name, divisor, high) in zip(tops, _core.panel_axes(tops), strict=True)
