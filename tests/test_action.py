@@ -83,10 +83,36 @@ def test_an_experiment_is_summarised_and_a_contradicted_claim_fails(tmp_path: Pa
     assert json.loads((tmp_path / "o/race/result.json").read_text())["claims"]
 
 
-def test_a_passport_writes_its_page_and_junit(tmp_path: Path) -> None:
+def test_a_command_that_fails_ends_the_step_with_its_status(tmp_path: Path) -> None:
     status, out, summary, _ = act(tmp_path, passport="nonsense")
     assert (status, summary) == (2, ""), out
     assert "::error title=Dragstrip::dragstrip passport nonsense" in out
+
+
+def test_finds_run_again_and_one_that_got_worse_fails(tmp_path: Path) -> None:
+    search = ["attack", "reno", "--goal", "utilisation", "--evaluations", "10", "--out", "finds", "--json"]
+    program = [sys.executable, "-m", "dragstrip"]
+    subprocess.run([*program, *search], cwd=tmp_path, capture_output=True, check=True)
+    status, out, summary, _ = act(tmp_path, attack="finds", out="o")
+    assert (status, out) == (0, "\n")
+    names = [find["name"] for find in json.loads((tmp_path / "o/attack.json").read_text())["finds"]]
+    assert names
+    assert all(f"| {name} |" in summary for name in names)
+
+
+def test_a_passport_is_summarised_with_junit(tmp_path: Path) -> None:
+    status, out, summary, _ = act(tmp_path, passport="reno", out="o")
+    assert status in (0, 3), out
+    assert summary.startswith("# Passport of `reno`")
+    assert (tmp_path / "o/passport/passport.html").exists()
+    assert "<testsuites" in (tmp_path / "o/junit.xml").read_text()
+
+
+def test_an_address_that_is_none_changes_nothing() -> None:
+    program = [sys.executable, "-m", "tools.address", "somewhere"]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "REPO: got 'somewhere', expected OWNER/REPO, such as example/dragstrip\n"
 
 
 def test_nothing_to_do_is_refused(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ def main() -> None:
     """Write the address; ends with status 2 and one line if it is none."""
     new = sys.argv[1] if len(sys.argv) == 2 else ""
     if not NAME.fullmatch(new):
-        sys.exit(f"REPO: got {new!r}, expected OWNER/REPO, such as example/dragstrip")
+        print(f"REPO: got {new!r}, expected OWNER/REPO, such as example/dragstrip", file=sys.stderr)
+        sys.exit(2)
     old = address()
     for name in FILES:
         file = ROOT / name
