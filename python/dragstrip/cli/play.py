@@ -101,7 +101,9 @@ def _initial_race(subjects: list[str], race: Race, option_words: list[str]) -> I
         return _recorded(Path(subjects[0]))
     if kind == "experiment":
         return _experiment(subjects[0])
-    if not any(name in race for name in ("path", "rate", "medium", "trace", "rtt")):
+    from dragstrip.experiment.saved_paths import CARRIERS
+
+    if not any(name in race for name in ("path", *CARRIERS, "rtt")):
         from dragstrip.playground import DEFAULT_PATH
 
         race = {**DEFAULT_PATH, **race}

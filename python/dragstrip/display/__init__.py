@@ -1,4 +1,4 @@
-"""How results look wherever they are shown: numbers with units, colours, tables and progress in a terminal.
+"""Appearance of results wherever they are shown: numbers, colours, tables, pages, progress in a terminal.
 
 Scope: rules of presentation that terminal, report and page share. Out of scope: what is shown.
 """

@@ -1,6 +1,6 @@
 """Glossary: terms of the field in a few sentences each, from glossary.toml.
 
-`dragstrip help TERM` prints them, reports link them, and docs/reference/glossary.md lists them.
+`dragstrip help TERM` prints them, and docs/reference/glossary.md lists them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Paths that a user keeps: written by `--save-path`, and taken by `--path` wherever a named path is.
 
     name = "home"
-    source = "dragstrip inspect --path sender.pcapng"
+    source = "dragstrip inspect"
 
     [path]
     rate = "48.2mbit"
@@ -11,10 +11,10 @@
     [known.rate]
     low = "47.9mbit"
     high = "48.6mbit"
-    source = "sender.pcapng: the rate at which ACKs arrive while the bottleneck is busy"
+    source = "inferred from sender.pcapng"
 
-`[path]` has options of `compare`, in their words. `[known]` says for each how sure it is, for
-people alone. A name without a folder or an ending stands for a file of the user's own folder of paths.
+`[path]` has options of `compare`, in their words. `[known]` gives the interval and the source of each, for
+people to read. A name without a folder or an ending stands for a file of the user's own folder of paths.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ PATH_OPTIONS = tuple(
     option.name for option in OPTIONS if option.varies.partition(".")[0] == "path" or option.name in FILES
 )
 """Options of a race that describe its path."""
+CARRIERS = ("rate", "medium", "trace")
+"""Options that say how fast the bottleneck is."""
 KNOWN_FIELDS = ("low", "high", "source")
 
 
@@ -167,8 +169,8 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
     saved = dict(read(file).options)
     if "path" in saved and str(saved["path"]).lower() not in _built_in():
         raise _wrong(file, "path.path", saved["path"], "the name of a built-in path")
-    if any(carrier in given for carrier in ("rate", "medium", "trace")):
-        saved = {key: value for key, value in saved.items() if key not in ("rate", "medium", "trace", "path")}
+    if any(carrier in given for carrier in CARRIERS):
+        saved = {key: value for key, value in saved.items() if key not in (*CARRIERS, "path")}
     return {**saved, **given}
 
 

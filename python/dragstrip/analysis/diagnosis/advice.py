@@ -193,6 +193,11 @@ def rate_words(bps: float) -> str:
     return f"{max(1, round(bps))}bit"
 
 
+def rtt_words(rtt_ms: float) -> str:
+    """Return a round-trip time with three digits, as `compare` takes it."""
+    return f"{float(f'{rtt_ms:.3g}'):g}ms"
+
+
 def _measured_path(
     evidence: Evidence,
     finding: Finding,
@@ -220,7 +225,7 @@ def _measured_path(
             line = _policed(finding)
         path = replace(path, rate=_line_rate(evidence, finding, queue, line, assumed))
     if "path" not in race and "rtt" not in race and idle is not None:
-        path = replace(path, rtt=f"{float(f'{float(idle.value):.3g}'):g}ms")
+        path = replace(path, rtt=rtt_words(float(idle.value)))
     if "queue" not in race and ("path" not in race or in_front):
         if evidence.simulated and queue is None:
             assumed.append("the queue is a FIFO, the default of compare")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dragstrip.analysis.diagnosis.advice import rate_words
+from dragstrip.analysis.diagnosis.advice import rate_words, rtt_words
 from dragstrip.analysis.diagnosis.evidence import Evidence
 from dragstrip.analysis.diagnosis.observations import Fact
 from dragstrip.analysis.diagnosis.stated_path import CARRIERS
@@ -30,7 +30,7 @@ def from_evidence(evidence: Evidence, race: Mapping[str, Any]) -> SavedPath:
     if "path" not in options and "rtt" not in options:
         if evidence.idle is None:
             raise _lacking("a file or an option that shows the idle round trip (--rtt)")
-        options["rtt"] = f"{float(f'{float(evidence.idle.value):.3g}'):g}ms"
+        options["rtt"] = rtt_words(float(evidence.idle.value))
         bound = "at most" if evidence.idle_is_bound else None
         known["rtt"] = _knowledge(evidence.idle, options["rtt"], bound)
     queue = evidence.queue

@@ -201,7 +201,7 @@ def _tree(lines: Sequence[str], rate_bps: float | None) -> Tree | None:
 
 @dataclass(frozen=True)
 class _Vantage:
-    """What the segments of one capture show of a flow, and of the place where it was captured."""
+    """A flow as the segments of one capture show it, with the place of the capture."""
 
     path: PathEstimate | None = None
     lost_segments: LostSegments | None = None
