@@ -187,7 +187,7 @@ def test_together_shares_the_path(tmp_path: Path) -> None:
     race = dragstrip.compare(
         ["cubic", "vegas"], rate="4mbit", rtt="20ms", queue="bfifo limit 60kb", duration="20s", together=True
     )
-    (run,) = dragstrip.run(race, tmp_path / "out", report=False)["runs"]
+    (run,) = dragstrip.run(race, tmp_path / "out", report=False).document["runs"]
     assert [flow["cc"] for flow in run["flows"]] == ["cubic", "vegas"]
     assert sum(flow["share"] for flow in run["flows"]) == pytest.approx(1.0)
     assert run["flows"][0]["share"] > run["flows"][1]["share"]  # Vegas yields to a loss-based flow
@@ -227,7 +227,7 @@ def test_traffic_of_every_kind_side_by_side(tmp_path: Path) -> None:
             "probes": [{"from": "d1", "target": "r"}, {"from": "s1", "target": "d2", "interval": "1s"}],
         }
     )
-    (run,) = dragstrip.run(race, tmp_path / "out", report=False)["runs"]
+    (run,) = dragstrip.run(race, tmp_path / "out", report=False).document["runs"]
     flows = {flow["label"]: flow for flow in run["flows"]}
     assert list(flows) == ["cubic-1", "cubic-2", "udp", "bbr", "reno"]
     assert 2.9e6 < flows["udp"]["goodput_bps"] <= 3.0e6  # unharmed by sfq, but for 0.1 % of loss

@@ -35,7 +35,7 @@ from dragstrip.studies.passport.chapters import bbr, users
 from dragstrip.studies.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
 from dragstrip.studies.passport.rows import PLACE, On, PassportRow, RowRule, Scenario, Subject
 from dragstrip.studies.passport.rows import PassportPath as Line
-from dragstrip.studies.passport.store import RunResult, RunStore
+from dragstrip.studies.passport.store import StoredRun, RunStore
 from dragstrip.studies.passport.verdicts import Value, difference, judge, value, worst
 from dragstrip.studies.passport.wording import unit
 from tools import passports
@@ -555,7 +555,7 @@ def test_a_ratio_names_the_side_that_has_less() -> None:
     flows = [{"cc": cc, "label": cc, "goodput_bps": rate} for cc, rate in (("bbr", 2e6), ("reno", 6e6))]
     rows = suite.rows("bbr", suite.NAMES, True)
     row = replace(next(row for row in rows if row.figure is IMBALANCE), scenario=scenario)
-    figure = value(row, [RunResult({"flows": flows}, "x")])
+    figure = value(row, [StoredRun({"flows": flows}, "x")])
     assert (figure.median, figure.smaller) == (3.0, "bbr")
     assert unit({"value": 3.0, "unit": "to 1", "smaller": "bbr"}) == "3 to 1 (bbr has less)"
 
@@ -841,10 +841,10 @@ def test_two_entries_of_the_store_that_are_exchanged_are_none() -> None:
     row = PassportRow("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
     (shown,) = runs.make([row], [Subject("reno")], None, True, store).of(row, Subject("reno"))[:1]
     for key, digest in zip(keys, ("1" * 64, "2" * 64), strict=True):
-        store.keep(key, RunResult(shown.summary, digest))
+        store.keep(key, StoredRun(shown.summary, digest))
     files = [store._file(key) for key in keys]
     texts = [file.read_text() for file in files]
-    assert store.find("one") == RunResult(shown.summary, "1" * 64)
+    assert store.find("one") == StoredRun(shown.summary, "1" * 64)
     for file, text in zip(files, reversed(texts), strict=True):
         file.write_text(text)
     assert [store.find(key) for key in keys] == [None, None]
@@ -1112,6 +1112,6 @@ def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPat
     rows = [PassportRow(f"alone-{name}", "alone", "a", scenario, GOODPUT, AMONG) for name in "ab"]
     shown = runs.make(rows, [Subject("cubic"), Subject("reno")], None, True, RunStore("asked once"))
     assert made == [2]
-    first: list[RunResult] = shown.of(rows[0], Subject("cubic"))
+    first: list[StoredRun] = shown.of(rows[0], Subject("cubic"))
     assert first == shown.of(rows[1], Subject("cubic"))
     assert PLACE not in json.dumps(first[0].summary)

@@ -4,10 +4,9 @@ A first run:
 
     import dragstrip
 
-    race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms",
-                             queue="bfifo limit 200kb", duration="30s")
-    result = dragstrip.run(race, "out")
-    print(dragstrip.load("out"))
+    result = dragstrip.race("cubic", "bbr", rate="10mbit", rtt="40ms", queue="bfifo limit 200kb")
+    print(result.summary())
+    result.plot("plane").save("plane.svg")
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from dragstrip.experiment.comparison import compare
     from dragstrip.experiment.types import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
     from dragstrip.interop.frames import load
+    from dragstrip.interop.race import race, run
+    from dragstrip.interop.result import Result
 
 __all__ = [
     "BadInputError",
@@ -54,9 +54,11 @@ __all__ = [
     "Node",
     "Path",
     "Probe",
+    "Result",
     "__version__",
     "compare",
     "load",
+    "race",
     "run",
     "simulate",
 ]
@@ -68,6 +70,9 @@ _HOMES = {
     **dict.fromkeys(_EXPERIMENT, "dragstrip.experiment.types"),
     "compare": "dragstrip.experiment.comparison",
     "load": "dragstrip.interop.frames",
+    "Result": "dragstrip.interop.result",
+    "race": "dragstrip.interop.race",
+    "run": "dragstrip.interop.race",
     "simulate": "dragstrip.engines.sim",
 }
 
@@ -77,25 +82,3 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'dragstrip' has no attribute {name!r}")
-
-
-def run(
-    experiment: Experiment,
-    out: str | FilePath,
-    *,
-    workers: int | None = None,
-    report: bool = True,
-    figures: Sequence[str] = (),
-    width: str | None = None,
-) -> dict[str, Any]:
-    """Run an experiment into the folder `out` and return the result document (docs/reference/result-json.md).
-
-    `figures` is a selection of `svg`, `png`, `pdf` and `csv`, which are written with the report, for papers;
-    `width` is the width of each picture, such as `84mm`. Raises `BadInputError` for input that cannot be
-    right; nothing is written then. Raises `DragstripError` if every run failed.
-    """
-    from dragstrip.report.paper import paper
-    from dragstrip.studies.execution.runner import execute, plan
-
-    settings: dict[str, Any] = {"workers": workers, "report": report, "figures": paper(figures, width)}
-    return execute(plan(experiment), FilePath(out), **settings, command="dragstrip.run")

@@ -70,7 +70,7 @@ def test_unequal_goodputs_are_those_of_the_table() -> None:
 
 def _made(name: str, out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], Setup, str, str]:
     experiment = Experiment.read(CASES / name)
-    document: dict[str, Any] = dragstrip.run(experiment, out)
+    document: dict[str, Any] = dict(dragstrip.run(experiment, out).document)
     capsys.readouterr()
     show_result(document, expand(experiment))
     terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
@@ -124,7 +124,7 @@ def test_what_one_repeat_shows_does_not_lead(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_fixed_window_is_not_called_reduced(tmp_path: Path) -> None:
-    document = dragstrip.run(dragstrip.compare(["fixed"], path="cable", duration="10s"), tmp_path / "out")
+    document = dict(dragstrip.run(dragstrip.compare(["fixed"], path="cable", duration="10s"), tmp_path / "out").document)
     (run,) = document["runs"]
     assert run["flows"][0]["reductions"] == 0
     assert "reduction" not in json.dumps(run["why"])

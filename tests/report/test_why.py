@@ -35,7 +35,7 @@ def test_the_page_and_the_terminal_say_what_the_document_says(
         duration="8s",
         together=together,
     )
-    document: dict[str, Any] = dragstrip.run(race, tmp_path / "out")
+    document: dict[str, Any] = dict(dragstrip.run(race, tmp_path / "out").document)
     page = page_text((tmp_path / "out" / "report.html").read_text())
     show_result(document, expand(race))
     terminal = re.sub(r"\s+", " ", capsys.readouterr().out)

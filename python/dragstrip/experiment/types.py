@@ -8,6 +8,7 @@ engines what they have.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from pathlib import Path as FilePath
 from typing import Any, Self, TypeAlias
 
 from dragstrip import _core, engines
+from dragstrip.display.notebook import html_of
 from dragstrip.errors import BadInputError, Note, Raw
 from dragstrip.experiment import files, permissions, stacks
 from dragstrip.experiment.part import Part
@@ -39,7 +41,11 @@ Selector: TypeAlias = dict[str, Any]
 """Selection of runs and flows: key → value, or a list of values."""
 
 
-@dataclass(frozen=True, kw_only=True)
+REPR_MAX = 280
+"""Characters of an experiment's settings in its `repr`, at most."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Experiment(ExperimentFields):
     """A checked experiment: `Experiment(duration="10s", path=Path(...), flows=[Flow(cc="cubic")])`.
 
@@ -112,6 +118,21 @@ class Experiment(ExperimentFields):
     def changed(self, **fields: Any) -> Self:
         """The experiment with other values in these fields, checked again. Raises `BadInputError`."""
         return replace(self, **fields)
+
+    def settings(self) -> dict[str, str]:
+        """Return what is set, as text by dotted field; defaults are left out."""
+        return {
+            field: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for field, value in _core.flat(self.content()).items()
+        }
+
+    def __repr__(self) -> str:
+        """What is set, in under 300 characters."""
+        text = ", ".join(f"{field}={value}" for field, value in self.settings().items())
+        return f"<Experiment {text if len(text) <= REPR_MAX else f'{text[:REPR_MAX]} …'}>"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def algorithms(self) -> list[str]:
         """The congestion controls that its flows may name: those of the first engine."""

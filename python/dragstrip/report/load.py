@@ -20,7 +20,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.io import checksums
 from dragstrip.io.result_shape import RESULT
 from dragstrip.io.shape import EXPERIMENT, PROVENANCE, expect
-from dragstrip.model.recording import check_format, read_table
+from dragstrip.model.recording import Recording, check_format, read_table
 from dragstrip.model.scenario.paths import Known, add_facts
 from dragstrip.results.comparison.setups import Bout, Run
 
@@ -71,11 +71,13 @@ class ColumnTable:
 
 @dataclass(frozen=True)
 class RunRecording:
-    """The folder of one run; each table is read on first use."""
+    """The recording of one run, in a folder or in memory; each table is read on first use."""
 
     folder: Path
     facts: Known
     provenance: Json
+    recording: Recording | None = None
+    """The recording, if it is in memory: then `folder` does not exist."""
 
     @property
     def scenario(self) -> Json:
@@ -105,7 +107,7 @@ class RunRecording:
         """All flows, in the order of the table."""
         columns = ["flow", "label", "cc", "start_ns", "stop_ns"]
         optional = ["protocol", "segments_sent", "retransmits"]
-        table = read_table(self.folder, "flows", columns, optional)
+        table = self.table("flows", columns, optional)
         end_s = float(self.scenario.get("duration_ns", 0)) / 1e9
         flows = []
         for row in table.to_pylist():
@@ -176,6 +178,18 @@ class RunRecording:
         """Backlog and counters of each link at each interval."""
         return self._table("queues", "link", ["time_ns", "backlog_bytes"])
 
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, optional: Sequence[str] = ()
+    ) -> pa.Table:
+        """Return a table, as `read_table` reads it from a folder; in memory it is no copy."""
+        if self.recording is None:
+            return read_table(self.folder, name, columns, optional)
+        table = self.recording[name]
+        if columns is None:
+            return table
+        present = set(table.column_names)
+        return table.select([column for column in (*columns, *optional) if column in present])
+
     def limits(self, flow: RecordedFlow) -> Mapping[str, int]:
         """Return the number of samples during a flow's life by limiting factor (`samples.limit`)."""
         time_s = self.samples.column("time_ns", flow.flow) / 1e9
@@ -184,7 +198,7 @@ class RunRecording:
     def _table(
         self, name: str, key: str, columns: list[str], optional: list[str] | None = None
     ) -> ColumnTable:
-        table = read_table(self.folder, name, [key, *columns], optional or [])
+        table = self.table(name, [key, *columns], optional or [])
         arrays: dict[str, npt.NDArray[Any]] = {}
         words: dict[str, list[str]] = {}
         for column in table.column_names:
@@ -278,6 +292,31 @@ def load(folder: Path, fresh: FreshResult | None = None) -> Bundle:
         runs=runs,
         failed=_list(folder, result, "failed"),
         claims=_list(folder, result, "claims"),
+    )
+
+
+def from_memory(
+    document: Json, experiment: Json, recordings: Mapping[str, tuple[Known, Recording]]
+) -> Bundle:
+    """Return the content of an output folder that was not written.
+
+    `recordings` has each run's facts and recording by the folder that the document names.
+    """
+    runs = []
+    for summary in document["runs"]:
+        facts, recording = recordings[summary["recording"]]
+        folder = Path(summary["recording"])
+        runs.append(RecordedRun(summary, RunRecording(folder, facts, recording.provenance, recording)))
+    return Bundle(
+        folder=Path(),
+        version=document["version"],
+        title=str(experiment.get("title") or document["experiment"]),
+        description=str(experiment.get("description") or ""),
+        source=str(experiment.get("source") or ""),
+        experiment=experiment,
+        runs=runs,
+        failed=document["failed"],
+        claims=document["claims"],
     )
 
 

@@ -148,17 +148,23 @@ def _short(number: float) -> str:
 
 def export(draft: Path, name: str, picture: str, paper: Paper) -> None:
     """Write `name` into `draft` in the requested formats: SVG, PNG (on white) or PDF."""
+    for ending in paper.pictures:
+        (draft / f"{name}.{ending}").write_bytes(encoded(picture, ending, paper.width_pt))
+
+
+def encoded(picture: str, ending: str, width_pt: float | None) -> bytes:
+    """Return an SVG as a file in this format: `svg`, `png` (on white) or `pdf`.
+
+    A picture with a width in points has 300 dots per inch as PNG.
+    """
+    if ending == "svg":
+        return picture.encode()
     # To the converters a number is a point, and `pt` four thirds of one.
     points = _POINTS.sub(r'="\1"', picture, count=2)
-    scale = PNG_SCALE if paper.width_pt is None else PNG_DPI / 72
-    for ending in paper.pictures:
-        if ending == "svg":
-            content = picture.encode()
-        elif ending == "png":
-            content = _library().svg_to_png(on_white(points), scale=scale, ppi=72)
-        else:
-            content = pdf.ordered(_library().svg_to_pdf(points))
-        (draft / f"{name}.{ending}").write_bytes(content)
+    if ending == "png":
+        scale = PNG_SCALE if width_pt is None else PNG_DPI / 72
+        return bytes(_library().svg_to_png(on_white(points), scale=scale, ppi=72))
+    return pdf.ordered(_library().svg_to_pdf(points))
 
 
 def on_white(picture: str) -> str:

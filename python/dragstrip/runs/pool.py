@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragstrip.engines.contract import Progress
 from dragstrip.engines.registry import DEFAULT, named
@@ -23,6 +23,9 @@ from dragstrip.runs.local import Local
 from dragstrip.runs.parallel import StoppedError, cores, run_parallel, worker_count
 from dragstrip.runs.process import UNLIMITED, Limits
 from dragstrip.runs.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
+
+if TYPE_CHECKING:
+    from dragstrip.model.recording import Recording
 
 THREADED_RUNS_MAX = 24
 """More runs than this use worker processes, because measuring and writing hold the interpreter's lock."""
@@ -45,6 +48,8 @@ class Task:
     """True if the stored recording of an earlier run may be used."""
     capture: Mapping[str, Any] | None = None
     """A `Capture` as a table, or None."""
+    keep: Callable[[Recording], object] | None = None
+    """Receives the recording, in the thread that made it; the run is then made in this process."""
 
     def order(self, number: int, in_thread: bool, cores: int) -> Order:
         """Return the task as order `number`, for a thread of this process (`in_thread`) or for a worker."""
@@ -60,6 +65,7 @@ class Task:
             scenario=self.scenario if in_thread else None,
             capture=self.capture,
             cores=cores,
+            keep=self.keep,
         )
 
 
@@ -130,12 +136,15 @@ def run_all(
 ) -> list[Outcome]:
     """Run all tasks, each within `limits`, and return their outcomes in the order of the tasks.
 
-    An exception, such as Ctrl-C, ends all runs before it propagates.
+    An exception, such as Ctrl-C, ends all runs before it propagates. Recordings that are kept in memory have
+    no `limits`, because a thread cannot be ended.
     """
     from dragstrip.model.recording import core_build  # with Arrow
 
     # A thread cannot be ended, and an algorithm in Rust of the user's may loop for ever.
-    in_threads = limits == UNLIMITED and _short(tasks) and not core_build.algorithm_files()
+    in_threads = limits == UNLIMITED and (
+        any(task.keep for task in tasks) or (_short(tasks) and not core_build.algorithm_files())
+    )
     count_of_workers = worker_count(workers, len(tasks))
     cores_each = max(1, worker_count(workers, cores()) // count_of_workers)
     orders = [task.order(at, in_threads, cores_each) for at, task in enumerate(tasks)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,8 @@ class Order:
     """A `Capture` that is written beside the recording."""
     cores: int = 1
     """Processor cores that it may use."""
+    keep: Callable[[Recording], object] | None = None
+    """Receives the recording; only of a run in this process."""
 
     def line(self) -> str:
         """Return the order as one line for a worker process."""
@@ -172,6 +174,8 @@ def _concluded(order: Order, recording: Recording, notes: list[str], captures: P
     recording.provenance.update(order.provenance)
     if order.folder:
         write(recording, Path(order.folder), captures)
+    if order.keep is not None:
+        order.keep(recording)
     return {
         "status": OK,
         "summary": summarise(recording),

@@ -44,6 +44,7 @@ from dragstrip.studies.execution import counterfactual
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from dragstrip.model.recording import Recording
     from dragstrip.report.load import Bundle
     from dragstrip.results.ablations import Ablated
     from dragstrip.results.claims import Finished
@@ -180,7 +181,7 @@ def execute_all(
     from dragstrip.model.recording import core_build  # with Arrow: not for a command that is refused
 
     watcher = watcher or Watcher()
-    tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
+    tasks = [task for name, planned in plans.items() for task in tasks_of(planned, out / name, command)]
     prepare(tasks, watcher)
     with claimed(out) as made_here:
         for note in core_build.notes():
@@ -191,7 +192,7 @@ def execute_all(
             _remove_partial(out)
             raise_failure(outcomes)
             if all(outcome.summary is None for outcome in outcomes):
-                raise _every_run_failed(outcomes)
+                raise every_run_failed(outcomes)
             explain = partial(counterfactual.add, workers=workers, limits=limits) if counterfactuals else None
             documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured, explain)
         except KeyboardInterrupt:
@@ -215,7 +216,8 @@ class NotDrawnError(DragstripError):
         self.documents = documents
 
 
-def _every_run_failed(outcomes: Sequence[Outcome]) -> DragstripError:
+def every_run_failed(outcomes: Sequence[Outcome]) -> DragstripError:
+    """Return the error of runs of which none succeeded: the first one's."""
     first = outcomes[0].failure
     return DragstripError(first if len(outcomes) == 1 else f"every run failed; the first one: {first}")
 
@@ -241,7 +243,7 @@ def _conclude(
         watcher.concluding(f"measuring {name}".strip())
         folder = out / name
         ended = [(job, next(remaining)) for job in planned.jobs]
-        document = _document(planned, ended, folder)
+        document = document_of(planned, ended, partial(_recording, folder))
         if len(planned.experiment.engines) > 1:
             from dragstrip.studies.validation import both, validate
 
@@ -420,7 +422,8 @@ def _engine_section(bundle: Bundle) -> Markup | None:
     return page.section(both.of_result(document, bundle.folder))
 
 
-def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
+def tasks_of(planned: Plan, out: Path, command: str) -> list[Task]:
+    """Return a plan's tasks, in the order of its jobs; each recording has a folder below `out`."""
     from dragstrip.model.recording import core_build
 
     options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}
@@ -492,7 +495,23 @@ OutcomesByRun = Mapping[str, tuple[str, Outcome]]
 """The folder and outcome of each simulated run, by `Job.simulated`."""
 
 
-def _document(planned: Plan, ended: Sequence[tuple[Job, Outcome]], out: Path) -> dict[str, Any]:
+RecordingOf = Callable[[str], "Recording"]
+"""Gives the recording of a job by its folder."""
+
+
+def _recording(out: Path, folder: str) -> Recording:
+    from dragstrip.model.recording import read
+
+    return read(out / folder)
+
+
+def document_of(
+    planned: Plan, ended: Sequence[tuple[Job, Outcome]], recording_of: RecordingOf
+) -> dict[str, Any]:
+    """Return the result document of a plan whose jobs have ended (docs/reference/result-json.md).
+
+    Recordings are read where claims or flow tables need them. A comparison of two engines is not part of it.
+    """
     outcomes: dict[str, tuple[str, Outcome]] = {}
     lines = []
     failed = []
@@ -515,12 +534,12 @@ def _document(planned: Plan, ended: Sequence[tuple[Job, Outcome]], out: Path) ->
             )
     graded = [run for run in planned.runs if run.engine == planned.experiment.engines[0]]
     needed = planned.experiment.claims or planned.experiment.flow_tables
-    finished = _finished(graded, outcomes, out) if needed else []
+    finished = _finished(graded, outcomes, recording_of) if needed else []
     return {
         "version": _core.__version__,
         "experiment": planned.experiment.name,
         "runs": lines,
-        "claims": _claims(planned, finished, outcomes, out),
+        "claims": _claims(planned, finished, outcomes, recording_of),
         "flow_tables": _flow_tables(planned, finished),
         "failed": failed,
     }
@@ -534,22 +553,23 @@ def _flow_tables(planned: Plan, finished: Sequence[Finished]) -> list[dict[str, 
     return [flow_table(table, finished) for table in planned.experiment.flow_tables]
 
 
-def _finished(runs: Sequence[PlannedRun], outcomes: OutcomesByRun, out: Path) -> list[Finished]:
+def _finished(
+    runs: Sequence[PlannedRun], outcomes: OutcomesByRun, recording_of: RecordingOf
+) -> list[Finished]:
     """Return the runs that left a recording."""
-    from dragstrip.model.recording import read
     from dragstrip.results.claims import Finished
     from dragstrip.results.measures import Measured
 
     ended = ((run, *outcomes[Job(run, "").simulated]) for run in runs)
     return [
-        Finished(run, Measured(read(out / folder)))
+        Finished(run, Measured(recording_of(folder)))
         for run, folder, outcome in ended
         if outcome.summary is not None
     ]
 
 
 def _claims(
-    planned: Plan, finished: Sequence[Finished], outcomes: OutcomesByRun, out: Path
+    planned: Plan, finished: Sequence[Finished], outcomes: OutcomesByRun, recording_of: RecordingOf
 ) -> list[dict[str, Any]]:
     if not planned.experiment.claims:
         return []
@@ -557,7 +577,7 @@ def _claims(
 
     graded = {claim.id: grade(claim, finished) for claim in planned.experiment.claims}
     for part in planned.ablations:
-        ablation_runs = _finished(part.runs, outcomes, out)
+        ablation_runs = _finished(part.runs, outcomes, recording_of)
         for claim in part.claims:
             line = grade(claim, ablation_runs)
             ablation = {"about": part.about, "setting": part.setting}

@@ -16,7 +16,7 @@ from dragstrip.runs import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.runs.local import too_long
 from dragstrip.studies.execution.runner import Job
 from dragstrip.studies.passport.rows import SEEDS, SIMULATOR, On, PassportRow, Scenario, Subject
-from dragstrip.studies.passport.store import RunResult, RunStore
+from dragstrip.studies.passport.store import StoredRun, RunStore
 
 TIME_LIMIT_S = 60.0
 """Real time in seconds after which a run counts as stalled."""
@@ -64,7 +64,7 @@ class PassportRuns:
 
     def __init__(
         self,
-        results: dict[str, RunResult],
+        results: dict[str, StoredRun],
         plans: dict[tuple[str, str], RowRuns],
         skip_reasons: dict[str, str],
     ) -> None:
@@ -72,10 +72,10 @@ class PassportRuns:
         self.skip_reasons = skip_reasons
         """Reasons for the rows that were not run on this engine, by id."""
 
-    def of(self, row: PassportRow, subject: Subject) -> list[RunResult]:
+    def of(self, row: PassportRow, subject: Subject) -> list[StoredRun]:
         """Returns the results of a row's runs with this algorithm, by seed, or the reason for none."""
         plan = self._plans[row.id, subject.word]
-        return [self.results[_key(run)] for run in plan.runs] or [RunResult(None, failure=plan.failure)]
+        return [self.results[_key(run)] for run in plan.runs] or [StoredRun(None, failure=plan.failure)]
 
 
 def make(
@@ -150,7 +150,7 @@ def _run(
             reason = f"not started: {STALLED_MAX} runs of {stalled.word} took longer than {limits.time_s:g} s"
             for key in waiting:
                 if key not in watcher.results and algorithms[key] == stalled.word:
-                    watcher.results[key] = RunResult(None, failure=reason)
+                    watcher.results[key] = StoredRun(None, failure=reason)
         waiting = [key for key in waiting if key not in watcher.results]
 
 
@@ -216,7 +216,7 @@ class _Keeping(Watcher):
     """Stores the result of each finished run and reports the progress."""
 
     def __init__(self, quiet: bool) -> None:
-        self.results: dict[str, RunResult] = {}
+        self.results: dict[str, StoredRun] = {}
         self.store: RunStore | None = None
         self.keys: Sequence[str] = ()
         self.words: Sequence[str] = ()
@@ -247,7 +247,7 @@ class _Keeping(Watcher):
             field, value, expected, source = outcome.wrong
             raise BadInputError(field, Raw(value), expected, source)
         self.finished_count += 1
-        result = RunResult(outcome.summary, outcome.sha256, outcome.failure)
+        result = StoredRun(outcome.summary, outcome.sha256, outcome.failure)
         self.results[self.keys[index]] = result
         if result.summary is not None:
             if self.store is not None:

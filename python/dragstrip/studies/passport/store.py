@@ -28,7 +28,7 @@ SHIPPED = Path(__file__).with_name("baselines.json.gz")
 
 
 @dataclass(frozen=True)
-class RunResult:
+class StoredRun:
     """Result of a run, or the reason why there is none."""
 
     summary: dict[str, Any] | None
@@ -48,11 +48,11 @@ class RunStore:
         key = hashlib.sha256(f"{self.build} {simulated}".encode()).hexdigest()
         return self.folder / key[:2] / f"{key}.json"
 
-    def find(self, simulated: str) -> RunResult | None:
+    def find(self, simulated: str) -> StoredRun | None:
         """Returns the result of the run with this hash of engine and scenario; None if absent or damaged."""
         return self._cached(simulated) or _shipped(self.build).get(simulated)
 
-    def _cached(self, simulated: str) -> RunResult | None:
+    def _cached(self, simulated: str) -> StoredRun | None:
         file = self._file(simulated)
         if not file.exists():
             return None
@@ -61,10 +61,10 @@ class RunStore:
             expect(entry, {"sha256": TEXT, "summary": SUMMARY, "check": TEXT}, str(file))
         except BadInputError:
             return None
-        result = RunResult(entry["summary"], entry["sha256"])
+        result = StoredRun(entry["summary"], entry["sha256"])
         return result if entry["check"] == _check(file.stem, result) else None
 
-    def keep(self, simulated: str, result: RunResult) -> None:
+    def keep(self, simulated: str, result: StoredRun) -> None:
         """Stores the result of a run; does nothing if the cache cannot be written."""
         file = self._file(simulated)
         entry = {"sha256": result.sha256, "summary": result.summary, "check": _check(file.stem, result)}
@@ -74,7 +74,7 @@ class RunStore:
 
 
 @once
-def _shipped(build: str) -> Mapping[str, RunResult]:
+def _shipped(build: str) -> Mapping[str, StoredRun]:
     """The shipped runs, if they are of this build and of the core's sources; else none."""
     if not SHIPPED.is_file():
         return {}
@@ -85,13 +85,13 @@ def _shipped(build: str) -> Mapping[str, RunResult]:
         return {}
     if (archive["build"], archive["sources"]) != (build, core_build.built_of()):
         return {}
-    return {key: RunResult(run["summary"], run["sha256"]) for key, run in archive["runs"].items()}
+    return {key: StoredRun(run["summary"], run["sha256"]) for key, run in archive["runs"].items()}
 
 
 _RUNS = Plain("an object", lambda value: isinstance(value, dict))
 
 
-def _check(key: str, result: RunResult) -> str:
+def _check(key: str, result: StoredRun) -> str:
     """Return a hash of an entry and of its key, so that an entry in another's place counts as damaged."""
     text = json.dumps([key, result.sha256, result.summary], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

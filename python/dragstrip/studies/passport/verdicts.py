@@ -13,7 +13,7 @@ import numpy as np
 
 from dragstrip.results.intervals import interval
 from dragstrip.studies.passport.rows import BASELINES, PassportRow, RowFigure, RowRule
-from dragstrip.studies.passport.store import RunResult
+from dragstrip.studies.passport.store import StoredRun
 
 Verdict: TypeAlias = Literal[
     "held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed"
@@ -51,7 +51,7 @@ class RowVerdict:
     """The ends of the interval of the figure less the baseline's, by baseline; empty unless K compares."""
 
 
-def value(row: PassportRow, results: Sequence[RunResult]) -> Value:
+def value(row: PassportRow, results: Sequence[StoredRun]) -> Value:
     """The figure of a row over its runs; there is none if one failed or has nothing to measure."""
     figures = []
     for result in results:
@@ -64,7 +64,7 @@ def value(row: PassportRow, results: Sequence[RunResult]) -> Value:
     return Value(statistics.median(figures), tuple(figures), _hashes(results), smaller=_smaller(row, results))
 
 
-def _smaller(row: PassportRow, results: Sequence[RunResult]) -> str:
+def _smaller(row: PassportRow, results: Sequence[StoredRun]) -> str:
     if row.figure.smaller is None:
         return ""
     names = [row.figure.smaller(run.summary, row.scenario) for run in results if run.summary is not None]
@@ -72,7 +72,7 @@ def _smaller(row: PassportRow, results: Sequence[RunResult]) -> str:
     return name if 2 * count > len(names) else ""
 
 
-def _hashes(results: Sequence[RunResult]) -> tuple[str, ...]:
+def _hashes(results: Sequence[StoredRun]) -> tuple[str, ...]:
     return tuple(result.sha256 for result in results)
 
 

@@ -1,0 +1,16 @@
+"""Where objects of lower layers find what draws them for a notebook."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+DRAWERS = {"Experiment": ("dragstrip.interop.pictures", "experiment_html")}
+"""By class: the module and the function that return an object's HTML. They are loaded when a notebook asks."""
+
+
+def html_of(thing: Any) -> str:
+    """Return an object's HTML, as `_repr_html_` gives it to a notebook."""
+    module, function = DRAWERS[type(thing).__name__]
+    html: str = getattr(importlib.import_module(module), function)(thing)
+    return html

@@ -1,0 +1,39 @@
+"""Pictures of objects for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+
+from dragstrip.display.colours import INK, assign
+from dragstrip.errors import DragstripError
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
+from dragstrip.report import picture
+from dragstrip.results.comparison.setups import UnmeasuredRun, algorithms_of, setups_of
+
+
+def experiment_html(experiment: Experiment) -> str:
+    """Return the path of an experiment's first set-up as a picture, and what is set, as HTML."""
+    settings = "".join(
+        f'<tr><td style="text-align:left">{escape(field)}</td>'
+        f'<td style="text-align:left"><code>{escape(text)}</code></td></tr>'
+        for field, text in experiment.settings().items()
+    )
+    return f'{_path(experiment)}<table style="font-size:inherit"><tbody>{settings}</tbody></table>'
+
+
+def _path(experiment: Experiment) -> str:
+    try:
+        planned = expand(experiment)
+    except DragstripError:
+        return ""  # an experiment that cannot run has no path
+    runs = [
+        UnmeasuredRun({"engine": run.engine, "flows": []}, run.facts, run.settings)
+        for run in planned
+        if run.repeat == 0
+    ]
+    colours = assign(algorithms_of(runs))
+    first = setups_of(runs[:1], colours)[0]
+    wide, _ = picture.draw([run.scenario for run in runs] if len(runs) < 9 else first.scenarios, colours)
+    # The colours of the page around it: text and lines its own, boxes its background.
+    return wide.replace(INK, "currentColor").replace('fill="#ffffff"', 'fill="none"')

@@ -1,0 +1,70 @@
+"""Races from Python: in memory, or into an output folder as the command line writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from dragstrip.engines import DEFAULT
+from dragstrip.errors import BadInputError
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.race import RaceOptions
+from dragstrip.experiment.types import Experiment
+from dragstrip.interop.result import Result
+from dragstrip.studies.execution.memory import execute_in_memory
+from dragstrip.studies.execution.runner import execute, plan
+
+
+def run(
+    experiment: Experiment,
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    report: bool = True,
+    figures: Sequence[str] = (),
+    width: str | None = None,
+) -> Result:
+    """Run an experiment and return its result.
+
+    Without `out` everything stays in memory, and nothing is written. With `out`, a folder that is empty or
+    does not exist yet, the recordings, `result.json` and, with `report`, `report.html` are written there, as
+    the command line does; `figures` is then a selection of `svg`, `png`, `pdf` and `csv`, which are written
+    with the report, for papers, and `width` is the width of each picture, such as `84mm`. `workers` limits
+    the number of runs at a time (None: one per usable core).
+
+    Raises `BadInputError` for input that cannot be right; nothing is written then. Raises `DragstripError` if
+    every run failed.
+    """
+    planned = plan(experiment)
+    if out is None:
+        for name, value in (("figures", figures), ("width", width)):
+            if value:
+                raise BadInputError(
+                    name, value, "none without `out`; `Result.plot(…).save(file)` saves a figure"
+                )
+        return Result.from_execution(
+            execute_in_memory(planned, workers=workers, command="dragstrip.run"),
+            planned.experiment,
+            planned.runs,
+        )
+    from dragstrip.report.paper import paper
+
+    settings: dict[str, Any] = {"workers": workers, "report": report, "figures": paper(figures, width)}
+    execute(planned, Path(out), **settings, command="dragstrip.run")
+    return Result.read(out)
+
+
+def race(
+    *algorithms: str,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    engine: str = DEFAULT,
+    **options: Unpack[RaceOptions],
+) -> Result:
+    """Race congestion controls over one path: `race("cubic", "bbr", path="cable")`.
+
+    The same as `run(compare([...], ...), out)`; the options are those of `compare` and of the command line.
+    Raises `BadInputError` for input that cannot be right, and `DragstripError` if every run failed.
+    """
+    return run(compare(list(algorithms), engine=engine, **options), out, workers=workers)

@@ -1,0 +1,378 @@
+"""The result of a race as an object: figures as attributes, tables, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragstrip.display import quantity
+from dragstrip.display.colours import assign
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.io.files import json_text
+from dragstrip.model.recording import TABLES
+from dragstrip.report.load import Bundle, from_memory, load, recording_of
+from dragstrip.results.comparison import verdict
+from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
+from dragstrip.results.comparison.stats import Row, Statistic, rows_of
+from dragstrip.results.document import (
+    ClaimResult,
+    Explanation,
+    FailureResult,
+    FlowResult,
+    ProbeResult,
+    QueueResult,
+    RunResult,
+)
+from dragstrip.studies.sweep import dataset
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dragstrip.experiment.expand import PlannedRun
+    from dragstrip.experiment.types import Experiment
+    from dragstrip.report.drawing import Drawing
+    from dragstrip.studies.execution.memory import Execution
+
+FIGURES = "figures"
+"""Name of the table with a row per flow."""
+REPR_ALTERNATIVES = 4
+"""Alternatives that `repr` of a result shows, at most."""
+
+
+@dataclass(frozen=True)
+class AlternativeResult:
+    """One of the things compared, an algorithm or a group of flows.
+
+    Its figures are medians over the repeats, None where nothing is measured.
+    """
+
+    name: str
+    cc: str
+    """The congestion control; `udp` for flows without one."""
+    setup: str
+    """Everything else about its runs, if the result has several set-ups; else empty."""
+    repeats: int
+    flows: tuple[FlowResult, ...]
+    """The flows of all repeats."""
+    goodput_bps: float | None
+    """New bytes that arrived, of all its flows, over their time, in bit/s."""
+    rtt_ms_p5: float | None
+    rtt_ms_p50: float | None
+    rtt_ms_p95: float | None
+    share: float | None
+    """Share, from 0 to 1, of the bytes that arrived of all competing flows."""
+    jain: float | None
+    """Jain's index of the competing flows' goodputs."""
+    retransmits: float | None
+    """Segments retransmitted."""
+    backlog_bytes_p50: float | None
+    """Median backlog where it queues, in bytes."""
+    dropped: float | None
+    """Packets dropped there."""
+    marked: float | None
+    """Packets marked there."""
+
+
+def _middle(statistic: Statistic | None) -> float | None:
+    return None if statistic is None else statistic.middle
+
+
+def _alternative(setup: Setup, row: Row, is_only_setup: bool) -> AlternativeResult:
+    contender = row.contender
+    flows = (entry for bout in contender.bouts for entry in bout.results)
+    return AlternativeResult(
+        name=contender.title,
+        cc=contender.cc,
+        setup="" if is_only_setup else setup.short or setup.title,
+        repeats=len(contender.bouts),
+        flows=tuple(FlowResult.read(entry) for entry in flows),
+        goodput_bps=_middle(row.goodput_bps),
+        rtt_ms_p5=_middle(row.rtt_p5_ms),
+        rtt_ms_p50=_middle(row.rtt_p50_ms),
+        rtt_ms_p95=_middle(row.rtt_p95_ms),
+        share=_middle(row.share),
+        jain=_middle(row.jain),
+        retransmits=_middle(row.retransmits),
+        backlog_bytes_p50=_middle(row.queue_p50_bytes),
+        dropped=_middle(row.dropped),
+        marked=_middle(row.marked),
+    )
+
+
+class Result:
+    """The result of a race or of another experiment, in memory or read from an output folder.
+
+    `result.flows[0].goodput_bps` is a flow's figure, `result["bbr"].rtt_ms_p50` that of an alternative,
+    `result.plot("plane")` a figure and `result.table("samples")` a table for Arrow, pandas, polars or duckdb.
+    Iteration goes over the runs. Two results are equal if their documents and all their tables are.
+    """
+
+    def __init__(self, document: Mapping[str, Any], bundle: Bundle) -> None:
+        self.document = document
+        """The result document, as in `result.json` (docs/reference/result-json.md)."""
+        self._bundle = bundle
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Result:
+        """Read the output folder of `run`, `compare` or `race`.
+
+        Raises `BadInputError` for a folder that is none, and for a file in it that is missing, damaged or of
+        another format. Tables are read when they are asked for.
+        """
+        from dragstrip.io import checksums
+
+        place = Path(folder)
+        if not (place / "result.json").is_file():
+            raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
+        return cls(checksums.read_json(place, "result.json"), load(place))
+
+    @classmethod
+    def from_execution(cls, execution: Execution, experiment: Experiment, runs: list[PlannedRun]) -> Result:
+        """Return the result of runs that were made in memory."""
+        planned = {f"runs/{run.slug}": run for run in runs}
+        recordings = {
+            line["recording"]: (planned[line["recording"]].facts, execution.recordings[line["recording"]])
+            for line in execution.document["runs"]
+        }
+        return cls(execution.document, from_memory(execution.document, experiment.content(), recordings))
+
+    @cached_property
+    def runs(self) -> tuple[RunResult, ...]:
+        """The runs in the order of time: all alternatives, then the next repeat."""
+        return tuple(RunResult.read(entry) for entry in self.document["runs"])
+
+    @property
+    def flows(self) -> tuple[FlowResult, ...]:
+        """The flows of all runs."""
+        return tuple(flow for run in self.runs for flow in run.flows)
+
+    @property
+    def queues(self) -> tuple[QueueResult, ...]:
+        """The queues of all runs."""
+        return tuple(queue for run in self.runs for queue in run.queues)
+
+    @property
+    def probes(self) -> tuple[ProbeResult, ...]:
+        """The pings of all runs."""
+        return tuple(probe for run in self.runs for probe in run.probes)
+
+    @property
+    def why(self) -> tuple[Explanation, ...]:
+        """The explanations of all runs, those of a run in order of their weight."""
+        return tuple(explanation for run in self.runs for explanation in run.why)
+
+    @cached_property
+    def claims(self) -> tuple[ClaimResult, ...]:
+        """The graded claims."""
+        return tuple(ClaimResult.read(entry) for entry in self.document["claims"])
+
+    @cached_property
+    def failed(self) -> tuple[FailureResult, ...]:
+        """The runs that ended without a recording."""
+        return tuple(FailureResult.read(entry) for entry in self.document["failed"])
+
+    @property
+    def links(self) -> tuple[Mapping[str, Any], ...]:
+        """The links of all runs as their scenarios describe them (docs/reference/scenario.md)."""
+        return tuple(link for run in self._bundle.runs for link in run.scenario.get("links") or ())
+
+    @cached_property
+    def _setups(self) -> list[tuple[Setup, list[Row]]]:
+        setups = setups_of(self._bundle.runs, assign(algorithms_of(self._bundle.runs)))
+        return [(setup, rows_of(setup)) for setup in setups]
+
+    @cached_property
+    def alternatives(self) -> tuple[AlternativeResult, ...]:
+        """What is compared, in the order of the experiment."""
+        is_only_setup = len(self._setups) == 1
+        return tuple(_alternative(setup, row, is_only_setup) for setup, rows in self._setups for row in rows)
+
+    @property
+    def ranking(self) -> tuple[AlternativeResult, ...]:
+        """The alternatives by goodput, the highest first."""
+        return tuple(sorted(self.alternatives, key=lambda entry: -(entry.goodput_bps or 0.0)))
+
+    def __getitem__(self, name: str) -> AlternativeResult:
+        """Return an alternative by its name; raises `BadInputError` for a name that none or several have."""
+        matches = [entry for entry in self.alternatives if entry.name == name]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            setups = "; ".join(entry.setup for entry in matches)
+            raise BadInputError(
+                "name", name, f"a name in one set-up: `alternatives` has it in {len(matches)} ({setups})"
+            )
+        names = list(dict.fromkeys(entry.name for entry in self.alternatives))
+        raise BadInputError("name", name, f"one of {', '.join(names)}{nearest(name, names)}")
+
+    def __iter__(self) -> Iterator[RunResult]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        if json_text(self.document) != json_text(other.document):
+            return False
+        pairs = zip(self._bundle.runs, other._bundle.runs, strict=True)
+        return all(
+            recording_of(one).table(name).cast(recording_of(another).table(name).schema)
+            == recording_of(another).table(name)
+            for one, another in pairs
+            for name in TABLES
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def table(self, name: str = FIGURES) -> pa.Table:
+        """Return a table of all runs as Arrow, which pandas, polars and duckdb take as it is.
+
+        `figures` has a row per flow; other names are the recordings' tables (docs/reference/recording.md),
+        such as `samples`, preceded by each run's number, name and what varied. Units are in the names of the
+        columns. Raises `BadInputError` for an unknown name.
+        """
+        import pyarrow as pa
+
+        names = [FIGURES, *TABLES]
+        if name not in names:
+            raise BadInputError("table", name, f"one of {', '.join(names)}{nearest(name, names)}")
+        if name == FIGURES:
+            rows = list(self._rows())
+            columns = list(dict.fromkeys(column for row in rows for column in row))
+            return pa.table({column: [row.get(column) for row in rows] for column in columns})
+        parts = []
+        for number, (run, varied) in enumerate(zip(self._bundle.runs, self._varied, strict=True)):
+            recorded = recording_of(run).table(name)
+            before = {"run": number, "scenario": run.summary["scenario"], **varied}
+            columns_before = {
+                column: pa.repeat(pa.scalar(value), recorded.num_rows) for column, value in before.items()
+            }
+            recorded_columns = dict(zip(recorded.column_names, recorded.columns, strict=True))
+            parts.append(pa.table({**columns_before, **recorded_columns}))
+        if not parts:
+            raise BadInputError("", None, "holds no run", str(self._bundle.folder))
+        return pa.concat_tables(parts, promote_options="permissive")
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for number, (run, varied) in enumerate(zip(self.document["runs"], self._varied, strict=True)):
+            scalars = {key: value for key, value in run.items() if not isinstance(value, dict | list)}
+            probe = {f"probe_{key}": value for key, value in flat((run["probes"] or [{}])[0]).items()}
+            for flow in run["flows"]:
+                yield {"run": number, **varied, **scalars, **flat(flow), **probe}
+
+    @cached_property
+    def _varied(self) -> list[dict[str, Any]]:
+        """For each run its repeat, and what the experiment varied, by column."""
+        runs = self._bundle.runs
+        settings = [run.settings for run in runs]
+        paths = dict.fromkeys(path for run_settings in settings for path in run_settings)
+        values = {
+            path: [run_settings[path] for run_settings in settings if path in run_settings] for path in paths
+        }
+        columns = dataset.named_columns(values)
+        return [
+            {
+                "repeat": recording_of(run).provenance.get("repeat", 0),
+                **{
+                    name: dataset.in_base_units(run.settings[path], suffix) if path in run.settings else None
+                    for path, name, suffix in columns
+                },
+            }
+            for run in runs
+        ]
+
+    def plot(self, kind: str = "plane", *, setup: int = 0) -> Drawing:
+        """Return a figure.
+
+        `plane` is throughput against delay; `rtt`, `throughput`, `window` and `queue` are over time, and
+        `timeline` is all of these; `ecdf` is the distribution of round-trip times and `throughput-ecdf` that
+        of throughput; `shares` is of flows that compete. `setup` chooses among several set-ups, such as
+        paths, by number. Raises `BadInputError` for a figure that the result cannot show.
+        """
+        from dragstrip.report.drawing import draw
+
+        if not 0 <= setup < len(self._setups):
+            raise BadInputError("setup", setup, f"0 to {len(self._setups) - 1}")
+        return draw(self._setups[setup][0], kind)
+
+    def summary(self) -> str:
+        """Return who is ahead in one or two sentences, for each set-up."""
+        sentences = []
+        for setup, rows in self._setups:
+            sentence = verdict.headline(setup, rows).striptags()
+            sentences.append(f"{setup.short}: {sentence}" if len(self._setups) > 1 else sentence)
+        return "\n".join(sentences)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{entry.name} {quantity.rate(entry.goodput_bps)}"
+            + ("" if entry.rtt_ms_p50 is None else f" at {quantity.milliseconds(entry.rtt_ms_p50)}")
+            for entry in self.alternatives[:REPR_ALTERNATIVES]
+        ]
+        more = len(self.alternatives) - len(parts)
+        parts += [f"{more} more"] if more > 0 else []
+        runs = f"{len(self.runs)} run{'s' if len(self.runs) != 1 else ''}"
+        text = f"<Result of {self.document['experiment']}: {runs}; {'; '.join(parts)}>"
+        return text if len(text) < 300 else f"{text[:290]} …>"
+
+    def _repr_html_(self) -> str:
+        """Return the plane, the sentence and the table of the first set-up, and the first explanation."""
+        from dragstrip.report import charts, plane
+        from dragstrip.report.figure import Scatter
+
+        if not self._setups:
+            return f"<p>{escape(repr(self))}</p>"
+        setup, rows = self._setups[0]
+        figure = charts.delay_throughput(setup, rows)
+        picture = ""
+        if figure is not None and isinstance(figure.content, Scatter):
+            picture = plane.svg(figure.content, figure.description)
+        heads = ("", "goodput", "median RTT", "95th percentile", "retransmitted")
+        lines = [
+            (
+                entry.name,
+                quantity.rate(entry.goodput_bps),
+                quantity.milliseconds(entry.rtt_ms_p50),
+                quantity.milliseconds(entry.rtt_ms_p95),
+                quantity.count(entry.retransmits),
+            )
+            for entry in self.alternatives[: len(rows)][:HTML_ROWS_MAX]
+        ]
+        cells = "".join(
+            "<tr>" + "".join(f'<td style="white-space:nowrap">{escape(cell)}</td>' for cell in line) + "</tr>"
+            for line in lines
+        )
+        head = "".join(f"<th>{escape(word)}</th>" for word in heads)
+        others = len(self._setups) - 1
+        more = (
+            f"<p>{others} more set-up{'s' if others > 1 else ''}: <code>alternatives</code>.</p>"
+            if others
+            else ""
+        )
+        why = f"<p>{escape(self.why[0].sentence)}</p>" if self.why else ""
+        return (
+            f'<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:start"><div>{picture}</div>'
+            f'<div style="max-width:34em"><p>{verdict.headline(setup, rows)}</p>'
+            f'<table style="font-size:inherit"><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{why}{more}</div></div>'
+        )
+
+
+HTML_ROWS_MAX = 8
+"""Rows of the table that a notebook shows, at most; `alternatives` has all."""
+
+
+def flat(figures: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten `{"rtt_ms": {"p50": 1}}` to `{"rtt_ms_p50": 1}`; lists are left out."""
+    flattened: dict[str, Any] = {}
+    for key, value in figures.items():
+        if isinstance(value, Mapping):
+            flattened |= flat(value, f"{prefix}{key}_")
+        elif not isinstance(value, list):
+            flattened[prefix + key] = value
+    return flattened

@@ -1,0 +1,55 @@
+"""Runs a whole experiment in memory: the runs, measures and grades of `runner.execute`, without a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragstrip.errors import BadInputError
+from dragstrip.runs import Watcher, raise_failure, run_all
+from dragstrip.studies.execution.runner import Plan, document_of, every_run_failed, prepare, tasks_of
+
+if TYPE_CHECKING:
+    from dragstrip.model.recording import Recording
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Runs that have ended, in memory."""
+
+    document: dict[str, Any]
+    """The result document (docs/reference/result-json.md)."""
+    recordings: dict[str, Recording]
+    """The recordings, by the folder that the document names."""
+
+
+def execute_in_memory(
+    planned: Plan, *, workers: int | None = None, watcher: Watcher | None = None, command: str = ""
+) -> Execution:
+    """Run a plan on up to `workers` threads (None: one per usable core) and keep its recordings in memory.
+
+    Raises `BadInputError` for an experiment on two engines, whose comparison needs a folder, or with
+    captures, and `DragstripError` if every run failed.
+    """
+    engines = planned.experiment.engines
+    if len(engines) > 1:
+        raise BadInputError(
+            "engine", ",".join(engines), "one engine, or `out`: a folder for both engines' runs"
+        )
+    if planned.capture is not None:
+        raise BadInputError("out", None, "a folder for the packet captures")
+    recordings: dict[str, Recording] = {}
+    tasks = [
+        replace(task, folder=None, keep=partial(recordings.__setitem__, job.folder))
+        for job, task in zip(planned.jobs, tasks_of(planned, Path(), command), strict=True)
+    ]
+    watcher = watcher or Watcher()
+    prepare(tasks, watcher)
+    outcomes = run_all(tasks, workers, watcher)
+    raise_failure(outcomes)
+    if all(outcome.summary is None for outcome in outcomes):
+        raise every_run_failed(outcomes)
+    ended = list(zip(planned.jobs, outcomes, strict=True))
+    return Execution(document_of(planned, ended, recordings.__getitem__), recordings)
