@@ -42,6 +42,17 @@ if TYPE_CHECKING:
     from dragstrip.interop.frames import load
     from dragstrip.interop.race import race, run
     from dragstrip.interop.result import Result
+    from dragstrip.verbs import (
+        attack,
+        conform,
+        diagnose,
+        identify,
+        inspect,
+        passport,
+        sweep,
+        tc_import,
+        whatif,
+    )
 
 __all__ = [
     "BadInputError",
@@ -56,18 +67,39 @@ __all__ = [
     "Probe",
     "Result",
     "__version__",
+    "attack",
     "compare",
+    "conform",
+    "diagnose",
+    "identify",
+    "inspect",
     "load",
+    "passport",
     "race",
     "run",
     "simulate",
+    "sweep",
+    "tc_import",
+    "whatif",
 ]
 
 _EXPERIMENT = ("Claim", "Experiment", "Flow", "HostSettings", "Link", "Node", "Path", "Probe")
+_VERBS = (
+    "attack",
+    "conform",
+    "diagnose",
+    "identify",
+    "inspect",
+    "passport",
+    "sweep",
+    "tc_import",
+    "whatif",
+)
 _HOMES = {
     "BadInputError": "dragstrip.errors",
     "DragstripError": "dragstrip.errors",
     **dict.fromkeys(_EXPERIMENT, "dragstrip.experiment.types"),
+    **dict.fromkeys(_VERBS, "dragstrip.verbs"),
     "compare": "dragstrip.experiment.comparison",
     "load": "dragstrip.interop.frames",
     "Result": "dragstrip.interop.result",

@@ -42,7 +42,9 @@ def setups_in(folder: Path) -> list[Setup]:
 
 
 def test_setups_stand_side_by_side_with_paired_differences(tmp_path: Path) -> None:
-    document: dict[str, Any] = dict(dragstrip.run(experiment(QUEUES), tmp_path / "out", figures=["csv"]).document)
+    document: dict[str, Any] = dict(
+        dragstrip.run(experiment(QUEUES), tmp_path / "out", figures=["csv"]).document
+    )
     setups = setups_in(tmp_path / "out")
     table = across.table(setups)
     assert table is not None
@@ -81,7 +83,9 @@ def test_one_setup_has_nothing_to_compare(tmp_path: Path) -> None:
 
 def test_set_ups_that_differ_in_one_number_are_drawn_along_it(tmp_path: Path) -> None:
     queues = ["bfifo limit 10kb", "bfifo limit 40kb", "bfifo limit 100kb"]
-    document: dict[str, Any] = dict(dragstrip.run(experiment(queues), tmp_path / "out", figures=["csv"]).document)
+    document: dict[str, Any] = dict(
+        dragstrip.run(experiment(queues), tmp_path / "out", figures=["csv"]).document
+    )
     setups = setups_in(tmp_path / "out")
     figure = variable.figure(setups)
     assert figure is not None

@@ -124,7 +124,9 @@ def test_what_one_repeat_shows_does_not_lead(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_fixed_window_is_not_called_reduced(tmp_path: Path) -> None:
-    document = dict(dragstrip.run(dragstrip.compare(["fixed"], path="cable", duration="10s"), tmp_path / "out").document)
+    document = dict(
+        dragstrip.run(dragstrip.compare(["fixed"], path="cable", duration="10s"), tmp_path / "out").document
+    )
     (run,) = document["runs"]
     assert run["flows"][0]["reductions"] == 0
     assert "reduction" not in json.dumps(run["why"])

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 DRAWERS = {"Experiment": ("dragstrip.interop.pictures", "experiment_html")}
-"""By class: the module and the function that return an object's HTML. They are loaded when a notebook asks."""
+"""By class: module and function that return an object's HTML, loaded when a notebook asks."""
 
 
 def html_of(thing: Any) -> str:

@@ -359,7 +359,8 @@ class Result:
         return (
             f'<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:start"><div>{picture}</div>'
             f'<div style="max-width:34em"><p>{verdict.headline(setup, rows)}</p>'
-            f'<table style="font-size:inherit"><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>{why}{more}</div></div>'
+            f'<table style="font-size:inherit"><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>'
+            f"{why}{more}</div></div>"
         )
 
 

@@ -16,7 +16,7 @@ from dragstrip.runs import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.runs.local import too_long
 from dragstrip.studies.execution.runner import Job
 from dragstrip.studies.passport.rows import SEEDS, SIMULATOR, On, PassportRow, Scenario, Subject
-from dragstrip.studies.passport.store import StoredRun, RunStore
+from dragstrip.studies.passport.store import RunStore, StoredRun
 
 TIME_LIMIT_S = 60.0
 """Real time in seconds after which a run counts as stalled."""

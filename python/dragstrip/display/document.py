@@ -1,0 +1,43 @@
+"""The answer of a study as an object: its document, its figures by name, and its text."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+
+class StudyDocument(Mapping[str, Any]):
+    """An answer: the document that the command prints with `--json`, as a mapping.
+
+    `str()` is the text that the command prints; a notebook shows it too. `to_dict()` gives a copy of the
+    document.
+    """
+
+    def __init__(self, document: Mapping[str, Any], text: str) -> None:
+        self._document = document
+        self._text = text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a copy of the document."""
+        return copy.deepcopy(dict(self._document))
+
+    def __getitem__(self, key: str) -> Any:
+        return self._document[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._document)
+
+    def __len__(self) -> int:
+        return len(self._document)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        text = f"<{type(self).__name__}: {', '.join(map(str, self._document))}>"
+        return text if len(text) < 300 else f"{text[:295]} …>"
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="line-height:1.3;overflow-x:auto">{escape(self._text)}</pre>'

@@ -1,0 +1,356 @@
+"""The commands as functions: the same names and words, objects as answers.
+
+Nothing is printed, and nothing is written unless a folder is named. Errors name arguments as they were
+passed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Unpack
+
+from dragstrip.display.document import StudyDocument
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.experiment.comparison import COMMAND_LINE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dragstrip.experiment.race import RaceOptions
+    from dragstrip.experiment.types import Experiment
+
+P = ParamSpec("P")
+R = TypeVar("R")
+PathLike: TypeAlias = str | Path
+"""A file or a folder."""
+
+
+class Diagnosis(StudyDocument):
+    """Findings on a path, their certainty and the changes that help (docs/reference/diagnosis.md)."""
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """The findings, the most important first."""
+        return list(self["findings"])
+
+
+class WhatIfVerdict(StudyDocument):
+    """Predictions of other congestion controls in the place of a capture's own (docs/reference/whatif.md)."""
+
+
+class Identification(StudyDocument):
+    """The congestion control that a capture shows, with each candidate's likelihood."""
+
+
+class Inspection(StudyDocument):
+    """Bytes, round trips, retransmissions and limits of each flow in captures and other programs' files."""
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """The flows."""
+        return list(self["flows"])
+
+
+class PassportDocument(StudyDocument):
+    """The rows of a passport, each with its figure, rule and verdict."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows."""
+        return list(self["rows"])
+
+
+class AttackDocument(StudyDocument):
+    """Conditions under which a congestion control fails."""
+
+    @property
+    def finds(self) -> list[dict[str, Any]]:
+        """The finds, the worst first."""
+        return list(self["finds"])
+
+
+class ImportedQueues(StudyDocument):
+    """The queues that a script of tc commands sets up, as experiment fields."""
+
+
+class Conformance(StudyDocument):
+    """Conformance scripts, each with the first segment that differs."""
+
+
+class SweepResult(StudyDocument):
+    """A sweep's counts, ranking and files; `table()` is its dataset."""
+
+    @property
+    def folder(self) -> Path:
+        """The sweep's folder."""
+        return Path(self["dataset"]).parent.parent
+
+    def table(self) -> pa.Table:
+        """Return the dataset as Arrow: a row per flow and run (docs/how-to/sweeps.md)."""
+        from dragstrip.studies.sweep import dataset
+
+        return dataset.read(self.folder)
+
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
+"""An option of the command line in a message."""
+
+
+def _argument(field: str) -> str:
+    """Return a field of the command line as an argument's name: `--sender-algorithm`, `FILE`."""
+    head, *rest = field.split(" ")
+    word = head.removeprefix("--").replace("-", "_")
+    return " ".join([word.lower() if head.isupper() or head.startswith("--") else head, *rest])
+
+
+def named_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function with errors that name its arguments instead of the command line's options."""
+
+    @functools.wraps(function)
+    def called(*arguments: P.args, **options: P.kwargs) -> R:
+        try:
+            return function(*arguments, **options)
+        except BadInputError as error:
+            if error.source != COMMAND_LINE:
+                raise
+            value = Raw(error.value) if error.value else None
+            expected = _OPTION.sub(lambda match: match[1].replace("-", "_"), error.expected)
+            raise BadInputError(_argument(error.field), value, expected) from None
+
+    return called
+
+
+def _paths(files: Sequence[PathLike]) -> list[Path]:
+    return [Path(file) for file in files]
+
+
+@named_arguments
+def diagnose(
+    *files: PathLike,
+    sender_algorithm: str | None = None,
+    out: PathLike | None = None,
+    **options: Unpack[RaceOptions],
+) -> Diagnosis:
+    """Return what is wrong on a path, how sure that is, and which change helps by how much.
+
+    `files` show the path: scripts of tc commands, listings of `tc -s qdisc show`, captures, files of iperf3,
+    flent, ping, fping, irtt or `ss -tin`. `options` of `compare` describe it, such as `path="home DSL"`. With
+    `out`, the document and the reports of the runs are written into that folder.
+
+    Raises `BadInputError` for a file or an option that cannot be right.
+    """
+    from dragstrip.analysis.diagnosis import console, walk
+
+    document = walk.diagnose(
+        _paths(files), dict(options), sender_algorithm, None if out is None else Path(out), quiet=True
+    )
+    return Diagnosis(document, console.text(document))
+
+
+@named_arguments
+def inspect(*files: PathLike, labels: bool = False) -> Inspection:
+    """Return what captures of TCP show: bytes, round trips, retransmissions and limits of each flow.
+
+    Several captures are vantage points of the same connections; other programs' files are read one by one.
+    `labels` adds the number of segments by Wireshark's words for them. Raises `BadInputError` for a file that
+    is missing or of no known format.
+    """
+    from dragstrip.analysis import captures
+    from dragstrip.interop.inputs import input_of
+    from dragstrip.interop.readers import summary
+
+    inputs = [input_of(file) for file in _paths(files)]
+    for file in inputs:
+        file.expect_file()
+    measurements = [file for file in inputs if file.kind == "measurements"]
+    capture_files = [file.path for file in inputs if file.kind != "measurements"]
+    texts = []
+    report: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
+    if capture_files:
+        report, _ = captures.inspect(capture_files, rows=False, labels=labels)
+        texts.append(captures.table(report) if report["flows"] else captures.empty_text(report))
+    if measurements:
+        summaries = summary.inspect({file.path: file.recording() for file in measurements})
+        texts.append(summary.as_text(summaries))
+        report = {**report, **{key: report.get(key, []) + rows for key, rows in summaries.items()}}
+    return Inspection(report, "\n".join(texts))
+
+
+@named_arguments
+def whatif(
+    capture: PathLike,
+    *algorithms: str,
+    sender_algorithm: str | None = None,
+    flow: str | None = None,
+    anyway: bool = False,
+    **options: Unpack[RaceOptions],
+) -> WhatIfVerdict:
+    """Return what other congestion controls would have done in the place of a capture's own.
+
+    Infers the path, runs the capture's algorithm on it, judges how well that explains the capture, and races
+    `algorithms` there. `options` of `compare`, such as `queue="fq_codel"`, change the path for the race;
+    `anyway` races on a path that does not explain the capture, too. Raises `BadInputError`.
+    """
+    from dragstrip.analysis.whatif import console, document, walk
+
+    verdict = walk.whatif(
+        Path(capture),
+        list(algorithms),
+        sender_algorithm=sender_algorithm,
+        name=flow,
+        changes=dict(options),
+        anyway=anyway,
+        quiet=True,
+    )
+    return WhatIfVerdict(document.document(verdict, addresses=True), console.text(verdict, addresses=True))
+
+
+@named_arguments
+def identify(capture: PathLike, *, flow: str | None = None) -> Identification:
+    """Return which congestion control a capture shows, or why it cannot be told.
+
+    `flow` chooses one of several flows by a part of its addresses, such as `:443`. Raises `BadInputError`.
+    """
+    from dragstrip.analysis.whatif import console, document, walk
+
+    subject, _, answer = walk.identify(Path(capture), flow, quiet=True)
+    content = {"version": document.VERSION, **document.subject(subject, True), **answer.document()}
+    return Identification(content, console.identified(subject, answer, True))
+
+
+@named_arguments
+def passport(
+    algorithm: str,
+    *,
+    quick: bool = False,
+    only: str | None = None,
+    against: PathLike | None = None,
+    programs: Mapping[str, str] | None = None,
+    out: PathLike | None = None,
+    workers: int | None = None,
+) -> PassportDocument:
+    """Return what a congestion control is good at, where it fails and whom it harms, row by row.
+
+    `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `against` is an
+    earlier passport's file to compare with. With `out`, its page, JSON and experiments are written into that
+    folder. Raises `BadInputError`.
+    """
+    from dragstrip.studies.passport import command, console
+
+    request = command.read_request(
+        algorithm,
+        dict(programs or {}),
+        [],
+        quick=quick,
+        only=only,
+        baseline_file=None if against is None else Path(against),
+    )
+    document = command.make(request, workers, quiet=True)
+    if out is not None:
+        command.write(document, request, Path(out))
+    return PassportDocument(document, console.text(document))
+
+
+@named_arguments
+def attack(
+    algorithm: str,
+    *,
+    goal: Sequence[str] = (),
+    using: Sequence[str] = (),
+    evaluations: int = 200,
+    seed: int = 1,
+    rate: str | None = None,
+    rtt: str | None = None,
+    queue: str | None = None,
+    duration: str | None = None,
+    other_rtt: str | None = None,
+    programs: Mapping[str, str] | None = None,
+    workers: int | None = None,
+) -> AttackDocument:
+    """Search for conditions under which a congestion control fails.
+
+    `goal` and `using` choose what counts as a failure and what may be changed (docs/how-to/attack.md);
+    `evaluations` is the number of attacks that are tried, so that the answer does not depend on the machine.
+    Raises `BadInputError`.
+    """
+    from dragstrip.studies.attack import console, finds
+
+    path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
+    request = finds.search_request(
+        algorithm, list(goal), list(using), path, seed, evaluations, None, dict(programs or {})
+    )
+    document, _ = finds.attack(request, workers, quiet=True)
+    return AttackDocument(document, console.text(document, ""))
+
+
+@named_arguments
+def sweep(
+    experiment: Experiment | str,
+    out: PathLike,
+    *,
+    vary: Mapping[str, str | Sequence[object]] | None = None,
+    repeat: int | None = None,
+    seed: int | None = None,
+    duration: str | None = None,
+    sample: str | None = None,
+    competitor: str | None = None,
+    workers: int | None = None,
+    report: bool = True,
+) -> SweepResult:
+    """Run an experiment over many values of many fields, into the folder `out`; the same one resumes it.
+
+    `experiment` is an object, a file or a name of the catalogue. `vary` has lists of values, or ranges such
+    as `"1mbit..1gbit:log:12"`, by dotted field or by the name of an option of `compare`. `sample` and
+    `competitor` are those of the command line. Raises `BadInputError`.
+    """
+    from dragstrip.experiment import catalogue
+    from dragstrip.studies.sweep import command, plan
+    from dragstrip.studies.sweep.options import Options
+
+    described, source = (experiment, "") if not isinstance(experiment, str) else catalogue.load(experiment)
+    words = [
+        f"{field}={values if isinstance(values, str) else ','.join(map(str, values))}"
+        for field, values in (vary or {}).items()
+    ]
+    requested = plan.describe(
+        described,
+        source,
+        vary=words,
+        repeat=repeat,
+        seed=seed,
+        duration=duration,
+        sample=sample,
+        competitor=competitor,
+    )
+    folder = Path(out)
+    document = command.run(requested, folder, Options(workers=workers, report=report), quiet=True)
+    return SweepResult(document, command.summary(document, folder))
+
+
+@named_arguments
+def tc_import(script: str) -> ImportedQueues:
+    """Return the queues that a script of tc commands sets up; `script` is its text.
+
+    Commands of other programs are skipped and listed. Raises `BadInputError` for a command of tc without a
+    counterpart, with its line.
+    """
+    from dragstrip.interop import scripts
+
+    imported = scripts.imported(script, "script")
+    lines = [f"{queue['device']}, {queue['direction']}: {queue['queue']}" for queue in imported["queues"]]
+    return ImportedQueues({"version": 1, **imported}, "\n".join(lines))
+
+
+@named_arguments
+def conform(*scripts: str, engine: str = "sim") -> Conformance:
+    """Play conformance scripts: what one TCP endpoint receives, and what it must send.
+
+    `scripts` are names or files; none means all. Raises `BadInputError`.
+    """
+    from dragstrip.studies.validation import conformance
+
+    played = conformance.play(conformance.scripts(list(scripts) or None), engine)
+    return Conformance(conformance.document(played), conformance.table(played, segments=False))

@@ -1,0 +1,126 @@
+"""The commands as functions: the same documents as the command line's `--json`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragstrip
+from dragstrip.display.document import StudyDocument
+from dragstrip.errors import BadInputError
+
+SCRIPT = "tc qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 20kb latency 50ms\n"
+
+
+def printed(*words: str) -> dict[str, Any]:
+    """Return the document that the command prints with `--json`."""
+    command = [sys.executable, "-m", "dragstrip", *words, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def plain(document: StudyDocument) -> Any:
+    """Return a document as JSON gives it back."""
+    return json.loads(json.dumps(document.to_dict()))
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture of one CUBIC flow at its sender."""
+    out = tmp_path_factory.mktemp("verbs") / "out"
+    options = ["--rate", "10mbit", "--rtt", "40ms", "--queue", "1bdp", "--duration", "10s"]
+    command = [
+        sys.executable,
+        "-m",
+        "dragstrip",
+        "compare",
+        "cubic",
+        *options,
+        "--capture",
+        "s1",
+        "--out",
+        str(out),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    (file,) = out.rglob("s1.pcapng")
+    return file
+
+
+def test_diagnose() -> None:
+    options = {"path": "home DSL"}
+    answer = dragstrip.diagnose(**options)
+    assert plain(answer) == printed("diagnose", "--path", "home DSL")
+    assert answer.findings == answer["findings"] != []
+    assert str(answer).startswith(answer["verdict"][:20])
+    assert "<pre" in answer._repr_html_()
+
+
+def test_inspect(capture: Path) -> None:
+    answer = dragstrip.inspect(capture, labels=True)
+    assert plain(answer) == printed("inspect", str(capture), "--labels")
+    assert len(answer.flows) == 1
+
+
+def test_identify_and_whatif(capture: Path) -> None:
+    assert plain(dragstrip.identify(capture)) == printed("identify", str(capture), "--addresses")
+    answer = dragstrip.whatif(capture, "bbr", queue="fq_codel")
+    assert plain(answer) == printed("whatif", str(capture), "bbr", "--queue", "fq_codel", "--addresses")
+
+
+def test_tc_import(tmp_path: Path) -> None:
+    file = tmp_path / "script"
+    file.write_text(SCRIPT)
+    document = printed("tc-import", str(file))
+    answer = plain(dragstrip.tc_import(SCRIPT))
+    assert answer["queues"] == document["queues"]
+    assert answer["skipped"] == document["skipped"]
+
+
+def test_conform() -> None:
+    assert plain(dragstrip.conform("prr-step-by-step")) == printed("conform", "prr-step-by-step")
+
+
+def test_sweep(tmp_path: Path) -> None:
+    race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms", duration="1s")
+    answer = dragstrip.sweep(race, tmp_path / "map", vary={"path.rtt": ["20ms", "40ms"]}, report=False)
+    assert (answer["runs"], answer["failed"]) == (4, 0)
+    table = answer.table()
+    assert sorted(set(table["path_rtt_ns"].to_pylist())) == [20_000_000, 40_000_000]
+    again = dragstrip.sweep(race, tmp_path / "map", vary={"path.rtt": ["20ms", "40ms"]}, report=False)
+    assert (again["made"], again["reused"]) == (0, 4)
+
+
+def test_passport_and_attack() -> None:
+    """Without a folder nothing is written; the documents are those of the commands."""
+    rows = dragstrip.passport("cubic", quick=True, only="theory").rows
+    assert rows
+    attack = dragstrip.attack("vegas", goal=["stall"], using=["rtt"], evaluations=30, duration="5s")
+    assert isinstance(attack.finds, list)
+
+
+def test_errors_name_the_arguments(tmp_path: Path) -> None:
+    for call, words in (
+        (lambda: dragstrip.diagnose(), "^file: a file, or a path: path NAME"),
+        (lambda: dragstrip.inspect(tmp_path / "none.pcap"), "no such file"),
+        (lambda: dragstrip.attack("cubic", goal=["fame"]), "^goal: got 'fame'"),
+        (lambda: dragstrip.passport("cubic", only="nothing"), "^only: got 'nothing'"),
+    ):
+        with pytest.raises(BadInputError, match=words) as error:
+            call()
+        assert "--" not in str(error.value)
+
+
+def test_nothing_is_printed_and_no_thread_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    before = threading.active_count()
+    dragstrip.diagnose(path="cable")
+    printed_text = capsys.readouterr()
+    assert (printed_text.out, printed_text.err) == ("", "")
+    assert threading.active_count() == before
