@@ -35,7 +35,7 @@ from dragstrip.studies.passport.chapters import bbr, users
 from dragstrip.studies.passport.figures import GOODPUT, IMBALANCE, RESENT, mos
 from dragstrip.studies.passport.rows import PLACE, On, PassportRow, RowRule, Scenario, Subject
 from dragstrip.studies.passport.rows import PassportPath as Line
-from dragstrip.studies.passport.store import StoredRun, RunStore
+from dragstrip.studies.passport.store import RunStore, StoredRun
 from dragstrip.studies.passport.verdicts import Value, difference, judge, value, worst
 from dragstrip.studies.passport.wording import unit
 from tools import passports

@@ -17,7 +17,7 @@ from dragstrip import _core
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import DamagedError, appearing, remove_drafts
-from dragstrip.model.recording import FORMAT, LATER, NULL, SCHEMA, TABLES, Recording, from_core, read, write
+from dragstrip.model.recording import FORMAT, LATER, NULL, SCHEMA, TABLES, CoreTables, Recording, read, write
 from dragstrip.report.load import RunRecording
 from dragstrip.results.measures import summarise
 
@@ -80,7 +80,7 @@ def test_columns_of_the_core_become_arrow() -> None:
             "lost": ("bool", b"\x00\x01\x00"),
         }
     }
-    table = from_core(columns)["probes"]
+    table = CoreTables(columns)["probes"]
     assert table["rtt_ns"].to_pylist() == [5, None, -1]
     assert table["target"].to_pylist() == ["b", "a", "b"]
     assert table["lost"].to_pylist() == [False, True, False]

@@ -102,7 +102,7 @@ def test_passport_and_attack() -> None:
     """Without a folder nothing is written; the documents are those of the commands."""
     rows = dragstrip.passport("cubic", quick=True, only="theory").rows
     assert rows
-    attack = dragstrip.attack("vegas", goal=["stall"], using=["rtt"], evaluations=30, duration="5s")
+    attack = dragstrip.attack("vegas", goal=["stall"], using=["loss"], evaluations=30, duration="5s")
     assert isinstance(attack.finds, list)
 
 

@@ -13,7 +13,7 @@ from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError
 from dragstrip.interop import guess, readers
 from dragstrip.io.untrusted import capture_pieces
-from dragstrip.model.recording import Recording, from_core
+from dragstrip.model.recording import CoreTables, Recording
 
 Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 """The document of a capture, and each flow's segments in columns."""
@@ -136,7 +136,7 @@ def _recording(document: dict[str, Any], tables: dict[str, Any]) -> Recording:
         "origin_ns": document["origin_ns"],
         "recording_sha256": tables["sha256"],
     }
-    return Recording({}, from_core(tables["tables"]), provenance)
+    return Recording({}, CoreTables(tables["tables"]), provenance)
 
 
 def beginning(piece: bytes) -> bytes:

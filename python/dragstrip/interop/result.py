@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip.display import quantity
-from dragstrip.display.colours import assign
 from dragstrip.errors import BadInputError, nearest
 from dragstrip.io.files import json_text
-from dragstrip.model.recording import TABLES
-from dragstrip.report.load import Bundle, from_memory, load, recording_of
-from dragstrip.results.comparison import verdict
-from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
-from dragstrip.results.comparison.stats import Row, Statistic, rows_of
-from dragstrip.results.document import (
-    ClaimResult,
-    Explanation,
-    FailureResult,
-    FlowResult,
-    ProbeResult,
-    QueueResult,
-    RunResult,
-)
-from dragstrip.studies.sweep import dataset
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +18,21 @@ if TYPE_CHECKING:
     from dragstrip.experiment.expand import PlannedRun
     from dragstrip.experiment.types import Experiment
     from dragstrip.report.drawing import Drawing
+    from dragstrip.report.load import Bundle
+    from dragstrip.results.comparison.setups import Setup
+    from dragstrip.results.comparison.stats import Row, Statistic
+    from dragstrip.results.document import (
+        ClaimResult,
+        Explanation,
+        FailureResult,
+        FlowResult,
+        ProbeResult,
+        QueueResult,
+        RunResult,
+    )
     from dragstrip.studies.execution.memory import Execution
+
+# What shows and compares results is loaded on first use: a loop over many races asks for figures alone.
 
 FIGURES = "figures"
 """Name of the table with a row per flow."""
@@ -82,6 +79,8 @@ def _middle(statistic: Statistic | None) -> float | None:
 
 
 def _alternative(setup: Setup, row: Row, is_only_setup: bool) -> AlternativeResult:
+    from dragstrip.results.document import FlowResult
+
     contender = row.contender
     flows = (entry for bout in contender.bouts for entry in bout.results)
     return AlternativeResult(
@@ -111,10 +110,14 @@ class Result:
     Iteration goes over the runs. Two results are equal if their documents and all their tables are.
     """
 
-    def __init__(self, document: Mapping[str, Any], bundle: Bundle) -> None:
+    def __init__(self, document: Mapping[str, Any], load_bundle: Callable[[], Bundle]) -> None:
         self.document = document
         """The result document, as in `result.json` (docs/reference/result-json.md)."""
-        self._bundle = bundle
+        self._load_bundle = load_bundle
+
+    @cached_property
+    def _bundle(self) -> Bundle:
+        return self._load_bundle()
 
     @classmethod
     def read(cls, folder: str | Path) -> Result:
@@ -124,25 +127,33 @@ class Result:
         another format. Tables are read when they are asked for.
         """
         from dragstrip.io import checksums
+        from dragstrip.report.load import load
 
         place = Path(folder)
         if not (place / "result.json").is_file():
             raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
-        return cls(checksums.read_json(place, "result.json"), load(place))
+        bundle = load(place)
+        return cls(checksums.read_json(place, "result.json"), lambda: bundle)
 
     @classmethod
     def from_execution(cls, execution: Execution, experiment: Experiment, runs: list[PlannedRun]) -> Result:
         """Return the result of runs that were made in memory."""
-        planned = {f"runs/{run.slug}": run for run in runs}
-        recordings = {
-            line["recording"]: (planned[line["recording"]].facts, execution.recordings[line["recording"]])
-            for line in execution.document["runs"]
-        }
-        return cls(execution.document, from_memory(execution.document, experiment.content(), recordings))
+
+        def bundle() -> Bundle:
+            from dragstrip.report.load import from_memory
+
+            planned = {f"runs/{run.slug}": run for run in runs}
+            folders = [line["recording"] for line in execution.document["runs"]]
+            recordings = {folder: (planned[folder].facts, execution.recordings[folder]) for folder in folders}
+            return from_memory(execution.document, experiment.content(), recordings)
+
+        return cls(execution.document, bundle)
 
     @cached_property
     def runs(self) -> tuple[RunResult, ...]:
         """The runs in the order of time: all alternatives, then the next repeat."""
+        from dragstrip.results.document import RunResult
+
         return tuple(RunResult.read(entry) for entry in self.document["runs"])
 
     @property
@@ -168,11 +179,15 @@ class Result:
     @cached_property
     def claims(self) -> tuple[ClaimResult, ...]:
         """The graded claims."""
+        from dragstrip.results.document import ClaimResult
+
         return tuple(ClaimResult.read(entry) for entry in self.document["claims"])
 
     @cached_property
     def failed(self) -> tuple[FailureResult, ...]:
         """The runs that ended without a recording."""
+        from dragstrip.results.document import FailureResult
+
         return tuple(FailureResult.read(entry) for entry in self.document["failed"])
 
     @property
@@ -182,6 +197,10 @@ class Result:
 
     @cached_property
     def _setups(self) -> list[tuple[Setup, list[Row]]]:
+        from dragstrip.display.colours import assign
+        from dragstrip.results.comparison.setups import algorithms_of, setups_of
+        from dragstrip.results.comparison.stats import rows_of
+
         setups = setups_of(self._bundle.runs, assign(algorithms_of(self._bundle.runs)))
         return [(setup, rows_of(setup)) for setup in setups]
 
@@ -218,6 +237,9 @@ class Result:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
+        from dragstrip.model.recording import TABLES
+        from dragstrip.report.load import recording_of
+
         if json_text(self.document) != json_text(other.document):
             return False
         pairs = zip(self._bundle.runs, other._bundle.runs, strict=True)
@@ -238,6 +260,9 @@ class Result:
         columns. Raises `BadInputError` for an unknown name.
         """
         import pyarrow as pa
+
+        from dragstrip.model.recording import TABLES
+        from dragstrip.report.load import recording_of
 
         names = [FIGURES, *TABLES]
         if name not in names:
@@ -269,6 +294,9 @@ class Result:
     @cached_property
     def _varied(self) -> list[dict[str, Any]]:
         """For each run its repeat, and what the experiment varied, by column."""
+        from dragstrip.report.load import recording_of
+        from dragstrip.studies.sweep import dataset
+
         runs = self._bundle.runs
         settings = [run.settings for run in runs]
         paths = dict.fromkeys(path for run_settings in settings for path in run_settings)
@@ -303,6 +331,8 @@ class Result:
 
     def summary(self) -> str:
         """Return who is ahead in one or two sentences, for each set-up."""
+        from dragstrip.results.comparison import verdict
+
         sentences = []
         for setup, rows in self._setups:
             sentence = verdict.headline(setup, rows).striptags()
@@ -310,6 +340,8 @@ class Result:
         return "\n".join(sentences)
 
     def __repr__(self) -> str:
+        from dragstrip.display import quantity
+
         parts = [
             f"{entry.name} {quantity.rate(entry.goodput_bps)}"
             + ("" if entry.rtt_ms_p50 is None else f" at {quantity.milliseconds(entry.rtt_ms_p50)}")
@@ -323,8 +355,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the plane, the sentence and the table of the first set-up, and the first explanation."""
+        from dragstrip.display import quantity
         from dragstrip.report import charts, plane
         from dragstrip.report.figure import Scatter
+        from dragstrip.results.comparison import verdict
 
         if not self._setups:
             return f"<p>{escape(repr(self))}</p>"

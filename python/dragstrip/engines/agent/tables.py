@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dragstrip.engines.contract import Json
-from dragstrip.model.recording import TABLES, from_core
+from dragstrip.model.recording import TABLES, CoreTables
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def tables_of(head: Json, raw: memoryview) -> dict[str, pa.Table]:
+def tables_of(head: Json, raw: memoryview) -> Mapping[str, pa.Table]:
     """The Arrow tables of an answer: the line of JSON says what stands where in the bytes behind it."""
     tables: dict[str, dict[str, tuple[str, Any]]] = {}
     for table in head["tables"]:
@@ -21,4 +22,4 @@ def tables_of(head: Json, raw: memoryview) -> dict[str, pa.Table]:
             value: Any = (column["names"], data) if column["kind"] == "text" else data
             tables[table["name"]][column["name"]] = (column["kind"], value)
     assert tuple(tables) == TABLES, f"the agent sent the tables {tuple(tables)}"
-    return from_core(tables)
+    return CoreTables(tables)

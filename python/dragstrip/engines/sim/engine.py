@@ -89,7 +89,10 @@ def simulate(
         from dragstrip.model.recording.core_build import blamed
 
         raise blamed(str(error)) or FaultError(f"{error} with its scenario.json") from None
-    from dragstrip.model.recording import Recording, from_core  # Arrow: not before there is something to hold
+    from dragstrip.model.recording import (  # Arrow: not before there is something to hold
+        CoreTables,
+        Recording,
+    )
 
     provenance = {
         "engine": Simulator.name,
@@ -98,7 +101,7 @@ def simulate(
         "started": started.isoformat(timespec="seconds"),
         "recording_sha256": outcome["sha256"],
     }
-    return Recording(scenario, from_core(outcome["tables"]), provenance, core)
+    return Recording(scenario, CoreTables(outcome["tables"]), provenance, core)
 
 
 ENGINE = Simulator()

@@ -7,7 +7,7 @@ here: anything that interprets a table. Tables and columns are defined in crates
 
 from dragstrip.model.recording.definition import FORMAT, LATER, SCHEMA, Column
 from dragstrip.model.recording.folder import CAPTURES, check_format, read, read_table, write
-from dragstrip.model.recording.tables import NULL, TABLES, Recording, from_core
+from dragstrip.model.recording.tables import NULL, TABLES, CoreTables, Recording
 
 __all__ = [
     "CAPTURES",
@@ -17,9 +17,9 @@ __all__ = [
     "SCHEMA",
     "TABLES",
     "Column",
+    "CoreTables",
     "Recording",
     "check_format",
-    "from_core",
     "read",
     "read_table",
     "write",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dragstrip.model.recording.definition import SCHEMA
-from dragstrip.model.recording.tables import NULL, Recording
+from dragstrip.model.recording.tables import NULL, CoreTables, Recording
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -40,13 +40,16 @@ def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
 
 def to_core(recording: Recording) -> dict[str, dict[str, tuple[str, Any]]]:
     """Return a recording's defined columns by table and name, in the form of crates/py/src/measures.rs."""
+    tables = recording.tables
+    if isinstance(tables, CoreTables):
+        return {name: tables.core_columns(name) for name in tables}
     return {
         name: {
             column: (defined.kind, _buffer(defined.kind, table[column]))
             for column, defined in SCHEMA[name].items()
             if column in table.column_names
         }
-        for name, table in recording.tables.items()
+        for name, table in tables.items()
         if name in SCHEMA
     }
 
@@ -71,22 +74,3 @@ def _buffer(kind: str, column: pa.ChunkedArray[Any]) -> Any:
 def _filled(column: Any, kind: Any, null: Any) -> npt.NDArray[Any]:
     values: npt.NDArray[Any] = column.cast(kind).fill_null(null).to_numpy()
     return values
-
-
-_KINDS: Any = {"int": "<i8", "float": "<f8", "bool": "u1"}
-
-
-def core_columns(tables: Any) -> dict[str, dict[str, tuple[str, Any]]]:
-    """Return the tables of `_core.Scenario.run` in the form of `to_core`, without a recording."""
-    return {
-        name: {
-            column: (
-                kind,
-                (data[0], np.frombuffer(data[1], "<i4"))
-                if kind == "text"
-                else np.frombuffer(data, _KINDS[kind]),
-            )
-            for column, (kind, data) in table.items()
-        }
-        for name, table in tables.items()
-    }

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.io import checksums
@@ -31,6 +30,8 @@ def write(recording: Recording, folder: Path, captures: Path | None = None) -> N
 
     `captures` is a folder of files on the same disk that is moved into the recording.
     """
+    import pyarrow.parquet as pq  # not for a recording that stays in memory
+
     # The folder appears whole: its files need not.
     with replacing(folder) if folder.exists() else appearing(folder) as draft:
         for name in TABLES:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -42,12 +42,41 @@ class Recording:
         return empty_table(SCHEMA[table])
 
 
-def from_core(columns: Mapping[str, Mapping[str, tuple[str, Any]]]) -> dict[str, pa.Table]:
-    """Convert the core's columns of bytes (crates/py/src/tables.rs) to Arrow tables."""
-    return {
-        name: pa.table({column: _array(kind, data) for column, (kind, data) in table.items()})
-        for name, table in columns.items()
-    }
+CoreColumns: TypeAlias = Mapping[str, tuple[str, Any]]
+"""A table's columns as the core gives and takes them: kind and buffer by name (crates/py/src/tables.rs)."""
+
+
+class CoreTables(Mapping[str, pa.Table]):
+    """The tables that a run of the core returned; each becomes an Arrow table on first use."""
+
+    def __init__(self, columns: Mapping[str, CoreColumns]) -> None:
+        self._columns = dict(columns)
+        self._tables: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._tables:
+            columns = self._columns[name]
+            self._tables[name] = pa.table({key: _array(kind, data) for key, (kind, data) in columns.items()})
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def core_columns(self, name: str) -> dict[str, tuple[str, Any]]:
+        """Return a table's columns in the form that the core takes, without a copy."""
+        return {key: (kind, _viewed(kind, data)) for key, (kind, data) in self._columns[name].items()}
+
+
+_KINDS: Mapping[str, str] = {"int": "<i8", "float": "<f8", "bool": "u1"}
+
+
+def _viewed(kind: str, data: Any) -> Any:
+    if kind == "text":
+        return data[0], np.frombuffer(data[1], "<i4")
+    return np.frombuffer(data, _KINDS[kind])
 
 
 def _array(kind: str, data: Any) -> pa.Array[Any]:

@@ -19,7 +19,7 @@ from dragstrip import _core
 from dragstrip.engines.contract import Progress
 from dragstrip.errors import FaultError
 from dragstrip.experiment.types import refused
-from dragstrip.model.recording.columns import core_columns
+from dragstrip.model.recording import CoreTables
 from dragstrip.model.recording.core_build import blamed
 from dragstrip.studies.attack.elements import Attack
 from dragstrip.studies.attack.scene import CROSS, PAYLOAD, AttackPath, Scene
@@ -126,7 +126,8 @@ class _Run:
             raise refused(error) from None
         except _core.PanicError as error:
             raise blamed(str(error)) or FaultError(f"{error} (an attack's scenario)") from None
-        self._columns = core_columns(outcome["tables"])
+        tables = CoreTables(outcome["tables"])
+        self._columns = {name: tables.core_columns(name) for name in tables}
         self._measured = scenario.measured(self._columns)
 
     def goodput(self, flow: int, after_ms: float) -> float:
