@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dragstrip.engines.sim import simulate
     from dragstrip.errors import BadInputError, DragstripError
     from dragstrip.experiment.comparison import compare
+    from dragstrip.experiment.programs import program
     from dragstrip.experiment.types import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
     from dragstrip.interop.frames import load
     from dragstrip.interop.race import race, run
@@ -75,6 +76,7 @@ __all__ = [
     "inspect",
     "load",
     "passport",
+    "program",
     "race",
     "run",
     "simulate",
@@ -103,6 +105,7 @@ _HOMES = {
     "compare": "dragstrip.experiment.comparison",
     "load": "dragstrip.interop.frames",
     "Result": "dragstrip.interop.result",
+    "program": "dragstrip.experiment.programs",
     "race": "dragstrip.interop.race",
     "run": "dragstrip.interop.race",
     "simulate": "dragstrip.engines.sim",

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Unpack
 from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
-from dragstrip.experiment.programs import refuse_unnamed
+from dragstrip.experiment.programs import Program, refuse_unnamed, separated
 from dragstrip.experiment.race import OPTIONS, RaceOptions
 from dragstrip.experiment.saved_paths import expanded
 from dragstrip.experiment.types import Experiment
@@ -31,7 +31,7 @@ FLAGS = frozenset(option.word for option in OPTIONS if option.takes == "flag")
 
 
 def compare(
-    algorithms: Sequence[str],
+    algorithms: Sequence[str | Program],
     *,
     engine: str = DEFAULT,
     engine_options: Mapping[str, str | Sequence[str]] | None = None,
@@ -41,15 +41,19 @@ def compare(
 ) -> Experiment:
     """The experiment that these algorithms and options describe.
 
-    `programs` are algorithms as texts, by name (docs/how-to/program.md). `path` is a built-in path, a file of
+    An algorithm is a word or a `program`; `programs` are algorithms as texts, by name
+    (docs/how-to/program.md). `path` is a built-in path, a file of
     `--save-path`, or its name in the user's folder of paths. Raises `BadInputError`, which names
     the option that is wrong; where `source` is the command line, with its hyphens.
     """
-    form = {"algorithms": list(algorithms), **expanded(options)}
+    names, own_programs = separated(algorithms)
+    if own_programs:
+        options["programs"] = {**(options.get("programs") or {}), **own_programs}
+    form = {"algorithms": names, **expanded(options)}
     for name, value in form.items():
         if name != "programs":  # read from files as text
             _expect_texts(name, value, source)
-    refuse_unnamed(options.get("programs") or {}, list(algorithms))
+    refuse_unnamed(options.get("programs") or {}, names)
 
     def described() -> Experiment:
         try:

@@ -3,11 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.io import untrusted
+
+
+class ProgramError(BadInputError):
+    """A fault in an algorithm as a text; its text shows the line and marks the place in it."""
+
+    def __init__(self, name: str, text: str, at: str, value: str, expected: str) -> None:
+        super().__init__("", Raw(value) if value else None, expected, f"{name}:{at}")
+        self.name, self.text, self.place = name, text, at
+
+    def __str__(self) -> str:
+        line, _, column = self.place.partition(":")
+        lines = self.text.splitlines()
+        if not line.isdigit() or not 1 <= int(line) <= len(lines):
+            return super().__str__()
+        marked = lines[int(line) - 1]
+        before = marked[: int(column or 1) - 1]
+        indent = "".join(letter if letter == "\t" else " " for letter in before)
+        return f"{super().__str__()}\n    {marked}\n    {indent}^"
+
+
+@dataclass(frozen=True)
+class Program:
+    """An algorithm as a text (docs/how-to/program.md), for `dragstrip.race` and `dragstrip.compare`."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def program(name: str, text: str | Path) -> Program:
+    """Return an algorithm of one's own: `race(program("mine", text), "cubic")`.
+
+    `text` is the algorithm, or a `Path` of its file. Raises `ProgramError`, which marks the place, for a
+    fault in it.
+    """
+    content = _read(text) if isinstance(text, Path) else text
+    try:
+        _core.check_program(content)
+    except _core.InputError as error:
+        at, value, expected = error.args
+        raise ProgramError(name, content, at, value, expected) from None
+    return Program(name, content)
+
+
+def separated(algorithms: Sequence[str | Program]) -> tuple[list[str], dict[str, str]]:
+    """Return the algorithms' names, and the texts of those that are programs, by name.
+
+    Raises `BadInputError` for two programs of one name.
+    """
+    programs: dict[str, str] = {}
+    for entry in algorithms:
+        if isinstance(entry, Program):
+            if programs.get(entry.name, entry.text) != entry.text:
+                raise BadInputError("algorithms", entry.name, "another name: two programs have this one")
+            programs[entry.name] = entry.text
+    return [str(entry) for entry in algorithms], programs
 
 
 def of_files(files: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import Any, Unpack
 
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError
-from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.comparison import command, compare
+from dragstrip.experiment.programs import Program, separated
 from dragstrip.experiment.race import RaceOptions
 from dragstrip.experiment.types import Experiment
 from dragstrip.interop.result import Result
@@ -36,6 +37,19 @@ def run(
     Raises `BadInputError` for input that cannot be right; nothing is written then. Raises `DragstripError` if
     every run failed.
     """
+    return _run(experiment, out, workers=workers, report=report, figures=figures, width=width)
+
+
+def _run(
+    experiment: Experiment,
+    out: str | Path | None,
+    *,
+    workers: int | None = None,
+    report: bool = True,
+    figures: Sequence[str] = (),
+    width: str | None = None,
+    replay: str = "",
+) -> Result:
     planned = plan(experiment)
     if out is None:
         for name, value in (("figures", figures), ("width", width)):
@@ -47,6 +61,7 @@ def run(
             execute_in_memory(planned, workers=workers, command="dragstrip.run"),
             planned.experiment,
             planned.runs,
+            replay,
         )
     from dragstrip.report.paper import paper
 
@@ -56,7 +71,7 @@ def run(
 
 
 def race(
-    *algorithms: str,
+    *algorithms: str | Program,
     out: str | Path | None = None,
     workers: int | None = None,
     engine: str = DEFAULT,
@@ -67,4 +82,10 @@ def race(
     The same as `run(compare([...], ...), out)`; the options are those of `compare` and of the command line.
     Raises `BadInputError` for input that cannot be right, and `DragstripError` if every run failed.
     """
-    return run(compare(list(algorithms), engine=engine, **options), out, workers=workers)
+    experiment = compare(list(algorithms), engine=engine, **options)
+    names, programs = separated(algorithms)
+    repeats = not programs and not options.get(
+        "programs"
+    )  # a program's file has a name only its author knows
+    words = ["--engine", engine] if engine != DEFAULT else []
+    return _run(experiment, out, workers=workers, replay=command(names, options, words) if repeats else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,10 +111,13 @@ class Result:
     Iteration goes over the runs. Two results are equal if their documents and all their tables are.
     """
 
-    def __init__(self, document: Mapping[str, Any], load_bundle: Callable[[], Bundle]) -> None:
+    def __init__(
+        self, document: Mapping[str, Any], load_bundle: Callable[[], Bundle], command: str = ""
+    ) -> None:
         self.document = document
         """The result document, as in `result.json` (docs/reference/result-json.md)."""
         self._load_bundle = load_bundle
+        self._command = command
 
     @cached_property
     def _bundle(self) -> Bundle:
@@ -133,11 +137,17 @@ class Result:
         if not (place / "result.json").is_file():
             raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
         bundle = load(place)
-        return cls(checksums.read_json(place, "result.json"), lambda: bundle)
+        return cls(
+            checksums.read_json(place, "result.json"),
+            lambda: bundle,
+            f"dragstrip report {shlex.quote(str(place))}",
+        )
 
     @classmethod
-    def from_execution(cls, execution: Execution, experiment: Experiment, runs: list[PlannedRun]) -> Result:
-        """Return the result of runs that were made in memory."""
+    def from_execution(
+        cls, execution: Execution, experiment: Experiment, runs: list[PlannedRun], command: str = ""
+    ) -> Result:
+        """Return the result of runs that were made in memory; `command` repeats it."""
 
         def bundle() -> Bundle:
             from dragstrip.report.load import from_memory
@@ -147,7 +157,22 @@ class Result:
             recordings = {folder: (planned[folder].facts, execution.recordings[folder]) for folder in folders}
             return from_memory(execution.document, experiment.content(), recordings)
 
-        return cls(execution.document, bundle)
+        return cls(execution.document, bundle, command)
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the race, or shows the folder that was read; empty if there is none."""
+        return self._command
+
+    def write(self, folder: str | Path) -> None:
+        """Write it into `folder`, which is empty or does not exist yet, as the command line does.
+
+        Recordings, `result.json` and `report.html` appear together. Raises `BadInputError` for a folder that
+        cannot be used, and for a result that was read from one.
+        """
+        from dragstrip.studies.execution.memory import write_bundle
+
+        write_bundle(self._bundle, self.document, Path(folder))
 
     @cached_property
     def runs(self) -> tuple[RunResult, ...]:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip.errors import BadInputError
+from dragstrip.io import checksums
+from dragstrip.io.files import write_json
 from dragstrip.runs import Watcher, raise_failure, run_all
-from dragstrip.studies.execution.runner import Plan, document_of, every_run_failed, prepare, tasks_of
+from dragstrip.studies.execution.runner import (
+    PARTIAL,
+    Plan,
+    claimed,
+    clean_up,
+    document_of,
+    every_run_failed,
+    prepare,
+    tasks_of,
+    write_report,
+)
 
 if TYPE_CHECKING:
     from dragstrip.model.recording import Recording
+    from dragstrip.report.load import Bundle
 
 
 @dataclass(frozen=True)
@@ -53,3 +67,29 @@ def execute_in_memory(
         raise every_run_failed(outcomes)
     ended = list(zip(planned.jobs, outcomes, strict=True))
     return Execution(document_of(planned, ended, recordings.__getitem__), recordings)
+
+
+def write_bundle(bundle: Bundle, document: Mapping[str, Any], out: Path) -> None:
+    """Write a result in memory into the folder `out`, as `runner.execute` writes it.
+
+    Raises `BadInputError` for a folder that cannot be used, and for a result that was read from one.
+    """
+    from dragstrip.model.recording import write
+    from dragstrip.report.load import recording_of
+
+    recordings = {run.summary["recording"]: recording_of(run).recording for run in bundle.runs}
+    if None in recordings.values():
+        raise BadInputError("result", None, f"a result in memory: this one is in {bundle.folder}")
+    with claimed(out) as made_here:
+        try:
+            for folder, recording in recordings.items():
+                assert recording is not None
+                write(recording, out / folder)
+            write_json(out / "experiment.json", bundle.experiment)
+            write_json(out / "result.json", document)
+            checksums.write(out, ("experiment.json", "result.json"))
+            write_report(out)
+        except BaseException:
+            clean_up(out, made_here, finished=False)
+            raise
+        (out / PARTIAL).unlink()

@@ -196,11 +196,11 @@ def execute_all(
             explain = partial(counterfactual.add, workers=workers, limits=limits) if counterfactuals else None
             documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured, explain)
         except KeyboardInterrupt:
-            _clean_up(out, made_here)
+            clean_up(out, made_here)
             raise
         except BaseException:
             # Recordings of slow engines stay, marked; others are soon made again and must not fill the disk.
-            _clean_up(out, made_here, finished=any(engines.named(task.engine).slow for task in tasks))
+            clean_up(out, made_here, finished=any(engines.named(task.engine).slow for task in tasks))
             raise
         (out / PARTIAL).unlink()
     if undrawn is not None:
@@ -320,7 +320,7 @@ def claimed(out: Path) -> Iterator[bool]:
             with writing(out / PARTIAL):
                 (out / PARTIAL).write_text("This folder is being written, or its run was interrupted.\n")
         except NotWrittenError:
-            _clean_up(out, made_here)
+            clean_up(out, made_here)
             raise
         yield made_here
 
@@ -470,7 +470,7 @@ def _unwritable(folder: Path, error: OSError) -> DragstripError:
     return BadInputError("--out", str(folder), f"a folder that can be written ({error.strerror})")
 
 
-def _clean_up(out: Path, made_here: bool, *, finished: bool = True) -> None:
+def clean_up(out: Path, made_here: bool, *, finished: bool = True) -> None:
     """Remove what was written; with `finished`, recordings that are complete stay, marked as partial."""
     _remove_partial(out)
     if finished and any(out.rglob("scenario.json")):
