@@ -13,7 +13,7 @@ import pytest
 
 import dragstrip
 from dragstrip.display.document import StudyDocument
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, DragstripError
 
 SCRIPT = "tc qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 20kb latency 50ms\n"
 
@@ -108,7 +108,7 @@ def test_passport_and_attack() -> None:
 
 def test_errors_name_the_arguments(tmp_path: Path) -> None:
     for call, words in (
-        (lambda: dragstrip.diagnose(), "^file: a file, or a path: path NAME"),
+        (lambda: dragstrip.diagnose(), r"^file: a file, or a path: path NAME"),
         (lambda: dragstrip.inspect(tmp_path / "none.pcap"), "no such file"),
         (lambda: dragstrip.attack("cubic", goal=["fame"]), "^goal: got 'fame'"),
         (lambda: dragstrip.passport("cubic", only="nothing"), "^only: got 'nothing'"),
@@ -124,3 +124,27 @@ def test_nothing_is_printed_and_no_thread_stays(capsys: pytest.CaptureFixture[st
     printed_text = capsys.readouterr()
     assert (printed_text.out, printed_text.err) == ("", "")
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("kind", ["algorithms", "queues", "paths", "media", "workloads", "measures"])
+def test_lists(kind: str) -> None:
+    rows = getattr(dragstrip, kind)()
+    assert json.loads(json.dumps(rows)) == printed("list", f"--{kind}")[kind]
+    assert rows._repr_html_().count("<tr>") == len(rows) + 1
+
+
+def test_publications() -> None:
+    assert dragstrip.publications() == printed("list")["experiments"]
+
+
+def test_play(tmp_path: Path) -> None:
+    try:
+        page = dragstrip.play("cubic", "bbr", together=True)
+    except DragstripError as error:
+        pytest.skip(str(error))
+    assert '"algorithms": ["cubic", "bbr"]' in page.html
+    assert page._repr_html_().startswith("<iframe")
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == page.html
+    with pytest.raises(BadInputError, match=r"^rtt: got"):
+        dragstrip.play("cubic", rtt="fast")

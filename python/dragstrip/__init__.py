@@ -44,15 +44,23 @@ if TYPE_CHECKING:
     from dragstrip.interop.race import race, run
     from dragstrip.interop.result import Result
     from dragstrip.verbs import (
+        algorithms,
         attack,
         conform,
         diagnose,
         identify,
         inspect,
+        measures,
+        media,
         passport,
+        paths,
+        play,
+        publications,
+        queues,
         sweep,
         tc_import,
         whatif,
+        workloads,
     )
 
 __all__ = [
@@ -68,6 +76,7 @@ __all__ = [
     "Probe",
     "Result",
     "__version__",
+    "algorithms",
     "attack",
     "compare",
     "conform",
@@ -75,27 +84,42 @@ __all__ = [
     "identify",
     "inspect",
     "load",
+    "measures",
+    "media",
     "passport",
+    "paths",
+    "play",
     "program",
+    "publications",
+    "queues",
     "race",
     "run",
     "simulate",
     "sweep",
     "tc_import",
     "whatif",
+    "workloads",
 ]
 
 _EXPERIMENT = ("Claim", "Experiment", "Flow", "HostSettings", "Link", "Node", "Path", "Probe")
 _VERBS = (
+    "algorithms",
     "attack",
     "conform",
     "diagnose",
     "identify",
     "inspect",
+    "measures",
+    "media",
     "passport",
+    "paths",
+    "play",
+    "publications",
+    "queues",
     "sweep",
     "tc_import",
     "whatif",
+    "workloads",
 )
 _HOMES = {
     "BadInputError": "dragstrip.errors",

@@ -10,9 +10,9 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Unpack, cast
 
-from dragstrip.display.document import StudyDocument
+from dragstrip.display.document import Listing, StudyDocument
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment.comparison import COMMAND_LINE
 
@@ -93,6 +93,29 @@ class SweepResult(StudyDocument):
         from dragstrip.studies.sweep import dataset
 
         return dataset.read(self.folder)
+
+
+class Playground:
+    """The playground's page with a race, in a frame of a notebook's cell; it needs no network."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+        """The whole page."""
+
+    def save(self, file: PathLike) -> None:
+        """Write the page to a file; an earlier page of the playground is replaced."""
+        from dragstrip.playground import write
+
+        write(Path(file), self.html)
+
+    def __repr__(self) -> str:
+        return f"<Playground: a page of {len(self.html) / 1e6:.1f} MB; .save(file) writes it>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        style = "width:100%;height:900px;border:0"
+        return f'<iframe title="Dragstrip" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
@@ -354,3 +377,69 @@ def conform(*scripts: str, engine: str = "sim") -> Conformance:
 
     played = conformance.play(conformance.scripts(list(scripts) or None), engine)
     return Conformance(conformance.document(played), conformance.table(played, segments=False))
+
+
+def algorithms() -> Listing:
+    """Return the congestion controls, with their parameters and what they model."""
+    return _listed("algorithms")
+
+
+def queues() -> Listing:
+    """Return the queue disciplines, with the words they take and an example of each."""
+    return _listed("queues")
+
+
+def paths() -> Listing:
+    """Return the paths by name, for `path=`: the built-in ones and the user's own."""
+    return _listed("paths")
+
+
+def media() -> Listing:
+    """Return the media by name, for `medium=`."""
+    return _listed("media")
+
+
+def workloads() -> Listing:
+    """Return the workloads by name, for `workload=`."""
+    return _listed("workloads")
+
+
+def measures() -> Listing:
+    """Return the measures, as claims and results name them, with their units."""
+    return _listed("measures")
+
+
+def publications() -> Listing:
+    """Return the experiments of the catalogue, with their titles and numbers of claims."""
+    return _listed("experiments")
+
+
+def _listed(kind: str) -> Listing:
+    from dragstrip.experiment.lists import LISTS
+
+    return Listing(LISTS[kind]())
+
+
+@named_arguments
+def play(*algorithms: str, **options: Unpack[RaceOptions]) -> Playground:
+    """Return the playground with this race, which a notebook shows in the cell; without one, its own race.
+
+    The options are those of `race`. Raises `BadInputError`, and `DragstripError` where the page is not built.
+    """
+    from dragstrip import __version__
+    from dragstrip.experiment.comparison import compare
+    from dragstrip.experiment.saved_paths import CARRIERS
+    from dragstrip.playground import DEFAULT_PATH, of_form, page
+
+    if not algorithms:
+        return Playground(page(None, __version__))
+    if not any(name in options for name in ("path", *CARRIERS, "rtt")):
+        options = cast("RaceOptions", {**dict(DEFAULT_PATH), **dict(options)})
+    described = compare(list(algorithms), **options)
+    form = {
+        "algorithms": list(algorithms),
+        "duration": described.duration,
+        "seed": described.seed,
+        **options,
+    }
+    return Playground(page(of_form(form), __version__))

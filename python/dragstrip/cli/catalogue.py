@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dragstrip import _core
 from dragstrip.cli.options import Experiment, JsonFlag
 from dragstrip.cli.output import print_json
-
-Row = dict[str, Any]
+from dragstrip.experiment import lists
 
 
 def list_(
@@ -45,7 +41,7 @@ def list_(
         "workloads": workloads,
     }
     kinds = [kind for kind, selected in chosen_kinds.items() if selected] or ["experiments"]
-    rows_by_kind = {kind: _LISTS[kind]() for kind in kinds}
+    rows_by_kind = {kind: lists.LISTS[kind]() for kind in kinds}
     if as_json:
         print_json(rows_by_kind)
         return
@@ -61,72 +57,6 @@ def list_(
         Terminal().print(table)
 
 
-def _experiments() -> list[Row]:
-    from dragstrip.experiment import catalogue
-    from dragstrip.experiment.types import Experiment as Read
-
-    entries = []
-    for name, file in catalogue.files().items():
-        experiment = Read.read(file)
-        entries.append({"name": name, "title": experiment.title, "claims": len(experiment.claims)})
-    return entries
-
-
-def _algorithms() -> list[Row]:
-    rows: list[Row] = _core.algorithm_table()
-    return rows
-
-
-_LINK = re.compile(r"\[[^\]\[]+\]\(\.\./([^()#]+)(?:#[^()]*)?\)")
-"""A link of the reference page."""
-
-
-def _plain(text: str) -> str:
-    """Return text of the reference page for a terminal: a link is the page that it leads to."""
-    return _LINK.sub(r"docs/\1", text).replace("`", "")
-
-
-def _measures() -> list[Row]:
-    return [
-        {
-            "name": name + ("_*" if series else ""),
-            "of": level,
-            "unit": unit,
-            "meaning": _plain(meaning),
-        }
-        for name, level, unit, meaning, series in _core.MEASURES
-    ]
-
-
-def _rows_of(kind: str) -> Callable[[], list[Row]]:
-    def rows() -> list[Row]:
-        entries: list[Row] = _core.names()[kind]
-        return entries
-
-    return rows
-
-
-def _paths() -> list[Row]:
-    """Return the built-in paths, and the user's own."""
-    from dragstrip.experiment import saved_paths
-
-    own: list[Row] = []
-    for name in saved_paths.names():
-        saved = saved_paths.read(saved_paths.file_of(name))
-        fields = [[key, str(value)] for key, value in saved.options.items()]
-        own.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})
-    return [*_rows_of("paths")(), *own]
-
-
-_LISTS: dict[str, Callable[[], list[Row]]] = {
-    "experiments": _experiments,
-    "algorithms": _algorithms,
-    "queues": _rows_of("queues"),
-    "measures": _measures,
-    "paths": _paths,
-    "media": _rows_of("media"),
-    "workloads": _rows_of("workloads"),
-}
 _COLUMNS = {
     "experiments": ("name", "title", "claims"),
     "algorithms": ("name", "models", "parameters"),

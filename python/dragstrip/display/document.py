@@ -41,3 +41,18 @@ class StudyDocument(Mapping[str, Any]):
 
     def _repr_html_(self) -> str:
         return f'<pre style="line-height:1.3;overflow-x:auto">{escape(self._text)}</pre>'
+
+
+class Listing(list[dict[str, Any]]):
+    """Rows with the same fields; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "<p>None.</p>"
+        fields = [field for field, value in self[0].items() if isinstance(value, str | int | float)]
+        head = "".join(f"<th>{escape(field)}</th>" for field in fields)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(row.get(field, '')))}</td>" for field in fields) + "</tr>"
+            for row in self
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -1,0 +1,83 @@
+"""Lists of the names that commands and functions take: experiments, algorithms, queues, paths, ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from dragstrip import _core
+
+Row: TypeAlias = dict[str, Any]
+
+
+def experiments() -> list[Row]:
+    """Return the catalogue's experiments."""
+    from dragstrip.experiment import catalogue
+    from dragstrip.experiment.types import Experiment as Read
+
+    entries = []
+    for name, file in catalogue.files().items():
+        experiment = Read.read(file)
+        entries.append({"name": name, "title": experiment.title, "claims": len(experiment.claims)})
+    return entries
+
+
+def algorithms() -> list[Row]:
+    """Return the congestion controls."""
+    rows: list[Row] = _core.algorithm_table()
+    return rows
+
+
+_LINK = re.compile(r"\[[^\]\[]+\]\(\.\./([^()#]+)(?:#[^()]*)?\)")
+"""A link of the reference page."""
+
+
+def _plain(text: str) -> str:
+    """Return text of the reference page for a terminal: a link is the page that it leads to."""
+    return _LINK.sub(r"docs/\1", text).replace("`", "")
+
+
+def measures() -> list[Row]:
+    """Return the measures."""
+    return [
+        {
+            "name": name + ("_*" if series else ""),
+            "of": level,
+            "unit": unit,
+            "meaning": _plain(meaning),
+        }
+        for name, level, unit, meaning, series in _core.MEASURES
+    ]
+
+
+def _rows_of(kind: str) -> Callable[[], list[Row]]:
+    def rows() -> list[Row]:
+        entries: list[Row] = _core.names()[kind]
+        return entries
+
+    return rows
+
+
+def paths() -> list[Row]:
+    """Return the built-in paths, and the user's own."""
+    from dragstrip.experiment import saved_paths
+
+    own: list[Row] = []
+    for name in saved_paths.names():
+        saved = saved_paths.read(saved_paths.file_of(name))
+        fields = [[key, str(value)] for key, value in saved.options.items()]
+        own.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})
+    return [*_rows_of("paths")(), *own]
+
+
+LISTS: dict[str, Callable[[], list[Row]]] = {
+    "experiments": experiments,
+    "algorithms": algorithms,
+    "queues": _rows_of("queues"),
+    "measures": measures,
+    "paths": paths,
+    "media": _rows_of("media"),
+    "workloads": _rows_of("workloads"),
+}
+"""By kind: the function that returns its rows."""
