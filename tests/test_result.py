@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from markupsafe import escape
 
 import dragstrip
 from dragstrip.errors import BadInputError, DragstripError

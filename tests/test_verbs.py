@@ -147,4 +147,4 @@ def test_play(tmp_path: Path) -> None:
     page.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == page.html
     with pytest.raises(BadInputError, match=r"^rtt: got"):
-        dragstrip.play("cubic", rtt="fast")
+        dragstrip.play("cubic", rate="10mbit", rtt="fast")

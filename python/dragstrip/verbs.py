@@ -112,10 +112,9 @@ class Playground:
         return f"<Playground: a page of {len(self.html) / 1e6:.1f} MB; .save(file) writes it>"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from dragstrip.display import html
 
-        style = "width:100%;height:900px;border:0"
-        return f'<iframe title="Dragstrip" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+        return html.part("playground/cell.html", page=self.html)
 
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)")

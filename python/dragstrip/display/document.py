@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any
 
 
@@ -40,19 +39,17 @@ class StudyDocument(Mapping[str, Any]):
         return text if len(text) < 300 else f"{text[:295]} …>"
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height:1.3;overflow-x:auto">{escape(self._text)}</pre>'
+        from dragstrip.display import html
+
+        return html.part("display/templates/text_cell.html", text=self._text)
 
 
 class Listing(list[dict[str, Any]]):
     """Rows with the same fields; a notebook shows them as a table."""
 
     def _repr_html_(self) -> str:
-        if not self:
-            return "<p>None.</p>"
-        fields = [field for field, value in self[0].items() if isinstance(value, str | int | float)]
-        head = "".join(f"<th>{escape(field)}</th>" for field in fields)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(row.get(field, '')))}</td>" for field in fields) + "</tr>"
-            for row in self
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        from dragstrip.display import html
+
+        fields = list(dict.fromkeys(field for row in self for field in row))
+        shown = [field for field in fields if all(isinstance(row[field], str | int | float) for row in self)]
+        return html.part("display/templates/listing_cell.html", fields=shown, rows=self)

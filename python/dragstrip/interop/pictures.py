@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
+from markupsafe import Markup
 
+from dragstrip.display import html
 from dragstrip.display.colours import INK, assign
 from dragstrip.errors import DragstripError
 from dragstrip.experiment.expand import expand
@@ -14,19 +15,16 @@ from dragstrip.results.comparison.setups import UnmeasuredRun, algorithms_of, se
 
 def experiment_html(experiment: Experiment) -> str:
     """Return the path of an experiment's first set-up as a picture, and what is set, as HTML."""
-    settings = "".join(
-        f'<tr><td style="text-align:left">{escape(field)}</td>'
-        f'<td style="text-align:left"><code>{escape(text)}</code></td></tr>'
-        for field, text in experiment.settings().items()
+    return html.part(
+        "interop/experiment_cell.html", picture=_path(experiment), settings=experiment.settings()
     )
-    return f'{_path(experiment)}<table style="font-size:inherit"><tbody>{settings}</tbody></table>'
 
 
-def _path(experiment: Experiment) -> str:
+def _path(experiment: Experiment) -> Markup:
     try:
         planned = expand(experiment)
     except DragstripError:
-        return ""  # an experiment that cannot run has no path
+        return Markup("")  # an experiment that cannot run has no path
     runs = [
         UnmeasuredRun({"engine": run.engine, "flows": []}, run.facts, run.settings)
         for run in planned
@@ -36,4 +34,5 @@ def _path(experiment: Experiment) -> str:
     first = setups_of(runs[:1], colours)[0]
     wide, _ = picture.draw([run.scenario for run in runs] if len(runs) < 9 else first.scenarios, colours)
     # The colours of the page around it: text and lines its own, boxes its background.
-    return wide.replace(INK, "currentColor").replace('fill="#ffffff"', 'fill="none"')
+    drawing = wide.replace(INK, "currentColor").replace('fill="#ffffff"', 'fill="none"')
+    return Markup(drawing)  # noqa: S704 - our own SVG

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -380,46 +379,23 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the plane, the sentence and the table of the first set-up, and the first explanation."""
-        from dragstrip.display import quantity
+        from dragstrip.display import html
         from dragstrip.report import charts, plane
         from dragstrip.report.figure import Scatter
         from dragstrip.results.comparison import verdict
 
         if not self._setups:
-            return f"<p>{escape(repr(self))}</p>"
+            return html.part("display/templates/text_cell.html", text=repr(self))
         setup, rows = self._setups[0]
         figure = charts.delay_throughput(setup, rows)
-        picture = ""
-        if figure is not None and isinstance(figure.content, Scatter):
-            picture = plane.svg(figure.content, figure.description)
-        heads = ("", "goodput", "median RTT", "95th percentile", "retransmitted")
-        lines = [
-            (
-                entry.name,
-                quantity.rate(entry.goodput_bps),
-                quantity.milliseconds(entry.rtt_ms_p50),
-                quantity.milliseconds(entry.rtt_ms_p95),
-                quantity.count(entry.retransmits),
-            )
-            for entry in self.alternatives[: len(rows)][:HTML_ROWS_MAX]
-        ]
-        cells = "".join(
-            "<tr>" + "".join(f'<td style="white-space:nowrap">{escape(cell)}</td>' for cell in line) + "</tr>"
-            for line in lines
-        )
-        head = "".join(f"<th>{escape(word)}</th>" for word in heads)
-        others = len(self._setups) - 1
-        more = (
-            f"<p>{others} more set-up{'s' if others > 1 else ''}: <code>alternatives</code>.</p>"
-            if others
-            else ""
-        )
-        why = f"<p>{escape(self.why[0].sentence)}</p>" if self.why else ""
-        return (
-            f'<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:start"><div>{picture}</div>'
-            f'<div style="max-width:34em"><p>{verdict.headline(setup, rows)}</p>'
-            f'<table style="font-size:inherit"><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>'
-            f"{why}{more}</div></div>"
+        has_plane = figure is not None and isinstance(figure.content, Scatter)
+        return html.part(
+            "interop/result_cell.html",
+            picture=plane.svg(figure) if has_plane and figure else "",
+            sentence=verdict.headline(setup, rows),
+            alternatives=self.alternatives[: len(rows)][:HTML_ROWS_MAX],
+            why=self.why[0].sentence if self.why else "",
+            others=len(self._setups) - 1,
         )
 
 

@@ -63,7 +63,7 @@ class Drawing:
         if _draws():
             return render.svg(self.figure)
         if isinstance(self.figure.content, Scatter):
-            return plane.svg(self.figure.content, self.description)
+            return plane.svg(self.figure)
         return render.svg(self.figure)  # raises
 
     def save(self, file: str | Path, *, width: str | None = None) -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
+from xml.sax.saxutils import escape, quoteattr
 
-from dragstrip.report.figure import Axis, Cloud, Scatter
+from markupsafe import Markup
+
+from dragstrip.report.figure import Axis, Cloud, Figure, Scatter
 
 WIDTH, HEIGHT = 460, 266
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 20, 40
@@ -22,19 +24,23 @@ LINE = 14
 """Pixels between the base lines of two labels that would overlap."""
 
 
-def svg(scatter: Scatter, description: str) -> str:
-    """Return the scatter with a label beside each point."""
+def svg(figure: Figure) -> Markup:
+    """Return a figure of a scatter, with a label beside each point."""
+    scatter = figure.content
+    assert isinstance(scatter, Scatter), figure.name
     parts = [*_axes(scatter), *_rule(scatter)]
     for cloud in scatter.clouds:
         parts += _cloud(scatter, cloud)
     parts += _labels(scatter)
     if scatter.corner:
         parts.append(_text(LEFT + 6, TOP + 12, scatter.corner, opacity=0.7))
-    return (
+    head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" style="max-width:100%;height:auto" role="img" aria-label="{escape(description)}" '
-        f'font-family="system-ui,sans-serif" font-size="12" fill="currentColor">{"".join(parts)}</svg>'
+        f'height="{HEIGHT}" style="max-width:100%;height:auto" role="img" '
+        f"aria-label={quoteattr(figure.description)} "
+        'font-family="system-ui,sans-serif" font-size="12" fill="currentColor">'
     )
+    return Markup(f"{head}{''.join(parts)}</svg>")  # noqa: S704 - our own SVG, its texts escaped
 
 
 def _x(scatter: Scatter, value: float) -> float:
@@ -86,7 +92,7 @@ def _rule(scatter: Scatter) -> Iterator[str]:
 
 
 def _cloud(scatter: Scatter, cloud: Cloud) -> Iterator[str]:
-    colour = escape(cloud.colour)
+    colour = cloud.colour
     around = [
         f"{_x(scatter, float(x)):.1f},{_y(scatter, float(y)):.1f}"
         for x, y in zip(cloud.ellipse.x, cloud.ellipse.y, strict=True)
