@@ -90,6 +90,23 @@ export function lessons(): Plugin {
   };
 }
 
+/** The terms that the page explains, from the glossary, as a module. */
+const TERMS = ["RTT", "goodput", "buffer", "loss", "jitter", "congestion control", "ssthresh", "FCT"];
+
+export function glossary(): Plugin {
+  const file = resolve(import.meta.dirname, "../python/dragstrip/display/glossary.toml");
+  return {
+    name: "dragstrip-glossary",
+    resolveId: (id) => (id === "virtual:glossary" ? `\0${id}` : null),
+    load(id) {
+      if (id !== "\0virtual:glossary") return null;
+      const entries = parse(readFileSync(file, "utf8")) as Record<string, { title: string; text: string }>;
+      for (const term of TERMS) if (!entries[term]) throw new Error(`${file}: no entry ${term}`);
+      return `export default ${JSON.stringify(Object.fromEntries(TERMS.map((term) => [term, { title: entries[term]!.title, text: entries[term]!.text }])))};`;
+    },
+  };
+}
+
 /** The colours of text and grid, as report/page.py puts them into its style sheet. */
 function look(): Plugin {
   const { colours } = JSON.parse(readFileSync(resolve(import.meta.dirname, "../python/dragstrip/display/look.json"), "utf8"));
@@ -107,5 +124,5 @@ export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   worker: { format: "iife" },
   build: { outDir: out, emptyOutDir: false, target: "es2022", modulePreload: false },
-  plugins: [lessons(), look(), viteSingleFile({ removeViteModuleLoader: true }), whole()],
+  plugins: [lessons(), glossary(), look(), viteSingleFile({ removeViteModuleLoader: true }), whole()],
 });

@@ -1,4 +1,4 @@
 import { defineConfig } from "vitest/config";
-import { lessons } from "./vite.config.ts";
+import { glossary, lessons } from "./vite.config.ts";
 
-export default defineConfig({ plugins: [lessons()], test: { include: ["test/**/*.test.{ts,js}"], testTimeout: 120_000 } });
+export default defineConfig({ plugins: [lessons(), glossary()], test: { include: ["test/**/*.test.{ts,js}"], testTimeout: 120_000 } });

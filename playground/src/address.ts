@@ -104,12 +104,13 @@ export function createAddress(race: Race, session: Session) {
         page: page && page + promise.fragment,
       };
     },
-    /** Opens the race of each entry of the history that somebody returns to. */
-    follow(opened: () => void) {
+    /** Opens the race of each entry of the history that somebody returns to; `openFirst` that of an empty address. */
+    follow(opened: () => void, openFirst: () => void) {
       addEventListener("popstate", () => {
         clearTimeout(timer);
         changed = false;
         if (read()) opened();
+        else if (location.hash === "") openFirst();
       });
     },
   };

@@ -61,8 +61,8 @@ export function CataloguePanel({ opened }: { opened: string }) {
     <section class="lesson" aria-label="Experiment of the catalogue">
       <h2>{entry.title}</h2>
       <p>{entry.source}</p>
-      <p>{[...grades].map(([grade, count]) => `${count} ${grade}`).join(", ")}. Below runs its own scenario, of each set-up the first repeat. Ours is what
-        <code> dragstrip run {opened}</code> measured over all of them. Moving a slider leaves the experiment.</p>
+      <p>{[...grades].map(([grade, count]) => `${count} ${grade}`).join(", ")}. The charts show its own runs, of each set-up the first repeat. Ours is what
+        <code> dragstrip run {opened}</code> measured over all of them.</p>
       <div class="table claims" tabIndex={0} role="region" aria-label="Claims beside ours">
         <table>
           <thead><tr><th scope="col">Claim</th><th scope="col">Published</th><th scope="col">Ours</th><th scope="col">Unit</th><th scope="col">Grade</th><th scope="col">Why</th></tr></thead>

@@ -31,9 +31,11 @@ declare module "dragstrip-core" {
     panel_axis(panel: string, greatest: number): string;
     parse(kind: string, text: string): number;
     picture_interval(duration_ns: number): number;
-    quiz_is_right(quiz: string, summary: string, number: number): boolean;
+    quiz_verdict(quiz: string, summary: string, number: number): string;
     runs_of(form: string): string;
     runs_of_experiment(content: string, pick: number): string;
+    strip_colours(words: string): string;
+    transfers_figure(summary: string, measure: string, size_above: string, size_up_to: string): string;
     summary_figure(summary: string, measure: string): number | undefined;
     version(): string;
     written(kind: string, value: number): string;

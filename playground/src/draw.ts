@@ -2,8 +2,9 @@
 import { greatestOf, valueAtPixel } from "../../python/dragstrip/report/viewer/columns.js";
 import { frame } from "../../python/dragstrip/report/viewer/frame.js";
 import { mark } from "../../python/dragstrip/report/viewer/marks.js";
-import { THRESHOLD, type PanelName, axisOf, dashOf, looksOf, named, numbered } from "./look";
-import type { Line, Picture } from "./protocol";
+import { digits } from "../../python/dragstrip/report/viewer/data.js";
+import { THRESHOLD, type PanelName, axisOf, dashOf, looksOf, named, stripsOf } from "./look";
+import type { FlowSummary, Line, Picture } from "./protocol";
 import { ratesOf, titleOf } from "./queues";
 
 /** Room for the labels of the y axes. */
@@ -61,17 +62,76 @@ function timesOf({ queues, view }: Picture): number[] {
 }
 
 function rowsOf({ strips, flows }: Picture, dark: boolean) {
-  const row = (name: string, pieces: Line, words: string[]) => ({
+  const [states, limits] = [stripsOf(strips.stateWords, dark), stripsOf(strips.limitWords, dark)];
+  const row = (name: string, pieces: Line, words: string[], colours: string[]) => ({
     name,
     pieces: Array.from({ length: pieces.length / 3 }, (_, at) => {
       const word = pieces[3 * at + 2]!;
-      return { from: pieces[3 * at]! / 1e9, to: pieces[3 * at + 1]! / 1e9, word: words[word] ?? "", colour: numbered(word, dark) };
+      return { from: pieces[3 * at]! / 1e9, to: pieces[3 * at + 1]! / 1e9, word: words[word] ?? "", colour: colours[word] ?? "" };
     }),
   });
   return strips.limit.flatMap((limit, flow) => [
-    row(`${flows[flow]!.label} phase`, strips.state[flow]!, strips.stateWords),
-    row(`${flows[flow]!.label} limit`, limit, strips.limitWords),
+    row(`${flows[flow]!.label} phase`, strips.state[flow]!, strips.stateWords, states),
+    row(`${flows[flow]!.label} limit`, limit, strips.limitWords, limits),
   ]);
+}
+
+/** An entry of the strips' legend: a colour, and the words that have it. */
+export interface StripKey {
+  colour: string;
+  words: string;
+}
+
+/** The legends of the strips: of phases and of limits, with the words that the shown part of the run has. */
+export function stripKeysOf({ strips }: Picture, dark: boolean): { phase: StripKey[]; limit: StripKey[] } {
+  const keys = (pieces: Line[], words: string[]): StripKey[] => {
+    const colours = stripsOf(words, dark);
+    const entries = new Map<string, Set<string>>();
+    for (const line of pieces) {
+      for (let at = 2; at < line.length; at += 3) {
+        const [word, colour] = [words[line[at]!], colours[line[at]!]];
+        if (word && colour) entries.set(colour, (entries.get(colour) ?? new Set()).add(word));
+      }
+    }
+    return [...entries].map(([colour, its]) => ({ colour, words: [...its].join(", ") }));
+  };
+  return { phase: keys(strips.state, strips.stateWords), limit: keys(strips.limit, strips.limitWords) };
+}
+
+/** Flows of a run for the figure of throughput against delay; `pinned` ones are grey. */
+export interface Outcome {
+  flows: FlowSummary[];
+  pinned: boolean;
+}
+
+/** Throughput against delay: a point for each flow, or for each algorithm where there are many flows; none without figures. */
+export function tradeoffOf(outcomes: readonly Outcome[], words: string, dark: boolean) {
+  const flows = outcomes.flatMap((outcome) => outcome.flows.map((flow) => ({ flow, pinned: outcome.pinned })));
+  const rows = flows.filter(({ flow }) => flow.goodput_bps && flow.rtt_ms?.p50);
+  if (!rows.length) return null;
+  const looks = looksOf(rows.map(({ flow }) => flow.cc), dark);
+  const groups = new Map<string, { flow: FlowSummary; look: { colour: string; dash: number[] } }[]>();
+  rows.forEach(({ flow, pinned }, at) => {
+    const name = `${rows.length > NAMED ? flow.cc : flow.label}${pinned ? ", pinned" : ""}`;
+    const look = pinned ? { colour: named("grey", dark), dash: [1, 0] } : looks[at]!;
+    groups.set(name, [...(groups.get(name) ?? []), { flow, look }]);
+  });
+  const { divisor, axis: y } = axisOf("goodput", Math.max(...rows.map(({ flow }) => flow.goodput_bps!)));
+  const { axis: x } = axisOf("rtt", Math.max(...rows.map(({ flow }) => Math.max(flow.rtt_ms!.p50!, flow.rtt_ms!.p95 ?? 0))));
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const clouds = [...groups].map(([name, members]) => {
+    const xs = members.map(({ flow }) => flow.rtt_ms!.p50!);
+    const ys = members.map(({ flow }) => flow.goodput_bps! / divisor);
+    const middle = [mean(xs), mean(ys)] as const;
+    const [{ flow, look }] = members as [(typeof members)[0]];
+    // A line from the 5th to the 95th percentile of the round trips.
+    const ends = members.length === 1 ? [flow.rtt_ms!.p5, flow.rtt_ms!.p95].filter((end) => end !== null) : [];
+    return {
+      label: members.length > 1 ? `${name} (${members.length} flows)` : name, note: `${digits(middle[0])} ms, ${digits(middle[1])} ${y.unit}`, ...look,
+      points: { xs, ys }, ellipse: { xs: ends, ys: ends.map(() => middle[1]) }, middle,
+    };
+  });
+  return { title: "Throughput against delay", words, x, y: { ...y, high: y.high * 1.05 }, clouds, corner: "↖ better", rule: null };
 }
 
 /** Each flow's part of the goodput of all. */
@@ -114,5 +174,5 @@ export function drawPlane(host: HTMLElement, side: number, it: Picture, words: s
   }
   const points = Array.from({ length: a.length / 4 }, (_, x) => [valueAtPixel(a, x) / divisor, valueAtPixel(b, x) / divisor] as const);
   const d = points.filter(([x, y]) => !Number.isNaN(x + y)).map(([x, y]) => `M${place(x, y)}h.1`).join("");
-  mark("path", { class: "curve", d, stroke: numbered(1, dark), "stroke-width": 2.5, "stroke-linecap": "round" }, plot.svg);
+  mark("path", { class: "curve", d, stroke: named("ink", dark), "stroke-width": 2.5, "stroke-linecap": "round" }, plot.svg);
 }

@@ -40,9 +40,29 @@ export function toJson(form: Form): string {
   return JSON.stringify(known);
 }
 
+/** The value of a field that a link leaves out: a path or a medium by name has figures of its own. */
+export function defaultOf(field: TextField, { path, medium }: Pick<Form, "path" | "medium">): string {
+  if (path !== "" && ["rate", "rtt", "queue"].includes(field)) return "";
+  return medium !== "" && field === "rate" ? "" : FIRST[field];
+}
+
+/** Fields that a path by name describes. */
+const OF_PATH = ["medium", "rate", "rtt", "queue", "loss", "jitter", "netem", "up_rate", "up_netem"] as const;
+
+/** The fields after the choice of a path by name; an empty name returns to the first race's figures. */
+export function withPath(path: string): Partial<Form> {
+  const fields = Object.fromEntries(OF_PATH.map((field) => [field, defaultOf(field, { path, medium: "" })]));
+  return { path, ...fields };
+}
+
+/** The fields after the choice of a medium, which has a rate of its own; an empty name returns to a rate. */
+export const withMedium = ({ path }: Form, medium: string): Partial<Form> => ({ medium, rate: defaultOf("rate", { path, medium }) });
+
 /** A form from the options of an embedded race. */
 export function fromOptions(options: Record<string, unknown>): Form {
-  const form: Form = { ...FIRST, queue: "", duration: "30s", together: false, more: {} };
+  const isDescribed = ["path", "medium", "trace"].some((key) => options[key] != null);
+  const base = isDescribed ? { ...FIRST, rate: "", rtt: "" } : FIRST;
+  const form: Form = { ...base, queue: "", duration: "30s", together: false, more: {} };
   for (const [key, value] of Object.entries(options)) {
     if (value === null) continue;
     if (key === "algorithms" && Array.isArray(value)) form.algorithms = value.map(String);

@@ -1,4 +1,5 @@
 // The lessons' content, and what a student hands in. The core judges (crates/measures/src/quiz.rs), here and where files are graded.
+import { digits } from "../../python/dragstrip/report/viewer/data.js";
 import files from "virtual:lessons";
 import { type Form, fromOptions, toJson } from "./form";
 import type { Summary } from "./protocol";
@@ -12,14 +13,15 @@ export interface Lesson {
   why: string;
   start: Options;
   bet: { question: string; unit: string; measure: string; scale: number };
-  see: { text: string; columns: { name: string }[]; rows: { set: Options; shown: string[] }[] };
+  see: { text: string; columns: { name: string; measure: string; scale: number }[]; rows: { set: Options; shown: string[] }[] };
   break: { label: string; set: Options }[];
   quiz: {
     question: string;
     set?: Options;
     /** Of a run: the options that an answer may change. */
     free?: string[];
-    /** Of a number: the share by which it may be off. */
+    /** Of a number: the size of its unit, and the share by which it may be off. */
+    scale?: number;
     within?: number;
     unit?: string;
   };
@@ -30,9 +32,49 @@ export const lessons = files as Lesson[];
 /** A figure of a run by its path, such as `flows.0.share`; null where the run has none. */
 export const figureOf = (summary: Summary, measure: string): number | null => rules()?.summary_figure(JSON.stringify(summary), measure) ?? null;
 
+interface Check {
+  measure: string;
+  figure: number | null;
+  least: number | null;
+  most: number | null;
+  right: boolean;
+}
+
+export interface Verdict {
+  right: boolean;
+  checks: Check[];
+}
+
 /** The verdict on a quiz by the run and, for a quiz about a number, that number. */
-export const isRight = ({ quiz }: Lesson, summary: Summary, number: number): boolean =>
-  rules()?.quiz_is_right(JSON.stringify(quiz), JSON.stringify(summary), number) ?? false;
+export const verdictOf = ({ quiz }: Lesson, summary: Summary, number: number): Verdict =>
+  JSON.parse(rules()!.quiz_verdict(JSON.stringify(quiz), JSON.stringify(summary), number));
+
+/** The name, unit and unit's size of a measure, as the lesson's table has them. */
+function wordsOf({ see }: Lesson, measure: string): { name: string; unit: string; scale: number } {
+  const column = see.columns.find((it) => it.measure === measure);
+  const [name, unit] = column?.name.split(", ") ?? [];
+  if (name && column) return { name, unit: unit ?? "", scale: column.scale };
+  const rtt = /^flows\.(\d+)\.rtt_ms\.(p\d+)$/.exec(measure);
+  if (rtt) return { name: `RTT of flow ${Number(rtt[1]) + 1}, ${rtt[2]}`, unit: "ms", scale: 1 };
+  return { name: measure, unit: "", scale: 1 };
+}
+
+/** A wrong answer in words: each measured figure, and the wanted one. */
+export function shortfallOf(lesson: Lesson, { checks }: Verdict, answer: number): string {
+  const { quiz } = lesson;
+  const parts = checks.map(({ measure, figure, least, most, right }) => {
+    if (quiz.within !== undefined) {
+      const text = (value: number | null) => (value === null ? "nothing" : `${digits(value)} ${quiz.unit}`);
+      const range = least === null || most === null ? "" : ` (${digits(least)} to ${digits(most)})`;
+      return `your answer ${text(answer)}, measured ${text(figure === null ? null : figure / quiz.scale!)}, wanted within ${digits(100 * quiz.within)} % of it${range}`;
+    }
+    const { name, unit, scale } = wordsOf(lesson, measure);
+    const text = (value: number) => `${digits(value / scale)}${unit && ` ${unit}`}`;
+    const bounds = [least === null ? "" : `at least ${text(least)}`, most === null ? "" : `at most ${text(most)}`].filter(Boolean).join(" and ");
+    return `${name} ${figure === null ? "not measured" : text(figure)}, wanted ${bounds}${right ? " (reached)" : ""}`;
+  });
+  return `Not yet: ${parts.join("; ")}.`;
+}
 
 /** The answer to hand in: a number, or the free options of the form; null if the form differs in others too. */
 export function answerOf({ start, quiz }: Lesson, form: Form, number: number): unknown {

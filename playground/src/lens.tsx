@@ -29,7 +29,6 @@ export interface LensProps {
   picture: Picture;
   latest: () => number;
   cursor: { value: number | null };
-  width: number;
   dark: boolean;
   look: (request: Look) => void;
   say: (words: string) => void;
@@ -236,6 +235,7 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.width = wide;
     canvas.height = high;
+    canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
   }
   const to = canvas.getContext("2d")!;
@@ -334,9 +334,9 @@ export function Lens(props: LensProps) {
     const told = packets.value;
     const there = told && told.from <= t && t <= told.to ? told : null;
     // While the next stretch is on its way the last picture stays.
-    if (!there && (told ? asked : now.picture.packets <= QUICK_PACKETS)) return;
+    if (!there && (told ? asked : now.picture.packets <= QUICK_PACKETS) && canvas.clientWidth === canvas.parentElement!.clientWidth) return;
     const seen = there ? at(there, now.picture, t, rttOf(now.picture)) : [];
-    draw(canvas, now.width, there, seen, now.picture, now.dark);
+    draw(canvas, canvas.parentElement!.clientWidth, there, seen, now.picture, now.dark);
     if (!playing.value) {
       const words = there ? `${inWords(seen, now.picture, t)}${there.full ? " There are more than are shown." : ""}` : "";
       wordsRef.current!.textContent = words;
@@ -346,6 +346,12 @@ export function Lens(props: LensProps) {
   useLayoutEffect(() => {
     show();
   });
+  useEffect(() => {
+    // Drawn anew at each width: no canvas is scaled.
+    const watch = new ResizeObserver(show);
+    watch.observe(ref.current!.parentElement!);
+    return () => watch.disconnect();
+  }, []);
   useEffect(() => effect(() => {
     // Whatever these say, the picture follows.
     void [packets.value, props.cursor.value, wanted.value];

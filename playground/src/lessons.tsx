@@ -1,7 +1,7 @@
 // Lessons: bet, run, see, why, break it, and a quiz that is judged by running (the texts: python/dragstrip/playground/lessons).
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { type Form, fromOptions } from "./form";
-import { type Lesson, type Options, answersOf, answerOf, figureOf, isRight, lessons } from "./judge";
+import { type Lesson, type Options, answersOf, answerOf, figureOf, lessons, shortfallOf, verdictOf } from "./judge";
 import type { Picture } from "./protocol";
 
 const KEPT = "dragstrip-lessons";
@@ -52,10 +52,13 @@ export function ran(picture: Picture, form: Form, hash: string) {
     if (truth !== null) bets.value = { ...bets.value, [number]: { bet: value, true: truth / lesson.bet.scale } };
     return;
   }
-  const fine = isRight(lesson, picture.measures, value);
-  marks.value = { ...marks.value, [number]: fine ? "Right." : "Not yet. Look at the charts, and try again." };
-  if (fine) keep(number, { answer: answerOf(lesson, form, value), recording: hash.slice(0, 8) });
+  const verdict = verdictOf(lesson, picture.measures, value);
+  marks.value = { ...marks.value, [number]: verdict.right ? "Right." : shortfallOf(lesson, verdict, value) };
+  if (verdict.right) keep(number, { answer: answerOf(lesson, form, value), recording: hash.slice(0, 8) });
 }
+
+/** True where suggestions give no answer away: no lesson is open, or its quiz is answered. */
+export const isRevealed = (): boolean => at.value === 0 || answers.value[at.value] !== undefined;
 
 interface Props {
   form: ReadonlySignal<Form>;

@@ -1,5 +1,5 @@
 // Links: `#1&rate=10mbit&…`, readable, with the core's version and the hash of the recording.
-import { FIRST, type Form, type Problem, TEXTS, type TextField } from "./form";
+import { FIRST, type Form, type Problem, TEXTS, type TextField, defaultOf } from "./form";
 
 export const FRAGMENT_MAX = 65_536;
 const KEYS = [...TEXTS, "cc", "together", "more", "v", "h"];
@@ -15,7 +15,7 @@ const coded = (text: string) =>
 
 export function fragmentOf(form: Form, version: string, hash: string): string {
   const parts = ["#1", `cc=${form.algorithms.map(coded).join(",")}`];
-  for (const field of TEXTS) if (form[field] !== "") parts.push(`${field}=${coded(form[field])}`);
+  for (const field of TEXTS) if (form[field] !== "" || defaultOf(field, form) !== "") parts.push(`${field}=${coded(form[field])}`);
   if (form.together) parts.push("together=1");
   if (Object.keys(form.more).length) parts.push(`more=${coded(JSON.stringify(form.more))}`);
   if (version) parts.push(`v=${coded(version)}`);
@@ -88,6 +88,7 @@ export function linkOf(fragment: string): Link | null {
       made.more = more as Record<string, unknown>;
     } else made[key as TextField] = value;
   }
+  for (const field of TEXTS) if (!seen.has(field) && field !== "stagger") made[field] = defaultOf(field, made);
   return link;
 }
 

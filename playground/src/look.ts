@@ -8,9 +8,6 @@ export type PanelName = keyof typeof look.panels;
 /** A colour by its name. */
 export const named = (name: Name, dark: boolean): string => look.colours[name][dark ? 1 : 0]!;
 
-/** The colour of a number, such as a word's. */
-export const numbered = (number: number, dark: boolean): string => named(look.palette[number % look.palette.length] as Name, dark);
-
 /** Colour and dash pattern of each flow: a colour per algorithm, dashes for its further flows. */
 export function looksOf(algorithms: readonly string[], dark: boolean): { colour: string; dash: number[] }[] {
   const styles: { colour: Name; dash: number[] }[] = JSON.parse(rules()!.curve_styles(JSON.stringify(algorithms)));
@@ -23,6 +20,12 @@ export function axisOf(panel: PanelName, greatest: number) {
     rules()!.panel_axis(panel, greatest),
   );
   return { divisor, axis: { ...axis, low: 0, log: false } };
+}
+
+/** The colour of each phase or limit, which no flow has. */
+export function stripsOf(words: readonly string[], dark: boolean): string[] {
+  const names: (keyof typeof look.strips)[] = JSON.parse(rules()!.strip_colours(JSON.stringify(words)));
+  return names.map((name) => look.strips[name][dark ? 1 : 0]!);
 }
 
 /** The dash pattern of a number. */

@@ -9,6 +9,12 @@ import { provide } from "./rules";
 import { sentenceOf } from "./sentence";
 import { createSession } from "./session";
 
+/** A race that the form does not describe and that was left, and the way back to it. */
+interface Departure {
+  name: string;
+  back: () => void;
+}
+
 export type Playground = ReturnType<typeof createPlayground>;
 
 export function createPlayground() {
@@ -28,14 +34,35 @@ export function createPlayground() {
   });
   const address = createAddress(race, session);
   const announcement = signal("");
+  const departure = signal<Departure | null>(null);
   let frame = 0;
 
   const run = (confirmed = false) => session.run(race.request(), confirmed);
   const announce = (words: string) => (announcement.value = words);
 
+  /** Notes that the race on the screen is left for the form's, where it is another. */
+  function depart() {
+    if (race.isForm.value) return;
+    const [name, number] = [race.experiment.value, race.pick.value];
+    const back = name ? () => openExperiment(name, number) : openEmbedded;
+    departure.value = { name: name || race.title.value || "the runs of the file", back };
+  }
+
+  function openEmbedded() {
+    batch(() => {
+      race.openEmbedded();
+      departure.value = null;
+      session.showWhole();
+      session.clearProblems();
+      address.leaveLink();
+    });
+    run();
+  }
+
   /** Changes the form, and runs it with the next frame. */
   function change(fields: Partial<Form>) {
     batch(() => {
+      depart();
       session.supersede();
       race.edit(fields);
       session.showWhole();
@@ -50,9 +77,11 @@ export function createPlayground() {
   }
 
   /** Opens an experiment of the catalogue; with an empty name it returns to the form. */
-  function openExperiment(name: string) {
+  function openExperiment(name: string, number = 0) {
     batch(() => {
-      race.openExperiment(name, 0);
+      if (name) departure.value = null;
+      else depart();
+      race.openExperiment(name, number);
       session.showWhole();
       session.clearProblems();
       address.leaveLink();
@@ -78,7 +107,7 @@ export function createPlayground() {
   }
 
   function start() {
-    address.follow(run);
+    address.follow(() => ((departure.value = null), run()), openEmbedded);
     session.start();
     if (!address.read()) race.openEmbedded();
     run();
@@ -91,6 +120,8 @@ export function createPlayground() {
     /** Text for a screen reader. */
     announcement: announcement as ReadonlySignal<string>,
     announce,
+    /** The race that was left for the form's; null where none was. */
+    departure: departure as ReadonlySignal<Departure | null>,
     run,
     change,
     openExperiment,

@@ -63,16 +63,39 @@ export interface FlowFacts {
   start_ns: number;
 }
 
+export interface NamedPath {
+  name: string;
+  about: string;
+  /** Fields of the path and their values. */
+  fields: [string, string][];
+}
+
+/** A medium or a workload by name. */
+export interface Named {
+  name: string;
+  about: string;
+}
+
+export interface Names {
+  algorithms: { name: string }[];
+  queues: { name: string; example: string }[];
+  paths: NamedPath[];
+  media: Named[];
+  workloads: Named[];
+}
+
 export interface FlowSummary {
   label: string;
   cc: string;
   goodput_bps: number | null;
   share: number | null;
-  rtt_ms: { p50: number | null; p95: number | null } | null;
+  rtt_ms: { p5: number | null; p50: number | null; p95: number | null } | null;
   retransmits: number | null;
   timeouts: number | null;
   /** The link where it waited longest. */
   bottleneck: string | null;
+  /** Of a flow with a size. */
+  transfer?: { bytes: number };
 }
 
 export interface Summary {
@@ -116,7 +139,7 @@ export interface Picture extends Results {
 
 export type FromWorker =
   | { kind: "broken"; message: string }
-  | { kind: "ready"; module: WebAssembly.Module; version: string; names: { algorithms: { name: string }[]; queues: { name: string; example: string }[] } }
+  | { kind: "ready"; module: WebAssembly.Module; version: string; names: Names }
   | { kind: "beat" }
   | Picture
   | { kind: "problems"; id: number; problems: Problem[] }

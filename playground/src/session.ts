@@ -2,7 +2,7 @@
 import { type ReadonlySignal, batch, signal } from "@preact/signals";
 import { type Core, core } from "dragstrip-core";
 import type { Problem } from "./form";
-import type { FromWorker, Look, Packets, Picture, ToWorker, View, Wanted } from "./protocol";
+import type { FromWorker, Look, Names, Packets, Picture, ToWorker, View, Wanted } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
 
 /** Ticks of half a second each. A blocked page delays the ticks as well as the messages, and so ends no run. */
@@ -11,11 +11,6 @@ const TICK_MS = 500;
 
 /** A race, and the number of its run. */
 export type Request = Pick<Wanted, "form" | "scenario" | "experiment" | "command" | "pick">;
-
-export interface Names {
-  algorithms: string[];
-  queues: { name: string; example: string }[];
-}
 
 interface Listener {
   /** The core is compiled. */
@@ -39,7 +34,7 @@ export function createSession(listener: Listener) {
   const notice = signal("");
   const asking = signal<number | null>(null);
   const version = signal("");
-  const names = signal<Names>({ algorithms: [], queues: [] });
+  const names = signal<Names>({ algorithms: [], queues: [], paths: [], media: [], workloads: [] });
   const view = signal<View>({ from: 0, to: 0, pixels: 800 });
 
   let module: WebAssembly.Module | null = null;
@@ -76,7 +71,7 @@ export function createSession(listener: Listener) {
       module = message.module;
       listener.ready(core(module));
       version.value = message.version;
-      names.value = { algorithms: message.names.algorithms.map((it) => it.name), queues: message.names.queues };
+      names.value = message.names;
       return;
     }
     if (message.kind === "beat" || message.id !== latest) return;

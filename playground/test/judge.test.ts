@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { pythonOf } from "../src/copies";
 import { FIRST, fromOptions } from "../src/form";
-import { answerOf, answersOf, figureOf, isRight, lessons } from "../src/judge";
+import { answerOf, answersOf, figureOf, lessons, shortfallOf, verdictOf } from "../src/judge";
 import type { Summary } from "../src/protocol";
 import { provideCore } from "./core";
 
@@ -17,11 +17,17 @@ describe("the judge", () => {
   it("has ten lessons", () => expect(lessons.length).toBe(10));
   it("asks the core for figures", () => expect(["goodput_bps", "ping_ms", "flows.9.share"].map((it) => figureOf(summary, it))).toEqual([1e7, 41, null]));
   it("asks the core for verdicts", () => {
-    expect([901, 899].map((it) => isRight(lessons[1]!, summary, it))).toEqual([true, false]);
-    expect([0.4, 0.39].map((share) => isRight(lessons[5]!, { ...summary, flows: [summary.flows[0]!, { ...summary.flows[1]!, share }] }, 0))).toEqual([true, false]);
+    expect([901, 899].map((it) => verdictOf(lessons[1]!, summary, it).right)).toEqual([true, false]);
+    expect([0.4, 0.39].map((share) => verdictOf(lessons[5]!, { ...summary, flows: [summary.flows[0]!, { ...summary.flows[1]!, share }] }, 0).right)).toEqual([true, false]);
   });
   it("has quizzes that the core reads", () => {
-    for (const lesson of lessons) expect(typeof isRight(lesson, summary, 0)).toBe("boolean");
+    for (const lesson of lessons) expect(typeof verdictOf(lesson, summary, 0).right).toBe("boolean");
+  });
+  it("names the measured figure of a wrong answer and the wanted one", () => {
+    const text = (number: number, answer: number) => shortfallOf(lessons[number - 1]!, verdictOf(lessons[number - 1]!, summary, answer), answer);
+    expect(text(1, 0)).toBe("Not yet: goodput 10 Mbit/s, wanted at least 9.30 Mbit/s (reached); ping 41 ms, wanted at most 42 ms (reached).");
+    expect(text(2, 400)).toBe("Not yet: your answer 400 packets, measured 1000 packets, wanted within 10 % of it (900 to 1100).");
+    expect(text(5, 0)).toBe("Not yet: far flow 60 %, wanted at least 60 % (reached); RTT of flow 1, p5 not measured, wanted at most 75 ms; RTT of flow 2, p5 not measured, wanted at least 80 ms.");
   });
   it("takes what is free from the form, and nothing else", () => {
     const start = fromOptions({ ...lessons[5]!.start, queue: "codel" });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { FIRST, flowOf, limitOf, movedTo, place, rough, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
+import { FIRST, flowOf, fromOptions, withMedium, withPath, limitOf, movedTo, place, rough, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
 import { sharesOf } from "../src/draw";
 import { FRAGMENT_MAX, fragmentOf, linkOf } from "../src/link";
 import { tomlOf } from "../src/copies";
@@ -19,6 +19,18 @@ describe("links", () => {
   it("are typed by hand", () => expect(linkOf("#1&rate=5mbit&cc=cubic,bbr&queue=pfifo+limit+50")?.form).toMatchObject({ rate: "5mbit", algorithms: ["cubic", "bbr"], queue: "pfifo limit 50" }));
   it.each(["#2&rate=1mbit", "#1&rat=1mbit", "#1&rate=1mbit&rate=2mbit", "#1&rate=%ff", "#1&h=zz", "#1&more=[1]", "#1&together=2", `#1&rate=${"9".repeat(FRAGMENT_MAX)}`])(
     "refuses %.40s in one line", (bad) => expect(() => linkOf(bad)).toThrow(/^link: [^\n]*expected [^\n]*$/));
+  it("of a path by name leave its figures alone", () => {
+    const dsl = { ...FIRST, ...withPath("home DSL"), algorithms: ["cubic"], workload: "tcp_upload" };
+    expect([dsl.rate, dsl.rtt, dsl.queue]).toEqual(["", "", ""]);
+    expect(linkOf(fragmentOf(dsl, "", ""))?.form).toEqual(dsl);
+    expect(linkOf("#1&path=home+DSL&rate=2mbit")?.form).toMatchObject({ path: "home DSL", rate: "2mbit", rtt: "", queue: "" });
+    expect(withPath("")).toMatchObject({ path: "", rate: "10mbit", rtt: "40ms", queue: "pfifo limit 100" });
+    const wifi = { ...FIRST, ...withMedium(FIRST, "wifi-n") };
+    expect([wifi.medium, wifi.rate, wifi.rtt]).toEqual(["wifi-n", "", "40ms"]);
+    expect(linkOf(fragmentOf(wifi, "", ""))?.form).toEqual(wifi);
+    expect(fromOptions({ algorithms: ["cubic"], path: "LTE" })).toMatchObject({ path: "LTE", rate: "", rtt: "" });
+  });
+  it("keep a field that was emptied", () => expect(linkOf(fragmentOf({ ...FIRST, rate: "" }, "", ""))?.form.rate).toBe(""));
   it("names the nearest key", () => expect(() => linkOf("#1&rat=1")).toThrow("did you mean rate?"));
 });
 

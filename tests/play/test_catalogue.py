@@ -14,7 +14,7 @@ from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import expand
 from play.test_identity import in_node
 from play.test_page import HASH, PAGE, go, settled
-from play.test_page_more import fill, text
+from play.test_page_more import fill, press, text
 from viewer.browser import Browser
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +66,8 @@ def test_an_experiment_opens_with_its_claims_and_has_a_link(browser: Browser) ->
     go(page, "#1&run=geni-tcp/step1&n=2")
     page.wait_for(lambda: page.value(HASH) not in (one, "…"))
     settled(page)
+    press(page, "Leave for the form's race")
+    page.wait_for(lambda: page.value("document.querySelectorAll('#rate').length") == 1)
     fill(page, "#rate", "5mbit")
     page.wait_for(lambda: "rate=5mbit" in page.value("location.hash"))
     assert page.value("document.querySelectorAll('.claims').length") == 0

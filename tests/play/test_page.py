@@ -169,7 +169,7 @@ def test_a_phone_sees_each_chart_beside_the_slider_that_moves_it(browser: Browse
 def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(browser: Browser) -> None:
     page = browser.page(PAGE)
     settled(page)
-    for _ in range(60):
+    for _ in range(100):
         page.key("Tab", windowsVirtualKeyCode=9)
         if page.value("document.activeElement.className") == "cursor":
             break

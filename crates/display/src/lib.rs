@@ -7,4 +7,4 @@
 mod rules;
 pub mod tables;
 
-pub use rules::{Axis, Mark, axis, colours, dashes, mark, unit_for};
+pub use rules::{Axis, Mark, axis, colours, dashes, mark, strip_colours, unit_for};

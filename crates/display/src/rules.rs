@@ -1,6 +1,6 @@
 //! The rules.
 
-use crate::tables::{DASHES, HEADROOM, PALETTE, PANELS, RESERVED, UNITS};
+use crate::tables::{DASHES, HEADROOM, PALETTE, PANELS, RESERVED, STRIPS, UNITS};
 
 /// Smallest share of a unit that is written in that unit: three digits round it to 1.
 const ROUNDED: f64 = 0.9995;
@@ -32,6 +32,20 @@ pub fn colours(algorithms: &[&str]) -> Vec<&'static str> {
 pub fn dashes(colours: &[&str]) -> Vec<usize> {
     let before = |at: usize| colours[..at].iter().filter(|colour| **colour == colours[at]).count();
     (0..colours.len()).map(|at| before(at) % DASHES.len()).collect()
+}
+
+/// Returns the name of the colour in [`STRIPS`] of each phase or limit.
+///
+/// A word of no row, such as a phase of somebody's program, gets the colours in the order of the words.
+#[must_use]
+pub fn strip_colours(words: &[&str]) -> Vec<&'static str> {
+    let row = |word: &str| {
+        STRIPS.iter().find(|row| row.phases.contains(&word) || row.limits.contains(&word))
+    };
+    let colour = |(place, word): (usize, &&str)| {
+        row(word).unwrap_or(&STRIPS[place % STRIPS.len()]).colour.name
+    };
+    words.iter().enumerate().map(colour).collect()
 }
 
 /// Returns the place of the largest unit in which `greatest` is at least 1, else of the smallest; `sizes` are the units'
@@ -140,6 +154,21 @@ mod tests {
         }
         for (kind, units) in UNITS {
             assert!(units.is_sorted_by(|a, b| a.0 < b.0), "{kind}");
+        }
+    }
+
+    #[test]
+    fn phases_and_limits_have_colours_that_no_curve_has() {
+        let words = ["slow_start", "startup", "mine", "loss"];
+        assert_eq!(strip_colours(&words), ["lime", "lime", "maroon", "maroon"]);
+        assert_eq!(strip_colours(&["cwnd", "pacing"]), ["aqua", "violet"]);
+        let mut limits: Vec<&str> = STRIPS.iter().flat_map(|row| row.limits).copied().collect();
+        limits.sort_unstable();
+        assert_eq!(limits, ["app", "cwnd", "handshake", "pacing", "rwnd", "small_queue", "sndbuf"]);
+        for Colour { name, light, dark } in STRIPS.iter().map(|row| row.colour) {
+            let same =
+                |curve: &&Colour| curve.name == name || curve.light == light || curve.dark == dark;
+            assert!(COLOURS.iter().find(same).is_none(), "{name}");
         }
     }
 

@@ -47,6 +47,49 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("udp", "grey"),
 ];
 
+/// A colour of strips, and the phases and limits that have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Strip {
+    /// The colour, which no curve has.
+    pub colour: Colour,
+    /// Phases of an algorithm and states of a sender (`samples.state`).
+    pub phases: &'static [&'static str],
+    /// Limits of a sender (`samples.limit`).
+    pub limits: &'static [&'static str],
+}
+
+const fn strip(
+    colour: Colour,
+    phases: &'static [&'static str],
+    limits: &'static [&'static str],
+) -> Strip {
+    Strip { colour, phases, limits }
+}
+
+/// The colours of strips over time. Words of one kind share a colour: what grows, what keeps its rate, what reduces it.
+pub const STRIPS: &[Strip] = &[
+    strip(colour("lime", "#10d058", "#28d010"), &["slow_start", "startup"], &["app"]),
+    strip(
+        colour("aqua", "#10d0d0", "#70d0b8"),
+        &["congestion_avoidance", "probe_bw", "probe_bw_cruise", "default", "below_target"],
+        &["cwnd"],
+    ),
+    strip(colour("maroon", "#701040", "#a02840"), &["loss"], &["handshake"]),
+    strip(
+        colour("violet", "#a010e8", "#1040e8"),
+        &["probe_bw_up", "probe_bw_refill", "competitive", "control"],
+        &["pacing"],
+    ),
+    strip(
+        colour("salmon", "#e8a088", "#e88888"),
+        &["recovery", "congestion_recovery", "cwr"],
+        &["sndbuf"],
+    ),
+    strip(colour("lilac", "#b8a0e8", "#e8b8e8"), &["probe_rtt"], &["small_queue"]),
+    strip(colour("moss", "#585810", "#705810"), &["disorder"], &["rwnd"]),
+    strip(colour("petrol", "#107088", "#107088"), &["drain", "probe_bw_down", "above_target"], &[]),
+];
+
 /// Dash patterns (dash, gap and so on, in pixels) that distinguish curves of the same colour.
 pub const DASHES: &[&[u32]] = &[&[1, 0], &[6, 2], &[2, 2], &[8, 2, 2, 2], &[1, 2], &[12, 3]];
 

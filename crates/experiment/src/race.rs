@@ -96,6 +96,7 @@ pub const OPTIONS: &[RaceOption] = &[
         help: "A path by name, such as 'home DSL' (dragstrip list --paths).",
         place: Place::Field("path.preset"),
         completes: "paths",
+        on_page: true,
         ..PLAIN
     },
     RaceOption {
@@ -112,6 +113,7 @@ pub const OPTIONS: &[RaceOption] = &[
         help: "Medium of the bottleneck instead of a rate: adsl2, wifi-n, ... (dragstrip list --media).",
         place: Place::Field("path.medium"),
         completes: "media",
+        on_page: true,
         ..PLAIN
     },
     RaceOption {
@@ -144,6 +146,7 @@ pub const OPTIONS: &[RaceOption] = &[
         help: "What the flows do: bulk, web, 'poisson load=60% sizes=web-search', ... (dragstrip list --workloads).",
         also: &["flows[].arrivals", "flows[].sizes"],
         completes: "workloads",
+        on_page: true,
         ..PLAIN
     },
     RaceOption {

@@ -1,7 +1,7 @@
 //! Measures: functions from a recording to a figure with a unit.
 //!
 //! Scope: the measures of a flow, a probe, a queue and a run ([`MEASURES`]), the summary of a run, its explanation
-//! ([`explain`]), the verdict of a lesson's quiz on a run ([`is_right`]) and the arithmetic. Out of scope: more than one
+//! ([`explain`]), the verdict of a lesson's quiz on a run ([`judge`]) and the arithmetic. Out of scope: more than one
 //! run (statistics, grading of claims, and reports), and files.
 //!
 //! A flow lives from its start to its stop (the end of the run when none is recorded). Probes are measured
@@ -28,8 +28,8 @@ mod why;
 pub use hops::{Hop, Queueing};
 pub use limits::LIMITS;
 pub use measured::{Flow, Measured, MissingColumn, Window};
-pub use quiz::{is_right, summary_figure};
-pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find};
+pub use quiz::{Check, Verdict, is_right, judge, summary_figure};
+pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find, of_transfers};
 pub use series::THROUGHPUT_NS;
 pub use summary::{Summary, summarise};
 pub use transfers::Transfer;

@@ -1,6 +1,6 @@
 //! Quizzes of the playground's lessons, judged by one run (docs/how-to/teaching.md).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A quiz: the table `quiz` of a lesson, without its texts.
@@ -36,26 +36,67 @@ pub fn summary_figure(summary: &Value, measure: &str) -> Option<f64> {
     summary.pointer(&format!("/{}", path.replace('.', "/")))?.as_f64()
 }
 
+/// The verdict on a quiz.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// True when every check holds.
+    pub right: bool,
+    /// The check of the number, or of each condition.
+    pub checks: Vec<Check>,
+}
+
+/// A figure of the run that a quiz asks for, and the answers that it accepts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Path of the figure, as [`summary_figure`] takes it.
+    pub measure: String,
+    /// The measured figure; none where the run has none.
+    pub figure: Option<f64>,
+    /// Least accepted value: of the figure, or of a number that the answer gives in units of the quiz's scale.
+    pub least: Option<f64>,
+    /// Greatest accepted value.
+    pub most: Option<f64>,
+    /// True when it holds.
+    pub right: bool,
+}
+
 /// Judges a quiz by the summary of the run that answers it. A quiz for a number also takes that number.
 ///
 /// # Errors
 /// A quiz of neither kind; the message says what a quiz has.
-pub fn is_right(quiz: &Value, summary: &Value, number: f64) -> Result<bool, &'static str> {
+pub fn judge(quiz: &Value, summary: &Value, number: f64) -> Result<Verdict, &'static str> {
     let quiz = Quiz::deserialize(quiz)
         .map_err(|_| "a quiz with measure, scale and within, or with conditions")?;
-    Ok(match quiz {
+    let checks = match quiz {
         Quiz::Number { measure, scale, within } => {
-            summary_figure(summary, &measure).is_some_and(|figure| {
-                let target = figure / scale;
-                (number - target).abs() <= within * target
-            })
+            let figure = summary_figure(summary, &measure);
+            let target = figure.map(|figure| figure / scale);
+            let right = target.is_some_and(|target| (number - target).abs() <= within * target);
+            let [least, most] =
+                [1.0 - within, 1.0 + within].map(|factor| target.map(|target| target * factor));
+            vec![Check { measure, figure, least, most, right }]
         }
-        Quiz::Run { conditions } => conditions.iter().all(|Condition { measure, least, most }| {
-            summary_figure(summary, measure).is_some_and(|figure| {
-                least.is_none_or(|least| least <= figure) && most.is_none_or(|most| figure <= most)
+        Quiz::Run { conditions } => conditions
+            .into_iter()
+            .map(|Condition { measure, least, most }| {
+                let figure = summary_figure(summary, &measure);
+                let right = figure.is_some_and(|figure| {
+                    least.is_none_or(|least| least <= figure)
+                        && most.is_none_or(|most| figure <= most)
+                });
+                Check { measure, figure, least, most, right }
             })
-        }),
-    })
+            .collect(),
+    };
+    Ok(Verdict { right: checks.iter().all(|check| check.right), checks })
+}
+
+/// Returns [`Verdict::right`] of [`judge`].
+///
+/// # Errors
+/// As [`judge`].
+pub fn is_right(quiz: &Value, summary: &Value, number: f64) -> Result<bool, &'static str> {
+    judge(quiz, summary, number).map(|verdict| verdict.right)
 }
 
 #[cfg(test)]
@@ -111,6 +152,27 @@ mod tests {
         assert_eq!(is_right(&quiz(0.4, 40.9), &summary(), 0.0), Ok(false));
         let absent = json!({"conditions": [{"measure": "flows.9.share"}]});
         assert_eq!(is_right(&absent, &summary(), 0.0), Ok(false));
+    }
+
+    #[test]
+    fn a_verdict_has_the_measured_figures_and_what_is_accepted() {
+        let quiz = json!({"conditions": [
+            {"measure": "flows.0.share", "least": 0.5}, {"measure": "ping_ms", "most": 42.0},
+        ]});
+        let verdict = judge(&quiz, &summary(), 0.0).unwrap();
+        assert!(!verdict.right);
+        let facts: Vec<_> =
+            verdict.checks.iter().map(|it| (it.figure, it.least, it.most, it.right)).collect();
+        assert_eq!(
+            facts,
+            [(Some(0.4), Some(0.5), None, false), (Some(41.0), None, Some(42.0), true)]
+        );
+        let number = json!({"measure": "goodput_bps", "scale": 1e6, "within": 0.5});
+        let verdict = judge(&number, &summary(), 3.0).unwrap();
+        let check = &verdict.checks[0];
+        assert_eq!((check.least, check.most, check.right), (Some(5.0), Some(15.0), false));
+        let absent = json!({"measure": "flows.9.share", "scale": 1.0, "within": 0.1});
+        assert_eq!(judge(&absent, &summary(), 0.0).unwrap().checks[0].figure, None);
     }
 
     #[test]

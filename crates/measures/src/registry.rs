@@ -568,6 +568,21 @@ pub fn find(name: &str) -> Option<(&'static Measure, Option<Statistic>)> {
     Some((called(series, true)?, Some(Statistic::parse(statistic)?)))
 }
 
+/// A figure of transfers by its whole name, such as `fct_s_p99`, and its unit; none if no measure of transfers has that
+/// name. The figure is none where there is nothing to measure.
+#[must_use]
+pub fn of_transfers(name: &str, transfers: &[Transfer]) -> Option<(Option<f64>, &'static str)> {
+    let (measure, statistic) = find(name)?;
+    let figure = match (measure.figure, statistic) {
+        (Figure::OfTransfers(value), Some(statistic)) => {
+            statistic.of(transfers.iter().filter_map(value).collect())
+        }
+        (Figure::TransfersFigure(figure), None) => figure(transfers),
+        _ => return None,
+    };
+    Some((figure, measure.unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,10 @@
 
 use crate::measured::Measured;
 use dragstrip_scenario::Application;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Completion of a transfer.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transfer {
     /// Size.

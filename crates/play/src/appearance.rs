@@ -22,6 +22,17 @@ pub fn curve_styles(algorithms: &str) -> Result<String, Refused> {
     Ok(styles.collect::<Value>().to_string())
 }
 
+/// The colour of each phase or limit as JSON, a list of names; `words` is a list of texts as JSON.
+///
+/// # Errors
+/// No such list.
+#[wasm_bindgen]
+pub fn strip_colours(words: &str) -> Result<String, Refused> {
+    let words: Vec<&str> = serde_json::from_str(words)
+        .map_err(|_| refused::wrong("words", words, "a JSON list of texts"))?;
+    Ok(json!(display::strip_colours(&words)).to_string())
+}
+
 /// The axis of a panel as JSON, `{title, unit, divisor, high, share}`; `greatest` is the panel's greatest value in base units.
 ///
 /// # Errors

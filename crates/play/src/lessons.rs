@@ -16,13 +16,15 @@ pub fn summary_figure(summary: &str, measure: &str) -> Result<Option<f64>, Refus
 }
 
 /// The verdict on a lesson's quiz by the run's summary, both given as JSON, and, for a quiz about a number, that number.
+/// Returns JSON: `right`, and `checks`, a list of `{measure, figure, least, most, right}`.
 ///
 /// # Errors
 /// Text that is not JSON, or a quiz of no kind.
 #[wasm_bindgen]
-pub fn quiz_is_right(quiz: &str, summary: &str, number: f64) -> Result<bool, Refused> {
-    measures::is_right(&json("quiz", quiz)?, &json("summary", summary)?, number)
-        .map_err(|expected| refused::wrong("quiz", "", expected))
+pub fn quiz_verdict(quiz: &str, summary: &str, number: f64) -> Result<String, Refused> {
+    let verdict = measures::judge(&json("quiz", quiz)?, &json("summary", summary)?, number)
+        .map_err(|expected| refused::wrong("quiz", "", expected))?;
+    Ok(serde_json::json!(verdict).to_string())
 }
 
 fn json(field: &str, text: &str) -> Result<Value, Refused> {

@@ -19,16 +19,18 @@ mod moment;
 mod refused;
 mod run;
 mod trace;
+mod transfers;
 mod watch;
 
-pub use appearance::{curve_styles, panel_axis};
+pub use appearance::{curve_styles, panel_axis, strip_colours};
 pub use bounds::{bounds, cost};
 pub use form::{
     command_line, flow_word, names, parse, picture_interval, runs_of, runs_of_experiment, written,
 };
 pub use lens::Lens;
-pub use lessons::{quiz_is_right, summary_figure};
+pub use lessons::{quiz_verdict, summary_figure};
 pub use run::Run;
+pub use transfers::transfers_figure;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

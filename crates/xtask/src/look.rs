@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use dragstrip_display::tables::{
-    COLOURS, DASHES, HEADROOM, PALETTE, PANELS, RESERVED, THRESHOLD, UNITS,
+    COLOURS, DASHES, HEADROOM, PALETTE, PANELS, RESERVED, STRIPS, THRESHOLD, UNITS,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -10,6 +10,12 @@ use std::fmt::Write as _;
 pub fn file() -> Output {
     let fields = [
         ("colours", table(COLOURS.iter().map(|it| (it.name, json!([it.light, it.dark]))))),
+        (
+            "strips",
+            table(
+                STRIPS.iter().map(|it| (it.colour.name, json!([it.colour.light, it.colour.dark]))),
+            ),
+        ),
         ("palette", json!(PALETTE).to_string()),
         ("known", table(RESERVED.iter().map(|(name, colour)| (*name, json!(colour))))),
         ("dashes", json!(DASHES).to_string()),
