@@ -26,6 +26,8 @@ ABSENT = Path(__file__).with_name("absent.html")
 """The playground in one file, where it has been built."""
 PLAYED = "playground/index.html"
 """Where it is in the site."""
+PLAYED_ADDRESS = re.findall(r"(?m)^site_url: (\S+)$", (ROOT / "mkdocs.yml").read_text())[0] + PLAYED
+"""Its address, as pages name it for a reader of the sources."""
 OFFLINE = ROOT / "playground/offline.js"
 """What keeps it in the browser, so that it opens without a network."""
 REGISTER = 'navigator.serviceWorker?.register("offline.js");'
@@ -89,6 +91,8 @@ class Site:
 
     def target(self, file: str, link: str) -> str:
         """What a link of a page becomes."""
+        if link.startswith(PLAYED_ADDRESS):
+            return self.played(file, link)
         if ELSEWHERE.match(link):
             return link
         path, _, anchor = link.partition("#")
@@ -105,6 +109,12 @@ class Site:
         self.add(wanted)
         found = posixpath.relpath(place(wanted), posixpath.dirname(place(file)) or ".")
         return f"{found}#{anchor}" if anchor else found
+
+    @staticmethod
+    def played(file: str, link: str) -> str:
+        """Return a link to the hosted playground, relative, so that it opens this site's."""
+        at = posixpath.relpath(PLAYED, posixpath.dirname(place(file)) or ".")
+        return f"{at}{link.removeprefix(PLAYED_ADDRESS)}"
 
 
 def gathered(root: Path = ROOT) -> Site:

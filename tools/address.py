@@ -17,6 +17,7 @@ FILES = (
     ".zenodo.json",
     "mkdocs.yml",
     "action.yml",
+    "docs/gallery.md",
     "docs/how-to/action.md",
 )
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
