@@ -135,9 +135,21 @@ def test_a_sweep_and_a_report_have_the_figure_of_a_claim_on_short_flows(tmp_path
 @pytest.mark.parametrize(
     ("where", "field", "expected"),
     [
-        ({"size_up_to": "many"}, "claims[0] (short).where.size_up_to", "a size such as 10kb"),
-        ({"size_up_to": 5}, "claims[0] (short).where.size_up_to", "a size such as 10kb"),
-        ({"size_up_to": ["1kb", "2kb"]}, "claims[0] (short).where.size_up_to", "a size such as 10kb"),
+        (
+            {"size_up_to": "many"},
+            "claims[0] (short).where.size_up_to",
+            "a size such as 10000b (10 kB) or 10kb (10,240 bytes)",
+        ),
+        (
+            {"size_up_to": 5},
+            "claims[0] (short).where.size_up_to",
+            "a size such as 10000b (10 kB) or 10kb (10,240 bytes)",
+        ),
+        (
+            {"size_up_to": ["1kb", "2kb"]},
+            "claims[0] (short).where.size_up_to",
+            "a size such as 10000b (10 kB) or 10kb (10,240 bytes)",
+        ),
         ({"size_up_to": "1b"}, "claims[0] (short).where", "some flow lies: flows carry "),
         ({"size_above": "1gb"}, "claims[0] (short).where", "some flow lies: flows carry "),
         ({"size_below": "1gb"}, "claims[0] (short).where.size_below", "size_up_to, size_above"),

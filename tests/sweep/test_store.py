@@ -117,7 +117,7 @@ def test_a_part_of_another_format_is_refused_and_does_not_count(
     part.unlink()
     files.write_by_hash(kept.folder, store.ENDING, lambda draft: pq.write_table(table, draft))
     assert not kept.keys()
-    reason = "its format is '1', and this version reads '2' alone"
+    reason = "its format is '1', and this version reads '3' alone"
     assert reason in capfd.readouterr().err
     with pytest.raises(files.DamagedError, match=reason):
         list(kept.tables(["key"]))

@@ -115,6 +115,7 @@ PROVENANCE: Mapping[str, Shape] = {"engine": TEXT, "settings": OBJECT}
 SWEEP: Mapping[str, Shape] = {
     "experiment": OBJECT,
     "axes": [{"path": TEXT, "levels": [{"label": ANY, "set": OBJECT}]}],
+    "claims": optional([OBJECT]),
     "repeat": COUNT,
     "seed": SEED,
     **dict.fromkeys(("engine", "name", "title", "version"), TEXT),

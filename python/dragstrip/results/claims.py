@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
@@ -55,6 +55,8 @@ QUEUE_KEYS = ("link",)
 RUN_KEYS = ("alternative", "repeat")
 SIZE_KEYS = ("size_up_to", "size_above")
 """Bounds of a flow's size: the bytes of its transfer, the upper bound included and the lower one not."""
+SUBJECT_KEYS = frozenset((*FLOW_KEYS, *SIZE_KEYS, *PROBE_KEYS, *QUEUE_KEYS))
+"""Keys that select within a run; all others select runs."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ def _check_sizes(where: str, selector: Selector, runs: Sequence[PlannedRun], sou
         try:
             _core.parse_size(selector[key])
         except (_core.InputError, TypeError, ValueError):
-            raise BadInputError(f"{where}.{key}", selector[key], "a size such as 10kb", source) from None
+            expected = "a size such as 10000b (10 kB) or 10kb (10,240 bytes)"
+            raise BadInputError(f"{where}.{key}", selector[key], expected, source) from None
     if not keys or any(_has_size(selector, flow) for run in runs for flow in run.scenario["flows"]):
         return
     sizes = [size for run in runs for flow in run.scenario["flows"] if (size := _size(flow)) is not None]
@@ -195,23 +198,39 @@ def listed(accepted: Any) -> list[Any]:
     return accepted if isinstance(accepted, list) else [accepted]
 
 
+def figure_selectors(claim: Claim) -> list[Selector]:
+    """Return a selector per figure that a grade needs: one per value of an order, or `where` and `over`."""
+    if claim.order is not None:
+        return [{**claim.where, claim.by: value} for value in claim.order]
+    return [claim.where, *([] if claim.over is None else [claim.over])]
+
+
 def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
     """Return the graded claim as an entry of the result document."""
+    figures = [figure(claim, where, finished) for where in figure_selectors(claim)]
+    return grade_figures(claim, figures, _limits(claim, finished))
+
+
+def grade_figures(claim: Claim, figures: Sequence[float | None], limits: str = "") -> dict[str, Any]:
+    """Return the claim graded by a figure for each of its `figure_selectors`, in the measure's unit.
+
+    `limits` says how the machine limited runs in real time; empty if it did not.
+    """
     line: dict[str, Any] = {"id": claim.id, "source": claim.source, "metric": claim.metric}
     reason = ""
     if claim.order is not None:
-        figures = {value: figure(claim, {**claim.where, claim.by: value}, finished) for value in claim.order}
+        by_value = dict(zip(claim.order, figures, strict=True))
         measured: Any = sorted(
-            (value for value, number in figures.items() if number is not None),
-            key=lambda value: figures[value] or 0.0,
+            (value for value, number in by_value.items() if number is not None),
+            key=lambda value: by_value[value] or 0.0,
         )
         published: Any = claim.order
-        holds, reason = _ordered(claim.order, figures, slack_of(claim))
+        holds, reason = _ordered(claim.order, by_value, slack_of(claim))
         unit = "order"
     else:
         low, high = _published(claim)
         published = claim.value if claim.range is None else [low, high]
-        measured = _in_unit(claim, finished)
+        measured = _in_unit(claim, *figures)
         slack = slack_of(claim)
         holds = None if measured is None else low - slack <= measured <= high + slack
         unit = claim.unit
@@ -222,7 +241,7 @@ def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
         return {**line, "grade": NOT_TESTABLE, "reason": claim.not_testable}
     if holds is None:
         return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
-    if limits := _limits(claim, finished):
+    if limits:
         return {**line, "grade": LIMITED, "agrees": holds, "reason": limits}
     graded = {**line, "grade": REPRODUCED if holds else CONTRADICTED}
     return {**graded, "reason": reason} if reason else graded
@@ -247,9 +266,11 @@ def flow_table(table: FlowTable, finished: Sequence[Finished]) -> dict[str, Any]
     """
     runs: dict[str, list[list[float]]] = {}
     for item in finished:
-        if not _run_selected(table.where, item.run):
+        if not run_selected(table.where, item.run):
             continue
-        rates = [flow.goodput_bps / 1e6 for flow in _selected_flows(table.where, item)]
+        rates = [
+            flow.goodput_bps / 1e6 for flow in _selected_flows(table.where, item.measured, item.run.scenario)
+        ]
         if rates:
             name = item.run.name.rsplit(" #", 1)[0]
             runs.setdefault(name, []).append(sorted(rates, reverse=True))
@@ -277,15 +298,13 @@ def _published(claim: Claim) -> tuple[float, float]:
     return value, value
 
 
-def _in_unit(claim: Claim, finished: Sequence[Finished]) -> float | None:
-    measured = figure(claim, claim.where, finished)
+def _in_unit(claim: Claim, measured: float | None, denominator: float | None = None) -> float | None:
     if measured is None:
         return None
     measure = find(claim.metric)
     unit = measure.unit if measure else "1"
     if claim.over is not None:
         unit = "1"
-        denominator = figure(claim, claim.over, finished)
         if not denominator:
             return None
         measured /= denominator
@@ -294,26 +313,90 @@ def _in_unit(claim: Claim, finished: Sequence[Finished]) -> float | None:
 
 def figure(claim: Claim, where: Selector, finished: Sequence[Finished]) -> float | None:
     """Return the median of the claim's metric over everything selected, or None if nothing is."""
-    figures: list[float] = []
+    measurement = Measurement.of(claim)
+    values: list[float] = []
     for item in finished:
-        values = [v for v in _figures(claim, where, item) if v is not None and math.isfinite(v)]
-        figures += [_ACROSS[claim.across](values)] if claim.across and values else values
-    return median(figures) if figures else None
+        if run_selected(where, item.run):
+            values += run_values(measurement, where, item.measured, item.run.scenario)
+    return median(values) if values else None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The part of a claim that decides its figures in one run."""
+
+    metric: str
+    after: str
+    until: str | None
+    state: str | None
+    across: str | None
+
+    @classmethod
+    def of(cls, claim: Claim) -> Measurement:
+        """Return the measurement of a claim."""
+        return cls(claim.metric, claim.after, claim.until, claim.state, claim.across)
+
+
+def run_values(
+    measurement: Measurement, where: Selector, measured: Measured, scenario: Mapping[str, Any]
+) -> list[float]:
+    """Return one run's values of everything selected in it; its own settings are not looked at."""
+    values = [
+        value
+        for value in _figures(measurement, where, measured, scenario)
+        if value is not None and math.isfinite(value)
+    ]
+    return [_ACROSS[measurement.across](values)] if measurement.across and values else values
+
+
+def requests(claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Return for each claim, as JSON, what has to be measured in every run: see `requested_values`."""
+    return [
+        {
+            **asdict(Measurement.of(claim)),
+            "selectors": [subject_part(where) for where in figure_selectors(claim)],
+        }
+        for claim in claims
+    ]
+
+
+def requested_values(
+    requested: Sequence[Mapping[str, Any]], measured: Measured, scenario: Mapping[str, Any]
+) -> list[list[list[float]]]:
+    """Return the `run_values` of one run for each of `requests` and each of its selectors."""
+    return [
+        [
+            run_values(
+                Measurement(**{key: value for key, value in request.items() if key != "selectors"}),
+                where,
+                measured,
+                scenario,
+            )
+            for where in request["selectors"]
+        ]
+        for request in requested
+    ]
+
+
+def subject_part(where: Selector) -> Selector:
+    """Return the part of a selector that selects within a run, without what selects runs."""
+    return {key: value for key, value in where.items() if key in SUBJECT_KEYS}
 
 
 _ACROSS: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "sum": math.fsum}
 
 
-def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | None]:
-    measure = find(claim.metric)
-    if measure is None or not _run_selected(where, item.run):
+def _figures(
+    measurement: Measurement, where: Selector, measured: Measured, scenario: Mapping[str, Any]
+) -> Iterator[float | None]:
+    measure = find(measurement.metric)
+    if measure is None:
         return
-    flows = _selected_flows(where, item)
+    flows = _selected_flows(where, measured, scenario)
     if not flows:
         return
-    until = None if claim.until is None else _core.parse_time(claim.until)
-    window = Window(_core.parse_time(claim.after), until, claim.state)
-    scenario = item.run.scenario
+    until = None if measurement.until is None else _core.parse_time(measurement.until)
+    window = Window(_core.parse_time(measurement.after), until, measurement.state)
     subjects: list[Any]
     match measure.level:
         case "flow":
@@ -321,23 +404,23 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
         case "probe":
             subjects = [probe["label"] for probe in scenario["probes"] if _probe_selected(where, probe)]
         case "queue":
-            link_names = listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
+            link_names = listed(where["link"]) if "link" in where else measured.queued_links()[:1]
             subjects = [link["name"] for link in scenario["links"] if link["name"] in link_names]
         case "transfers":
             subjects = [flows]
         case _:
             subjects = [None]
     for subject in subjects:
-        value = measure.figure(item.measured, subject, window)
+        value = measure.figure(measured, subject, window)
         yield None if value is None else float(value)
 
 
-def _run_selected(where: Selector, run: PlannedRun) -> bool:
-    subject_keys = {*FLOW_KEYS, *SIZE_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
+def run_selected(where: Selector, run: PlannedRun) -> bool:
+    """Return whether a selector selects a run by its settings."""
     return all(
         any(value in listed(accepted) for value in _values(run, key))
         for key, accepted in where.items()
-        if key not in subject_keys
+        if key not in SUBJECT_KEYS
     )
 
 
@@ -354,11 +437,11 @@ def concerns(claim: Claim, run: PlannedRun) -> bool:
     )
 
 
-def _selected_flows(where: Selector, item: Finished) -> list[FlowMeasures]:
-    scenario_flows = item.run.scenario["flows"]
+def _selected_flows(where: Selector, measured: Measured, scenario: Mapping[str, Any]) -> list[FlowMeasures]:
+    scenario_flows = scenario["flows"]
     return [
         flow
-        for flow in item.measured.flows
+        for flow in measured.flows
         if all(getattr(flow, key) in listed(where[key]) for key in FLOW_KEYS if key in where)
         and _has_size(where, scenario_flows[flow.flow])
     ]

@@ -70,6 +70,10 @@ def _checked(order: Order, answer: object) -> Answer:
         expect(answer, _ENDED_WELL, "")
         _expect_flows(order, answer["summary"]["flows"])
         checked = {name: answer[name] for name in ("status", *_ENDED_WELL) if name in answer}
+        if order.claims:
+            expect(answer, {"claims": [[[NUMBER]]]}, "")
+            _expect_claims(order, answer["claims"])
+            checked["claims"] = answer["claims"]
         notes = answer.get("notes")
         if isinstance(notes, list) and all(isinstance(note, str) for note in notes):
             checked["notes"] = [one_line(note)[:NOTE_CHARACTERS] for note in notes[:NOTES_MAX]]
@@ -85,6 +89,14 @@ def _checked(order: Order, answer: object) -> Answer:
     if (kind := answer.get("kind")) in (FAULT, UNWRITTEN, REBUILT):
         checked["kind"] = kind
     return checked
+
+
+def _expect_claims(order: Order, values: list[list[list[float]]]) -> None:
+    """Raise `BadInputError` unless there are values for each selector of each claim of the order."""
+    counts = [len(claim["selectors"]) for claim in order.claims]
+    if [len(claim) for claim in values] != counts:
+        expected = f"lists of {counts} entries, as the order has"
+        raise BadInputError("claims", [len(claim) for claim in values], expected)
 
 
 def _expect_flows(order: Order, flows: list[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,11 @@ OUTPUT_CHARACTERS = 2000
 """Characters of a run's last output that are kept."""
 
 Answer = dict[str, Any]
-"""The answer to an order: `status`, `cpu_s` and `wall_s`; after success `summary` (measures.summarise) and
-`sha256`; else `reason`, and `wrong` (the arguments of a `BadInputError`) or `output` if there is one."""
+"""The answer to an order: `status`, `cpu_s` and `wall_s`.
+
+After success `summary` (measures.summarise), `sha256` and, if the order has any, the values of `claims`; else
+`reason`, and `wrong` (the arguments of a `BadInputError`) or `output` if there is one.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Order:
     """Processor cores that it may use."""
     keep: Callable[[Recording], object] | None = None
     """Receives the recording; only of a run in this process."""
+    claims: Sequence[Mapping[str, Any]] = ()
+    """What claims measure in it (`results.claims.requests`)."""
 
     def line(self) -> str:
         """Return the order as one line for a worker process."""
@@ -77,6 +82,7 @@ class Order:
             "watched": self.watched,
             "capture": self.capture,
             "cores": self.cores,
+            "claims": list(self.claims),
         }
         return f"{json.dumps(head)}\t{self.text}\n"
 
@@ -176,12 +182,19 @@ def _concluded(order: Order, recording: Recording, notes: list[str], captures: P
         write(recording, Path(order.folder), captures)
     if order.keep is not None:
         order.keep(recording)
-    return {
+    answer: Answer = {
         "status": OK,
         "summary": summarise(recording),
         "sha256": recording.provenance["recording_sha256"],
         "notes": notes,
     }
+    if order.claims:
+        from dragstrip.results.claims import requested_values
+        from dragstrip.results.measures import Measured
+
+        scenario = json.loads(order.text) if order.scenario is None else order.scenario
+        answer["claims"] = requested_values(order.claims, Measured(recording), scenario)
+    return answer
 
 
 def _expect_build(order: Order) -> None:

@@ -232,6 +232,12 @@ def _scaled(units: Sequence[tuple[float, str]]) -> Callable[[float], str]:
     return write
 
 
+def column(path: str, suffix: str = "") -> str:
+    """Return the column name of a varied field, such as `path_rate_bps` for `path.rate` in bit/s."""
+    plain = "".join(letter if letter.isalnum() else "_" for letter in path).strip("_")
+    return plain + suffix
+
+
 SUFFIXES = ("_bps", "_ns", "_bytes", "_share")
 """Suffixes of columns by quantity: bits per second, nanoseconds, bytes, and shares from 0 to 1."""
 

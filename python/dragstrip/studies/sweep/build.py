@@ -21,6 +21,10 @@ def build_of(version: str) -> str:
     return version.partition("+")[2]
 
 
-def run_key(text: str, engine: str, version: str) -> bytes:
-    """Return the key of a run (SHA-256, 32 bytes) from its canonical scenario, engine and version."""
-    return hashlib.sha256(f"dragstrip\n{engine}\n{version}\n{text}".encode()).digest()
+def run_key(text: str, engine: str, version: str, claims: str = "") -> bytes:
+    """Return the key of a run (SHA-256, 32 bytes) from its canonical scenario, engine and version.
+
+    `claims` is the JSON of what claims measure in it, which a run without them lacks.
+    """
+    lines = ["dragstrip", engine, version, text, *([claims] if claims else [])]
+    return hashlib.sha256("\n".join(lines).encode()).digest()

@@ -23,6 +23,7 @@ from dragstrip.studies.sweep import plan
 from dragstrip.studies.sweep.build import run_key
 from dragstrip.studies.sweep.build import version as build_version
 from dragstrip.studies.sweep.claim import STORE, read_description
+from dragstrip.studies.sweep.grading import expect_measurable, summary_lines
 from dragstrip.studies.sweep.options import Options as Options
 from dragstrip.studies.sweep.plan import Index, Sweep
 from dragstrip.studies.sweep.progress import ProgressLine, SweepProgress, clock
@@ -74,7 +75,9 @@ def describe(name: str, **options: Any) -> Sweep:
     from dragstrip.experiment import catalogue
 
     experiment, source = catalogue.load(name, options.get("engine"))
-    return plan.describe(experiment, source, **options)
+    sweep = plan.describe(experiment, source, **options)
+    expect_measurable(experiment, sweep, source)
+    return sweep
 
 
 def checked(capture: CaptureRequest | None, sweep: Sweep, keep_recordings: bool) -> CaptureRequest | None:
@@ -142,6 +145,8 @@ def summary(document: dict[str, Any], out: Path) -> str:
         )
     if document["ranking"]:
         lines += ["", ranking_table(document["ranking"]), ""]
+    if document["claims"]:
+        lines += [*summary_lines(document["claims"]), ""]
     if document["dataset"]:
         lines.append(f"Dataset: {document['dataset']}")
     if document["report"]:
@@ -269,12 +274,12 @@ def find(folder: Path, key: str) -> tuple[str, str, str]:
     from dragstrip.studies.sweep.store import Store
 
     matching_runs = {}
-    columns = ["key", "scenario", "version", "engine"]
+    columns = ["key", "scenario", "version", "engine", "claims"]
     for table in Store(folder / STORE).tables(columns, warn):
         rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
-        for stored_key, text, version, engine in rows:
+        for stored_key, text, version, engine, claims in rows:
             if text and stored_key.startswith(key):
-                matching_runs[stored_key] = (text, version, engine)
+                matching_runs[stored_key] = (text, version, engine, claims or "")
     if len(matching_runs) != 1:
         expected = (
             "the key of a run in this folder"
@@ -282,8 +287,8 @@ def find(folder: Path, key: str) -> tuple[str, str, str]:
             else "more characters: several keys begin like this"
         )
         raise BadInputError("--replay", key, expected, str(folder))
-    ((stored_key, (text, version, engine)),) = matching_runs.items()
-    if run_key(text, engine, version).hex() != stored_key:
+    ((stored_key, (text, version, engine, claims)),) = matching_runs.items()
+    if run_key(text, engine, version, claims).hex() != stored_key:
         reason = f"the key {stored_key} is not that of the scenario beside it; nothing is run"
         raise DamagedError(folder / STORE, reason)
     return text, version, engine

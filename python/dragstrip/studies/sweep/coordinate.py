@@ -20,6 +20,7 @@ from dragstrip.engines import named
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import DragstripError
 from dragstrip.io import interruption
+from dragstrip.results.claims import requests
 from dragstrip.runs.local import Event, Place
 from dragstrip.runs.work import FAILED, OK, REBUILT, UNWRITTEN, Order
 from dragstrip.studies.sweep.build import build_of
@@ -61,6 +62,7 @@ class Coordinator:
         """Why no further run can be made; empty if runs can be made."""
         self.build = build_of(sweep.version) if named(sweep.engine).slow else ""
         """Build of an engine that may change while the sweep runs."""
+        self.requests = requests(sweep.claims)
         self._point: tuple[int, list[SweepRun]] = (-1, [])
 
     def work(self, numbers: list[int], tally: Tally) -> None:
@@ -110,6 +112,7 @@ class Coordinator:
                     folder=recording,
                     build=self.build,
                     capture=self._capture(run),
+                    claims=self.requests,
                 )
             )
         return False
@@ -147,7 +150,10 @@ class Coordinator:
             answer.update(figures(answer.pop("summary")))
         answer["attempts"] = self.attempts.pop(run.number, 0) + (event.answer is not None)
         seed = self.sweep.seed + run.repeat
-        self.store.add(result_rows(run.key, run.text, seed, self.sweep.engine, self.sweep.version, answer))
+        sweep = self.sweep
+        self.store.add(
+            result_rows(run.key, run.text, seed, sweep.engine, sweep.version, answer, sweep.measured)
+        )
         tally.executed += 1
         tally.weight_made += run.weight
         tally.cpu_s += answer.get("cpu_s") or 0.0

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io import files, untrusted
 from dragstrip.io.files import DamagedError
-from dragstrip.studies.sweep.axes import quantity
+from dragstrip.studies.sweep.axes import column, quantity
+from dragstrip.studies.sweep.grading import GradedClaim
 from dragstrip.studies.sweep.plan import Index, Sweep
 from dragstrip.studies.sweep.stats import cells_of_points
 from dragstrip.studies.sweep.store import RESULTS, SCHEMA, Store
@@ -29,12 +30,6 @@ RUNS_AT_A_TIME = 20_000
 
 FOLDER = "dataset"
 WHOLE = "sweep.parquet"
-
-
-def column(path: str, suffix: str = "") -> str:
-    """Return the column name of a varied field, such as `path_rate_bps` for `path.rate` in bit/s."""
-    plain = "".join(letter if letter.isalnum() else "_" for letter in path).strip("_")
-    return plain + suffix
 
 
 def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
@@ -62,9 +57,15 @@ def named_columns(values: Mapping[str, Sequence[Any]]) -> list[tuple[str, str, s
 
 
 def write(
-    sweep: Sweep, index: Index, store: Store, folder: Path, shard: tuple[int, int] = (1, 1), least: int = 0
+    sweep: Sweep,
+    index: Index,
+    store: Store,
+    folder: Path,
+    shard: tuple[int, int] = (1, 1),
+    least: int = 0,
+    claims: Sequence[GradedClaim] = (),
 ) -> Path:
-    """Write the dataset of the runs in the store, and return its file.
+    """Write the dataset of the runs in the store, with the grades of `claims`, and return its file.
 
     Raises `DragstripError`, and keeps the existing file, if there are fewer runs than `least`.
     """
@@ -72,12 +73,12 @@ def write(
     files.remove_drafts(folder)
     name = WHOLE if shard[1] == 1 else f"shard-{shard[0]}-of-{shard[1]}.parquet"
     columns = axis_columns(sweep)
-    schema = _schema(columns)
+    schema = _schema(columns, claims)
 
     def fill(draft: Path) -> None:
         runs = 0
         with pq.ParquetWriter(draft, schema, compression="zstd", write_page_checksum=True) as writer:
-            for table in _tables(sweep, index, store, shard, columns, schema):
+            for table in _tables(sweep, index, store, shard, columns, schema, claims):
                 writer.write_table(table)
                 runs += len(pc.unique(table["run"]))
         if runs < least:
@@ -100,13 +101,15 @@ def _checksum(part: Path) -> Path:
     return part.with_name(f".{part.name}.sha256")
 
 
-def _schema(columns: list[tuple[str, str, str | None]]) -> pa.Schema:
+def _schema(columns: list[tuple[str, str, str | None]], claims: Sequence[GradedClaim]) -> pa.Schema:
     fields: list[Any] = [("run", pa.int64()), ("repeat", pa.int32()), ("cell", pa.int64())]
     for _, name, suffix in columns:
         whole = suffix in ("_bps", "_ns", "_bytes")
         kind = pa.string() if suffix is None else pa.int64() if whole else pa.float64()
         fields.append((name, kind))
     fields += [SCHEMA.field(name) for name in RESULTS]
+    for claim in claims:
+        fields += zip(claim.columns(), (pa.float64(), pa.string()), strict=True)
     return pa.schema(fields, metadata={"dragstrip_format": "1"})
 
 
@@ -117,6 +120,7 @@ def _tables(
     shard: tuple[int, int],
     columns: list[tuple[str, str, str | None]],
     schema: pa.Schema,
+    claims: Sequence[GradedClaim],
 ) -> Iterator[pa.Table]:
     part, parts = shard
     cells = cells_of_points(sweep)
@@ -124,7 +128,7 @@ def _tables(
         numbers = range(first, min(first + RUNS_AT_A_TIME, len(index)))
         mine = [n for n in numbers if int.from_bytes(index.key(n)[:4], "big") % parts == part - 1]
         if mine:
-            yield _labelled(sweep, mine, _rows(index, mine, store), columns, schema, cells)
+            yield _labelled(sweep, mine, _rows(index, mine, store), columns, schema, cells, claims)
 
 
 def _rows(index: Index, numbers: list[int], store: Store) -> pa.Table:
@@ -172,6 +176,7 @@ def _labelled(
     columns: list[tuple[str, str, str | None]],
     schema: pa.Schema,
     cells: npt.NDArray[np.int64],
+    claims: Sequence[GradedClaim],
 ) -> pa.Table:
     runs = np.asarray(rows["run"].to_numpy(), dtype=np.int64)
     points, repeats = np.divmod(runs, sweep.repeat)
@@ -187,6 +192,10 @@ def _labelled(
         labelled_columns[name] = pa.array(values, schema.field(name).type).take(pa.array(where))
     for name in RESULTS:
         labelled_columns[name] = rows[name].cast(SCHEMA.field(name).type)
+    for claim in claims:
+        for name, entry in zip(claim.columns(), (claim.figure, claim.grade), strict=True):
+            entries = [entry(int(point)) for point in distinct]
+            labelled_columns[name] = pa.array(entries, schema.field(name).type).take(pa.array(where))
     return pa.table([labelled_columns[name] for name in schema.names], schema=schema)
 
 

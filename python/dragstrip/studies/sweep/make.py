@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dragstrip.runs.work import OK
 from dragstrip.studies.sweep import dataset
 from dragstrip.studies.sweep.claim import LOCK, STORE, WHO, claimed, read_description, reported
 from dragstrip.studies.sweep.coordinate import Coordinator, missing
+from dragstrip.studies.sweep.grading import grade_claims
 from dragstrip.studies.sweep.options import Options
 from dragstrip.studies.sweep.plan import Index, Sweep
 from dragstrip.studies.sweep.progress import SweepProgress, Tally
@@ -48,21 +50,27 @@ def make(
         if tally.interrupted:
             return _summary(sweep, out, tally, None, options)
         with reported(out):
-            data = dataset.write(sweep, index, store, out / dataset.FOLDER, options.shard, least=mine)
+            claims = grade_claims(sweep, index, store) if options.shard[1] == 1 else []
+            data = dataset.write(
+                sweep, index, store, out / dataset.FOLDER, options.shard, least=mine, claims=claims
+            )
+            entries = [claim.document() for claim in claims]
             report, ranked = None, None
             if options.shard[1] == 1:
-                report, ranked = _report(sweep, out, options.report)
-        return _summary(sweep, out, tally, data, options, report, ranked)
+                report, ranked = _report(sweep, out, entries, options.report)
+        return _summary(sweep, out, tally, data, options, report, ranked, entries)
 
 
-def _report(sweep: Sweep, out: Path, draw: bool = True) -> tuple[Path | None, dict[str, Any] | None]:
+def _report(
+    sweep: Sweep, out: Path, claims: list[dict[str, Any]], draw: bool = True
+) -> tuple[Path | None, dict[str, Any] | None]:
     """Write the page and return it, with who is best on how many paths."""
     from dragstrip.studies.sweep.map import COLUMNS, write_map
     from dragstrip.studies.sweep.stats import judge, ranked
 
     data = dataset.read(out, COLUMNS)
     findings = judge(sweep, data)
-    return write_map(sweep, out, data, findings) if draw else None, ranked(findings)
+    return write_map(sweep, out, data, findings, claims) if draw else None, ranked(findings)
 
 
 def _summary(
@@ -73,6 +81,7 @@ def _summary(
     options: Options,
     report: Path | None = None,
     ranked: dict[str, Any] | None = None,
+    claims: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     return {
         "version": sweep.version,
@@ -88,6 +97,7 @@ def _summary(
         "dataset": None if data is None else str(data.parent / "*.parquet"),
         "report": None if report is None else str(report),
         "ranking": ranked,
+        "claims": list(claims),
         "resume": options.command or None,
     }
 
@@ -106,8 +116,10 @@ def rewrite_report(folder: Path) -> Path:
         sweep = read_description(folder)
         index = Index(sweep)
         least = max(1, dataset.runs_in(folder))
-        data = dataset.write(sweep, index, Store(folder / STORE), folder / dataset.FOLDER, least=least)
-        report_file, _ = _report(sweep, folder)
+        store = Store(folder / STORE)
+        claims = grade_claims(sweep, index, store)
+        data = dataset.write(sweep, index, store, folder / dataset.FOLDER, least=least, claims=claims)
+        report_file, _ = _report(sweep, folder, [claim.document() for claim in claims])
         assert report_file is not None
         if (runs := dataset.runs_in(folder)) < len(index):
             sys.stderr.write(f"warning: {data}: {runs:,} of {len(index):,} runs: the sweep is not finished\n")

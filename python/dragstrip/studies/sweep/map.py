@@ -16,12 +16,14 @@ from markupsafe import Markup
 from dragstrip.display import html
 from dragstrip.display import quantity as q
 from dragstrip.display.colours import PALETTE, assign
-from dragstrip.display.table import Cell, Table
+from dragstrip.display.table import Cell, Table, text_table
 from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
+from dragstrip.results.claims import CONTRADICTED
 from dragstrip.results.intervals import RESAMPLES, TIE
 from dragstrip.studies.sweep.axes import SweepAxis, quantity
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
-from dragstrip.studies.sweep.plan import Sweep
+from dragstrip.studies.sweep.grading import counts, figure_text, published
+from dragstrip.studies.sweep.plan import Json, Sweep
 from dragstrip.studies.sweep.stats import Findings, Utility, UtilityScores, failures, ranking
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
@@ -38,6 +40,8 @@ HOVER_MAX = 4000
 """Cells of a sweep, at most, whose tooltips have every contender's figure; with more, only who is ahead."""
 FAILURES_SHOWN = 50
 LEVELS_SHOWN = 40
+CLAIM_ROWS_SHOWN = 200
+"""Rows of a claim's table, at most; contradicted ones come first."""
 HARM_COLOUR = "#b42318"
 RANKING_NOTE = (
     "“Of the best”: the figure over that of the best contender on the same path, its median over all paths "
@@ -69,23 +73,35 @@ class Layout:
     sampled: bool
 
 
-def write_map(sweep: Sweep, folder: Path, data: pa.Table, findings: Findings) -> Path:
-    """Write report.html and cells/ into a sweep's folder and return the page; raises `NotWrittenError`."""
+def write_map(
+    sweep: Sweep, folder: Path, data: pa.Table, findings: Findings, claims: Sequence[Json] = ()
+) -> Path:
+    """Write report.html and cells/ into a sweep's folder and return the page; raises `NotWrittenError`.
+
+    `claims` are the graded claims of the summary document.
+    """
     layout = lay_out(sweep, findings)
     try:
-        return _write(sweep, findings, layout, data, folder)
+        return _write(sweep, findings, layout, data, folder, claims)
     except OSError as error:
         raise NotWrittenError(folder / "report.html", error) from error
 
 
-def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, folder: Path) -> Path:
+def _write(
+    sweep: Sweep,
+    findings: Findings,
+    layout: Layout,
+    data: pa.Table,
+    folder: Path,
+    claims: Sequence[Json],
+) -> Path:
     report = folder / "report.html"
     with aside(report) as draft:
         pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
         draft_pages = draft / "pages"
         pages.write(draft_pages)
         with (draft / report.name).open("w", encoding="utf-8") as file:
-            file.writelines(_page(sweep, findings, layout, pages, failures(data), folder))
+            file.writelines(_page(sweep, findings, layout, pages, failures(data), folder, claims))
         make_folder(folder / FOLDER)
         move_in(draft_pages, folder / FOLDER / pages.name)
         (draft / report.name).replace(report)
@@ -126,6 +142,7 @@ def _page(
     pages: Pages,
     failed: Sequence[Mapping[str, Any]],
     folder: Path,
+    claims: Sequence[Json],
 ) -> Iterator[str]:
     """Yield the page, part by part."""
     colours = assign(findings.contenders) if findings.axis else {}
@@ -140,6 +157,7 @@ def _page(
         colours=colours,
         sections=_sections(findings, layout, pages, colours) if findings.axis else (),
         ranking=_rankings(findings, colours) if findings.axis else None,
+        claims=[_claim_section(claim) for claim in claims],
         method=_method(sweep, findings),
         axes=[(axis.path, _levels(axis)) for axis in sweep.axes],
         seeds=f"{sweep.seed} to {sweep.seed + sweep.repeat - 1}" if sweep.repeat > 1 else str(sweep.seed),
@@ -402,6 +420,20 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
         rows.append(row)
     heads = [("", ""), *((text, "") for name in findings.judged for text in (counts[name], shares[name]))]
     return Table(heads, rows, RANKING_NOTE, [], frozenset({"", *counts.values()}))
+
+
+def _claim_section(claim: Json) -> tuple[str, str, Table]:
+    """Return a claim's heading, its counts of grades, and a table with a row for each graded combination."""
+    levels = sorted(claim["levels"], key=lambda level: level["grade"] != CONTRADICTED)
+    rows = []
+    for level in levels[:CLAIM_ROWS_SHOWN]:
+        settings = ", ".join(f"{path} {value}" for path, value in level["settings"].items())
+        grade = f"{level['grade']}: {level['reason']}" if level.get("reason") else level["grade"]
+        rows.append([settings or "the whole sweep", figure_text(level["measured"], claim["unit"]), grade])
+    more = len(levels) - len(rows)
+    caption = f"{more:,} further combinations are in the dataset." if more > 0 else ""
+    heads = ["Combination", "Measured", "Grade"]
+    return f"{claim['id']}: {published(claim)}", counts(claim), text_table(heads, rows, caption)
 
 
 def _share(value: float) -> str:

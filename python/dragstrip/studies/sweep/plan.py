@@ -21,10 +21,11 @@ from dragstrip import _core
 from dragstrip.engines import DEFAULT, options_of
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment.expand import assign, loaded, planned
-from dragstrip.experiment.types import Experiment, algorithms, rebuilt
+from dragstrip.experiment.types import Claim, Experiment, algorithms, rebuilt
 from dragstrip.io.shape import SWEEP, expect
 from dragstrip.model.scenario.memory import refuse_if_too_large
 from dragstrip.model.scenario.paths import packets
+from dragstrip.results.claims import requests
 from dragstrip.studies.sweep import axes as _axes
 from dragstrip.studies.sweep.axes import AGAINST, ALONE, Level, Range, SweepAxis
 from dragstrip.studies.sweep.build import run_key
@@ -71,6 +72,8 @@ class Sweep:
     title: str = ""
     engine_build: str = ""
     """The version of the engine's build; empty means the current one."""
+    claims: Sequence[Claim] = ()
+    """The claims that every combination is graded by."""
 
     @cached_property
     def version(self) -> str:
@@ -119,7 +122,7 @@ class Sweep:
         return list(self.settings(0))
 
     def at(self, point: int, checked: bool = False) -> list[SweepRun]:
-        """Return the runs of one combination, which differ only in the seed.
+        """Return the runs of one combination, which differ in the seed and in the arrivals drawn from it.
 
         Raises `BadInputError` for a combination that the core refuses, unless it was `checked` before.
         """
@@ -128,12 +131,13 @@ class Sweep:
         if not checked:
             refuse_if_too_large(scenario, filled["duration_ns"], self.source)
         weight = packets(filled)
-        filled["name"] = ""
         runs = []
         for repeat in range(self.repeat):
-            filled["seed"] = self.seed + repeat
+            if repeat and self.draws_arrivals:
+                filled = self.scenario(point, checked=True, repeat=repeat).document()
+            filled.update(name="", seed=self.seed + repeat)
             text = json.dumps(filled, sort_keys=True, separators=(",", ":"))
-            key = run_key(text, self.engine, self.version)
+            key = run_key(text, self.engine, self.version, self.measured)
             runs.append(SweepRun(point * self.repeat + repeat, point, repeat, key, text, weight))
         return runs
 
@@ -143,12 +147,26 @@ class Sweep:
         return self.at(point)[repeat]
 
     @cached_property
+    def measured(self) -> str:
+        """What the claims measure in each run, as JSON; empty without claims."""
+        return json.dumps(requests(self.claims), sort_keys=True) if self.claims else ""
+
+    @cached_property
+    def draws_arrivals(self) -> bool:
+        """True when flows may arrive at times drawn from the seed, so that each seed has its own scenario."""
+        assignments = (level.assignments for axis in self.axes for level in axis.levels)
+        flows = self.base.get("flows", [])
+        return any("arrivals" in flow for flow in flows) or any(
+            "arrivals" in str(part) for part in assignments
+        )
+
+    @cached_property
     def algorithms(self) -> list[str]:
         """The congestion controls that flows may name. Raises `BadInputError`."""
         return algorithms({**self.base, "engine": self.engine})
 
-    def scenario(self, point: int, checked: bool = False) -> _core.Scenario:
-        """Return the scenario of a combination, with the first seed.
+    def scenario(self, point: int, checked: bool = False, repeat: int = 0) -> _core.Scenario:
+        """Return the scenario of a combination, with the first seed or that of a later repeat.
 
         Raises `BadInputError` for one that the core would refuse, unless it was `checked` before.
         """
@@ -160,7 +178,7 @@ class Sweep:
         rival = settings.get(AGAINST, ALONE)
         if rival != ALONE:
             content["flows"] = [*content["flows"], {"cc": rival, "label": COMPETITOR}]
-        content["seed"] = self.seed
+        content["seed"] = self.seed + repeat
         try:
             return planned(loaded(content, self.source), self.algorithms, self.source, judged=not checked)
         except BadInputError as error:
@@ -180,6 +198,7 @@ class Sweep:
             "seed": self.seed,
             "repeat": self.repeat,
             "experiment": self.base,
+            **({"claims": [claim.content() for claim in self.claims]} if self.claims else {}),
             "axes": [
                 {
                     "path": axis.path,
@@ -211,10 +230,18 @@ class Sweep:
             document["name"],
             document["title"],
             document["version"],
+            _stored_claims(document, source),
         )
         if not 1 <= sweep.runs <= RUNS_MAX:
             raise BadInputError("axes", Raw(f"{sweep.runs} runs"), f"1 to {RUNS_MAX} of them", source)
         return sweep
+
+
+def _stored_claims(document: Mapping[str, Any], source: str) -> Sequence[Claim]:
+    """Return the claims in a sweep.json; raises `BadInputError`."""
+    if "claims" not in document:
+        return ()
+    return Experiment.build({**document["experiment"], "claims": document["claims"]}, source).claims
 
 
 class Index:
@@ -291,6 +318,7 @@ def describe(
         source,
         experiment.name or Path(source).stem or "sweep",
         experiment.title,
+        claims=experiment.claims,
     )
     if described.runs > RUNS_MAX:
         parts = [f"{len(axis.levels):,} of {axis.path}" for axis in axes]

@@ -7,6 +7,7 @@ in two parts counts once. There is one row per flow and run, and one row without
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,7 +71,7 @@ COST: Columns = (
     ("attempts", pa.int32()),
     ("host", pa.string()),
 )
-FORMAT = "2"
+FORMAT = "3"
 """Format of the parts; parts of any other are refused."""
 SCHEMA = pa.schema(
     [
@@ -78,10 +79,13 @@ SCHEMA = pa.schema(
         *((name, pa.float64()) for name in FIGURES),
         *COST,
         ("scenario", pa.string()),
+        ("claims", pa.string()),
+        ("claim_values", pa.string()),
     ],
     metadata={"dragstrip_format": FORMAT},
 )
-RESULTS = [name for name in SCHEMA.names if name not in {"scenario", "output", *(name for name, _ in COST)}]
+_TEXTS = {"scenario", "claims", "claim_values", "output"}
+RESULTS = [name for name in SCHEMA.names if name not in {*_TEXTS, *(name for name, _ in COST)}]
 """Columns that do not depend on where and when a run was made, unlike a crash's last output."""
 
 FLUSH_S = 1.0
@@ -236,14 +240,14 @@ def _rows(part: Path) -> int:
 def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
     """Return a part's keys (with one of these statuses), each checked against its scenario."""
     part_keys: set[bytes] = set()
-    columns = ["key", "status", "scenario", "engine", "version"]
+    columns = ["key", "status", "scenario", "engine", "version", "claims"]
     for table in read_part(part, columns):
         for slice_ in table.to_batches(max_chunksize=TEXTS_AT_A_TIME):
             rows = zip(*(slice_[name].to_pylist() for name in columns), strict=True)
-            for key, status, text, engine, version in rows:
+            for key, status, text, engine, version, claims in rows:
                 if text is None:
                     continue  # another flow of the same run
-                expected_key = run_key(text, engine, version)
+                expected_key = run_key(text, engine, version, claims or "")
                 if expected_key.hex() != key:
                     raise DamagedError(part, f"the key {key} is not that of the scenario beside it")
                 if statuses is None or status in statuses:
@@ -286,8 +290,10 @@ def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     return pa.table([table[field.name].cast(field.type) for field in fields], schema=pa.schema(fields))
 
 
-def result_rows(key: bytes, text: str, seed: int, engine: str, version: str, answer: Row) -> list[Row]:
-    """Return a run's rows from its worker's answer."""
+def result_rows(
+    key: bytes, text: str, seed: int, engine: str, version: str, answer: Row, claims: str = ""
+) -> list[Row]:
+    """Return a run's rows from its worker's answer; `claims` is what claims measure in it, as JSON."""
     common: Row = {
         "key": key.hex(),
         "status": answer["status"],
@@ -306,4 +312,7 @@ def result_rows(key: bytes, text: str, seed: int, engine: str, version: str, ans
     flows = answer.get("flows") or [{}]
     rows = [{**common, **flow} for flow in flows]
     rows[0]["scenario"] = text
+    if claims:
+        rows[0]["claims"] = claims
+        rows[0]["claim_values"] = json.dumps(answer["claims"]) if "claims" in answer else None
     return rows
