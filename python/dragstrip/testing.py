@@ -20,7 +20,7 @@ from dragstrip.results.intervals import interval
 
 if TYPE_CHECKING:
     from dragstrip.experiment.programs import Program
-    from dragstrip.experiment.race import RaceOptions
+    from dragstrip.experiment.quantities import RaceQuantities
     from dragstrip.interop.result import AlternativeResult, Result
     from dragstrip.results.document import FlowResult
 
@@ -89,7 +89,11 @@ def assert_fair(result: Result, *, at_least: float) -> None:
 
 
 def assert_harmless(
-    algorithm: str | Program, beside: str = "cubic", *, at_most: float = 0.05, **options: Unpack[RaceOptions]
+    algorithm: str | Program,
+    beside: str = "cubic",
+    *,
+    at_most: float = 0.05,
+    **options: Unpack[RaceQuantities],
 ) -> None:
     """Assert that a flow of `algorithm` harms a flow of `beside` no more than another of `beside` does.
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Unpack, ca
 from dragstrip.display.document import Listing, StudyDocument
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment.comparison import COMMAND_LINE
+from dragstrip.experiment.quantities import texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dragstrip.experiment.race import RaceOptions
+    from dragstrip.experiment.quantities import RaceQuantities
     from dragstrip.experiment.types import Experiment
 
 P = ParamSpec("P")
@@ -154,7 +155,7 @@ def diagnose(
     *files: PathLike,
     sender_algorithm: str | None = None,
     out: PathLike | None = None,
-    **options: Unpack[RaceOptions],
+    **options: Unpack[RaceQuantities],
 ) -> Diagnosis:
     """Return what is wrong on a path, how sure that is, and which change helps by how much.
 
@@ -167,7 +168,7 @@ def diagnose(
     from dragstrip.analysis.diagnosis import console, walk
 
     document = walk.diagnose(
-        _paths(files), dict(options), sender_algorithm, None if out is None else Path(out), quiet=True
+        _paths(files), texts(options), sender_algorithm, None if out is None else Path(out), quiet=True
     )
     return Diagnosis(document, console.text(document))
 
@@ -208,7 +209,7 @@ def whatif(
     sender_algorithm: str | None = None,
     flow: str | None = None,
     anyway: bool = False,
-    **options: Unpack[RaceOptions],
+    **options: Unpack[RaceQuantities],
 ) -> WhatIfVerdict:
     """Return what other congestion controls would have done in the place of a capture's own.
 
@@ -223,7 +224,7 @@ def whatif(
         list(algorithms),
         sender_algorithm=sender_algorithm,
         name=flow,
-        changes=dict(options),
+        changes=texts(options),
         anyway=anyway,
         quiet=True,
     )
@@ -420,7 +421,7 @@ def _listed(kind: str) -> Listing:
 
 
 @named_arguments
-def play(*algorithms: str, **options: Unpack[RaceOptions]) -> Playground:
+def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
     """Return the playground with this race, which a notebook shows in the cell; without one, its own race.
 
     The options are those of `race`. Raises `BadInputError`, and `DragstripError` where the page is not built.
@@ -433,12 +434,12 @@ def play(*algorithms: str, **options: Unpack[RaceOptions]) -> Playground:
     if not algorithms:
         return Playground(page(None, __version__))
     if not any(name in options for name in ("path", *CARRIERS, "rtt")):
-        options = cast("RaceOptions", {**dict(DEFAULT_PATH), **dict(options)})
+        options = cast("RaceQuantities", {**DEFAULT_PATH, **texts(options)})
     described = compare(list(algorithms), **options)
     form = {
         "algorithms": list(algorithms),
         "duration": described.duration,
         "seed": described.seed,
-        **options,
+        **texts(options),
     }
     return Playground(page(of_form(form), __version__))

@@ -18,7 +18,8 @@ from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment.programs import Program, refuse_unnamed, separated
-from dragstrip.experiment.race import OPTIONS, RaceOptions
+from dragstrip.experiment.quantities import RaceQuantities, texts
+from dragstrip.experiment.race import OPTIONS
 from dragstrip.experiment.saved_paths import expanded
 from dragstrip.experiment.types import Experiment
 
@@ -37,23 +38,25 @@ def compare(
     engine_options: Mapping[str, str | Sequence[str]] | None = None,
     load: Sequence[str] = (),
     source: str = "",
-    **options: Unpack[RaceOptions],
+    **options: Unpack[RaceQuantities],
 ) -> Experiment:
     """The experiment that these algorithms and options describe.
 
     An algorithm is a word or a `program`; `programs` are algorithms as texts, by name
     (docs/how-to/program.md). `path` is a built-in path, a file of
-    `--save-path`, or its name in the user's folder of paths. Raises `BadInputError`, which names
+    `--save-path`, or its name in the user's folder of paths. Quantities are text (`rtt="40ms"`), numbers with
+    their unit in the name (`rtt_ms=40`, `rate_bps=10e6`) or `timedelta`. Raises `BadInputError`, which names
     the option that is wrong; where `source` is the command line, with its hyphens.
     """
     names, own_programs = separated(algorithms)
+    described_options = texts(options)
     if own_programs:
-        options["programs"] = {**(options.get("programs") or {}), **own_programs}
-    form = {"algorithms": names, **expanded(options)}
+        described_options["programs"] = {**(options.get("programs") or {}), **own_programs}
+    form = {"algorithms": names, **expanded(described_options)}
     for name, value in form.items():
         if name != "programs":  # read from files as text
             _expect_texts(name, value, source)
-    refuse_unnamed(options.get("programs") or {}, names)
+    refuse_unnamed(described_options.get("programs") or {}, names)
 
     def described() -> Experiment:
         try:

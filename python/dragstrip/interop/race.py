@@ -10,7 +10,7 @@ from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import command, compare
 from dragstrip.experiment.programs import Program, separated
-from dragstrip.experiment.race import RaceOptions
+from dragstrip.experiment.quantities import RaceQuantities, texts
 from dragstrip.experiment.types import Experiment
 from dragstrip.interop.result import Result
 from dragstrip.studies.execution.memory import execute_in_memory
@@ -75,7 +75,7 @@ def race(
     out: str | Path | None = None,
     workers: int | None = None,
     engine: str = DEFAULT,
-    **options: Unpack[RaceOptions],
+    **options: Unpack[RaceQuantities],
 ) -> Result:
     """Race congestion controls over one path: `race("cubic", "bbr", path="cable")`.
 
@@ -88,4 +88,6 @@ def race(
         "programs"
     )  # a program's file has a name only its author knows
     words = ["--engine", engine] if engine != DEFAULT else []
-    return _run(experiment, out, workers=workers, replay=command(names, options, words) if repeats else "")
+    return _run(
+        experiment, out, workers=workers, replay=command(names, texts(options), words) if repeats else ""
+    )
