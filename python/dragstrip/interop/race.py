@@ -84,10 +84,7 @@ def race(
     """
     experiment = compare(list(algorithms), engine=engine, **options)
     names, programs = separated(algorithms)
-    repeats = not programs and not options.get(
-        "programs"
-    )  # a program's file has a name only its author knows
     words = ["--engine", engine] if engine != DEFAULT else []
-    return _run(
-        experiment, out, workers=workers, replay=command(names, texts(options), words) if repeats else ""
-    )
+    # A program may have no file that a command could name.
+    replay = "" if programs or options.get("programs") else command(names, texts(options), words)
+    return _run(experiment, out, workers=workers, replay=replay)
