@@ -206,7 +206,7 @@ def read(said: bytes) -> str:
     from dragstrip.errors import BadInputError
     from dragstrip.interop.readers import parsed, summary
     from dragstrip.model.recording.definition import SCHEMA
-    from dragstrip.results import per_flow
+    from dragstrip.results import measures
 
     try:
         name, found = parsed(said, "given")
@@ -218,8 +218,8 @@ def read(said: bytes) -> str:
     for table, columns in SCHEMA.items():
         missing = set(columns) - set(recording[table].column_names)
         assert not missing, f"{table} lacks {missing}"
-    flows = [{"file": "given", **flow} for flow in per_flow.flows(recording)]
-    probes = [{"file": "given", **probe} for probe in per_flow.probes(recording)]
+    flows = [{"file": "given", **flow} for flow in measures.flow_figures(recording)]
+    probes = [{"file": "given", **probe} for probe in measures.probe_figures(recording)]
     document = {"flows": flows, "probes": probes, "notes": recording.provenance["notes"]}
     json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
     summary.as_text({**document, "disciplines": [{"file": "given", **it} for it in found.disciplines]})

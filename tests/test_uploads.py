@@ -14,7 +14,7 @@ from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.model.recording import read
-from dragstrip.results import per_flow
+from dragstrip.results import measures
 from dragstrip.studies.execution.runner import execute, plan
 
 FILES = Path(__file__).parent / "uploads"
@@ -73,7 +73,7 @@ def test_small_queues_limit_a_host_on_the_line(tmp_path: Path) -> None:
         assert flow["rtt_ms"]["p50"] == pytest.approx(29.7, rel=0.01)
         assert flow["limited_s"]["small_queue"] > 0.95 * sum(flow["limited_s"].values())
     assert run["why"][0]["sentence"].startswith("TCP small queues limit cubic-")
-    shown = per_flow.flows(read(tmp_path / "out" / run["recording"]))[0]["limited_s"]
+    shown = measures.flow_figures(read(tmp_path / "out" / run["recording"]))[0]["limited_s"]
     assert shown["small_queue"] > 0.95 * sum(shown.values())
 
 

@@ -16,7 +16,7 @@ from dragstrip.cli import app
 from dragstrip.errors import BadInputError
 from dragstrip.interop import readers
 from dragstrip.model.recording import read
-from dragstrip.results import per_flow
+from dragstrip.results import measures
 
 IPERF3: dict[str, Any] = {
     "start": {
@@ -788,7 +788,7 @@ def test_whatever_is_damaged_is_read_or_refused(tmp_path: Path, name: str) -> No
             refusals.append(str(refused))
             continue
         recording = found.recording({"engine": kind})
-        per_flow.flows(recording)
+        measures.flow_figures(recording)
         for table in ("samples", "received", "probes"):
             assert all(time >= 0 for time in recording[table]["time_ns"].to_pylist())
         read_well += 1

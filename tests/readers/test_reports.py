@@ -12,7 +12,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.interop import readers
 from dragstrip.interop.readers.measurements import DOWNLOADING, IDLE, UPLOADING
 from dragstrip.model.recording import Recording
-from dragstrip.results import per_flow
+from dragstrip.results import measures
 
 OOKLA: dict[str, Any] = {
     "type": "result",
@@ -203,12 +203,12 @@ def recording(folder: Path, content: object) -> Recording:
 
 def test_ookla_s_result_is_three_latencies_and_a_flow_each_way(tmp_path: Path) -> None:
     result = recording(tmp_path, OOKLA)
-    down, up = per_flow.flows(result)
+    down, up = measures.flow_figures(result)
     assert (down["bytes"], down["duration_s"], down["goodput_bps"]) == (248400056, 11.009, 23594617 * 8)
     assert up["goodput_bps"] == 1329170 * 8
     ends = [(row["sender"], row["receiver"]) for row in result["flows"].to_pylist()]
     assert ends == [("speedtest.example.net", "this host"), ("this host", "speedtest.example.net")]
-    probes = {row["probe"]: row["rtt_ms"] for row in per_flow.probes(result)}
+    probes = {row["probe"]: row["rtt_ms"] for row in measures.probe_figures(result)}
     assert list(probes) == [IDLE, DOWNLOADING, UPLOADING]
     assert [probes[UPLOADING][name] for name in ("min", "mean", "max")] == [3.653, 89.243, 155.824]
     times = {row["probe"]: row["time_ns"] for row in result["probes"].to_pylist()}
@@ -218,28 +218,28 @@ def test_ookla_s_result_is_three_latencies_and_a_flow_each_way(tmp_path: Path) -
 def test_librespeed_s_result_has_an_idle_latency_alone(tmp_path: Path) -> None:
     for content in (LIBRESPEED, LIBRESPEED[0]):
         result = recording(tmp_path, content)
-        down, up = per_flow.flows(result)
+        down, up = measures.flow_figures(result)
         assert (down["goodput_bps"], up["goodput_bps"]) == (903.39e6, 508.29e6)
         assert down["duration_s"] == pytest.approx(1761691176 * 8 / 903.39e6)
-        assert [row["probe"] for row in per_flow.probes(result)] == [IDLE]
+        assert [row["probe"] for row in measures.probe_figures(result)] == [IDLE]
         assert "cannot show bufferbloat" in " ".join(result.provenance["notes"])
 
 
 def test_cloudflare_s_summary_has_rates_without_bytes(tmp_path: Path) -> None:
     for content in (CLOUDFLARE, CLOUDFLARE["result"], {"summary": CLOUDFLARE["result"]}):
         result = recording(tmp_path, content)
-        flows = per_flow.flows(result)
+        flows = measures.flow_figures(result)
         assert [(flow["goodput_bps"], flow["bytes"]) for flow in flows] == [
             (71965572.58, None),
             (35293340.94, None),
         ]
-        probes = {row["probe"]: row["rtt_ms"]["mean"] for row in per_flow.probes(result)}
+        probes = {row["probe"]: row["rtt_ms"]["mean"] for row in measures.probe_figures(result)}
         assert probes == {IDLE: 7.5, DOWNLOADING: 22.8, UPLOADING: 51.5}
 
 
 @pytest.mark.parametrize("content", [MTR, MTR_JSON])
 def test_mtr_s_hops_are_probes_with_their_losses(tmp_path: Path, content: object) -> None:
-    probes = per_flow.probes(recording(tmp_path, content))
+    probes = measures.probe_figures(recording(tmp_path, content))
     assert [(row["probe"], row["sent"], row["lost"]) for row in probes] == [
         ("mtr hop 1", 10, 0),
         ("mtr hop 2", 10, 10),
@@ -261,7 +261,7 @@ def test_cake_autorate_s_log_has_round_trips_by_load_and_rates(tmp_path: Path) -
     assert (down["sender"], up["sender"]) == ("internet", "LAN")
     arrived = [(row["flow"], row["time_ns"], row["new_bytes"]) for row in result["received"].to_pylist()]
     assert arrived == [(0, 10**9, 4_750_000), (1, 10**9, 87_500)]
-    rates = [flow["goodput_bps"] for flow in per_flow.flows(result)]
+    rates = [flow["goodput_bps"] for flow in measures.flow_figures(result)]
     assert rates == [38e6, 700e3]
     shaper = [row["value"] for row in result["cc_state"].to_pylist() if row["flow"] == 0]
     assert shaper == [40e6, 40e6]
@@ -301,7 +301,7 @@ def test_tshark_s_fields_are_flows_with_round_trips(tmp_path: Path, separator: s
     )
     assert [row["new_bytes"] for row in result["received"].to_pylist()] == [1448, 1448, 0, 1448]
     assert [row["rtt_ns"] for row in result["rtts"].to_pylist()] == [40_500_000]
-    (figures,) = per_flow.flows(result)
+    (figures,) = measures.flow_figures(result)
     assert (figures["bytes"], figures["duration_s"]) == (3 * 1448, 0.8)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dragstrip.errors import BadInputError
 from dragstrip.interop import readers
-from dragstrip.results import per_flow
+from dragstrip.results import measures
 
 IPERF3 = """Connecting to host 198.51.100.7, port 5201
 [  5] local 192.0.2.10 port 44832 connected to 198.51.100.7 port 5201
@@ -96,7 +96,7 @@ def test_iperf3_s_text_in_reverse_is_what_arrived_here(tmp_path: Path) -> None:
     assert [row["new_bytes"] for row in rows(tmp_path, REVERSE, "received")] == [5 * 2**20] * 2
     assert rows(tmp_path, REVERSE, "samples") == []
     path = tmp_path / "given.txt"
-    (figures,) = per_flow.flows(readers.read(path))
+    (figures,) = measures.flow_figures(readers.read(path))
     assert figures["goodput_bps"] == pytest.approx(41.9e6, rel=0.01)
     assert "omitted by -O" in " ".join(readers.read(path).provenance["notes"])
 

@@ -12,6 +12,7 @@ mod alone;
 pub mod arithmetic;
 #[cfg(feature = "schema")]
 pub mod document;
+pub mod figures;
 mod hops;
 mod limits;
 mod measured;
@@ -26,7 +27,7 @@ mod video;
 mod why;
 
 pub use hops::{Hop, Queueing};
-pub use limits::LIMITS;
+pub use limits::{LIMITS, limiting_factor};
 pub use measured::{Flow, Measured, MissingColumn, Window};
 pub use quiz::{Check, Verdict, is_right, judge, summary_figure};
 pub use registry::{Figure, Level, MEASURES, Measure, Statistic, find, of_transfers};

@@ -12,6 +12,48 @@ pub const LIMITS: [&str; 7] =
 /// States in which a flow is below its slow-start threshold or looks for the path's rate.
 const SLOW_START: [&str; 2] = ["slow_start", "startup"];
 
+/// Returns the limiting factor of a value of `samples.limit`, in the words that captures are inspected in: `cwnd` (pacing
+/// included), `small_queue` (which no capture shows), `receiver`, `application`, or `unknown`.
+#[must_use]
+pub fn limiting_factor(limit: &str) -> &'static str {
+    match limit {
+        "cwnd" | "pacing" => "cwnd",
+        "small_queue" => "small_queue",
+        "rwnd" => "receiver",
+        "sndbuf" | "app" => "application",
+        _ => "unknown",
+    }
+}
+
+/// Returns the rows of a flow's samples with the nanoseconds that each stands for.
+///
+/// A sample stands for the time since the sample before it, the first for the time since `begin_ns`: a kernel's limit is
+/// the chronograph that ran longest since then (`tcp_chrono_set`), and the simulator's samples are read the same way.
+/// With a sample at every ACK, each stands for the time until the next one, the last until `end_ns`: the ACK
+/// changes the limit.
+pub(crate) fn spans(
+    rows: &[usize],
+    times: &[i64],
+    begin_ns: i64,
+    end_ns: i64,
+    every_ack: bool,
+) -> Vec<(usize, i64)> {
+    let span = |from: i64, to: i64| to.saturating_sub(from).max(0);
+    let spans = rows.iter().enumerate().map(|(at, &row)| {
+        let span = if every_ack {
+            let next = rows.get(at + 1).map_or(end_ns, |next| times[*next]);
+            // What was before the first ACK is the handshake's and the first flight's.
+            let from = if at == 0 { begin_ns } else { times[row] };
+            span(from, next)
+        } else {
+            let before = at.checked_sub(1).map_or(begin_ns, |before| times[rows[before]]);
+            span(before, times[row])
+        };
+        (row, span)
+    });
+    spans.collect()
+}
+
 impl Measured {
     /// Rows of `samples` of a flow, and the nanoseconds that each stands for: since the sample before it, or, where there is one at
     /// every ACK, until the next one.
@@ -25,20 +67,7 @@ impl Measured {
         let rows = self.rows(Of::Samples, place, &Window { state: None, ..window.clone() })?;
         let begin = flow.start_ns + window.after_ns;
         let every_ack = self.scenario.record.every_ack;
-        let span = |from: i64, to: i64| (to - from).max(0);
-        let spans = rows.iter().enumerate().map(|(at, &row)| {
-            let span = if every_ack {
-                let next = rows.get(at + 1).map_or(flow.end_ns(window), |next| times[*next]);
-                // What was before the first ACK is the handshake's and the first flight's.
-                let from = if at == 0 { begin } else { times[row] };
-                span(from, next)
-            } else {
-                let before = at.checked_sub(1).map_or(begin, |before| times[rows[before]]);
-                span(before, times[row])
-            };
-            (row, span)
-        });
-        Ok(spans.collect())
+        Ok(spans(&rows, times, begin, flow.end_ns(window), every_ack))
     }
 
     /// Seconds for each text of a column.

@@ -201,6 +201,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measures::jain, module)?)?;
     module.add_function(wrap_pyfunction!(measures::summary_figure, module)?)?;
     module.add_function(wrap_pyfunction!(measures::quiz_is_right, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::py_flow_figures, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::py_probe_figures, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::round_trips, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::limiting_factor, module)?)?;
+    module.add("TAIL_SAMPLES", dragstrip_measures::figures::TAIL_SAMPLES)?;
     module.add("THROUGHPUT_NS", dragstrip_measures::THROUGHPUT_NS)?;
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use crate::objects::{Document, to_python};
 use crate::{InputError, panic};
+use dragstrip_measures::figures::{Facts, RoundTrips, flow_figures, probe_figures};
 use dragstrip_measures::{
     Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Transfer, Window, arithmetic,
     find, is_right, summarise,
@@ -299,4 +300,56 @@ pub fn quiz_is_right(quiz: Document, summary: Document, number: f64) -> PyResult
         is_right(&quiz.0, &summary.0, number)
             .map_err(|expected| InputError::new_err(("quiz", "", expected)))
     })
+}
+
+/// Figures of each flow of any recording, in the order of the table `flows` (crates/measures/src/figures.rs).
+///
+/// `reported`: figures of another program, by the flow's number as text.
+#[pyfunction(name = "flow_figures")]
+#[expect(clippy::needless_pass_by_value, reason = "as Python's dicts arrive")]
+pub fn py_flow_figures<'py>(
+    py: Python<'py>,
+    tables: &Bound<'py, PyDict>,
+    reported: Document,
+    end_ns: Option<i64>,
+    every_ack: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    panic::caught("flow_figures", || {
+        let facts = Facts { end_ns, every_ack, reported: Some(&reported.0) };
+        to_python(py, &flow_figures(&recording(tables)?, facts))
+    })
+}
+
+/// Figures of each probe of any recording, in the order of their first requests.
+///
+/// `summaries`: requests that another program sums up, a dict each.
+#[pyfunction(name = "probe_figures")]
+#[expect(clippy::needless_pass_by_value, reason = "as Python's lists arrive")]
+pub fn py_probe_figures<'py>(
+    py: Python<'py>,
+    tables: &Bound<'py, PyDict>,
+    summaries: Document,
+) -> PyResult<Bound<'py, PyAny>> {
+    panic::caught("probe_figures", || {
+        to_python(py, &probe_figures(&recording(tables)?, &summaries.0))
+    })
+}
+
+/// Figures of round trips in nanoseconds, 64-bit floats, in milliseconds.
+#[pyfunction]
+pub fn round_trips<'py>(
+    py: Python<'py>,
+    values_ns: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    panic::caught("round_trips", || {
+        let values_ns: Vec<f64> = values(values_ns)?;
+        let method = (!values_ns.is_empty()).then_some("echo");
+        to_python(py, &RoundTrips::new(values_ns, method))
+    })
+}
+
+/// The limiting factor of a value of `samples.limit`, in the words of `inspect`.
+#[pyfunction]
+pub fn limiting_factor(limit: &str) -> &'static str {
+    dragstrip_measures::limiting_factor(limit)
 }

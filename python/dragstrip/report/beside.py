@@ -19,13 +19,13 @@ from dragstrip.display.quantity import MISSING, TIMES_MS, UNITS, Unit, unit_for
 from dragstrip.display.table import Cell, Table
 from dragstrip.io.files import adding
 from dragstrip.model.recording import Recording
+from dragstrip.model.recording.columns import Floats, grouped
 from dragstrip.report import page, render, rows
 from dragstrip.report.charts import cdf_scale
 from dragstrip.report.figure import SOLID, Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, nice_bin_s, rate_per_bin
-from dragstrip.results import per_flow
-from dragstrip.results.measures import parts_text
+from dragstrip.results.measures import flow_figures, parts_text, probe_figures
 
 Row: TypeAlias = dict[str, Any]
 
@@ -56,11 +56,11 @@ def source(title: str, recording: Recording) -> Source:
     """Return any recording as a source, with the findings of `inspect` in its provenance, if any."""
     facts = recording.provenance
     inspected_flows = facts.get("flows")
-    flows = inspected_flows if isinstance(inspected_flows, list) else per_flow.flows(recording)
+    flows = inspected_flows if isinstance(inspected_flows, list) else flow_figures(recording)
     notes = facts.get("notes")
     note_texts = [str(note) for note in notes] if isinstance(notes, list) else []
     kind = str(facts.get("engine") or "")
-    return Source(title, kind, recording, flows, per_flow.probes(recording), note_texts)
+    return Source(title, kind, recording, flows, probe_figures(recording), note_texts)
 
 
 def document(sources: Sequence[Source]) -> Row:
@@ -250,7 +250,7 @@ def _flow(source: Source, flow: Row, colour: str) -> _CurveSet:
     origin = _beginning_ns(source.recording)
 
     def of(table: str, *columns: str) -> Row:
-        by_flow = per_flow.grouped(source.recording, table, "flow", ("time_ns", *columns))
+        by_flow = grouped(source.recording, table, "flow", ("time_ns", *columns))
         return by_flow.get(flow["flow"], {column: np.empty(0) for column in ("time_ns", *columns)})
 
     samples = of("samples", "rtt_ns", "srtt_ns", "cwnd_bytes", "bytes_in_flight", "bytes_acked")
@@ -275,7 +275,7 @@ def _flow(source: Source, flow: Row, colour: str) -> _CurveSet:
 
 
 def _ping(source: Source, probe: Row, colour: str) -> _CurveSet:
-    rows_of = per_flow.grouped(source.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
+    rows_of = grouped(source.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
     mine = rows_of[probe["probe"]]
     answered = (mine["target"] == probe["target"]) & (mine["lost"] != True)  # noqa: E712 - an array of objects
     at = (mine["time_ns"][answered] - _beginning_ns(source.recording)) / 1e9
@@ -284,7 +284,7 @@ def _ping(source: Source, probe: Row, colour: str) -> _CurveSet:
     return _CurveSet(name, colour, DASHES[1], trips, EMPTY, EMPTY, EMPTY)
 
 
-def _rate(time_ns: per_flow.FloatArray, size_bytes: per_flow.FloatArray) -> Curve:
+def _rate(time_ns: Floats, size_bytes: Floats) -> Curve:
     """Return the rate of new data over time, in bins no shorter than the spacing of the rows."""
     if not len(time_ns):
         return EMPTY

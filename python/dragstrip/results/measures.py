@@ -175,6 +175,66 @@ def summarise(recording: Recording) -> dict[str, Any]:
     return summary
 
 
+FLOW_COLUMNS: Mapping[str, Sequence[str]] = {
+    "flows": (
+        *("flow", "label", "protocol", "cc", "start_ns", "stop_ns", "bytes_received", "segments_sent"),
+        *("retransmits", "ecn_negotiated"),
+    ),
+    "samples": (
+        *("time_ns", "flow", "rtt_ns", "srtt_ns", "bytes_acked", "bytes_written", "retransmits", "limit"),
+    ),
+    "received": ("time_ns", "flow", "new_bytes"),
+    "rtts": ("flow", "rtt_ns"),
+}
+"""Columns of `flow_figures`, by table."""
+
+PROBE_COLUMNS: Mapping[str, Sequence[str]] = {"probes": ("time_ns", "probe", "target", "rtt_ns", "lost")}
+"""Columns of `probe_figures`."""
+
+
+def flow_figures(recording: Recording) -> list[dict[str, Any]]:
+    """Return the figures of each flow as `inspect --json` has them, None for what the recording lacks.
+
+    The recording needs no scenario: it may be of captures or of another program's file. The figures that this
+    program computed itself (`interop.readers.measurements`) take precedence.
+    """
+    scenario, reported = recording.scenario, recording.provenance.get("reported")
+    rows: list[dict[str, Any]] = _checked_call(
+        _core.flow_figures,
+        to_core(recording, FLOW_COLUMNS),
+        reported if isinstance(reported, dict) else {},
+        scenario.get("duration_ns") if scenario.get("nodes") else None,
+        bool((scenario.get("record") or {}).get("every_ack")),
+    )
+    # Columns of flags cross to the core without null.
+    for row, flag in zip(rows, recording["flows"]["ecn_negotiated"].to_pylist(), strict=True):
+        row["ecn"] = flag
+    return rows
+
+
+def probe_figures(recording: Recording) -> list[dict[str, Any]]:
+    """Return, for each probe, the requests sent and lost, and the round trips of the answered ones.
+
+    Of requests that another program's file sums up instead of listing them, these are its own figures, and
+    None for those that it lacks.
+    """
+    summaries = recording.provenance.get("summaries")
+    rows: list[dict[str, Any]] = _checked_call(
+        _core.probe_figures,
+        to_core(recording, PROBE_COLUMNS),
+        summaries if isinstance(summaries, list) else [],
+    )
+    return rows
+
+
+def round_trips(values_ns: Floats) -> dict[str, Any]:
+    """Return the percentiles, extremes and mean of answered requests' round trips, in milliseconds.
+
+    Fewer than `_core.TAIL_SAMPLES` have no 5th and 95th percentile.
+    """
+    return _core.round_trips(np.ascontiguousarray(values_ns, dtype=np.float64))
+
+
 def parts_text(seconds: Mapping[str, float], separator: str = ", ", most: int = 9) -> str:
     """Return shares in words, such as `pacing 93 %, cwnd 7 %`, the largest first.
 

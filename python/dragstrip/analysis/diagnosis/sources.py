@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from dragstrip import _core
 from dragstrip.analysis import captures
 from dragstrip.analysis.diagnosis import commands, listing
 from dragstrip.analysis.diagnosis.observations import (
@@ -38,7 +39,8 @@ from dragstrip.interop import scripts
 from dragstrip.interop.inputs import input_of
 from dragstrip.interop.readers.measurements import BOTH_WAYS, DOWNLOADING, IDLE, UPLOADING
 from dragstrip.model.recording import Recording
-from dragstrip.results import per_flow
+from dragstrip.model.recording.columns import grouped
+from dragstrip.results import measures
 
 SCRIPT = "tc commands"
 CAPTURE = "capture"
@@ -149,7 +151,7 @@ def _part(probe: PingSeries, mask: npt.NDArray[np.bool_], loaded: bool) -> PingS
     assert probe.trip_ms is not None
     times, trips = probe.at_s[mask], probe.trip_ms[mask]
     answered = trips[np.isfinite(trips)]
-    figures = per_flow.round_trips(answered * 1e6, "echo" if len(answered) else None)
+    figures = measures.round_trips(answered * 1e6)
     return replace(
         probe,
         pings_sent=len(trips),
@@ -257,8 +259,8 @@ def _of_captures(files: Sequence[Path], quiet: bool) -> Observations:
         for file, inspected in zip(files, inspections, strict=True)
         for label, vantage in _vantages(file, inspected).items()
     }
-    samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
-    rtts = per_flow.grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
+    samples = grouped(recording, "samples", "flow", SAMPLES)
+    rtts = grouped(recording, "rtts", "flow", ("time_ns", "rtt_ns"))
     largest = max((flow["bytes"] for flow in document["flows"]), default=0)
     capture_pairs = {row["flow"]: _capture_pair(row) for row in reversed(document["between"])}
     nearest = _nearest(files, [inspected[0] for inspected in inspections])
@@ -403,7 +405,7 @@ def _steady(samples: Mapping[str, Floats]) -> float | None:
     waits = np.array([word == "app" for word in samples["limit"]])
     flights = samples["bytes_in_flight"][waits]
     flights = flights[np.isfinite(flights) & (flights > 0)]
-    if len(flights) < per_flow.TAIL_SAMPLES:
+    if len(flights) < _core.TAIL_SAMPLES:
         return None
     middle, high = np.percentile(flights, (50, 95))
     return float(middle) if middle >= STEADY * high else None
@@ -413,11 +415,11 @@ def _of_recording(file: Path, recording: Recording) -> tuple[Observations, list[
     """Return the flows and pings of another program's file, and the disciplines of a listing."""
     name = str(file)
     rows = recording["flows"].to_pylist()
-    samples = per_flow.grouped(recording, "samples", "flow", SAMPLES)
+    samples = grouped(recording, "samples", "flow", SAMPLES)
     reported = recording.provenance.get("reported") or {}
     began = recording.provenance.get("began_s")
     flows, datagrams = [], []
-    for row, flow in zip(rows, per_flow.flows(recording), strict=True):
+    for row, flow in zip(rows, measures.flow_figures(recording), strict=True):
         if row["protocol"] == "udp" and row["datagrams_lost"] is not None and row["segments_sent"]:
             datagrams_lost, datagrams_sent = row["datagrams_lost"], row["segments_sent"]
             datagrams.append(
@@ -544,7 +546,7 @@ def _probes(
         begins = [row["start_ns"] for row in recording["flows"].to_pylist() if row["start_ns"] is not None]
         busy = min([*begins, *(end["min"] for end in ends)]), max(end["max"] for end in ends)
     flow_hosts = frozenset().union(*(flow.hosts for flow in flows))
-    summaries = [row for row in per_flow.probes(recording) if row["rtt_ms"]["method"] == "summary"]
+    summaries = [row for row in measures.probe_figures(recording) if row["rtt_ms"]["method"] == "summary"]
     sums = {(row["probe"], row["target"]): row["rtt_ms"] for row in summaries}
     counts = {
         (row["probe"], row["target"]): (row["sent"], row["lost"])
@@ -599,7 +601,7 @@ def _probe(
     began_s: float | None,
 ) -> PingSeries:
     answered = np.array([row["rtt_ns"] for row in rows if not row["lost"]], dtype=np.float64)
-    trips = per_flow.round_trips(answered, "echo" if len(answered) else None)
+    trips = measures.round_trips(answered)
     clock = None
     times = np.array([row["time_ns"] for row in rows], dtype=np.float64) / 1e9
     if began_s is not None:

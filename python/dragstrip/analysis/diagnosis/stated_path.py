@@ -23,7 +23,6 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment import comparison
 from dragstrip.experiment.expand import expand
 from dragstrip.model.scenario.paths import PathFacts, link_facts, path_of
-from dragstrip.results import per_flow
 
 CARRIERS = ("path", "medium", "rate")
 """Options that say how fast the bottleneck is."""
@@ -149,7 +148,7 @@ def simulated(measured: RunFigures) -> Observations:
         limited_s_total = sum(flow["limited_s"].values()) or 1.0
         limited: dict[str, float] = {}
         for word, seconds in flow["limited_s"].items():
-            name = "send_buffer" if word == "sndbuf" else per_flow.LIMITS.get(word, "unknown")
+            name = "send_buffer" if word == "sndbuf" else _core.limiting_factor(word)
             limited[name] = limited.get(name, 0.0) + seconds / limited_s_total
         middle = flow["rtt_ms"]["p50"]
         flows.append(

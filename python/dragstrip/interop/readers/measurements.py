@@ -38,9 +38,10 @@ _TYPES: Mapping[str, Any] = {
 class Measurements:
     """Rows by table, and notes about them.
 
-    `reported` has, by flow, figures that the other program computed, as `results.per_flow` takes them:
-    `measured_s`, `goodput_bps` and `rtt_ms` with `min`, `mean` and `max`; `disciplines` the settings and
-    counts of queues; `summaries`, by `probe` and `target`, what a file has of requests that it does not list.
+    `reported` has, by flow, figures that the other program computed, as `results.measures.flow_figures` takes
+    them: `measured_s`, `goodput_bps` and `rtt_ms` with `min`, `mean` and `max`; `disciplines` the settings
+    and counts of queues; `summaries`, by `probe` and `target`, what a file has of requests that it does not
+    list.
     """
 
     flows: list[Row] = field(default_factory=list)

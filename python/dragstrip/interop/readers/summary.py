@@ -10,7 +10,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.interop.readers.measurements import Row
 from dragstrip.io.untrusted import one_line
 from dragstrip.model.recording import Recording
-from dragstrip.results import per_flow
+from dragstrip.results import measures
 
 
 def inspect(recordings: Mapping[Path, Recording]) -> Row:
@@ -19,8 +19,8 @@ def inspect(recordings: Mapping[Path, Recording]) -> Row:
     for path, recording in recordings.items():
         name = str(path)
         document["files"].append({"path": name, "format": recording.provenance["engine"]})
-        document["flows"] += [{"file": name, **flow} for flow in per_flow.flows(recording)]
-        document["probes"] += [{"file": name, **probe} for probe in per_flow.probes(recording)]
+        document["flows"] += [{"file": name, **flow} for flow in measures.flow_figures(recording)]
+        document["probes"] += [{"file": name, **probe} for probe in measures.probe_figures(recording)]
         document["disciplines"] += [
             {"file": name, **discipline} for discipline in recording.provenance.get("disciplines", [])
         ]
@@ -107,7 +107,7 @@ def table(document: Mapping[str, Any]) -> str:
 
 def _trip(rtt: Mapping[str, Any]) -> str:
     """Return the percentiles, or of few samples the least, the mean and the largest."""
-    parts = [rtt[f"p{part}"] for part in per_flow.PERCENTILES]
+    parts = [rtt[name] for name in ("p5", "p50", "p95")]
     if None in parts and rtt["mean"] is not None:
         figures = " / ".join(_figure_text(rtt[name]) for name in ("min", "mean", "max")) + " (min, mean, max)"
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,19 +39,53 @@ def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
     return np.concatenate(parts) if parts else np.asarray([], dtype=object)
 
 
-def to_core(recording: Recording) -> dict[str, dict[str, tuple[str, Any]]]:
-    """Return a recording's defined columns by table and name, in the form of crates/py/src/measures.rs."""
+def grouped(recording: Recording, table: str, key: str, columns: Sequence[str]) -> dict[Any, dict[str, Any]]:
+    """Group a table's columns by the values of `key`, in the order of the table.
+
+    Numbers become float64 arrays with NaN for null, other columns arrays of objects.
+    """
+    source_table = recording[table]
+    if not source_table.num_rows:
+        return {}
+    keys = source_table.column(key).unify_dictionaries().combine_chunks()
+    encoded: Any = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
+    places = encoded.indices.to_numpy(zero_copy_only=False)
+    words = encoded.dictionary.to_pylist()
+    values = {column: _values(source_table.column(column)) for column in columns}
+    order = np.argsort(places, kind="stable")
+    borders = np.flatnonzero(np.diff(places[order], prepend=-1))
+    groups = np.split(order, borders[1:])
+    return {
+        words[int(places[rows[0]])]: {column: array[rows] for column, array in values.items()}
+        for rows in groups
+    }
+
+
+def _values(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
+    kind = column.type
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind):
+        return np.array(column.to_pylist(), dtype=object)
+    return cast(Floats, np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64))
+
+
+def to_core(
+    recording: Recording, only: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Return a recording's defined columns by table and name, in the form of crates/py/src/measures.rs.
+
+    With `only`, return these columns of these tables, as far as the recording has them.
+    """
     tables = recording.tables
-    if isinstance(tables, CoreTables):
+    if only is None and isinstance(tables, CoreTables):
         return {name: tables.core_columns(name) for name in tables}
     return {
         name: {
             column: (defined.kind, _buffer(defined.kind, table[column]))
             for column, defined in SCHEMA[name].items()
-            if column in table.column_names
+            if column in table.column_names and (only is None or column in only[name])
         }
         for name, table in tables.items()
-        if name in SCHEMA
+        if name in (SCHEMA if only is None else only)
     }
 
 
