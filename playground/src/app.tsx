@@ -128,9 +128,9 @@ function FixedRuns({ playground }: Props) {
     <aside class="settings" aria-label="Race">
       <h2>{name ? "Experiment of the catalogue" : "Runs of a file"}</h2>
       <p><code>{name || race.title.value}</code></p>
-      <p>{name ? "An experiment describes these runs" : "The file holds these runs"}; no slider changes them.</p>
+      <p class="about">{name ? "An experiment describes these runs" : "The file holds these runs"}; no slider changes them.</p>
       <button type="button" onClick={() => change({})}>Leave for the form's race</button>
-      <p class="note">{`The form has ${algorithms.join(", ")} on ${path || `${rate}, ${rtt}`}.`}</p>
+      <p class="note about">{`The form has ${algorithms.join(", ")} on ${path || `${rate}, ${rtt}`}.`}</p>
     </aside>
   );
 }

@@ -91,7 +91,7 @@ function NamedPlace({ form, problems, change, names }: Props & { names: Names })
     <div class="field extra">
       <div class="pair">
         <div><Choice id="path" label="Path by name" first="as below" names={names.paths} value={form.path} choose={(path) => change(withPath(path))} /></div>
-        <div><Choice id="medium" label="Medium" first="a rate" names={names.media} value={form.medium} choose={(medium) => change(withMedium(form, medium))} /></div>
+        <div><Choice id="medium" label="Medium" first={form.path ? "of the path" : "a rate"} names={names.media} value={form.medium} choose={(medium) => change(withMedium(form, medium))} /></div>
       </div>
       {about && <p class="note">{about}</p>}
       <Problems field="path" problems={problems} />
@@ -193,8 +193,10 @@ function Flows({ form, problems, change, algorithms: choices }: Props & { algori
 export function RaceForm({ names, ...rest }: Omit<Props, "figures"> & { names: Names }) {
   const [isOpen, open] = useState(false);
   const path = names.paths.find((it) => it.name.toLowerCase() === rest.form.path.toLowerCase());
-  const medium = rest.form.medium && `as ${rest.form.medium}`;
-  const figures = { ...Object.fromEntries(path?.fields ?? []), ...(medium && { rate: medium }) };
+  // A path without a rate or an RTT has media and delays instead.
+  const ofPath = path && Object.fromEntries(["rate", "rtt", "up_rate"].map((field) => [field, "of path"]));
+  const medium = rest.form.medium && { rate: "of medium" };
+  const figures = { ...ofPath, ...Object.fromEntries(path?.fields ?? []), ...medium };
   const props = { ...rest, figures };
   return (
     <form class={isOpen ? "open" : ""} aria-label="Race" onSubmit={(event) => event.preventDefault()}>

@@ -190,6 +190,24 @@ def test_throughput_against_delay_is_among_the_charts(browser: Browser) -> None:
     page.close()
 
 
+def test_a_name_in_the_plane_covers_no_other_flows_dot(browser: Browser) -> None:
+    page = browser.page(PAGE, 800, 900)
+    go(page, EDITED)
+    page.wait_for(lambda: text(page, ".flows li + li b") == "mine")
+    settled(page)
+    covered = """[...document.querySelectorAll(".tradeoff g.dots")].flatMap((group, at, groups) => {
+        const box = group.querySelector("text")?.getBoundingClientRect();
+        return groups.filter((other) => other !== group && box).map((other) => {
+            const dot = other.querySelector("circle").getBoundingClientRect();
+            const [x, y] = [(dot.left + dot.right) / 2, (dot.top + dot.bottom) / 2];
+            return box.left < x && x < box.right && box.top < y && y < box.bottom;
+        });
+    }).filter(Boolean).length"""
+    assert page.value("document.querySelectorAll('.tradeoff g.dots').length") == 2
+    assert page.value(covered) == 0
+    page.close()
+
+
 def test_paths_media_and_workloads_are_chosen_by_name(browser: Browser) -> None:
     page = browser.page(PAGE)
     first = settled(page)
@@ -204,6 +222,8 @@ def test_paths_media_and_workloads_are_chosen_by_name(browser: Browser) -> None:
     page.wait_for(lambda: page.value(HASH) not in (first, "…"))
     settled(page)
     assert "--rate" not in text(page, "details code")
+    assert page.value("document.querySelector('#rate').placeholder") == "of path"
+    assert page.value("document.querySelector('#queue').placeholder") == "300ms"
     described = compare(
         ["cubic", "vegas"], path="home DSL", workload="tcp_upload", duration="10s", together=True
     )
@@ -255,6 +275,10 @@ def test_an_experiments_race_is_not_the_forms(browser: Browser) -> None:
     settled(page)
     assert page.value("document.querySelectorAll('#rate').length") == 0
     assert "geni-tcp/step1" in text(page, ".settings")
+    page.ask("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
+    page.wait_for(lambda: page.value("innerWidth") == 390)
+    assert box(page, ".settings")[3] - box(page, ".settings")[2] < 0.12 * 800
+    page.ask("Emulation.setDeviceMetricsOverride", width=1300, height=900, deviceScaleFactor=1, mobile=False)
     assert text(page, ".chips") == ""
     press(page, "Leave for the form's race")
     page.wait_for(lambda: page.value(HASH) == first)

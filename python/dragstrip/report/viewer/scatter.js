@@ -35,16 +35,17 @@ export function draw(figure, host, width) {
   }
   // Medians and names over all clouds.
   const rows = [];
-  for (const cloud of figure.clouds) {
+  const dots = figure.clouds.map(({ middle }) => ({ row: y.at(middle[1]) + 4, middle: x.at(middle[0]), half: 5 }));
+  for (const [number, cloud] of figure.clouds.entries()) {
     const group = mark("g", { class: "dots", "data-colour": cloud.colour }, svg);
     const [atX, atY] = [x.at(cloud.middle[0]), y.at(cloud.middle[1])];
     mark("circle", { cx: atX, cy: atY, r: 5, fill: cloud.colour }, group);
     const half = widthOf(cloud.label) / 2;
     const middle = Math.max(left + half, Math.min(atX, right - half));
-    // Above its dot or beneath it; where neither is free, the legend alone has its name.
+    // Above its dot or beneath it, clear of other names and dots; where neither is free, the legend alone has its name.
     const near = (row) => (other) =>
       Math.abs(other.row - row) < 14 && Math.abs(other.middle - middle) < other.half + half + 4;
-    const row = [atY - 9, atY + 18].find((row) => row > top && row < bottom && !rows.some(near(row)));
+    const row = [atY - 9, atY + 18].find((row) => row > top && row < bottom && ![...rows, ...dots.toSpliced(number, 1)].some(near(row)));
     if (row === undefined) continue;
     rows.push({ row, middle, half });
     mark("text", { class: "label", x: middle, y: row, "text-anchor": "middle" }, group, cloud.label);
