@@ -32,6 +32,8 @@ OFFLINE = ROOT / "playground/offline.js"
 """What keeps it in the browser, so that it opens without a network."""
 REGISTER = 'navigator.serviceWorker?.register("offline.js");'
 POLICY = re.compile(r"""(script-src )([^;"]*;[^"]*worker-src )([^"]*"[^>]*>)""")
+GLOSSARY = "../reference/glossary.html"
+"""The page of the terms, from the playground, which links its own terms to it."""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:[a-z]+\d+)?")
 
@@ -146,6 +148,7 @@ def hosted(page: str, released: Mapping[str, str] | None = None) -> dict[str, by
         f"{folder}/{version}/index.html": _versions(other, released, "../").encode()
         for version, other in released.items()
     }
+    page = page.replace("</title>", f'</title><meta name="dragstrip-glossary" content="{GLOSSARY}">', 1)
     digest = base64.b64encode(hashlib.sha256(REGISTER.encode()).digest()).decode()
     line = rf"\1'sha256-{digest}' \2'self' \3<script>{REGISTER}</script>"
     page, policies = POLICY.subn(line, _versions(page, released, ""), count=1)

@@ -209,7 +209,7 @@ export function inWords(seen: readonly Seen[], picture: Picture, t: number): str
   const marked = data.filter((it) => it.kind & 4);
   const more = [
     lost.length ? `${of(lost)} just lost` : "",
-    again.length ? `${of(again)} sent again` : "",
+    again.length ? `${of(again)} retransmitted` : "",
     marked.length ? `${of(marked)} marked` : "",
   ].filter(Boolean);
   return `t = ${(t / 1e9).toFixed(3)} s: ${queued.join(", ")}, on the way ${of(moving)}, coming back ${of(acks)}${more.length ? `; ${more.join(", ")}` : ""}.`;
@@ -313,7 +313,7 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
     } else if (!(it.kind & 1)) to.fillRect(x, y, 2, Math.min(size, 5));
     else {
       to.fillRect(x, y, size, size);
-      // Sent again: hollow. Marked: a notch.
+      // Retransmitted: hollow. Marked: a notch.
       if (it.kind & 2 && size > 3) to.clearRect(x + 2, y + 2, size - 4, size - 4);
       if (it.kind & 4 && size > 3) to.clearRect(x + size - 3, y, 3, 3);
     }

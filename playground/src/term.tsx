@@ -2,11 +2,11 @@
 import type { ComponentChildren } from "preact";
 import entries from "virtual:glossary";
 
-/** The glossary of the site; empty where the page stands alone. */
-const site = (): string => (document.querySelector('meta[name="dragstrip-versions"]') ? "../reference/glossary/" : "");
+/** The glossary of the site (.ci/site.py); empty where the page stands alone. */
+const site = (): string => document.querySelector<HTMLMetaElement>('meta[name="dragstrip-glossary"]')?.content ?? "";
 
 /** The anchor of a term, as tools/glossary.py writes it. */
-const anchorOf = (name: string) => `term-${name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
+const anchorOf = (name: string) => `term-${name.toLowerCase().replaceAll(" ", "-")}`;
 
 /** A word of the page as a term of the glossary; `name` is the term's. `id` tells several places of a term apart. */
 export function Term({ name, id = "", children }: { name: string; id?: string; children?: ComponentChildren }) {

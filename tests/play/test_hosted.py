@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.display import glossary
 from viewer.browser import Browser, program
 
 from .test_page import PAGE, settled
@@ -80,6 +81,23 @@ def test_it_opens_without_a_network_after_the_first_time(browser: Browser) -> No
     page = browser.page(f"{site.url}other.html")
     assert page.value("document.querySelector('#hash')") is None, "what is not kept is not there"
     page.close()
+
+
+def test_a_term_leads_to_the_sites_glossary(browser: Browser) -> None:
+    site = Served(SITE["hosted"](PAGE.read_text()))
+    page = browser.page(site.url)
+    settled(page)
+    links = page.value(
+        "[...document.querySelectorAll('.explanation a')].map((it) => it.getAttribute('href'))"
+    )
+    anchors = {f'<a id="{term.anchor}"></a>' for term in glossary.terms().values()}
+    assert len(links) > 3
+    for link in links:
+        file, _, anchor = link.partition("#")
+        assert file == "../reference/glossary.html"
+        assert f'<a id="{anchor}"></a>' in anchors
+    page.close()
+    site.end()
 
 
 def test_another_page_takes_the_place_of_the_one_that_is_kept(browser: Browser) -> None:

@@ -105,7 +105,7 @@ def test_who_wants_no_motion_gets_steps(browser: Browser) -> None:
     page.close()
 
 
-def test_what_is_lost_is_sent_again(browser: Browser) -> None:
+def test_what_is_lost_is_retransmitted(browser: Browser) -> None:
     page = opened(browser)
     seen = ""
     for _ in range(40):
@@ -113,8 +113,8 @@ def test_what_is_lost_is_sent_again(browser: Browser) -> None:
         press(page, "A tenth of an RTT on")
         page.wait_for(lambda: text(page, WORDS) != before)  # noqa: B023 - asked at once
         seen += text(page, WORDS)
-        if "sent again" in seen:
+        if "retransmitted" in seen:
             break
     lost = seen.index("just lost")
-    assert lost < seen.index("sent again")
+    assert lost < seen.index("retransmitted")
     page.close()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dragstrip.display import colours as colours_module
 from dragstrip.display import html
 from dragstrip.display.colours import GREY, KNOWN, ON_DARK, PALETTE, assign
 from dragstrip.report import embed, viewer
@@ -157,6 +158,18 @@ def test_colours_can_be_told_apart_and_seen(scheme: str) -> None:
         seen = [lab(vision @ linear(colour)) for colour in colours]
         assert min(difference(a, b) for a, b in itertools.combinations(seen[:5], 2)) >= 15
         assert min(difference(a, b) for a, b in itertools.combinations(seen, 2)) >= 13
+
+
+@pytest.mark.parametrize(("scheme", "ground"), [(0, "#ffffff"), (1, "#0d1117")])
+def test_colours_of_phases_differ_from_those_of_flows_and_from_each_other(scheme: int, ground: str) -> None:
+    """The playground's strips; their words stand on them and in a legend, so that colour alone says nothing."""
+    look = json.loads((Path(colours_module.__file__).parent / "look.json").read_text())
+    strips = [pair[scheme] for pair in look["strips"].values()]
+    flows = [lab(linear(look["colours"][name][scheme])) for name in (*look["palette"], "grey")]
+    marks = [lab(linear(colour)) for colour in strips]
+    assert min(difference(mark, flow) for mark in marks for flow in flows) >= 15
+    assert min(difference(a, b) for a, b in itertools.combinations(marks, 2)) >= 20
+    assert min(contrast(colour, ground) for colour in strips) >= 1.9
 
 
 @pytest.mark.parametrize("case", json.loads((Path(__file__).parent / "looks.json").read_text()))
