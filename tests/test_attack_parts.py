@@ -143,6 +143,13 @@ def test_cycles_begin_after_the_first_period_and_end_with_the_run(
     assert [(int(entry["at"].removesuffix("ms")), entry[field]) for entry in entries] == changes
 
 
+def test_a_change_at_the_end_of_the_run_is_left_out() -> None:
+    acted = scene()
+    acted.change(9_999, up=False)
+    acted.change(10_000, up=True)
+    assert [entry["at"] for entry in acted.content()["changes"]] == ["9999ms"]
+
+
 def test_pulses_end_with_the_run_and_start_at_their_phase() -> None:
     acted = scene(duration_ms=1000)
     element("pulses", 400, 300, 50, 25).apply(acted)
