@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,9 @@ import dragstrip
 from dragstrip.errors import BadInputError
 from dragstrip.experiment import saved_paths
 from dragstrip.experiment.saved_paths import Knowledge, SavedPath
+from dragstrip.studies.attack import finds
+from dragstrip.studies.passport import command
+from dragstrip.studies.sweep import plan
 
 CASES = Path(__file__).parent / "recordings"
 
@@ -141,3 +145,125 @@ def test_a_name_that_is_taken_or_none_is_refused(name: str, own_folder: Path) ->
 def test_a_missing_file_is_named() -> None:
     done = run("compare", "--path", "nowhere.toml", "cubic")
     assert (done.returncode, done.stderr) == (2, "error: nowhere.toml: no such file\n")
+
+
+MEASURED = SavedPath(
+    "home",
+    {"rate": "8mbit", "rtt": "30ms", "queue": "bfifo limit 60kb", "loss": "0.01%"},
+    "dragstrip inspect",
+    {"rate": Knowledge("7.9mbit", "8.1mbit", "inferred from s.pcapng"), "rtt": Knowledge(source="described")},
+)
+FIGURES = "path home.toml: rate 8mbit (7.9mbit to 8.1mbit; inferred from s.pcapng)\n"
+"""Line on standard error: the measured figures alone."""
+
+
+@pytest.fixture
+def measured_path() -> None:
+    saved_paths.write(MEASURED, "home.toml")
+
+
+@pytest.mark.usefixtures("measured_path")
+def test_compare_shows_interval_and_source() -> None:
+    shown = run("compare", "--path", "home.toml", "--show", "cubic")
+    assert (shown.returncode, shown.stderr) == (0, FIGURES)
+
+
+@pytest.mark.usefixtures("measured_path")
+def test_sweep_takes_a_saved_path_in_place_of_the_experiments() -> None:
+    Path("my.toml").write_text(run("compare", "--path", "cable", "--duration", "2s", "--show", "reno").stdout)
+    swept = run("sweep", "my.toml", "--path", "home.toml", "--out", "s", "--no-report", "--json")
+    assert swept.returncode == 0, swept.stderr
+    assert swept.stderr.startswith(FIGURES)
+    experiment = json.loads(Path("s/sweep.json").read_text())["experiment"]
+    assert experiment["path"] == dict(MEASURED.options)
+    assert experiment["title"] == "reno on cable (on the path home.toml)"
+
+
+@pytest.mark.usefixtures("measured_path")
+def test_sweep_varies_over_saved_and_built_in_paths() -> None:
+    experiment = dragstrip.compare(["reno"], path="LTE", duration="2s")
+    sweep = plan.describe(experiment, "my.toml", vary=["path=home.toml,cable"])
+    saved, built_in = (json.loads(sweep.run(number).text) for number in range(2))
+    direct = dragstrip.compare(["reno"], path="home.toml", duration="2s")
+    assert saved["links"] == json.loads(plan.describe(direct, "direct").run(0).text)["links"]
+    assert saved["links"] != built_in["links"]
+    assert [level.label for level in sweep.axes[-1].levels] == ["home.toml", "cable"]
+
+
+@pytest.mark.usefixtures("measured_path")
+def test_attack_takes_rate_rtt_and_queue_of_a_path() -> None:
+    figures, omitted = finds.path_figures("home.toml")
+    assert (figures, omitted) == ({"rate": "8mbit", "rtt": "30ms", "queue": "bfifo limit 60kb"}, ["loss"])
+    words = [
+        "attack",
+        "reno",
+        "--goal",
+        "utilisation",
+        "--with",
+        "loss",
+        "--evaluations",
+        "2",
+        "--workers",
+        "1",
+    ]
+    searched = run(*words, "--path", "home.toml", "--rtt", "20ms", "--out", "finds", "--json")
+    assert searched.returncode == 0, searched.stderr
+    assert searched.stderr.startswith(
+        FIGURES + "path home.toml: an attack takes rate, rtt and queue, not loss\n"
+    )
+    (goal,) = json.loads(searched.stdout)["goals"]
+    assert (goal["rate"], goal["rtt"], goal["queue"]) == ("8mbit", "20ms", "bfifo limit 60kb")
+
+
+@pytest.mark.usefixtures("measured_path")
+def test_passport_has_a_chapter_of_a_saved_path() -> None:
+    request = command.read_request(
+        "bbr", {}, [], quick=False, only=None, path="home.toml", baseline_file=None
+    )
+    assert request.chapters == ("path",)
+    assert [row.id.rpartition("-")[2] for row in request.rows][:2] == ["goodput", "p95"]
+    for row in request.rows:
+        assert {**row.scenario.options, **MEASURED.options} == row.scenario.options
+        assert "home.toml" in row.title
+        assert "--rate 8mbit" in row.scenario.command(request.subject)
+    both = command.read_request("bbr", {}, [], quick=True, only="rtt", path="cable", baseline_file=None)
+    assert both.chapters == ("rtt", "path")
+    default = command.read_request("bbr", {}, [], quick=True, only="path", baseline_file=None)
+    assert {**default.rows[0].scenario.options, **saved_paths.DEFAULT_PATH} == default.rows[
+        0
+    ].scenario.options
+    ids = [{row.id for row in made.rows if row.chapter == "path"} for made in (request, both, default)]
+    assert ids[0].isdisjoint(ids[1] | ids[2])
+    assert ids[1].isdisjoint(ids[2])
+
+
+@pytest.mark.parametrize("words", [("sweep", "e.toml"), ("attack", "reno"), ("passport", "reno")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nope", 'command line: --path: got "nope", expected one of home DSL, cable'),
+        ("nope.toml", "nope.toml: no such file"),
+        ("bad.toml", "bad.toml:2: path.flows: got '3'"),
+    ],
+)
+def test_each_command_refuses_a_path_that_is_none(words: tuple[str, ...], name: str, message: str) -> None:
+    Path("bad.toml").write_text("[path]\nflows = '3'\n")
+    Path("e.toml").write_text(
+        'duration = "2s"\n[path]\nrate = "1mbit"\nrtt = "9ms"\n[[flows]]\ncc = "reno"\n'
+    )
+    refused = run(*words, "--path", name, "--out", "o")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert message in refused.stderr
+    assert not Path("o").exists()
+
+
+def test_attack_refuses_a_path_without_a_rate() -> None:
+    refused = run("attack", "reno", "--path", "home DSL")
+    assert refused.returncode == 2
+    assert "--path: got 'home DSL', expected a path with a constant rate" in refused.stderr
+
+
+def test_sweep_refuses_a_path_for_an_experiment_that_varies_it() -> None:
+    experiment = dragstrip.compare(["reno"], path="LTE").changed(vary={"path": ["cable", "LTE"]})
+    with pytest.raises(BadInputError, match="an experiment with one path"):
+        plan.describe(experiment, "my.toml", path="cable")

@@ -9,8 +9,8 @@ import typer
 
 from dragstrip.cli import completion, words
 from dragstrip.cli.execute import place
-from dragstrip.cli.options import JsonFlag, Program, Workers
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.options import JsonFlag, PathName, Program, Workers
+from dragstrip.cli.output import print_json, say, say_path
 from dragstrip.errors import BadInputError
 
 WORSE = 3
@@ -62,6 +62,7 @@ def attack(
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, max=2**53 - 1, help="Seed of search and runs.")
     ] = 1,
+    path: PathName = None,
     rate: Annotated[
         str | None,
         typer.Option("--rate", metavar="RATE", help="Rate of the bottleneck, instead of the goal's."),
@@ -114,9 +115,12 @@ def attack(
     """Search for conditions under which a congestion control fails, and keep them as experiments.
 
     Tries cross traffic, loss, jitter, held ACKs, changes of rate and delay, and other round-trip times.
-    Ctrl-C keeps the finds so far.
+    Each goal has a path of its own; --path, --rate, --rtt and --queue replace it. Ctrl-C keeps the finds
+    so far.
 
     Example: dragstrip attack cubic --time 60s --out finds
+
+    Example: dragstrip attack bbr --path cable --goal neighbour
 
     Example: dragstrip attack --rerun finds
     """
@@ -127,6 +131,7 @@ def attack(
             "--with": using,
             "--time": time,
             "--evaluations": evaluations,
+            "--path": path,
             "--rate": rate,
             "--rtt": rtt,
             "--other-rtt": other_rtt,
@@ -149,10 +154,16 @@ def attack(
     from dragstrip.studies.attack import console, finds
 
     seconds = None if evaluations is not None else words.time_limit(time or TIME, "--time").time_s
-    path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
+    scene = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
+    if path is not None:
+        say_path(path)
+        figures, omitted = finds.path_figures(path)
+        if omitted:
+            say(f"path {path}: an attack takes rate, rtt and queue, not {', '.join(omitted)}", err=True)
+        scene = figures | {name: value for name, value in scene.items() if value is not None}
     programs = of_files(program or [])
     request = finds.search_request(
-        algorithm, goal or [], using or [], path, seed, evaluations, seconds, programs
+        algorithm, goal or [], using or [], scene, seed, evaluations, seconds, programs
     )
     if out is not None:
         finds.expect_free(out)

@@ -94,6 +94,16 @@ Out = Annotated[
         "--out", metavar="FOLDER", help="Output folder; must be empty or not exist.", show_default="runs/..."
     ),
 ]
+PathName = Annotated[
+    str | None,
+    typer.Option(
+        "--path",
+        metavar="NAME",
+        help="A path by name (dragstrip list --paths), or a file of --save-path.",
+        autocompletion=completion.paths,
+        show_default=False,
+    ),
+]
 SavePath = Annotated[
     str | None,
     typer.Option(

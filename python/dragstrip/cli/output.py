@@ -35,6 +35,14 @@ def keep(path: SavedPath, name: str) -> None:
     typer.echo(f"path: {file} (--path {name})", err=True)
 
 
+def say_path(name: str) -> None:
+    """Print on standard error the measured figures of a saved path, with intervals and sources."""
+    from dragstrip.experiment import saved_paths
+
+    if figures := saved_paths.measured_figures(name):
+        say(f"path {name}: {figures}", err=True)
+
+
 def say(text: str, err: bool = False) -> None:
     """Print text that may come from outside, without terminal control characters."""
     typer.echo(printable(text), err=err)

@@ -10,8 +10,8 @@ import typer
 from dragstrip import engines
 from dragstrip.cli import completion, words
 from dragstrip.cli.ending import WORSE
-from dragstrip.cli.options import Engine, EngineOption, JsonFlag, Load, Program, Workers
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.options import Engine, EngineOption, JsonFlag, Load, PathName, Program, Workers
+from dragstrip.cli.output import print_json, say, say_path
 
 
 def passport(
@@ -32,10 +32,11 @@ def passport(
             "--only",
             metavar="CHAPTERS",
             help="Make these chapters alone: alone, many, beside, rtt, loss, aqm, changes, users, "
-            "starvation, bbr, theory; with commas between.",
+            "starvation, bbr, theory, path; with commas between.",
             show_default=False,
         ),
     ] = None,
+    path: PathName = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -77,9 +78,13 @@ def passport(
     """Say what a congestion control is good at, where it fails and whom it harms, row by row.
 
     Each row has a scenario, a figure, a rule with its source, the figures of CUBIC and Reno, and a command
-    that replays it. Exit status 3: a limit of a document is missed; with --against, a row got worse.
+    that replays it. With --path: the rows of the chapter path, on that path; --only path without one takes
+    10mbit, 40ms and a queue of 100 packets. Exit status 3: a limit of a document is missed; with --against,
+    a row got worse.
 
     Example: dragstrip passport bbr --quick
+
+    Example: dragstrip passport bbr --path cable
 
     Example: dragstrip passport cubic --quick --engine vm --beside sim
 
@@ -92,12 +97,15 @@ def passport(
     from dragstrip.studies.passport.rows import On
 
     files = program or []
+    if path is not None:
+        say_path(path)
     request = command.read_request(
         algorithm,
         of_files(files),
         files,
         quick=quick,
         only=only,
+        path=path,
         baseline_file=baseline,
         on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
         second_engine=second_engine,

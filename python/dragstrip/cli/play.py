@@ -101,11 +101,9 @@ def _initial_race(subjects: list[str], race: Race, option_words: list[str]) -> I
         return _recorded(Path(subjects[0]))
     if kind == "experiment":
         return _experiment(subjects[0])
-    from dragstrip.experiment.saved_paths import CARRIERS
+    from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
 
     if not any(name in race for name in ("path", *CARRIERS, "rtt")):
-        from dragstrip.playground import DEFAULT_PATH
-
         race = {**DEFAULT_PATH, **race}
     return _described(subjects, race)
 

@@ -127,6 +127,7 @@ def _option_name(field: str) -> str | None:
 
 def read(arguments: Race) -> Race:
     """The options on the command line. Raises `BadInputError` for a pair or a file that is wrong."""
+    from dragstrip.cli.output import say_path
     from dragstrip.experiment.programs import of_files
     from dragstrip.experiment.saved_paths import expanded
 
@@ -140,6 +141,8 @@ def read(arguments: Race) -> Race:
         elif option.takes == "files":
             value = of_files(value)
         race[option.name] = value
+    if isinstance(name := race.get("path"), str):
+        say_path(name)
     return expanded(race)
 
 

@@ -16,6 +16,7 @@ from dragstrip.cli.options import (
     EngineOrNone,
     ExperimentOrNone,
     JsonFlag,
+    PathName,
     Repeat,
     Report,
     Seed,
@@ -24,7 +25,7 @@ from dragstrip.cli.options import (
     TextProgram,
     Workers,
 )
-from dragstrip.cli.output import command_line, confirm, print_json, say
+from dragstrip.cli.output import command_line, confirm, print_json, say, say_path
 from dragstrip.errors import BadInputError
 
 
@@ -39,6 +40,7 @@ def sweep(
             "rate=1mbit..1gbit:log:12; repeatable.",
         ),
     ] = None,
+    path: PathName = None,
     repeat: Repeat = None,
     seed: Seed = None,
     duration: Duration = None,
@@ -118,11 +120,15 @@ def sweep(
 
     Example: dragstrip sweep my.toml --vary path.rate=1mbit..1gbit:log:12 --vary path.rtt=5ms,20ms,80ms
     --vary flow.cc=reno,cubic,vegas,cdg,bbr --repeat 5 --out map
+
+    Example: dragstrip sweep my.toml --path home --vary path.queue=1bdp,fq_codel --out map
     """
     from dragstrip.experiment.programs import of_files
     from dragstrip.studies.sweep import command
 
     limits = command.limits(time_limit, memory_limit)
+    if path is not None:
+        say_path(path)
     if replay is not None:
         recording_folder = command.replay(from_, replay, out)
         print_json({"recording": str(recording_folder)}) if as_json else say(f"Recording: {recording_folder}")
@@ -133,6 +139,7 @@ def sweep(
         )
     described = command.describe(
         experiment,
+        path=path,
         vary=vary or [],
         repeat=repeat,
         seed=seed,

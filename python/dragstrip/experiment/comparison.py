@@ -70,6 +70,15 @@ def compare(
     return reworded(described, source)
 
 
+def path_tables(name: str, source: str = COMMAND_LINE) -> dict[str, Any]:
+    """The tables `path` and `media` of an experiment on a built-in or a saved path.
+
+    Raises `BadInputError` for an unknown name, or for a saved path without a rate or a round-trip time.
+    """
+    content = compare(["reno"], path=name, source=source).content()
+    return {table: content[table] for table in ("path", "media") if content.get(table)}
+
+
 def _plain(value: Any) -> Any:
     """Return a set or another collection of texts as a list."""
     return value if isinstance(value, str | int | float | Mapping | None) else list(value)
@@ -129,4 +138,4 @@ def _option(field: str, source: str) -> str:
     return word if typed else name
 
 
-__all__ = ["COMMAND_LINE", "FLAGS", "command", "compare", "reworded"]
+__all__ = ["COMMAND_LINE", "FLAGS", "command", "compare", "path_tables", "reworded"]

@@ -32,6 +32,8 @@ from dragstrip.io import toml, untrusted
 from dragstrip.io.cache import base_folder
 from dragstrip.io.files import make_folder, write_text
 
+DEFAULT_PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo limit 100"}
+"""Options of the path that is taken where none is given; `FIRST` in playground/src/form.ts has the same."""
 ENDING = ".toml"
 FILES = ("trace", "up_trace")
 PATH_OPTIONS = tuple(
@@ -40,6 +42,8 @@ PATH_OPTIONS = tuple(
 """Options of a race that describe its path."""
 CARRIERS = ("rate", "medium", "trace")
 """Options that say how fast the bottleneck is."""
+DESCRIBED = "described"
+"""Source of a figure that the user stated."""
 KNOWN_FIELDS = ("low", "high", "source")
 
 
@@ -159,11 +163,8 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises `BadInputError` for a file that cannot be read.
     """
     name = options.get("path")
-    if not isinstance(name, str):
-        return dict(options)
-    file = file_of(name)
-    in_folder = file.parent == folder() and Path(name) != file
-    if in_folder and (not _is_plain(name) or not file.exists() or name.lower() in _built_in()):
+    file = _saved_file(name) if isinstance(name, str) else None
+    if file is None:
         return dict(options)
     given = {key: value for key, value in options.items() if key != "path"}
     saved = dict(read(file).options)
@@ -172,6 +173,40 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
     if any(carrier in given for carrier in CARRIERS):
         saved = {key: value for key, value in saved.items() if key not in (*CARRIERS, "path")}
     return {**saved, **given}
+
+
+def _saved_file(name: str) -> Path | None:
+    """Return the file of a saved path; None for a name that is left to the core."""
+    file = file_of(name)
+    in_folder = file.parent == folder() and Path(name) != file
+    if in_folder and (not _is_plain(name) or not file.exists() or name.lower() in _built_in()):
+        return None
+    return file
+
+
+def is_saved(name: str) -> bool:
+    """Report whether the name is that of a file or of the user's folder of paths, and not the core's."""
+    return _saved_file(name) is not None
+
+
+def measured_figures(name: str) -> str:
+    """Return the figures of a saved path that were measured, each with its interval and source, for a line.
+
+    Empty for a built-in path, and for one whose figures are all as their user described them. Raises
+    `BadInputError` for a file that cannot be read.
+    """
+    file = _saved_file(name)
+    if file is None:
+        return ""
+    saved = read(file)
+    figures = []
+    for option, knowledge in saved.known.items():
+        if option in saved.options and knowledge.source != DESCRIBED:
+            ends = " to ".join(filter(None, [knowledge.low, knowledge.high]))
+            figures.append(
+                f"{option} {saved.options[option]} ({'; '.join(filter(None, [ends, knowledge.source]))})"
+            )
+    return ", ".join(figures)
 
 
 def described(options: Mapping[str, Any], source: str) -> SavedPath:
@@ -184,7 +219,7 @@ def described(options: Mapping[str, Any], source: str) -> SavedPath:
         raise BadInputError(
             "--save-path", None, "needs options of a path, such as --rate and --rtt", "command line"
         )
-    return SavedPath("", path, source, {key: Knowledge(source="described") for key in path})
+    return SavedPath("", path, source, {key: Knowledge(source=DESCRIBED) for key in path})
 
 
 def _built_in() -> set[str]:

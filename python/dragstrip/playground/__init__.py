@@ -24,9 +24,6 @@ PAGE_MAX = 16 << 20
 RACE_MAX = 8 << 20
 """Bytes of a race in a page, at most."""
 
-DEFAULT_PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo limit 100"}
-"""The path of the page's first race, as options of a race; `FIRST` in playground/src/form.ts has the same."""
-
 Race = Mapping[str, Any]
 
 

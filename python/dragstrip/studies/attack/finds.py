@@ -11,6 +11,7 @@ from typing import Any
 from dragstrip import _core
 from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError, nearest
+from dragstrip.experiment.comparison import path_tables
 from dragstrip.io import toml
 from dragstrip.io.files import expect_folder
 from dragstrip.runs import worker_count
@@ -25,6 +26,8 @@ CLAIM = "victim"
 DOCUMENT, PAGE = "attack.json", "attack.md"
 NO_ATTACK = "none"
 """The vector of what happens without an attack."""
+PATH_FIGURES = ("rate", "rtt", "queue")
+"""Options of a named path that describe an attack's bottleneck."""
 DURATION_MIN_MS = 2000
 """Shortest run in ms: what happens in less is slow start."""
 SEARCHED = 0.95
@@ -135,6 +138,19 @@ def search_request(
             raise BadInputError(name, trial.path.words[name], expected, "command line")
         _check(trial)
     return request
+
+
+def path_figures(name: str) -> tuple[dict[str, str | None], list[str]]:
+    """Return the figures of a named path that an attack takes, and the names of those that it does not.
+
+    Raises `BadInputError` for an unknown path, and for one whose bottleneck has no constant rate.
+    """
+    table = path_tables(name)["path"]
+    if lacking := [figure for figure in ("rate", "rtt") if figure not in table]:
+        expected = f"a path with a constant rate and a round-trip time (it has no {' and no '.join(lacking)})"
+        raise BadInputError("--path", name, expected, "command line")
+    figures = {figure: table[figure] for figure in PATH_FIGURES if figure in table}
+    return figures, [figure for figure in table if figure not in PATH_FIGURES]
 
 
 def _valid_word(option: str, word: str, valid_words: Sequence[str]) -> str:

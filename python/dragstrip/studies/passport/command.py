@@ -9,7 +9,8 @@ from typing import Any
 
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError
-from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
+from dragstrip.experiment.comparison import COMMAND_LINE, compare, path_tables, reworded
+from dragstrip.experiment.saved_paths import DEFAULT_PATH, expanded
 from dragstrip.io import toml, untrusted
 from dragstrip.io.files import adding, json_text, write_text
 from dragstrip.studies.passport import against, agreement, junit, page, runs, suite, summary
@@ -42,19 +43,30 @@ def read_request(
     *,
     quick: bool,
     only: str | None,
+    path: str | None = None,
     baseline_file: Path | None,
     on: On = SIMULATOR,
     second_engine: str | None = None,
 ) -> PassportRequest:
-    """Reads the request of the command line; raises `BadInputError`, in its words, for what is wrong."""
+    """Reads the request of the command line; raises `BadInputError`, in its words, for what is wrong.
+
+    `path` is a built-in or a saved path, for the chapter of that name.
+    """
     subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files), on)
     second = None if second_engine is None else _second_engine(second_engine, on)
     for engine in (on, *([] if second is None else [second])):
         _expect_runnable(replace(subject, on=engine))
-    chapters = suite.chapters(only)
+    chapters = suite.chapters(only, path is not None)
+    options = DEFAULT_PATH if path is None else _path_options(path)
     before = None if baseline_file is None else against.read(baseline_file)
-    rows = tuple(suite.rows(subject.name, chapters, quick))
+    rows = tuple(suite.rows(subject.name, chapters, quick, options, path or ""))
     return PassportRequest(subject, chapters, quick, rows, before, str(baseline_file or ""), second)
+
+
+def _path_options(name: str) -> Mapping[str, Any]:
+    """The options of `compare` of a named path; raises `BadInputError` where `compare` would."""
+    path_tables(name)
+    return expanded({"path": name})
 
 
 def _second_engine(name: str, on: On) -> On:

@@ -12,6 +12,7 @@ from dragstrip import __version__
 from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 from dragstrip.studies.passport import suite
 from dragstrip.studies.passport.chapters import beside
+from dragstrip.studies.passport.chapters import path as path_chapter
 from dragstrip.studies.passport.rows import BASELINES, PassportRow, Subject
 from dragstrip.studies.passport.sentences import sentences
 from dragstrip.studies.passport.verdicts import RowVerdict, Value, worst
@@ -171,11 +172,9 @@ def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, An
 
 
 def _left_out(subject: Subject, chapters: Sequence[str], quick: bool) -> list[dict[str, str]]:
-    omissions = [
-        {"what": f"chapter {name}", "why": "--only leaves it out"}
-        for name in suite.NAMES
-        if name not in chapters
-    ]
+    path_alone = tuple(chapters) == (path_chapter.NAME,)
+    why = "the chapter path alone was requested" if path_alone else "--only leaves it out"
+    omissions = [{"what": f"chapter {name}", "why": why} for name in suite.NAMES if name not in chapters]
     omissions += [
         {"what": f"chapter {name}", "why": f"not applicable: no row is about {subject.name}"}
         for name in chapters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from dragstrip.errors import BadInputError, nearest
+from dragstrip.experiment.saved_paths import DEFAULT_PATH
 from dragstrip.studies.passport.chapters import (
     alone,
     aqm,
@@ -15,12 +16,13 @@ from dragstrip.studies.passport.chapters import (
     changes,
     loss,
     many,
+    path,
     rtt,
     starvation,
     theory,
     users,
 )
-from dragstrip.studies.passport.rows import PassportRow
+from dragstrip.studies.passport.rows import Options, PassportRow
 
 VERSION = 4
 """The suite's version: rows of different versions are not compared."""
@@ -38,7 +40,8 @@ CHAPTERS: tuple[ModuleType, ...] = (
     bbr,
 )
 NAMES = tuple(chapter.NAME for chapter in CHAPTERS)
-TITLES = {chapter.NAME: chapter.TITLE for chapter in CHAPTERS}
+"""The chapters of the suite. The chapter `path` is made only where it is asked for."""
+TITLES = {chapter.NAME: chapter.TITLE for chapter in (*CHAPTERS, path)}
 
 
 @dataclass(frozen=True)
@@ -67,30 +70,41 @@ UNTESTED = (
 )
 
 
-def chapters(only: str | None) -> tuple[str, ...]:
+def chapters(only: str | None, has_path: bool = False) -> tuple[str, ...]:
     """The chapters that `--only` names, in the suite's order; all where it names none.
 
+    With a path (`has_path`) the chapter `path` is one of them, and the only one where `--only` names none.
     Raises `BadInputError` for a name that is no chapter.
     """
     if only is None:
-        return NAMES
+        return (path.NAME,) if has_path else NAMES
     names = [name.strip() for name in only.split(",")]
     for name in names:
-        if name not in NAMES:
-            expected = f"chapters out of {', '.join(NAMES)}, with commas between{nearest(name, NAMES)}"
+        if name not in TITLES:
+            expected = f"chapters out of {', '.join(TITLES)}, with commas between{nearest(name, TITLES)}"
             raise BadInputError("--only", only, expected, "command line")
-    return tuple(name for name in NAMES if name in names)
+    return tuple(name for name in TITLES if name in names or (has_path and name == path.NAME))
 
 
-def rows(algorithm: str, chapter_names: Sequence[str], quick: bool) -> list[PassportRow]:
-    """The rows of these chapters that are about this algorithm, of the quick suite or of all."""
+def rows(
+    algorithm: str,
+    chapter_names: Sequence[str],
+    quick: bool,
+    path_options: Options = DEFAULT_PATH,
+    path_name: str = "",
+) -> list[PassportRow]:
+    """The rows of these chapters that are about this algorithm, of the quick suite or of all.
+
+    `path_options` and `path_name` are the path of the chapter `path`.
+    """
+    path_rows = list(path.rows(path_options, path_name)) if path.NAME in chapter_names else []
     return [
         row
         for chapter in CHAPTERS
         if chapter.NAME in chapter_names
         for row in chapter.rows()
         if (row.quick or not quick) and _is_about(row, algorithm)
-    ]
+    ] + path_rows
 
 
 def _is_about(row: PassportRow, algorithm: str) -> bool:

@@ -15,8 +15,10 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, expect_text
+from dragstrip.experiment.comparison import path_tables
 from dragstrip.experiment.expand import flat
 from dragstrip.experiment.race import OPTIONS
+from dragstrip.experiment.saved_paths import is_saved
 from dragstrip.experiment.types import Experiment
 
 DIGITS = 4
@@ -100,7 +102,16 @@ def listed(path: str, values: Sequence[Any], source: str) -> SweepAxis:
     spellings = [repr(value) for value in values]
     if len(set(spellings)) < len(spellings):
         raise BadInputError(f"vary.{path}", list(values), "every value once", source)
+    if path == "path":
+        return SweepAxis(path, tuple(Level(value, _on_path(value)) for value in values))
     return SweepAxis(path, tuple(Level(value, {path: value}) for value in values))
+
+
+def _on_path(value: Any) -> Mapping[str, Any]:
+    """Return the fields that a level of the axis `path` sets: of a saved path its tables, else its name."""
+    if isinstance(value, str) and is_saved(value):
+        return path_tables(value)
+    return {"path": value}
 
 
 def of_experiment(experiment: Experiment, source: str) -> list[SweepAxis | Range]:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from dragstrip import _core
 from dragstrip.engines import DEFAULT, options_of
 from dragstrip.errors import BadInputError, Raw
+from dragstrip.experiment.comparison import path_tables
 from dragstrip.experiment.expand import assign, loaded, planned
 from dragstrip.experiment.types import Claim, Experiment, algorithms, rebuilt
 from dragstrip.io.shape import SWEEP, expect
@@ -271,6 +272,7 @@ def describe(
     experiment: Experiment,
     source: str,
     *,
+    path: str | None = None,
     vary: Sequence[str] = (),
     repeat: int | None = None,
     seed: int | None = None,
@@ -281,12 +283,17 @@ def describe(
     engine_options: Mapping[str, Any] | None = None,
     programs: Mapping[str, str] | None = None,
 ) -> Sweep:
-    """Return the sweep that an experiment and the command line describe; raises `BadInputError`."""
+    """Return the sweep that an experiment and the command line describe; raises `BadInputError`.
+
+    `path` is a built-in or a saved path, which replaces the experiment's own.
+    """
     changed: Json = {} if engine is None else {"engine": engine}
     if engine_options:
         changed["engine_options"] = {**experiment.engine_options, **engine_options}
     if programs:
         changed["programs"] = {**experiment.programs, **programs}
+    if path is not None:
+        changed |= _on_path(experiment, path, source)
     if changed:
         experiment, _ = rebuilt(experiment.content(), changed)
     if len(experiment.engines) > 1:
@@ -327,6 +334,21 @@ def describe(
             "--vary", Raw(run_product), f"at most {RUNS_MAX:,} runs in a sweep", "command line"
         )
     return described
+
+
+def _on_path(experiment: Experiment, name: str, source: str) -> Json:
+    """Return the tables by which a named path replaces that of an experiment; raises `BadInputError`."""
+    if experiment.links:
+        expected = f"an experiment with a path: {source} has nodes and links"
+        raise BadInputError("--path", name, expected, "command line")
+    settings = [*experiment.vary, *(field for entry in experiment.alternatives for field in entry.set)]
+    if "path" in settings:
+        expected = f"an experiment with one path: {source} varies it"
+        raise BadInputError("--path", name, expected, "command line")
+    tables = path_tables(name)
+    media = {**experiment.media, **tables.pop("media", {})}
+    title = {"title": f"{experiment.title} (on the path {name})"} if experiment.title else {}
+    return {**tables, **title, **({"media": media} if media else {})}
 
 
 def _typed(vary: Sequence[str]) -> Iterator[tuple[str, SweepAxis | Range]]:
