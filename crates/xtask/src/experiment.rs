@@ -204,7 +204,7 @@ fn classes(model: &Model) -> String {
                 let mut names = Vec::new();
                 for variant in variants {
                     let variant_class = class_name(name, variant, &exported);
-                    let tag = Some((tag.as_str(), variant.word.as_str()));
+                    let tag = Some((tag.as_str(), variant.word.as_str(), name));
                     class(
                         &mut text,
                         model,
@@ -262,7 +262,7 @@ fn class(
     model: &Model,
     name: &str,
     description: &str,
-    tag: Option<(&str, &str)>,
+    tag: Option<(&str, &str, &str)>,
     fields: &[Field],
 ) {
     let _ = write!(text, "\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}(Part):\n");
@@ -270,9 +270,9 @@ fn class(
     if tag.is_some() || !fields.is_empty() {
         text.push('\n');
     }
-    if let Some((tag, word)) = tag {
+    if let Some((tag, word, union)) = tag {
         let _ = writeln!(text, "    {tag}: Literal[\"{word}\"] = \"{word}\"");
-        text.push_str("    \"\"\"What it is.\"\"\"\n");
+        docstring(text, &format!("Selects this {} in an experiment.", union.to_lowercase()));
     }
     for field in fields {
         let (own, _) = identifier(&field.name);

@@ -184,7 +184,7 @@ class Adsl(Part):
     """ADSL over ATM, one direction: whole cells at the synchronisation rate."""
 
     kind: Literal["adsl"] = "adsl"
-    """What it is."""
+    """Selects this medium in an experiment."""
     rate: str
     """The synchronisation rate, which counts the bits of cells."""
     encapsulation: AdslEncapsulation | None = None
@@ -198,7 +198,7 @@ class WifiG(Part):
     """802.11g, frame by frame."""
 
     kind: Literal["wifi_g"] = "wifi_g"
-    """What it is."""
+    """Selects this medium in an experiment."""
     rate: str
     """The PHY rate: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s."""
     slot: WifiSlot | None = None
@@ -216,7 +216,7 @@ class WifiN(Part):
     """802.11n with aggregation: what waits in the driver goes out as one aggregate."""
 
     kind: Literal["wifi_n"] = "wifi_n"
-    """What it is."""
+    """Selects this medium in an experiment."""
     mcs: int
     """The modulation and coding scheme, 0 to 15."""
     width_mhz: int | None = None
@@ -242,7 +242,7 @@ class HomeplugAv(Part):
     """HomePlug AV powerline."""
 
     kind: Literal["homeplug_av"] = "homeplug_av"
-    """What it is."""
+    """Selects this medium in an experiment."""
     phy: str
     """The raw rate as adapters report it, up to 200 Mbit/s."""
     efficiency: float | None = None
@@ -262,7 +262,7 @@ class Modem(Part):
     """A pair of telephone modems, one direction: PPP over a serial port, error control, compression."""
 
     kind: Literal["modem"] = "modem"
-    """What it is."""
+    """Selects this medium in an experiment."""
     rate: str
     """The rate of the line: V.34's 2400 to 33600 bit/s in steps of 2400."""
     protocol: ModemProtocol | None = None
@@ -286,7 +286,7 @@ class EthernetHub(Part):
     """Half-duplex Ethernet at 100 Mbit/s: stations on a hub (CSMA/CD)."""
 
     kind: Literal["ethernet_hub"] = "ethernet_hub"
-    """What it is."""
+    """Selects this medium in an experiment."""
     background_stations: int | None = None
     """Stations that talk among themselves, none by default."""
     background_load: float | None = None
@@ -302,7 +302,7 @@ class Trace(Part):
     """A recorded link, one direction, in mahimahi's format."""
 
     kind: Literal["trace"] = "trace"
-    """What it is."""
+    """Selects this medium in an experiment."""
     file: str
     """The file: times in milliseconds, one a line, at which 1500 bytes may leave, over and over. A relative
     path starts at the experiment's file.
@@ -316,7 +316,7 @@ class Tunnel(Part):
     """
 
     kind: Literal["tunnel"] = "tunnel"
-    """What it is."""
+    """Selects this medium in an experiment."""
     flow: str
     """The label of the flow whose application is the tunnel."""
     near: str
@@ -435,7 +435,7 @@ class Poisson(Part):
     """At random and independently of each other, from the entry's `start` on."""
 
     kind: Literal["poisson"] = "poisson"
-    """What it is."""
+    """Selects this arrival in an experiment."""
     load: str | None = None
     """The share of the bottleneck's rate that their bytes amount to, on average. Either this or `every`."""
     every: str | None = None
@@ -449,7 +449,7 @@ class Listed(Part):
     """At these times after the entry's `start`."""
 
     kind: Literal["listed"] = "listed"
-    """What it is."""
+    """Selects this arrival in an experiment."""
     times: list[str]
     """The times, in any order."""
 
@@ -474,7 +474,7 @@ class Bulk(Part):
     """Writes as fast as the socket accepts data."""
 
     kind: Literal["bulk"] = "bulk"
-    """What it is."""
+    """Selects this application in an experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -482,7 +482,7 @@ class OnOff(Part):
     """Writes and pauses in turn."""
 
     kind: Literal["on_off"] = "on_off"
-    """What it is."""
+    """Selects this application in an experiment."""
     on: str
     """The duration of a writing period."""
     off: str
@@ -494,7 +494,7 @@ class RequestResponse(Part):
     """Sends a request, waits for the response, thinks, and sends the next request."""
 
     kind: Literal["request_response"] = "request_response"
-    """What it is."""
+    """Selects this application in an experiment."""
     request: str
     """The size of a request."""
     response: str
@@ -510,7 +510,7 @@ class Video(Part):
     """
 
     kind: Literal["video"] = "video"
-    """What it is."""
+    """Selects this application in an experiment."""
     adaptation: Adaptation = "buffer"
     """The input of the bit rate adaptation."""
     ladder: list[str] = field(default_factory=list)
@@ -544,7 +544,7 @@ class ConstantRate(Part):
     """Sends UDP datagrams at regular intervals; the flow has no `cc`."""
 
     kind: Literal["constant_rate"] = "constant_rate"
-    """What it is."""
+    """Selects this application in an experiment."""
     rate: str
     """The rate of the datagrams' payload."""
     datagram: str = "1470b"
@@ -556,7 +556,7 @@ class TunnelApplication(Part):
     """Carries the links of a medium of kind `tunnel`."""
 
     kind: Literal["tunnel"] = "tunnel"
-    """What it is."""
+    """Selects this application in an experiment."""
     header: str = "2b"
     """The header in front of each packet."""
 
