@@ -60,3 +60,24 @@ def test_an_unknown_term_names_the_nearest() -> None:
 
 def test_the_page_has_each_term() -> None:
     assert (ROOT / "docs/reference/glossary.md").read_text() == glossary_page.page(), "make glossary"
+
+
+def test_links_lead_to_the_page_and_the_command() -> None:
+    page = (ROOT / "docs" / glossary.PAGE).read_text(encoding="utf-8")
+    for name in glossary.terms():
+        link = glossary.link(name)
+        assert link is not None
+        assert f'<a id="{link.partition("#")[2]}"></a>' in page
+        tooltip = glossary.tooltip(name)
+        assert tooltip is not None
+        assert "\n" not in tooltip
+        assert tooltip.endswith(".")
+    assert (glossary.link("nonsense"), glossary.tooltip("nonsense")) == (None, None)
+    assert glossary.tooltip("bdp") == (
+        "BDP: Bandwidth-delay product. The bytes that a path holds without a queue: bottleneck rate times base "
+        "round-trip time."
+    )
+    assert (
+        glossary.hint("jain", "BDP", "nonsense", "jain") == "Terms: dragstrip help jain, dragstrip help BDP"
+    )
+    assert glossary.hint("nonsense") == ""

@@ -428,12 +428,12 @@ def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
     """
     from dragstrip import __version__
     from dragstrip.experiment.comparison import compare
-    from dragstrip.experiment.saved_paths import CARRIERS
-    from dragstrip.playground import DEFAULT_PATH, of_form, page
+    from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
+    from dragstrip.playground import of_form, page
 
     if not algorithms:
         return Playground(page(None, __version__))
-    if not any(name in options for name in ("path", *CARRIERS, "rtt")):
+    if not any(name in options for name in (*CARRIERS, "rtt")):
         options = cast("RaceQuantities", {**DEFAULT_PATH, **texts(options)})
     described = compare(list(algorithms), **options)
     form = {

@@ -103,7 +103,7 @@ def _initial_race(subjects: list[str], race: Race, option_words: list[str]) -> I
         return _experiment(subjects[0])
     from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
 
-    if not any(name in race for name in ("path", *CARRIERS, "rtt")):
+    if not any(name in race for name in (*CARRIERS, "rtt")):
         race = {**DEFAULT_PATH, **race}
     return _described(subjects, race)
 

@@ -73,8 +73,6 @@ def _parameter(option: RaceOption, kind: Any) -> inspect.Parameter:
 
 STAND_INS = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo"}
 """Substitutes for wrong or missing options while the others are checked."""
-CARRIERS = ("path", "medium", "trace")
-"""Options that stand for a rate."""
 
 
 def all_wrong(error: BadInputError, algorithms: list[str], race: Race, build: Build) -> BadInputError:
@@ -82,6 +80,8 @@ def all_wrong(error: BadInputError, algorithms: list[str], race: Race, build: Bu
 
     `build(algorithms, race)` raises a `BadInputError` about an option for the first thing that is wrong.
     """
+    from dragstrip.experiment.saved_paths import CARRIERS
+
     errors, settled = [error], set[str]()
     race, algorithms = dict(race), list(algorithms)
     while (name := _option_name(errors[-1].field)) is not None and name not in settled:
@@ -92,7 +92,7 @@ def all_wrong(error: BadInputError, algorithms: list[str], race: Race, build: Bu
         race.pop(name, None)
         if name in STAND_INS:
             race[name] = STAND_INS[name]
-        if name in CARRIERS and not any(carrier in race for carrier in ("rate", *CARRIERS)):
+        if name in CARRIERS and not any(carrier in race for carrier in CARRIERS):
             race["rate"] = STAND_INS["rate"]
         if name == "path":
             race.setdefault("rtt", STAND_INS["rtt"])

@@ -1,6 +1,7 @@
 """Glossary: terms of the field in a few sentences each, from glossary.toml.
 
-`dragstrip help TERM` prints them, and docs/reference/glossary.md lists them.
+`dragstrip help TERM` prints them, and docs/reference/glossary.md lists them; `link` and `tooltip` lead there
+from a page, `hint` from the terminal.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from dragstrip.io import untrusted
+
+PAGE = "reference/glossary.md"
+"""The glossary's page in the documentation, from docs/."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,27 @@ def find(words: str) -> Term | None:
     """Return the term of this name, title or synonym in any case; None if there is none."""
     wanted = _key(words)
     return next((term for key, term in _spellings() if key == wanted), None)
+
+
+def link(words: str) -> str | None:
+    """Return the address of a term within docs/, `reference/glossary.md#term-bdp`; None if unknown."""
+    term = find(words)
+    return None if term is None else f"{PAGE}#{term.anchor}"
+
+
+def tooltip(words: str) -> str | None:
+    """Return a term's heading and first sentence as plain text for a `title` attribute; None if unknown."""
+    term = find(words)
+    return None if term is None else f"{term.heading}. {term.text.partition('. ')[0].rstrip('.')}."
+
+
+def hint(*words: str) -> str:
+    """Return a line for the terminal that names the commands which explain these terms.
+
+    Words that are no term are left out; the line is empty if none is left.
+    """
+    commands = ", ".join(f"dragstrip help {word}" for word in dict.fromkeys(words) if find(word) is not None)
+    return f"Terms: {commands}" if commands else ""
 
 
 def names() -> list[str]:

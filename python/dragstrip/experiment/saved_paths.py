@@ -40,7 +40,7 @@ PATH_OPTIONS = tuple(
     option.name for option in OPTIONS if option.varies.partition(".")[0] == "path" or option.name in FILES
 )
 """Options of a race that describe its path."""
-CARRIERS = ("rate", "medium", "trace")
+CARRIERS = ("path", "rate", "medium", "trace")
 """Options that say how fast the bottleneck is."""
 DESCRIBED = "described"
 """Source of a figure that the user stated."""
@@ -171,7 +171,7 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
     if "path" in saved and str(saved["path"]).lower() not in _built_in():
         raise _wrong(file, "path.path", saved["path"], "the name of a built-in path")
     if any(carrier in given for carrier in CARRIERS):
-        saved = {key: value for key, value in saved.items() if key not in (*CARRIERS, "path")}
+        saved = {key: value for key, value in saved.items() if key not in CARRIERS}
     return {**saved, **given}
 
 

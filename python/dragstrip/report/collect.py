@@ -21,7 +21,6 @@ LINES_MAX = 4
 PALE_LINES_MAX = 40
 SHARE_BINS = 60
 SHARES_MAX = 40
-PANELS = ("throughput", "rtt", "cwnd", "queue")
 
 
 @dataclass

@@ -16,10 +16,10 @@ from dragstrip.analysis.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
 from dragstrip.analysis.diagnosis.finding import AMBIGUOUS, Finding
 from dragstrip.analysis.diagnosis.findings import buffer_bytes, direction, meets_flows
 from dragstrip.analysis.diagnosis.observations import ObservedQueue, Tree
-from dragstrip.analysis.diagnosis.stated_path import CARRIERS
 from dragstrip.analysis.diagnosis.trials import SEED, RunFigures, TrialSetup, duration
 from dragstrip.analysis.diagnosis.wording import figure
 from dragstrip.experiment.bottleneck import Bottleneck, socket_buffers
+from dragstrip.experiment.saved_paths import CARRIERS
 from dragstrip.interop import scripts
 from dragstrip.model.scenario.paths import FRAME_BYTES
 

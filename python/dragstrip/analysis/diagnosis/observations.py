@@ -34,8 +34,6 @@ BUSY_SHARE = 0.5
 ONE_WAY = 3.0
 ONE_WAY_MS = 1.0
 """A queueing delay is of one direction if it is this many times that of the other, or of a millisecond."""
-BACKGROUND = frozenset({"BK", "CS1", "LE"})
-"""Classes that wait for all others (RFC 3662, RFC 8622), and 802.11's name for them."""
 PRIVATE = tuple(
     map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"))
 )

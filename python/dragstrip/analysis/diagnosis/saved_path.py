@@ -8,9 +8,8 @@ from typing import Any
 from dragstrip.analysis.diagnosis.advice import rate_words, rtt_words
 from dragstrip.analysis.diagnosis.evidence import Evidence
 from dragstrip.analysis.diagnosis.observations import Fact
-from dragstrip.analysis.diagnosis.stated_path import CARRIERS
 from dragstrip.errors import BadInputError
-from dragstrip.experiment.saved_paths import PATH_OPTIONS, Knowledge, SavedPath
+from dragstrip.experiment.saved_paths import CARRIERS, PATH_OPTIONS, Knowledge, SavedPath
 
 SOURCE = "dragstrip diagnose"
 

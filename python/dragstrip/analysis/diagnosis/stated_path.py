@@ -22,10 +22,9 @@ from dragstrip.analysis.diagnosis.trials import RunFigures
 from dragstrip.errors import BadInputError
 from dragstrip.experiment import comparison
 from dragstrip.experiment.expand import expand
+from dragstrip.experiment.saved_paths import CARRIERS
 from dragstrip.model.scenario.paths import PathFacts, link_facts, path_of
 
-CARRIERS = ("path", "medium", "rate")
-"""Options that say how fast the bottleneck is."""
 UP = "return path loaded"
 STAND_INS = {"rate": "10mbit", "rtt": "40ms"}
 """Stand-ins for options that files answer, while the others are checked."""

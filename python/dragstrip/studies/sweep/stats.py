@@ -285,14 +285,6 @@ def failures(data: pa.Table) -> list[Mapping[str, Any]]:
     return list(bad.select(["run", "key", "status", "reason", "seed"]).to_pylist())
 
 
-def by_level(findings: Findings, path: str) -> Mapping[Any, Sequence[int]]:
-    """Return the cells of each level of a path, in the order of the axis."""
-    cells_by_level: dict[Any, list[int]] = {}
-    for number, settings in enumerate(findings.cells):
-        cells_by_level.setdefault(settings[path], []).append(number)
-    return cells_by_level
-
-
 def cells_of_points(sweep: Sweep) -> npt.NDArray[np.int64]:
     """Return the cell of each combination, one entry per point."""
     return _Places(sweep, contending(sweep.columns())).cell
