@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long gallery site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long gallery history site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -162,6 +162,9 @@ pictures: python play  ## The pictures of README and docs, docs/images/*.png, fr
 
 gallery: python  ## The gallery of races, docs/gallery.md, with its pictures and figures; half a minute.
 	@$(UV) run --no-sync python -m tools.gallery docs/gallery.md
+
+history: python  ## Fidelity and speed by commit, docs/reference/history-*.md, from what the clone's commits store.
+	@$(UV) run --no-sync python -m tools.history docs/reference
 
 # Each in an environment of its own, by uv.lock.
 # RELEASED=folder: with the playground of each release, VERSION.html, for links that these made.

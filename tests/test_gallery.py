@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.experiment.comparison import command
 from dragstrip.report import paper
 from tools import gallery
 
@@ -21,7 +22,7 @@ def test_the_page_has_each_race_and_no_other() -> None:
     for race in RACES.values():
         assert race.holds
         assert f"## {race.title}\n" in PAGE
-        assert f"\n    {gallery.command(race.algorithms, race.race)}\n" in PAGE
+        assert f"\n    {command(race.algorithms, race.race)}\n" in PAGE
         assert f"{gallery.PLAYGROUND}{gallery.fragment(race.algorithms, race.race)})" in PAGE
     assert PAGE.count("\n## ") == len(RACES)
     assert {file.stem for file in (DOCS / "images/gallery").iterdir()} == RACES.keys()

@@ -162,7 +162,7 @@ def _picture(race: Race, setup: Setup) -> str:
     (figure,) = timeline.multiples([(setup, curves)])
     picture = render.svg(figure, f"{race.name}-")
     width, height = (float(part) for part in picture.split('viewBox="0 0 ', 1)[1].split('"')[0].split())
-    left, legend = LEGEND_LEFT, []
+    left, legend = float(LEGEND_LEFT), []
     for contender in setup.contenders:
         dash = ",".join(f"{part:g}" for part in contender.dash)
         legend.append(
