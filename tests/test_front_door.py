@@ -196,6 +196,20 @@ def test_a_tag_that_is_no_version_of_ours_is_refused() -> None:
     assert "CITATION.cff" in ended.stderr
 
 
+@pytest.mark.parametrize(("heading", "status"), [("unreleased", 1), ("2026-12-01", 0)])
+def test_a_tag_needs_a_dated_section_of_the_changelog(tmp_path: Path, heading: str, status: int) -> None:
+    for name in ("pyproject.toml", "Cargo.toml", "CITATION.cff"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    (tmp_path / ".ci").mkdir()
+    program = tmp_path / ".ci/release-version"
+    program.write_text((ROOT / ".ci/release-version").read_text())
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## [Unreleased]\n\n## [{VERSION}] - {heading}\n")
+    words = [sys.executable, str(program), f"v{VERSION}"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == status
+    assert ("no version with a date" in ended.stderr) is (status == 1)
+
+
 PUBLISHED = False
 """Whether an index of packages has a release; until then no text may recommend to install it from there."""
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "python").rglob("*.py"))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,12 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     delays = answers[-1]
     assert delays["30ms"] < delays["300ms"]
     assert max(answers[-2], key=answers[-2].get) == "cubic"
+
+
+def test_the_notebooks_links_lead_to_pages() -> None:
+    document = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    links = [
+        link for cell in document["cells"] for link in re.findall(r"\]\(([^)#]+)", "".join(cell["source"]))
+    ]
+    assert len(links) >= 4
+    assert [link for link in links if not (NOTEBOOK.parent / link).is_file()] == []
