@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long gallery history site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long gallery history results site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -200,6 +200,10 @@ passports: python  ## A passport of every built-in algorithm, docs/reference/pas
 	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.ALGORITHMS)'); do \
 	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
 	$(UV) run --no-sync python -m tools.passports runs/passports docs/reference/passports.md
+	$(UV) run --no-sync python -m tools.results docs/results.md
+
+results: python  ## The harm of all pairs and docs/results.md, with the stored passports; three minutes of two cores.
+	@$(UV) run --no-sync python -m tools.results docs/results.md --pairs
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes some minutes."

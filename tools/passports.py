@@ -1,11 +1,12 @@
 """Passports of several algorithms side by side: `python -m tools.passports FOLDER PAGE`.
 
 It reads the passport.json of each folder in FOLDER, and makes docs/reference/passports.md. Beside it, it
-writes the rows of the suite, docs/reference/passport-rows.md.
+writes the rows of the suite, passport-rows.md, and what the page of results needs, passports.json.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,6 +83,27 @@ def _worst(passport: Mapping[str, Any]) -> str:
 
 
 ROWS = "passport-rows.md"
+STORED = "passports.json"
+
+
+def stored(passports: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows and verdicts of each chapter by algorithm, as JSON for the page of results."""
+    document = {
+        "suite": passports[0]["suite"],
+        "chapters": {
+            chapter["name"]: chapter["title"] for passport in passports for chapter in passport["chapters"]
+        },
+        "algorithms": {
+            passport["algorithm"]: {
+                chapter["name"]: {"rows": chapter["rows"], "verdicts": chapter["verdicts"]}
+                for chapter in passport["chapters"]
+            }
+            for passport in passports
+        },
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
 ANYONE = Subject("ALGORITHM")
 """Stands for the algorithm in a row's command."""
 
@@ -128,7 +150,9 @@ def _replay(row: PassportRow) -> str:
 def main(folder: str, to: str) -> None:
     """Write the page of all passports below the folder, by name, and beside it that of the suite's rows."""
     files = sorted(Path(folder).glob(f"*/{JSON}"))
-    write_text(Path(to), page([against.read(file) for file in files]))
+    passports = [against.read(file) for file in files]
+    write_text(Path(to), page(passports))
+    write_text(Path(to).with_name(STORED), stored(passports))
     write_text(Path(to).with_name(ROWS), rows_page())
 
 
