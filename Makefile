@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long gallery history results site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -186,6 +186,13 @@ wheel: core  ## The wheel and the source distribution, in dist/ (docs/how-to/ins
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
 	@.tools/wheel/bin/python -m tools.description dist/*.whl dist/*.tar.gz
 	@.tools/wheel/bin/twine check --strict dist/*.whl dist/*.tar.gz
+
+# Useful alone. None is published (`publish = false`); without a registry that has the others, only units is compiled from its package.
+CRATES := units packet cc qdisc link tcp capture recording
+crates:  ## The packages of the crates that are useful alone, in target/package, as crates.io would take them.
+	@for crate in $(CRATES); do \
+	  cargo package --quiet --offline --no-verify --allow-dirty --exclude-lockfile -p dragstrip-$$crate || exit; done
+	@cargo package --quiet --offline --allow-dirty --exclude-lockfile -p dragstrip-units
 
 wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table, a race on a kernel.
 	@.ci/wheel-test dist

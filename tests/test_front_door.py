@@ -81,6 +81,26 @@ def test_the_changelog_has_what_is_not_released_first() -> None:
     assert len(sections) == len(set(sections))
 
 
+def test_the_crates_that_are_useful_alone_say_what_they_are_and_are_not_published() -> None:
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    assert workspace["package"]["publish"] is False
+    (names,) = re.findall(r"^CRATES := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for name in names.split():
+        folder = ROOT / "crates" / name
+        crate = tomllib.loads((folder / "Cargo.toml").read_text())
+        package = crate["package"]
+        assert 20 < len(package["description"]) < 120
+        assert 1 <= len(package["keywords"]) <= 5
+        for field in ("version", "license", "repository", "rust-version", "publish"):
+            assert package[field] == {"workspace": True}
+        assert (folder / "src/lib.rs").read_text().startswith("//! ")
+        ours = [key for key in crate["dependencies"] if key.startswith("dragstrip-")]
+        assert all(workspace["dependencies"][key]["version"] == VERSION for key in ours)
+        assert {key.removeprefix("dragstrip-") for key in ours} < set(names.split()), (
+            "all it needs is packaged"
+        )
+
+
 def test_the_container_runs_as_nobody_in_particular_with_packages_by_hash() -> None:
     text = (ROOT / "Containerfile").read_text()
     last = text.split("\nFROM ")[-1]

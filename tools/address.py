@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FILES = (
     "pyproject.toml",
+    "Cargo.toml",
     "CITATION.cff",
     ".zenodo.json",
     "mkdocs.yml",
