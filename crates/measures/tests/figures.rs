@@ -6,6 +6,7 @@ use dragstrip_measures::figures::{
 use dragstrip_measures::{LIMITS, Measured, Window, limiting_factor};
 use dragstrip_recording::{
     Column, Data, FlowRow, ProbeRow, ReceivedRow, Recording, RttRow, SampleRow, Table, Writer,
+    column,
 };
 use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario};
 use dragstrip_testkit::path::{dumbbell, flow, link};
@@ -256,6 +257,10 @@ fn figures_of_a_run_are_its_measures() {
         let (scenario, recording) = run(every_ack);
         let end_ns = Some(scenario.duration_ns as i64);
         let figures = flow_figures(&recording, Facts { end_ns, every_ack, reported: None });
+        let Some(Data::Int(rtt_flows)) = recording.column(&column::rtts::flow) else {
+            panic!("a column of flows")
+        };
+        let rtt_counts = [0, 1].map(|flow| rtt_flows.iter().filter(|row| **row == flow).count());
         let measured = Measured::new(scenario, recording).expect("all columns");
         assert_eq!(figures.len(), 2);
         for (place, (figures, row)) in figures.iter().zip(measured.flows()).enumerate() {
@@ -268,7 +273,8 @@ fn figures_of_a_run_are_its_measures() {
                 (figures.rtt_ms.method, figures.ecn),
                 (Some("samples"), Some(row.ecn_negotiated))
             );
-            assert!(figures.rtt_ms.samples > 1000);
+            assert_eq!(figures.rtt_ms.samples, rtt_counts[place]);
+            assert!(rtt_counts[place] > 100, "{rtt_counts:?}");
             let spent = measured.limited_s(place, &Window::default()).expect("all columns");
             let mut factors: BTreeMap<&str, f64> = BTreeMap::new();
             for (limit, seconds) in &spent {
