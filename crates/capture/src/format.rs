@@ -42,6 +42,9 @@ pub mod option {
     pub const MISSING: u16 = 7;
 }
 
+/// Beginning of the comment on a packet that the queue at a captured link dropped; a reason follows.
+pub const QUEUE_DROP: &str = "dropped by the queue: ";
+
 /// Magic number by which a section header shows its byte order.
 pub const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 

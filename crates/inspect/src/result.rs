@@ -89,6 +89,14 @@ pub struct FileSaid {
     pub clock_steps: u64,
     /// Packets left out because the file holds them twice, with the same stamps: it was appended to itself.
     pub repeated: u64,
+    /// Packets that the queue at the captured link dropped, by the comments of a simulated capture; absent if none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_drops: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A flow: the data of one direction of a connection.
@@ -193,6 +201,7 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
         disorder: file.order.disorder,
         clock_steps: file.order.steps,
         repeated: file.order.repeated,
+        queue_drops: file.counts().queue_drops,
     });
     let inspected = Inspected {
         version: VERSION,

@@ -19,10 +19,6 @@ Segments: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 """The document of a capture, and each flow's segments in columns."""
 Finished: TypeAlias = tuple[dict[str, Any], dict[str, Any] | None, list[dict[str, Any]]]
 """Results of a session: the document, the tables of a recording, each flow's segments."""
-PCAPNG = b"\n\r\r\n"
-"""First bytes of a pcapng file: the type of its section header block."""
-QUEUE_DROP = b"dropped by the queue: "
-"""Beginning of the comment on a packet that the queue at a captured link dropped (crates/sim/src/capture)."""
 
 
 def inspect(
@@ -86,7 +82,6 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     begins: dict[int, bytes] = {}
-    drops = [0] * len(paths)
     speaker = ProgressMessages()
     try:
         if not quiet:
@@ -94,8 +89,6 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
         while (index := session.hungry()) is not None:
             piece, shares[index] = next(files[index], (b"", 1.0))
             begins.setdefault(index, beginning(piece))
-            if begins[index].startswith(PCAPNG):
-                drops[index] += piece.count(QUEUE_DROP)
             with refusing(paths[index], begins[index]):
                 session.feed(index, piece)
                 if per_file_sessions:
@@ -103,20 +96,18 @@ def _inspected(paths: Sequence[Path], sessions: Sequence[_core.Inspection], quie
     finally:
         speaker.close()
     return [
-        _finished(session, paths, drops),
+        _finished(session, paths),
         *(
-            _finished(file_session, [path], [count])
-            for file_session, path, count in zip(per_file_sessions, paths, drops, strict=False)
+            _finished(file_session, [path])
+            for file_session, path in zip(per_file_sessions, paths, strict=False)
         ),
     ]
 
 
-def _finished(session: _core.Inspection, paths: Sequence[Path], drops: Sequence[int]) -> Finished:
+def _finished(session: _core.Inspection, paths: Sequence[Path]) -> Finished:
     document, tables, rows = session.finish()
-    for file, path, count in zip(document["files"], paths, drops, strict=True):
+    for file, path in zip(document["files"], paths, strict=True):
         file["path"] = str(path)
-        if count:
-            file["queue_drops"] = count
     return document, tables, rows
 
 

@@ -57,6 +57,8 @@ pub struct Counts {
     pub unstamped: u64,
     /// Packets that the capturing program reports as lost.
     pub said_dropped: u64,
+    /// Packets that the queue at the captured link dropped, by their comments ([`QUEUE_DROP`](crate::format::QUEUE_DROP)).
+    pub queue_drops: u64,
     /// Blocks of pcapng that hold no packets.
     pub other_blocks: u64,
     /// The file ends inside a record.

@@ -2,6 +2,7 @@
 
 use super::bytes::Order;
 use super::{Counts, RECORD_MAX, Record, Step, headers};
+use crate::format::{QUEUE_DROP, option};
 
 /// Type and both lengths.
 const FRAME: usize = 12;
@@ -115,7 +116,7 @@ impl Pcapng {
                 Ok(None)
             }
             SIMPLE => self.simple(body, counts).map(Some),
-            _ => self.packet(body, kind == OLD_PACKET).map(Some),
+            _ => self.packet(body, kind == OLD_PACKET, counts).map(Some),
         }?;
         Ok(match record {
             None => Step::Passed(length, 0),
@@ -200,7 +201,12 @@ impl Pcapng {
     }
 
     /// An enhanced packet block or its predecessor, whose interface is shorter.
-    fn packet<'a>(&self, body: &'a [u8], old: bool) -> Result<Record<'a>, String> {
+    fn packet<'a>(
+        &self,
+        body: &'a [u8],
+        old: bool,
+        counts: &mut Counts,
+    ) -> Result<Record<'a>, String> {
         if body.len() < 20 {
             return Err("a packet block is too short".to_owned());
         }
@@ -214,6 +220,11 @@ impl Pcapng {
                 "a packet claims {captured} captured bytes in a block with room for {room}"
             ));
         };
+        let behind = body.get(20 + data.len().next_multiple_of(4)..).unwrap_or_default();
+        let is_queue_drop = options(self.order, behind).any(|(code, value)| {
+            code == option::COMMENT && value.starts_with(QUEUE_DROP.as_bytes())
+        });
+        counts.queue_drops += u64::from(is_queue_drop);
         let units = u64::from(word(4)) << 32 | u64::from(word(8));
         let offset_ns = interface.offset_s.saturating_mul(1_000_000_000);
         let time_ns = interface
@@ -260,4 +271,72 @@ fn options(order: Order, bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         rest = rest.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
         Some((code, value))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::Reader;
+
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let length = (body.len() + 12) as u32;
+        let parts = [&kind.to_le_bytes()[..], &length.to_le_bytes(), body, &length.to_le_bytes()];
+        parts.concat()
+    }
+
+    fn option(code: u16, value: &[u8]) -> Vec<u8> {
+        let mut bytes = [code.to_le_bytes(), (value.len() as u16).to_le_bytes()].concat();
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// A packet of five bytes with these options.
+    fn packet(data: [u8; 5], options: &[u8]) -> Vec<u8> {
+        let words = [0_u32, 0, 0, 5, 5];
+        let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        body.extend(data);
+        body.resize(28, 0);
+        body.extend(options);
+        block(6, &body)
+    }
+
+    /// Two of five packets were dropped by the queue; the others have no comment, another one, or the text elsewhere.
+    fn file() -> Vec<u8> {
+        let section = [0x1a2b_3c4d_u32, 1, u32::MAX, u32::MAX];
+        let section: Vec<u8> = section.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let drop = option(1, b"dropped by the queue: no room");
+        let flags = option(2, &[1, 0, 0, 0]);
+        let quote = option(1, b"not dropped by the queue: no room");
+        let blocks = [
+            block(0x0a0d_0d0a, &section),
+            block(1, &[1, 0, 0, 0, 0, 0, 4, 0]),
+            packet([0; 5], &[]),
+            packet([1; 5], &drop),
+            packet([2; 5], &quote),
+            packet([3; 5], &option(4, b"dropped by the queue: no room")),
+            packet([4; 5], &[flags, drop].concat()),
+        ];
+        blocks.concat()
+    }
+
+    fn queue_drops(pieces: &[&[u8]]) -> (u64, u64) {
+        let mut reader = Reader::new();
+        for piece in pieces {
+            reader.feed(piece, &mut |_| {}).expect("a capture");
+        }
+        reader.end().expect("a capture");
+        (reader.counts().packets, reader.counts().queue_drops)
+    }
+
+    #[test]
+    fn queue_drops_do_not_depend_on_the_borders_of_pieces() {
+        let file = file();
+        assert_eq!(queue_drops(&[&file]), (5, 2));
+        for border in 1..file.len() {
+            let (head, tail) = file.split_at(border);
+            assert_eq!(queue_drops(&[head, tail]), (5, 2), "border at byte {border}");
+        }
+        let bytes: Vec<&[u8]> = file.chunks(1).collect();
+        assert_eq!(queue_drops(&bytes), (5, 2));
+    }
 }
