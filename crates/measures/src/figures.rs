@@ -167,17 +167,16 @@ pub fn probe_figures(recording: &Recording, summaries: &Value) -> Vec<ProbeFigur
     let trips = Ints::new(recording, &probes::rtt_ns);
     let unanswered = flags(recording, &probes::lost);
     let row_count = Ints::new(recording, &probes::time_ns).values.len();
-    let mut groups: Vec<((Option<&str>, Option<&str>), Vec<usize>)> = Vec::new();
+    // Rows of each probe, by its place in the order of first requests.
     let mut places = BTreeMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
     for row in 0..row_count {
-        let key = (names.get(row), targets.get(row));
-        let place = *places.entry(key).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push((key, Vec::new()));
-        }
-        groups[place].1.push(row);
+        let place = *places.entry((names.get(row), targets.get(row))).or_insert(groups.len());
+        groups.resize_with(groups.len().max(place + 1), Vec::new);
+        groups[place].push(row);
     }
-    let figures = groups.into_iter().map(|((probe, target), rows)| {
+    let figures = groups.into_iter().map(|rows| {
+        let (probe, target) = (names.get(rows[0]), targets.get(rows[0]));
         let is_lost = |row: usize| unanswered.get(row).copied().unwrap_or(false);
         let answered = rows.iter().copied().filter(|row| !is_lost(*row));
         let values_ns: Vec<f64> =
