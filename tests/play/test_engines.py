@@ -200,7 +200,7 @@ def test_a_phone_sees_all_of_it(tab: Tab, tmp_path: Path) -> None:
 
 def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(tab: Tab) -> None:
     ready(tab)
-    for _ in range(60):
+    for _ in range(100):
         tab.keys(["Tab"])
         if tab.value("document.activeElement.className") == "cursor":
             break
