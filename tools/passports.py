@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dragstrip import _core
+from dragstrip.display.quantity import listing
 from dragstrip.io.files import write_text
 from dragstrip.studies.passport import against, suite
 from dragstrip.studies.passport.command import JSON
@@ -44,6 +46,9 @@ def _lines(passports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
     yield "`make passports`. Each row, its source and the command that replays it are in the passport that"
     yield f"`dragstrip passport ALGORITHM{quick}` writes."
+    missing = sorted(set(_core.ALGORITHMS) - {passport["algorithm"] for passport in passports})
+    if missing:
+        yield f"Not made with this suite yet: {listing([f'`{name}`' for name in missing])}."
     yield ""
     yield "Limits and targets: held / missed (of which CUBIC misses too). Beside CUBIC and Reno: rows"
     yield "that are better / the same / worse than the worse of the two."
