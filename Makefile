@@ -177,7 +177,7 @@ site: $(UV)  ## The documentation as a site, in dist/site; it needs no network t
 # What passports begin with: the runs of CUBIC and Reno, which the wheel has.
 BASELINES := python/dragstrip/studies/passport/baselines.json.gz
 # zig links against the glibc of 2014 (manylinux2014), so that the wheel installs on any Linux since.
-wheel: core  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
+wheel: core play  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
 	@UV_PROJECT_ENVIRONMENT=.tools/wheel $(UV) sync --quiet --locked --only-group wheel
 	@rm -f dist/*.whl dist/*.tar.gz
 	@.ci/shipped .tools/wheel/bin/python

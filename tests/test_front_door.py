@@ -141,6 +141,29 @@ def test_a_release_builds_for_each_system_and_tests_what_it_built() -> None:
     assert {name for name, row in built.items() if "ubuntu" not in row["os"]} <= set(built) - published
 
 
+def test_a_wheel_has_the_files_that_are_built_and_not_committed() -> None:
+    """The playground and the baselines, in `make wheel` and in the release."""
+    include = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
+    built = {
+        Path(entry["path"]) for entry in include if entry["format"] == "wheel" and "*" not in entry["path"]
+    }
+    (needs,) = re.findall(r"^wheel: (.*?)  ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "play" in needs.split()
+    jobs = workflow()["jobs"]
+    downloads = [
+        step["with"] for step in jobs["wheels"]["steps"] if "download-artifact" in step.get("uses", "")
+    ]
+    assert {Path(download["path"]) for download in downloads} == {file.parent for file in built}
+    for download in downloads:
+        (upload,) = [
+            step["with"]
+            for step in jobs[download["name"]]["steps"]
+            if "upload-artifact" in step.get("uses", "")
+        ]
+        assert Path(upload["path"]).name in {file.name for file in built}
+        assert download["name"] in jobs["wheels"]["needs"]
+
+
 def test_a_release_builds_with_the_oldest_python_and_the_locked_tools() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     jobs = workflow()["jobs"]
