@@ -39,9 +39,12 @@ RACES = Path(__file__).with_suffix(".toml")
 PLAYGROUND = "playground/index.html"
 """The page in the site that opens a link."""
 FIELDS = (
+    "path",
     "rate",
+    "medium",
     "rtt",
     "queue",
+    "workload",
     "duration",
     "stagger",
     "loss",
