@@ -124,6 +124,9 @@ def test_inspect_keeps_the_path_of_a_capture_with_intervals() -> None:
         ("[path]\nflows = '3'", "path.flows"),
         ("[path]\npath = 'other.toml'", "path.path"),
         ("[path]\nrate = '1mbit'\n[known.rate]\nmean = '1'", "known.rate"),
+        ("[path]\nrate = '1mbit'\n[known.bucket]\nunknown = 'x'", "known.bucket"),
+        ("[path]\nrate = '1mbit'\n[known.queue]\nunknown = 3", "unknown"),
+        ("[path]\nrate = '1mbit'\n[known.queue]\nunknown = 'x'", "path.queue"),
         ("[path", ""),
     ],
 )

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from dragstrip.analysis.inference.path import Estimate, PathEstimate
 from dragstrip.analysis.whatif import fit as fitting
-from dragstrip.analysis.whatif import flow_trace, network, page, walk
+from dragstrip.analysis.whatif import flow_trace, network, page, saved_path, walk
 from dragstrip.analysis.whatif import identify as identifying
 from dragstrip.analysis.whatif.draws import draws
 from dragstrip.analysis.whatif.fit import EXPLAINED, NOT_EXPLAINED, ROUGHLY
@@ -25,7 +25,9 @@ from dragstrip.analysis.whatif.verdict import figures
 from dragstrip.cli import app
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
+from dragstrip.experiment import saved_paths
 from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.saved_paths import Knowledge
 from dragstrip.model.recording import read
 from dragstrip.report.figure import TimeLines
 from dragstrip.studies.execution.runner import captured, execute, plan
@@ -314,6 +316,32 @@ def test_a_path_that_is_known_is_taken_alone() -> None:
         path(), ecn=False, receiver_limited=False, longest_queue_bytes=0.0, has_losses=True
     )
     assert hypotheses(known, path(), 0.0, True) == [known]
+
+
+def test_a_policer_without_a_burst_is_saved_and_refused_until_its_queue_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    policed = path(
+        queue="policer",
+        rate_bps=NOT_TOLD,
+        policer_rate_bps=estimate(2e6, 0.01),
+        policer_burst_bytes=Estimate(None, None, None, "too few drops"),
+    )
+    saved = saved_path.from_estimates([policed], "dragstrip inspect")
+    assert saved.options == {"rate": f"{round(20e6 * 1514 / 1500)}bit", "rtt": "40000us"}
+    reason = "as x.pcap does not show the burst of its policer of 2018667bit (too few drops)"
+    assert saved.known["queue"] == Knowledge(unknown=reason)
+    assert saved_paths.read(saved_paths.write(saved, "home.toml")).known == saved.known
+    with pytest.raises(BadInputError) as refused:
+        saved_paths.expanded({"path": "home.toml"})
+    assert str(refused.value) == (
+        f"home.toml: path.queue: is not known, {reason}; give --queue, or add it to [path]"
+    )
+    queue = "police rate 2018667bit burst 30kb"
+    assert saved_paths.expanded({"path": "home.toml", "queue": queue}) == {**saved.options, "queue": queue}
+    with pytest.raises(BadInputError, match="burst"):
+        network.from_estimate(policed, ecn=False, receiver_limited=False, longest_queue_bytes=0.0)
 
 
 def test_a_policer_is_in_front_of_a_faster_link() -> None:

@@ -156,8 +156,8 @@ def attack(
     seconds = None if evaluations is not None else words.time_limit(time or TIME, "--time").time_s
     scene = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
     if path is not None:
-        say_path(path)
         figures, omitted = finds.path_figures(path)
+        say_path(path)
         if omitted:
             say(f"path {path}: an attack takes rate, rtt and queue, not {', '.join(omitted)}", err=True)
         scene = figures | {name: value for name, value in scene.items() if value is not None}

@@ -97,8 +97,6 @@ def passport(
     from dragstrip.studies.passport.rows import On
 
     files = program or []
-    if path is not None:
-        say_path(path)
     request = command.read_request(
         algorithm,
         of_files(files),
@@ -110,6 +108,8 @@ def passport(
         on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
         second_engine=second_engine,
     )
+    if path is not None:
+        say_path(path)
     if out is not None:
         expect_folder("--out", out)
     if junit is not None and junit.parent != out:  # the folder may not exist yet

@@ -141,9 +141,10 @@ def read(arguments: Race) -> Race:
         elif option.takes == "files":
             value = of_files(value)
         race[option.name] = value
+    options = expanded(race)
     if isinstance(name := race.get("path"), str):
         say_path(name)
-    return expanded(race)
+    return options
 
 
 def _pair(word: str, pair: str) -> tuple[str, str]:

@@ -127,8 +127,6 @@ def sweep(
     from dragstrip.studies.sweep import command
 
     limits = command.limits(time_limit, memory_limit)
-    if path is not None:
-        say_path(path)
     if replay is not None:
         recording_folder = command.replay(from_, replay, out)
         print_json({"recording": str(recording_folder)}) if as_json else say(f"Recording: {recording_folder}")
@@ -150,6 +148,8 @@ def sweep(
         engine_options=words.with_strict({}, strict),
         programs=of_files(program or []),
     )
+    if path is not None:
+        say_path(path)
     packets = command.checked(capture_request(capture, snaplen), described, keep_recordings)
     folder = out if out is not None else Path("runs") / f"sweep-{described.name.replace('/', '-')}"
     options = command.Options(

@@ -67,6 +67,7 @@ def paths() -> list[Row]:
     for name in saved_paths.names():
         saved = saved_paths.read(saved_paths.file_of(name))
         fields = [[key, str(value)] for key, value in saved.options.items()]
+        fields += [[key, "unknown"] for key, entry in saved.known.items() if entry.unknown]
         own.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})
     return [*_rows_of("paths")(), *own]
 

@@ -14,7 +14,8 @@
     source = "inferred from sender.pcapng"
 
 `[path]` has options of `compare`, in their words. `[known]` gives the interval and the source of each, for
-people to read. A name without a folder or an ending stands for a file of the user's own folder of paths.
+people to read; `unknown` says why an option has no value, and `--path` refuses the path until it has one.
+A name without a folder or an ending stands for a file of the user's own folder of paths.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CARRIERS = ("path", "rate", "medium", "trace")
 """Options that say how fast the bottleneck is."""
 DESCRIBED = "described"
 """Source of a figure that the user stated."""
-KNOWN_FIELDS = ("low", "high", "source")
+KNOWN_FIELDS = ("low", "high", "source", "unknown")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Knowledge:
     low: str | None = None
     high: str | None = None
     source: str = ""
+    unknown: str = ""
+    """Reason why the property has no value. A path with such a property is used beside a value for it."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,8 @@ def read(file: Path) -> SavedPath:
 def _knowledge(file: Path, name: str, entry: object) -> Knowledge:
     if not isinstance(entry, dict) or not set(entry) <= set(KNOWN_FIELDS):
         raise _wrong(file, f"known.{name}", entry, f"a table with {', '.join(KNOWN_FIELDS)}")
+    if "unknown" in entry and name not in PATH_OPTIONS:
+        raise _wrong(file, f"known.{name}", entry, f"one of {', '.join(PATH_OPTIONS)}")
     return Knowledge(**{key: _text(file, entry, key) for key in entry})
 
 
@@ -167,12 +172,19 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
     if file is None:
         return dict(options)
     given = {key: value for key, value in options.items() if key != "path"}
-    saved = dict(read(file).options)
+    content = read(file)
+    saved = dict(content.options)
     if "path" in saved and str(saved["path"]).lower() not in _built_in():
         raise _wrong(file, "path.path", saved["path"], "the name of a built-in path")
     if any(carrier in given for carrier in CARRIERS):
         saved = {key: value for key, value in saved.items() if key not in CARRIERS}
-    return {**saved, **given}
+    options = {**saved, **given}
+    for option, knowledge in content.known.items():
+        if knowledge.unknown and option not in options:
+            word = f"--{option.replace('_', '-')}"
+            expected = f"is not known, {knowledge.unknown}; give {word}, or add it to [path]"
+            raise BadInputError(f"path.{option}", None, expected, str(file))
+    return options
 
 
 def _saved_file(name: str) -> Path | None:

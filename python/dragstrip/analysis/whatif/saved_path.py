@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from dragstrip.analysis.inference.path import PathEstimate
 from dragstrip.analysis.whatif.network import InferredNetwork, Network, from_estimate
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.saved_paths import PATH_OPTIONS, Knowledge, SavedPath
+from dragstrip.model.scenario.paths import FRAME_OVER_IP, IP_BYTES
 
 PROPERTIES = {
     "rate": ("rate",),
@@ -35,15 +37,31 @@ def from_network(network: InferredNetwork, capture: str, source: str) -> SavedPa
 def from_estimates(paths: list[PathEstimate], source: str) -> SavedPath:
     """Return the path of the first flow whose rate and round trip are known, in the order of the capture.
 
-    Raises `BadInputError`, which says why, if there is none.
+    The queue of a policer whose burst the capture does not show is marked as unknown. Raises `BadInputError`,
+    which says why, if there is none.
     """
     reason = BadInputError("--save-path", None, "needs a capture with data", "command line")
     for path in paths:
         try:
-            return from_network(from_estimate(path, path.marks, False, 0.0), Path(path.file).name, source)
+            return _saved(path, source)
         except BadInputError as error:
             reason = error
     raise reason
+
+
+def _saved(path: PathEstimate, source: str) -> SavedPath:
+    name = Path(path.file).name
+    burst, rate = path.policer_burst_bytes, path.policer_rate_bps
+    if not path.polices or rate.value is None or burst.value is not None:
+        return from_network(from_estimate(path, path.marks, False, 0.0), name, source)
+    any_burst = replace(path, policer_burst_bytes=replace(burst, value=float(IP_BYTES)))
+    saved = from_network(from_estimate(any_burst, path.marks, False, 0.0), name, source)
+    reason = (
+        f"as {name} does not show the burst of its policer of {round(rate.value * FRAME_OVER_IP)}bit "
+        f"({burst.reason})"
+    )
+    options = {option: value for option, value in saved.options.items() if option != "queue"}
+    return replace(saved, options=options, known={**saved.known, "queue": Knowledge(unknown=reason)})
 
 
 def _options(network: Network) -> dict[str, object]:
