@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -81,3 +82,20 @@ def test_links_lead_to_the_page_and_the_command() -> None:
         glossary.hint("jain", "BDP", "nonsense", "jain") == "Terms: dragstrip help jain, dragstrip help BDP"
     )
     assert glossary.hint("nonsense") == ""
+
+
+def test_a_diagnosis_names_the_commands_that_explain_its_findings() -> None:
+    diagnosed = CliRunner().invoke(cli.app, ["diagnose", "--path", "cable"])
+    assert diagnosed.exit_code == 0
+    assert [line for line in diagnosed.stdout.splitlines() if "dragstrip help" in line] == [
+        "Terms: dragstrip help bufferbloat, dragstrip help fifo"
+    ]
+
+
+def test_links_of_tutorials_lead_to_terms() -> None:
+    anchors = {term.anchor for term in glossary.terms().values()}
+    for name in ("student", "engineer"):
+        page = (ROOT / "docs/tutorials" / f"{name}.md").read_text(encoding="utf-8")
+        links = re.findall(r"reference/glossary\.md#([\w+-]+)", page)
+        assert len(links) >= 3
+        assert set(links) <= anchors

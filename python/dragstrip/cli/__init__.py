@@ -45,7 +45,7 @@ app = Commands(
     help="Races TCP congestion controls against each other on the same network path and measures what "
     "each one costs: throughput, delay, loss, fairness.",
     epilog="Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' "
-    "--duration 30s cubic bbr. More: dragstrip help",
+    "--duration 30s cubic bbr. More: dragstrip help. A term: dragstrip help bufferbloat",
 )
 app.command("list", short_help="List experiments, algorithms, queues, paths, ...")(catalogue.list_)
 app.command()(catalogue.show)

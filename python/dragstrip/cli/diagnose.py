@@ -77,6 +77,7 @@ def diagnose(
     Example: dragstrip diagnose --path "home DSL"
     """
     from dragstrip.analysis.diagnosis import console, walk
+    from dragstrip.display import glossary
 
     kept = None if save_path is None else partial(keep, name=save_path)
     document = walk.diagnose(
@@ -86,5 +87,8 @@ def diagnose(
         print_json(document)
         return
     say(console.text(document))
+    terms = [finding["name"].removesuffix("_up") for finding in document["findings"]]
+    if hint := glossary.hint(*terms):
+        say(f"\n{hint}")
     if out is not None:
         say(f"\nWritten: {out}")
