@@ -10,7 +10,7 @@ import pytest
 
 from dragstrip import _core
 from dragstrip.analysis.inference.estimate import Estimate, unknown
-from dragstrip.analysis.whatif.network import Network
+from dragstrip.analysis.whatif.network import CandidatePath
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.bottleneck import Bottleneck
 from dragstrip.model.scenario.paths import FRAME_OVER_IP
@@ -60,7 +60,7 @@ def test_properties_that_are_not_stated_are_no_options_and_further_ones_replace(
 def test_studies_state_the_same_path_alike() -> None:
     passport = PassportPath(mbit=12, rtt_ms=40, bdp=1, duration_s=10).options
     assert passport == AttackPath("12mbit", "40ms", "1bdp", "10s").options()
-    network = Network(rate_bps=12e6 / FRAME_OVER_IP, rtt_ms=40, buffer_bytes=60_000).options(10)
+    network = CandidatePath(rate_bps=12e6 / FRAME_OVER_IP, rtt_ms=40, buffer_bytes=60_000).options(10)
     for name, parse in (
         ("rate", _core.parse_rate),
         ("rtt", _core.parse_time),

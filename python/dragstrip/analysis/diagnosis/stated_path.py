@@ -36,7 +36,7 @@ def is_whole(race: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class StatedPath:
+class DescribedPath:
     """A path as the options of the command line state it."""
 
     observed: Observations
@@ -51,7 +51,7 @@ class StatedPath:
     """True when a medium carries one of the directions."""
 
 
-def from_options(race: Mapping[str, Any], algorithm: str) -> StatedPath:
+def from_options(race: Mapping[str, Any], algorithm: str) -> DescribedPath:
     """Return what options state of a path; raises `BadInputError` for a wrong option."""
     if "rtt" in race and _is_zero(str(race["rtt"])):
         raise BadInputError("--rtt", str(race["rtt"]), "a time above 0, such as 20ms", "command line")
@@ -81,10 +81,10 @@ def from_options(race: Mapping[str, Any], algorithm: str) -> StatedPath:
     medium = "rate" not in content or "up_medium" in content
     observations = Observations(facts=facts, queues=queues)
     up_queue = None if upward is None else str(content["up_queue"])
-    return StatedPath(observations, path, None if upward is None else up, up_queue, upward, medium)
+    return DescribedPath(observations, path, None if upward is None else up, up_queue, upward, medium)
 
 
-def of_uploads(options: StatedPath, flows: Sequence[ObservedFlow]) -> Observations:
+def of_uploads(options: DescribedPath, flows: Sequence[ObservedFlow]) -> Observations:
     """Return what options state of the direction of the flows: of uploads that of the return path."""
     busy = [flow for flow in flows if flow.busy]
     if options.up_bps is None or not busy or not all(flow.upload for flow in busy):

@@ -87,7 +87,7 @@ def _without_private_data(document: dict[str, Any], observed: Observations, addr
 
 
 def _simulated(
-    options_path: stated_path.StatedPath,
+    options_path: stated_path.DescribedPath,
     race: Mapping[str, Any],
     observed: Observations,
     algorithm: str,

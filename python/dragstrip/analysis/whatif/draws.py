@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dragstrip.analysis.whatif.network import InferredNetwork, Network
+from dragstrip.analysis.whatif.network import CandidatePath, CandidatePaths
 
 SPREAD_MIN = 0.01
 """Half the interval of rate and RTT over which candidates are run, at least."""
@@ -15,7 +15,7 @@ BASES = (2, 3, 5)
 FIELDS = (("rate_bps", "rate"), ("rtt_ms", "RTT"), ("buffer_bytes", "buffer"))
 
 
-def draws(path: InferredNetwork, count: int) -> list[Network]:
+def draws(path: CandidatePaths, count: int) -> list[CandidatePath]:
     """Return the path, two opposite corners of its intervals, and then points spread evenly within them.
 
     These are Halton's sequence ("On the efficiency of certain quasi-random sequences of points", Numerische
@@ -26,7 +26,7 @@ def draws(path: InferredNetwork, count: int) -> list[Network]:
     return [path.middle, *(_at(path, place) for place in [*corners, *inside][: count - 1])]
 
 
-def _at(path: InferredNetwork, place: tuple[float, ...]) -> Network:
+def _at(path: CandidatePaths, place: tuple[float, ...]) -> CandidatePath:
     """Return the path whose rate, round trip and buffer lie at these shares of their intervals."""
     middle = path.middle
     rate, rtt, buffer = (
@@ -36,7 +36,7 @@ def _at(path: InferredNetwork, place: tuple[float, ...]) -> Network:
     return replace(middle, rate_bps=middle.rate_bps if policed else rate, rtt_ms=rtt, buffer_bytes=buffer)
 
 
-def _box(path: InferredNetwork) -> Iterator[tuple[float, float]]:
+def _box(path: CandidatePaths) -> Iterator[tuple[float, float]]:
     for field, name in FIELDS:
         value = float(getattr(path.middle, field))
         least = 2 * SPREAD_MIN if name == "buffer" else SPREAD_MIN

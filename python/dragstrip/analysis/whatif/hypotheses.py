@@ -14,8 +14,8 @@ from dragstrip.analysis.whatif.network import (
     BUFFER_BDP_MAX,
     BUFFER_PACKETS_MIN,
     LOSS_MIN,
-    InferredNetwork,
-    Network,
+    CandidatePath,
+    CandidatePaths,
 )
 from dragstrip.model.scenario.paths import IP_BYTES
 
@@ -26,8 +26,8 @@ DISCIPLINES = ("codel", "pie")
 
 
 def hypotheses(
-    base_network: InferredNetwork, path: PathEstimate, longest_queue_bytes: float, has_losses: bool
-) -> list[InferredNetwork]:
+    base_network: CandidatePaths, path: PathEstimate, longest_queue_bytes: float, has_losses: bool
+) -> list[CandidatePaths]:
     """Return the paths that a capture leaves open, the likeliest first; only `base_network` if it leaves one.
 
     `longest_queue_bytes` is what the buffer held at least; `has_losses` says that segments were lost at all.
@@ -62,7 +62,7 @@ def _word(discipline: str, ecn: bool) -> str:
     return f"{discipline} ecn" if ecn else discipline
 
 
-def _of(base_network: InferredNetwork, middle: Network, loss: Estimate) -> InferredNetwork:
+def _of(base_network: CandidatePaths, middle: CandidatePath, loss: Estimate) -> CandidatePaths:
     """Return a path around this one, with the ends of the intervals of rate, round trip and loss."""
     ends = {}
     for name, path in base_network.alternatives.items():

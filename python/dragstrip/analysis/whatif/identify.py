@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dragstrip.analysis.whatif.bench import Bench, FlowRun
 from dragstrip.analysis.whatif.draws import draws
 from dragstrip.analysis.whatif.flow_trace import FlowTrace
-from dragstrip.analysis.whatif.network import InferredNetwork
+from dragstrip.analysis.whatif.network import CandidatePaths
 from dragstrip.analysis.whatif.shapes import FLOORS, MEASURES, Shape, distances
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
@@ -168,7 +168,7 @@ def window_s(capture: FlowTrace, rate_bps: float) -> float:
 
 def identify(
     capture: FlowTrace,
-    paths: Sequence[InferredNetwork],
+    paths: Sequence[CandidatePaths],
     rate_open: bool,
     flow: dict[str, Any],
     bench: Bench,
@@ -191,7 +191,7 @@ def identify(
 
 
 def _promising(
-    names: Sequence[str], capture: FlowTrace, paths: Sequence[InferredNetwork], bench: Bench
+    names: Sequence[str], capture: FlowTrace, paths: Sequence[CandidatePaths], bench: Bench
 ) -> list[int]:
     """Return the places of the paths on which some candidate's run is nearest to the capture."""
     if len(paths) <= PATHS:
@@ -204,7 +204,7 @@ def _promising(
 
 
 def measured(
-    names: Sequence[str], capture: FlowTrace, path: InferredNetwork, count: int, bench: Bench
+    names: Sequence[str], capture: FlowTrace, path: CandidatePaths, count: int, bench: Bench
 ) -> tuple[Matrix, Matrix]:
     """Return how far the capture is from each candidate's runs, and these from each other, on `count` paths.
 

@@ -42,7 +42,7 @@ def _framed(value: float) -> int:
 
 
 @dataclass(frozen=True)
-class Network:
+class CandidatePath:
     """A path with one value for each property, in units of the IP layer."""
 
     rate_bps: float
@@ -105,28 +105,28 @@ class Network:
 
 
 @dataclass(frozen=True)
-class InferredNetwork:
+class CandidatePaths:
     """The path as it is taken, the paths that the capture does not exclude, and what was assumed."""
 
-    middle: Network
-    alternatives: Mapping[str, Network]
+    middle: CandidatePath
+    alternatives: Mapping[str, CandidatePath]
     """By what is changed: `rate low`, `buffer high` ..."""
     assumed: tuple[str, ...]
 
-    def moved(self, by_ms: float) -> InferredNetwork:
+    def moved(self, by_ms: float) -> CandidatePaths:
         """Return the same with idle round trips that are longer by so much."""
         shifted = {name: _longer(alternative, by_ms) for name, alternative in self.alternatives.items()}
         return replace(self, middle=_longer(self.middle, by_ms), alternatives=shifted)
 
 
-def words(path: Network) -> str:
+def words(path: CandidatePath) -> str:
     """Return what drops on a path, in a few words."""
     loss = f"{quantity.percent(path.loss)} random loss" if path.loss >= LOSS_MIN else ""
     queue = path.discipline or f"a buffer of {quantity.size(path.buffer_bytes)}"
     return f"{queue} with {loss}" if loss else queue
 
 
-def _longer(network: Network, by_ms: float) -> Network:
+def _longer(network: CandidatePath, by_ms: float) -> CandidatePath:
     return replace(network, rtt_ms=max(0.001, network.rtt_ms + by_ms))
 
 
@@ -136,7 +136,7 @@ def from_estimate(
     receiver_limited: bool,
     longest_queue_bytes: float,
     has_losses: bool = False,
-) -> InferredNetwork:
+) -> CandidatePaths:
     """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
 
     `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size; where
@@ -147,7 +147,7 @@ def from_estimate(
     rate = path.policer_rate_bps if policed else path.rate_bps
     bps = _value(rate, "rate", path, assumed)
     rtt_ms = _value(path.base_rtt_ms, "round-trip time", path, assumed)
-    middle = Network(
+    middle = CandidatePath(
         bps,
         rtt_ms,
         1.0,
@@ -175,12 +175,12 @@ def from_estimate(
         alternatives |= dict(_ends(middle, "bucket", "bucket_bytes", burst.low, burst.high))
     if middle.loss:
         alternatives |= dict(_ends(middle, "loss", "loss", path.random_loss.low, path.random_loss.high))
-    return InferredNetwork(middle, alternatives, tuple(assumed))
+    return CandidatePaths(middle, alternatives, tuple(assumed))
 
 
 def _ends(
-    middle: Network, name: str, field: str, low: float | None, high: float | None
-) -> Iterator[tuple[str, Network]]:
+    middle: CandidatePath, name: str, field: str, low: float | None, high: float | None
+) -> Iterator[tuple[str, CandidatePath]]:
     """Yield the path with one property at either end of its interval."""
     changes: dict[str, Any]
     for end, value in (("low", low), ("high", high)):
@@ -201,7 +201,7 @@ def _value(estimate: Estimate, name: str, path: PathEstimate, assumed: list[str]
 
 
 def _buffer(
-    middle: Network, path: PathEstimate, longest: float, has_losses: bool, assumed: list[str]
+    middle: CandidatePath, path: PathEstimate, longest: float, has_losses: bool, assumed: list[str]
 ) -> tuple[float, float | None, float | None]:
     """Return the buffer with its interval in bytes."""
     estimate = path.buffer_bytes
@@ -230,7 +230,7 @@ def _behind(limiter: str) -> str:
     return f"the link behind the {limiter} was not reached; it is taken to be {FAST_LINK:g} times faster"
 
 
-def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> InferredNetwork:
+def _policer(middle: CandidatePath, path: PathEstimate, assumed: list[str]) -> CandidatePaths:
     burst = path.policer_burst_bytes
     if burst.value is None:
         raise BadInputError(
@@ -238,7 +238,7 @@ def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Inferre
         )
     assumed.append(_behind("policer"))
 
-    def policed(rate_bps: float, burst_bytes: float) -> Network:
+    def policed(rate_bps: float, burst_bytes: float) -> CandidatePath:
         words = f"police rate {_framed(rate_bps)}bit burst {_framed(burst_bytes)}b"
         link = middle.rate_bps * FAST_LINK
         return replace(middle, rate_bps=link, discipline=words, buffer_bytes=link)
@@ -252,7 +252,7 @@ def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Inferre
     for end, value in (("low", burst.low), ("high", burst.high)):
         if value:
             alternatives[f"burst {end}"] = policed(bps, value)
-    return InferredNetwork(policed(bps, burst.value), alternatives, tuple(assumed))
+    return CandidatePaths(policed(bps, burst.value), alternatives, tuple(assumed))
 
 
 def _jitter(estimate: Estimate, rtt_ms: float) -> float:

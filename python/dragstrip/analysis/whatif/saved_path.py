@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragstrip.analysis.inference.path import PathEstimate
-from dragstrip.analysis.whatif.network import InferredNetwork, Network, from_estimate
+from dragstrip.analysis.whatif.network import CandidatePath, CandidatePaths, from_estimate
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.saved_paths import PATH_OPTIONS, Knowledge, SavedPath
 from dragstrip.model.scenario.paths import FRAME_OVER_IP, IP_BYTES
@@ -22,7 +22,7 @@ PROPERTIES = {
 """Options of `compare`, with the opening words of the alternatives that differ in them."""
 
 
-def from_network(network: InferredNetwork, capture: str, source: str) -> SavedPath:
+def from_network(network: CandidatePaths, capture: str, source: str) -> SavedPath:
     """Return the path, with the ends of each property's interval, and what was assumed."""
     options = _options(network.middle)
     known = {}
@@ -64,7 +64,7 @@ def _saved(path: PathEstimate, source: str) -> SavedPath:
     return replace(saved, options=options, known={**saved.known, "queue": Knowledge(unknown=reason)})
 
 
-def _options(network: Network) -> dict[str, object]:
+def _options(network: CandidatePath) -> dict[str, object]:
     options = network.options(1.0)
     return {name: options[name] for name in PATH_OPTIONS if name in options}
 
@@ -77,7 +77,7 @@ def _words(option: str) -> tuple[str, ...]:
     }.get(option, (option,))
 
 
-def _ends(network: InferredNetwork, option: str) -> Iterator[tuple[str, str]]:
+def _ends(network: CandidatePaths, option: str) -> Iterator[tuple[str, str]]:
     """Yield the option of the alternatives at either end of its interval."""
     for name, alternative in network.alternatives.items():
         changed, _, end = name.rpartition(" ")

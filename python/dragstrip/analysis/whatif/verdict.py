@@ -11,7 +11,7 @@ from dragstrip.analysis.inference.path import PathEstimate
 from dragstrip.analysis.whatif.fit import Fit
 from dragstrip.analysis.whatif.flow_trace import FlowTrace
 from dragstrip.analysis.whatif.identify import Answer
-from dragstrip.analysis.whatif.network import InferredNetwork, Options
+from dragstrip.analysis.whatif.network import CandidatePaths, Options
 from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 
 
@@ -52,7 +52,7 @@ class Verdict:
     """Everything that `whatif` found."""
 
     flow: FlowEvidence
-    network: InferredNetwork
+    network: CandidatePaths
     algorithm: str
     answer: Answer | None
     """None where the algorithm was given."""

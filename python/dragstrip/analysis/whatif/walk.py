@@ -19,7 +19,7 @@ from dragstrip.analysis.whatif.bench import BITS_MAX, Bench, FlowRun, bench
 from dragstrip.analysis.whatif.fit import NOT_EXPLAINED
 from dragstrip.analysis.whatif.hypotheses import hypotheses
 from dragstrip.analysis.whatif.identify import Answer
-from dragstrip.analysis.whatif.network import InferredNetwork, Network, Options
+from dragstrip.analysis.whatif.network import CandidatePath, CandidatePaths, Options
 from dragstrip.analysis.whatif.verdict import FlowEvidence, Prediction, Verdict
 from dragstrip.display import quantity
 from dragstrip.errors import BadInputError, nearest
@@ -95,7 +95,7 @@ def queue_bytes(flow: FlowEvidence) -> float:
     return max(0.0, (longest - base.value) / 1e3 * bps / 8)
 
 
-def on_path(flow: FlowEvidence) -> InferredNetwork:
+def on_path(flow: FlowEvidence) -> CandidatePaths:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
     if flow.path.place in ("receiver", "queue"):
         where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
@@ -113,8 +113,8 @@ def on_path(flow: FlowEvidence) -> InferredNetwork:
 
 
 def calibrated(
-    flow: FlowEvidence, base_network: InferredNetwork, algorithm: str, bench: Bench
-) -> InferredNetwork:
+    flow: FlowEvidence, base_network: CandidatePaths, algorithm: str, bench: Bench
+) -> CandidatePaths:
     """Return the path with the idle round trip at which a run's least RTT is the capture's."""
     if not len(flow.capture.rtt_ms):
         return base_network
@@ -129,9 +129,7 @@ def calibrated(
     )
 
 
-def identify(
-    file: Path, name: str | None, quiet: bool
-) -> tuple[FlowEvidence, InferredNetwork | None, Answer]:
+def identify(file: Path, name: str | None, quiet: bool) -> tuple[FlowEvidence, CandidatePaths | None, Answer]:
     """Return which congestion control a flow of a capture shows."""
     flow = read(file, name)
     with bench("running candidates", quiet) as workers:
@@ -139,7 +137,7 @@ def identify(
     return flow, base_network, answer
 
 
-def _identified(flow: FlowEvidence, bench: Bench) -> tuple[InferredNetwork | None, Answer]:
+def _identified(flow: FlowEvidence, bench: Bench) -> tuple[CandidatePaths | None, Answer]:
     inspect_row = dict(flow.inspect_row)
     reason = identifying.impossible(inspect_row, flow.capture, flow.path.base_rtt_ms.value or 0.0)
     if reason:
@@ -153,21 +151,21 @@ def _identified(flow: FlowEvidence, bench: Bench) -> tuple[InferredNetwork | Non
 
 
 def _identified_on_paths(
-    flow: FlowEvidence, base_network: InferredNetwork, bench: Bench
-) -> tuple[list[InferredNetwork], Answer]:
+    flow: FlowEvidence, base_network: CandidatePaths, bench: Bench
+) -> tuple[list[CandidatePaths], Answer]:
     """Return the paths that a flow may have been on, and its congestion control."""
     paths = [calibrated(flow, path, "cubic", bench) for path in _open(flow, base_network)]
     rate_open = flow.path.rate_bps.value is None and flow.path.queue != "policer"
     return paths, identifying.identify(flow.capture, paths, rate_open, dict(flow.inspect_row), bench)
 
 
-def _open(flow: FlowEvidence, base_network: InferredNetwork) -> list[InferredNetwork]:
+def _open(flow: FlowEvidence, base_network: CandidatePaths) -> list[CandidatePaths]:
     return hypotheses(base_network, flow.path, queue_bytes(flow), flow.capture.retransmitted > 0)
 
 
 def explaining(
-    flow: FlowEvidence, paths: Sequence[InferredNetwork], algorithm: str, duration_s: float, bench: Bench
-) -> InferredNetwork:
+    flow: FlowEvidence, paths: Sequence[CandidatePaths], algorithm: str, duration_s: float, bench: Bench
+) -> CandidatePaths:
     """Return the path on which a run of the algorithm is nearest to the capture.
 
     Its `alternatives` have the rest of those that explain the capture at least roughly: a prediction ranges
@@ -279,7 +277,7 @@ def _needed(answer: Answer) -> str:
 
 
 def predicted(
-    base_network: InferredNetwork,
+    base_network: CandidatePaths,
     duration_s: float,
     algorithms: Sequence[str],
     changes: Options,
@@ -297,7 +295,7 @@ def predicted(
     ]
 
 
-def _variants(networks: Sequence[Network], duration_s: float, changes: Options) -> list[Options]:
+def _variants(networks: Sequence[CandidatePath], duration_s: float, changes: Options) -> list[Options]:
     """Return the options of all runs of an algorithm, each once."""
     variants: list[Options] = []
     for path in networks:
