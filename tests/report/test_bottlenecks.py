@@ -72,7 +72,7 @@ def _made(name: str, out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dic
     experiment = Experiment.read(CASES / name)
     document: dict[str, Any] = dict(dragstrip.run(experiment, out).document)
     capsys.readouterr()
-    show_result(document, expand(experiment))
+    show_result(document, expand(experiment), verbose=True)
     terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
     (setup,) = setups_of(load_result(out).runs)
     return document, setup, terminal, page_text((out / "report.html").read_text())
@@ -141,7 +141,7 @@ def test_a_counterfactual_has_the_medians_of_the_repeats(
     planned = plan(experiment.changed(repeat=5))
     document = execute(planned, tmp_path / "out", workers=1, counterfactuals=True)
     capsys.readouterr()
-    show_result(document, planned.runs)
+    show_result(document, planned.runs, verbose=True)
     terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
     page = page_text((tmp_path / "out" / "report.html").read_text())
     (finding,) = [finding for run in document["runs"] for finding in run["why"] if "without" in finding]

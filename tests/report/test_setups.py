@@ -127,7 +127,13 @@ def test_flows_in_opposite_directions_are_two_contenders(tmp_path: Path) -> None
     for row in rows_of(setup):
         assert row.share is not None
         assert (row.share.middle, row.jain) == (1.0, None)
-    assert "had its direction to itself" in headline(setup, rows_of(setup))
+    text = headline(setup, rows_of(setup)).striptags()
+    for row in rows_of(setup):
+        assert row.goodput_bps is not None
+        goodput = quantity.rate(row.goodput_bps.middle)
+        assert row.rtt_p50_ms is not None
+        rtt = quantity.milliseconds(row.rtt_p50_ms.middle)
+        assert f"{row.contender.title} carries {goodput} in its direction at a median RTT of {rtt}" in text
 
 
 def test_engines_are_not_contenders(tmp_path: Path) -> None:

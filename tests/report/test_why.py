@@ -37,7 +37,7 @@ def test_the_page_and_the_terminal_say_what_the_document_says(
     )
     document: dict[str, Any] = dict(dragstrip.run(race, tmp_path / "out").document)
     page = page_text((tmp_path / "out" / "report.html").read_text())
-    show_result(document, expand(race))
+    show_result(document, expand(race), verbose=True)
     terminal = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert all(run["why"] for run in document["runs"])
     for run in document["runs"]:

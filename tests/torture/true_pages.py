@@ -27,7 +27,7 @@ def trial(number: int, folder: Path) -> str:
     terminal = io.StringIO()
     os.environ["COLUMNS"] = "400"
     with contextlib.redirect_stdout(terminal):
-        show_result(document, planned.runs)
+        show_result(document, planned.runs, verbose=True)
     return check(folder / "out", terminal.getvalue())
 
 

@@ -25,6 +25,7 @@ from dragstrip.cli.options import (
     Snaplen,
     Strict,
     TimeLimit,
+    Verbose,
     Width,
     Workers,
 )
@@ -59,6 +60,7 @@ def compare(
     show: Annotated[
         bool, typer.Option("--show", help="Print the comparison as an experiment in TOML; run nothing.")
     ] = False,
+    verbose: Verbose = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare congestion controls on a path, each alone or all together.
@@ -122,4 +124,4 @@ def compare(
     else:
         queue = described.content()["path"].get("queue", "")
         heading = "" if {"queue", "path"} & race.keys() else f"queue {queue} (the default)"
-        execute(planned, out, "compare", workers, limits, report, paper, as_json, heading)
+        execute(planned, out, "compare", workers, limits, report, paper, as_json, heading, verbose=verbose)

@@ -29,10 +29,12 @@ def execute(
     figures: Paper,
     as_json: bool,
     heading: str = "",
+    *,
+    verbose: bool = False,
 ) -> None:
     """Run one experiment and print its tables or JSON; exits with status 1 if a run failed.
 
-    `heading` follows the experiment's name above the table.
+    `heading` follows the experiment's name above the table; `verbose` prints every table and reason.
     """
     from dragstrip.report.console import show_result
     from dragstrip.runs.progress import watching
@@ -47,7 +49,7 @@ def execute(
         def measured(document: dict[str, Any]) -> None:
             if not as_json:  # the figures are there; the report takes a moment longer
                 watcher.aside()
-                show_result(document, planned.runs, heading, folder)
+                show_result(document, planned.runs, heading, folder, verbose=verbose)
                 sys.stdout.flush()
 
         try:

@@ -158,6 +158,10 @@ LabOption = Annotated[
     typer.Option("--lab", metavar="FILE.toml", help="The lab's hosts, for engine ssh (docs/how-to/lab.md)."),
 ]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", help="Print every column, what limited each flow, and every reason."),
+]
 Figures = Annotated[
     str | None,
     typer.Option("--figures", metavar="svg,png,pdf,csv", help="Also write the report's figures, for papers."),

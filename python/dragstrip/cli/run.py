@@ -27,6 +27,7 @@ from dragstrip.cli.options import (
     Snaplen,
     Strict,
     TimeLimit,
+    Verbose,
     Width,
     Workers,
 )
@@ -67,6 +68,7 @@ def run(
     ] = None,
     figures: Figures = None,
     width: Width = None,
+    verbose: Verbose = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Run an experiment or a whole publication and grade its claims.
@@ -128,4 +130,4 @@ def run(
         check_twice(single, out, workers, limits, as_json)
         return
     stem = single.experiment.name.split("/")[-1]
-    execute(single, out, stem, workers, limits, report is not False, paper, as_json)
+    execute(single, out, stem, workers, limits, report is not False, paper, as_json, verbose=verbose)

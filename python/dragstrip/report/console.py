@@ -22,42 +22,118 @@ from dragstrip.report import transfers as sized
 from dragstrip.report import why
 from dragstrip.results.comparison import span, transfers, video
 from dragstrip.results.comparison.path import qdisc, queue_text
+from dragstrip.results.comparison.ranking import ranking
 from dragstrip.results.comparison.setups import Contender, Setup, UnmeasuredRun, setups_of
 from dragstrip.results.comparison.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
-from dragstrip.results.comparison.verdict import headline
+from dragstrip.results.comparison.verdict import headline, reach
 from dragstrip.results.measures import parts_text
 
 UNKNOWN = "–"
+REPEATS_TYPICAL = 5
+"""Repeats that the terminal recommends where another seed may give other figures."""
 SENTENCES_MAX = 4
 """Set-ups whose verdict is printed as a sentence where nothing sums them up, at most; the page has all."""
 
 
 def show_result(
-    document: dict[str, Any], runs: Sequence[PlannedRun], heading: str = "", folder: Path | None = None
+    document: dict[str, Any],
+    runs: Sequence[PlannedRun],
+    heading: str = "",
+    folder: Path | None = None,
+    *,
+    verbose: bool = False,
 ) -> None:
     """Print the runs, medians over repeats, and the claims; `heading` follows the experiment's name.
 
-    `folder` is the output folder, for commands that name files in it.
+    `folder` is the output folder, for commands that name files in it. Unless `verbose`, the output of a race
+    fits one screen: the columns that hold a figure, who is ahead, one sentence of why and what to do next.
     """
     console = Terminal()
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
     setups = setups_of([UnmeasuredRun(line, run.facts, run.settings) for line, run in lines])
     entries = [(setup, rows_of(setup)) for setup in setups]
-    table = _runs_table(document, entries, console.width)
+    table = _runs_table(document, entries, console.width, verbose)
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
-    show_videos(console, setups)
-    show_transfers(console, setups)
-    show_reasons(console, setups, folder)
-    for sentence in _answers(entries):
-        console.print(sentence)
+    if verbose or sum(map(_workload_rows, setups)) <= WORKLOAD_ROWS_MAX:
+        show_videos(console, setups)
+        show_transfers(console, setups)
+    if verbose:
+        show_reasons(console, setups, folder)
+        for sentence in _answers(entries):
+            console.print(sentence)
+    else:
+        for sentence in (*_ranks(entries), *_first_reason(setups), _next_step(setups, folder or Path())):
+            console.print(sentence)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
         if (ablations := _ablations_table(document["claims"])) is not None:
             console.print(ablations)
     for failure in document["failed"]:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}")
+
+
+WORKLOAD_ROWS_MAX = 4
+"""Rows on videos and transfers that are printed below the runs, at most; --verbose prints all."""
+
+
+def _workload_rows(setup: Setup) -> int:
+    return sum(len(transfers.classes(contender)) + video.plays(contender) for contender in setup.contenders)
+
+
+def _ranks(entries: span.Entries) -> list[str]:
+    """Return who is ahead and by how much, in a sentence for each of a few set-ups, or one for many."""
+    if summed := span.sentences(entries):
+        return [summed[0].striptags()]
+    if len(entries) > 1:
+        return list(_answers(entries))[:2]
+    return [
+        (ranking(setup, list(rows)) or headline(setup, list(rows), brief=True)).striptags()
+        for setup, rows in entries
+        if len(rows) > 1
+    ]
+
+
+def _leading_reasons(setups: Sequence[Setup]) -> list[tuple[str, why.Reason]]:
+    """Return explanations with what they are of: first the contender with the largest median RTT."""
+    if len(setups) >= span.SETUPS_MIN:
+        return [(f"{group.where}: ", group.reason) for group in why.common(setups)]
+    delays = {
+        row.contender.key: row.rtt_p50_ms.middle
+        for setup in setups
+        for row in rows_of(setup)
+        if row.rtt_p50_ms
+    }
+    labelled = [
+        (f"{setup.short}: " if len(setups) > 1 else "", reason)
+        for setup in setups
+        for reason in why.reasons(setup)
+    ]
+    return sorted(
+        labelled,
+        key=lambda entry: -delays.get(entry[1].contender.key, 0) if entry[1].contender else 0,
+    )
+
+
+def _first_reason(setups: Sequence[Setup]) -> list[str]:
+    """Return one sentence of why, or none where nothing is explained."""
+    return [
+        f"Why: {where}{reason.sentences[0]}" + (f" ({reason.repeats})." if reason.repeats else ".")
+        for where, reason in _leading_reasons(setups)[:1]
+    ]
+
+
+def _next_step(setups: Sequence[Setup], folder: Path) -> str:
+    """Return one sentence of what to do next: run without the cause, run more seeds, or read on."""
+    for _, reason in _leading_reasons(setups):
+        if reason.without and reason.without["confirms"]:
+            again = f"dragstrip run {folder / reason.without['experiment']}"
+            return f"Next: {why.counterfactual(reason.without, again, reason.runs)}."
+    if any(reach(setup) for setup in setups):
+        repeats = f"--repeat {REPEATS_TYPICAL} shows what differs by chance"
+        return f"Next: {repeats}; --verbose prints every limit and reason."
+    return "Next: --verbose prints what limited each flow and every reason; the report draws them."
 
 
 def _answers(entries: span.Entries) -> Iterator[str]:
@@ -67,7 +143,7 @@ def _answers(entries: span.Entries) -> Iterator[str]:
         return
     compared = [(setup, rows) for setup, rows in entries if len(setup.contenders) > 1]
     for place, (setup, rows) in enumerate(compared if len(compared) <= SENTENCES_MAX else []):
-        sentence = headline(setup, list(rows), brief=place > 0).striptags()
+        sentence = (ranking(setup, list(rows)) or headline(setup, list(rows), brief=place > 0)).striptags()
         yield f"{setup.short}: {sentence}" if len(entries) > 1 else sentence
 
 
@@ -181,6 +257,12 @@ class _TerminalColumn:
         figure = self.figure(row)
         return UNKNOWN if figure is None else f"{figure.middle * self.factor:.{self.digits}f}"
 
+    def informs(self, rows: Sequence[Row]) -> bool:
+        """Report whether a row has a figure here; the share of flows that are alone is none."""
+        figures = [figure for row in rows if (figure := self.figure(row)) is not None]
+        alone = self.heading.startswith("share") and all(figure.middle == 1 for figure in figures)
+        return bool(figures) and not alone
+
 
 _COLUMNS = (
     _TerminalColumn("goodput\nMbit/s", lambda row: row.goodput_bps, 1e-6, 3),
@@ -203,13 +285,17 @@ NAME_MIN, NARROW_NAME_MIN = 7, 12
 are dropped instead."""
 
 
-def _runs_table(document: dict[str, Any], entries: span.Entries, width: int) -> Table:
+def _runs_table(document: dict[str, Any], entries: span.Entries, width: int, verbose: bool) -> Table:
     setups = [setup for setup, _ in entries]
     rows = [row for _, members in entries for row in members]
     table = Table(title=_title(document, setups), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     shared = any(setup.shared for setup in setups)
     several = any(row.flows > 1 for row in rows)
-    columns = [column for column in _COLUMNS if shared or not column.together]
+    columns = [
+        column
+        for column in _COLUMNS
+        if (shared or not column.together) and (verbose or column.informs(rows) or column in _COLUMNS[:1])
+    ]
     names = [_row_name(setups, setup, row.contender) for setup, members in entries for row in members]
     least = NAME_MIN if width >= USUAL else NARROW_NAME_MIN
     room = width - 1 - min(max(map(len, names), default=0), least) - 7 * several

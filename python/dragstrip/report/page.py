@@ -50,6 +50,7 @@ class Section:
     rows: list[Row]
     anchor: str
     headline: Markup
+    ranking: Markup | None
     cautions: list[Markup]
     verdicts: list[QuantityVerdict]
     reasons: list[Reason]

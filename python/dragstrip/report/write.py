@@ -34,6 +34,7 @@ from dragstrip.report.load import Bundle, load
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.results.comparison import path as paths
 from dragstrip.results.comparison import span, verdict
+from dragstrip.results.comparison.ranking import ranking
 from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
 from dragstrip.results.comparison.stats import rows_of
 
@@ -111,6 +112,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
         rows=rows,
         anchor=f"setup-{number}",
         headline=verdict.headline(setup, rows, brief=number > 1),
+        ranking=ranking(setup, rows),
         cautions=cautions(setup, rows),
         verdicts=verdict.verdicts(setup, rows),
         reasons=why.reasons(setup),

@@ -397,6 +397,9 @@ def _check_headline(setup: Section) -> None:
         assert bool(found) == (rtt is not None), text
         assert not (found and rtt) or says(found[1], rtt.middle), f"{text}: {rtt}"
         return
+    if " at a median RTT of " in text:
+        _check_ranking(setup, text)
+        return
     for head, pattern in (
         ("Goodput", r"(.*?) ha(?:s|ve) the highest goodput \((\S+ \S+); (.*) the lowest, (\S+ \S+)\)"),
         (
@@ -419,8 +422,41 @@ def _check_headline(setup: Section) -> None:
             assert says(other, ends[1]), f"{text}: {middles}"
 
 
+def _check_ranking(setup: Section, text: str) -> None:
+    """Each contender once, with its share below the highest goodput and its median RTT."""
+    clauses = text.split("runs: ")[-1].removeprefix("In this run: ").removesuffix(".").split("; ")
+    figures = {}
+    for contender, measured_row in zip(setup.names, setup.rows, strict=True):
+        carried, median = measured_row.over(measured_row.goodput), measured_row.over(measured_row.rtt("p50"))
+        assert carried is not None
+        assert median is not None
+        figures[contender] = carried, median
+    assert sorted(clause.rpartition(": ")[0] for clause in clauses) == sorted(figures), text
+    leader, _, leading = clauses[0].rpartition(": ")
+    goodput, rtt = leading.split(" at a median RTT of ")
+    highest, first_rtt = figures[leader]
+    assert says(goodput, highest.middle), f"{text}: {highest}"
+    assert highest.middle == max(figure.middle for figure, _ in figures.values()), text
+    assert says(rtt, first_rtt.middle), f"{text}: {first_rtt}"
+    order, _ = _judged(setup, "Goodput")
+    assert order is not None
+    best = {setup.names[place] for place in order.best}
+    for clause in clauses[1:]:
+        name, _, words = clause.rpartition(": ")
+        separation, delay = words.split(", at ")
+        carried, median = figures[name]
+        assert separation.endswith(" less") == (name not in best), f"{text}: {order}"
+        if name not in best:
+            share = 100 * (1 - carried.middle / highest.middle)
+            assert abs(float(separation.split(" %")[0]) - share) <= 0.006 * share + 0.001, f"{text}: {share}"
+        if delay != "the same median RTT":
+            row_rtt, reference = delay.split(" instead of ")
+            assert says(row_rtt, median.middle), f"{text}: {median}"
+            assert says(reference, first_rtt.middle), f"{text}: {first_rtt}"
+
+
 def _check_shares(setup: Section, text: str) -> None:
-    """Of each set of competitors who got the most and who the least, or that one had a direction to itself."""
+    """Of each set of competitors who got the most and who the least, or that one is alone in its direction."""
     sets: dict[frozenset[int], list[tuple[str, Row]]] = {}
     for name, row in zip(setup.names, setup.rows, strict=True):
         sets.setdefault(frozenset(row.rivals(row.runs[0]) or ()), []).append((name, row))
@@ -451,7 +487,7 @@ def _check_shares(setup: Section, text: str) -> None:
             for one, part, other, rest in said
         ]
         assert any(fits), f"{text}: shares are {shares}"
-    for name in re.findall(r"(?:^|; |: )([^;:]*?) had its direction to itself", text):
+    for name in re.findall(r"(?:^|; |: )([^;:]*?) carries \S+ \S+ in its direction", text):
         row = setup.rows[setup.names.index(name)]
         assert row.rivals(row.runs[0]) == set(row.group.numbers), f"{text}: {row} has rivals"
     assert len(said) == expected, f"{text}: {len(said)} comparisons, expected {expected}"

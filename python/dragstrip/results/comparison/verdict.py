@@ -238,7 +238,10 @@ def _without_rival_rows(row: Row) -> list[Markup]:
         return [part.format(_arrived(row), name, quantity.percent(row.share.middle))]
     if row.goodput_bps is None:
         return []
-    return [Markup("{} had its direction to itself ({})").format(name, quantity.rate(row.goodput_bps.middle))]
+    sentence = Markup("{} carries {} in its direction").format(name, quantity.rate(row.goodput_bps.middle))
+    if row.rtt_p50_ms is not None:
+        sentence += Markup(" at a median RTT of {}").format(quantity.milliseconds(row.rtt_p50_ms.middle))
+    return [sentence]
 
 
 def _alone(row: Row, brief: bool) -> Markup:
