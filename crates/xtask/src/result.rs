@@ -310,18 +310,11 @@ fn annotation(model: &Model, kind: &Kind) -> String {
 
 /// Reader of the entries within a field; none if a field has none.
 fn reader(model: &Model, kind: &Kind) -> Option<String> {
-    match kind {
-        Kind::List(inner) => match &**inner {
-            Kind::Named(name) if matches!(definition(model, name).shape, Shape::Struct(_)) => {
-                Some(format!("entries_of({})", class_name(name)))
-            }
-            _ => None,
-        },
-        Kind::Named(name) if matches!(definition(model, name).shape, Shape::Struct(_)) => {
-            Some(format!("entry_of({})", class_name(name)))
-        }
-        _ => None,
-    }
+    let (inner, function) =
+        if let Kind::List(inner) = kind { (&**inner, "entries_of") } else { (kind, "entry_of") };
+    let Kind::Named(name) = inner else { return None };
+    let is_entry = matches!(definition(model, name).shape, Shape::Struct(_));
+    is_entry.then(|| format!("{function}({})", class_name(name)))
 }
 
 fn definition<'a>(model: &'a Model, name: &str) -> &'a Type {
