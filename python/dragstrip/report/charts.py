@@ -58,7 +58,7 @@ def all_figures(
         "video": [figure for figure in (video.figure(setup),) if figure],
         "transfers": [figure for figure in (transfers.figure(setup),) if figure],
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
-        "scatter": [figure for figure in (delay_throughput(setup, table),) if figure],
+        "scatter": planes(setup, table),
         "shares": [
             replace(figure, name=figure.name + (f"-{number}" if number > 1 else ""))
             for number, set_shares in enumerate(shares, 1)
@@ -165,6 +165,28 @@ ELLIPSE_POINTS_MIN = 8
 
 
 BETTER = "↖ better"
+
+
+def planes(setup: Setup, table: list[Row]) -> list[Figure]:
+    """Draw goodput against delay: one figure, or one for each set of flows that compete, such as a direction.
+
+    Contenders that each had the path to themselves are in one figure.
+    """
+    sets: dict[tuple[str, ...], list[Row]] = {}
+    for row in table:
+        sets.setdefault(row.competitors if setup.together else (), []).append(row)
+    figures = [figure for rows in sets.values() if (figure := delay_throughput(setup, rows)) is not None]
+    if len(figures) < 2:
+        return figures
+    named = zip(figures, sets.values(), strict=False)
+    return [
+        replace(
+            figure,
+            name=figure.name + (f"-{number}" if number > 1 else ""),
+            title=f"{figure.title}: {quantity.listing([row.contender.title for row in rows])}",
+        )
+        for number, (figure, rows) in enumerate(named, 1)
+    ]
 
 
 def delay_throughput(setup: Setup, table: list[Row]) -> Figure | None:

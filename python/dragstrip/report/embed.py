@@ -75,6 +75,8 @@ def _content(content: Content) -> Json:
                 "axis": _axis(content.axis),
                 "bars": bars,
                 "ranged": content.ranged,
+                "band": content.band,
+                "fades": content.fades,
             }
         case Shares():
             return {
@@ -206,15 +208,15 @@ def table(figure: Figure) -> Table:
             return _table(heads, rows, f"In {content.x.unit}.")
         case Bars() as content:
             ranged = content.ranged or content.interval
-            heads = ["Name", "Median" if content.interval else content.axis.title]
-            heads += (
-                ["5th percentile", "95th percentile"] if content.interval else ["Least", "Greatest"] * ranged
-            )
+            value, *ends = content.heads if content.interval else (content.axis.title, "Least", "Greatest")
+            heads = ["Name", value, *(ends if ranged else [])]
             rows = [
                 [bar.label, bar.text, *([_digits(bar.least), _digits(bar.greatest)] if ranged else [])]
                 for bar in content.bars
             ]
-            return _table(heads, rows, f"In {content.axis.unit}." if content.interval else "")
+            return _table(
+                heads, rows, f"In {content.axis.unit}." if content.interval and content.axis.unit else ""
+            )
         case Shares() as content:
             return _share_table(content)
         case Pie() as content:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dragstrip.display import html, quantity
 from dragstrip.display.table import Table
-from dragstrip.report import across, embed, variable, viewer, why
+from dragstrip.report import across, embed, published, variable, viewer, why
 from dragstrip.report.cautions import of_builds
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
@@ -117,6 +117,7 @@ def render(
         multiples=[page_figure(figure) for figure in multiples],
         builds=of_builds(bundle.runs),
         tally=tally(bundle.claims),
+        published_figure=_published(bundle),
         provenance=provenance(bundle.runs),
         colours=colours,
     )
@@ -150,6 +151,12 @@ def claims(bundle: Bundle) -> list[ClaimRow]:
     """Return the rows of the claims, with tolerances from the experiment."""
     tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
     return [claim(entry, tolerances.get(str(entry.get("id")))) for entry in bundle.claims]
+
+
+def _published(bundle: Bundle) -> PageFigure | None:
+    tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
+    drawn = published.figure(bundle.claims, tolerances)
+    return None if drawn is None else page_figure(drawn)
 
 
 def claim(entry: Json, tolerance: Any) -> ClaimRow:

@@ -28,7 +28,7 @@ export function draw(figure, host, width) {
   const bottom = height - FOOT;
   const svg = picture(figure, width, height, host);
   // The longest bar leaves room for its figure.
-  const greatest = Math.max(...figure.rows.map((row) => row.greatest));
+  const greatest = Math.max(...figure.rows.map((row) => Math.max(row.greatest, row.value)));
   const room = Math.max(40, width - left - beside - 12);
   const axis = { ...figure.axis, high: (greatest * (width - 6 - left)) / room || 1 };
   const x = scale(axis, left, width - 6);
@@ -36,7 +36,7 @@ export function draw(figure, host, width) {
   const groups = [];
   for (const [number, row] of figure.rows.entries()) {
     const middle = 2 + number * step + step / 2 + (above ? 7 : 0);
-    const group = mark("g", { "data-colour": row.colour }, svg);
+    const group = mark("g", figure.fades ? { "data-colour": row.colour } : {}, svg);
     groups.push(group);
     const name = above
       ? { x: left, y: middle - THICK / 2 - 4 }
@@ -44,7 +44,7 @@ export function draw(figure, host, width) {
     mark("text", { class: "name", ...name }, group, row.who);
     if (figure.kind === "interval") interval(group, row, x, middle);
     else bar(group, row, x, middle, figure.ranged);
-    mark("text", { class: "figure", x: x.at(row.greatest) + 7, y: middle + 4 }, group, row.text);
+    mark("text", { class: "figure", x: x.at(Math.max(row.greatest, row.value)) + 7, y: middle + 4 }, group, row.text);
   }
   mark("line", { class: "base", x1: left, x2: left, y1: 2, y2: bottom }, svg);
   reading(figure, host, { left: 0, top: 2, width, height: bottom - 2 }, groups);
@@ -57,7 +57,7 @@ function reading(figure, host, area, groups) {
   const say = (value) => {
     const row = figure.rows[last - value];
     const range = `${digits(row.least)} to ${digits(row.greatest)} ${figure.axis.unit}`;
-    if (figure.kind === "interval") return `${row.who} ${row.text}; 5th to 95th percentile ${range}`;
+    if (figure.kind === "interval") return `${row.who} ${row.text}; ${figure.band} ${range}`;
     return figure.ranged && row.least !== row.greatest ? `${row.who} ${row.text}; repeats ${range}` : `${row.who} ${row.text}`;
   };
   const show = (value) => {

@@ -17,8 +17,9 @@ CONTENDERS_MAX = 8
 def ranking(setup: Setup, rows: list[Row]) -> Markup | None:
     """Return one sentence that ranks contenders by goodput and delay.
 
-    Such as `cubic: 9.5 Mbit/s at a median RTT of 128 ms; bbr: 18 % less, at 53 ms instead of 128 ms.` None
-    for flows that share a path, a single contender, and more contenders than fit one sentence.
+    Such as `cubic: 9.5 Mbit/s at a median RTT of 128 ms; bbr: 18 % less, at 53 ms instead of 128 ms.` A
+    goodput without a clear difference is `as much`. None for flows that share a path, a single contender, and
+    more contenders than fit one sentence.
     """
     measured = [row for row in rows if row.contender.is_tcp and row.goodput_bps and row.rtt_p50_ms]
     if setup.together or len(measured) != len(rows) or not 2 <= len(rows) <= CONTENDERS_MAX:
@@ -34,12 +35,14 @@ def ranking(setup: Setup, rows: list[Row]) -> Markup | None:
             first.contender.title, quantity.rate(_goodput(first)), quantity.milliseconds(_rtt(first))
         )
     ]
+    pair = len(rows) == 2
     for place in ranked[1:]:
         row = rows[place]
-        same = "no clear difference in goodput" if setup.draws else "the same goodput"
-        goodput = same if place in tied else _less(_goodput(row), _goodput(first))
+        goodput = "as much" if place in tied else _less(_goodput(row), _goodput(first))
         parts.append(
-            Markup("<strong>{}</strong>: {}, at {}").format(row.contender.title, goodput, _delay(row, first))
+            Markup("<strong>{}</strong>: {}, at {}").format(
+                row.contender.title, goodput, _delay(row, first, pair)
+            )
         )
     sentence = Markup("; ").join(parts) + "."
     words = reach(setup)
@@ -58,8 +61,10 @@ def _less(goodput: float, highest: float) -> str:
     return f"{quantity.percent(1 - goodput / highest)} less" if highest > 0 else "no data"
 
 
-def _delay(row: Row, first: Row) -> str:
+def _delay(row: Row, first: Row, pair: bool) -> str:
+    """Return a median RTT; beside a single other contender with that one's."""
     rtt, reference = _rtt(row), _rtt(first)
     if abs(rtt - reference) <= TIE * max(rtt, reference):
         return "the same median RTT"
-    return f"{quantity.milliseconds(rtt)} instead of {quantity.milliseconds(reference)}"
+    instead = f" instead of {quantity.milliseconds(reference)}" if pair else ""
+    return f"{quantity.milliseconds(rtt)}{instead}"

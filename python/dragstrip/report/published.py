@@ -1,0 +1,75 @@
+"""Published figures beside ours as a figure: for each claim, ours over the published one, and its band."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragstrip.display import quantity
+from dragstrip.display.colours import GREEN, GREY, VERMILION
+from dragstrip.report.figure import Axis, Bar, Bars, Figure
+from dragstrip.results.claims import CONTRADICTED, REPRODUCED
+
+COLOURS = {REPRODUCED: GREEN, CONTRADICTED: VERMILION}
+"""By grade; others are grey."""
+RATIO_MAX = 3.0
+"""End of the axis; a figure beyond it stands at its end, with its ratio as text."""
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+Json = Mapping[str, Any]
+
+
+def figure(claims: Sequence[Json], tolerances: Mapping[str, Any]) -> Figure | None:
+    """Draw each claim whose figures are numbers: ours over the published one, beside its range and tolerance.
+
+    `tolerances` are those of the experiment, by claim. None if there is no such claim.
+    """
+    bars = [bar for entry in claims if (bar := _bar(entry, tolerances.get(str(entry.get("id"))))) is not None]
+    if not bars:
+        return None
+    high = min(RATIO_MAX, max(max(bar.value, bar.greatest) for bar in bars)) * 1.15
+    counts = quantity.listing([f"{bar.label} {bar.text}" for bar in bars])
+    return Figure(
+        "published",
+        "Ours beside the published figures",
+        f"Our figure as a part of the published one, beside its band: {counts}.",
+        Bars(
+            Axis("Ours ÷ published; band: published range and tolerance", 0, high),
+            bars,
+            interval=True,
+            heads=("Ours ÷ published", "Band from", "Band to"),
+            band="band",
+            fades=False,
+        ),
+    )
+
+
+def _bar(entry: Json, tolerance: Any) -> Bar | None:
+    measured, published = entry.get("measured"), entry.get("published")
+    ends = published if isinstance(published, list) else [published, published]
+    if not _are_numbers([measured, *ends]) or len(ends) != 2 or sum(ends) == 0:
+        return None
+    middle = sum(ends) / 2
+    slack = _slack(tolerance, middle)
+    low, high = sorted(((ends[0] - slack) / middle, (ends[1] + slack) / middle))
+    ratio = measured / middle  # type: ignore[operator]
+    if ratio < 0:
+        return None
+    colour = COLOURS.get(str(entry.get("grade")), GREY)
+    shown = min(ratio, RATIO_MAX)
+    return Bar(
+        str(entry.get("id")), colour, shown, max(0.0, low), min(high, RATIO_MAX), quantity.digits(ratio)
+    )
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _slack(tolerance: Any, middle: float) -> float:
+    """Return a tolerance in the claim's unit: a number, or a part of the figure such as `5%`."""
+    if isinstance(tolerance, int | float):
+        return float(tolerance)
+    match = _PERCENT.fullmatch(str(tolerance or ""))
+    return abs(middle) * float(match[1]) / 100 if match else 0.0
