@@ -40,7 +40,7 @@ def test_a_race_fits_one_screen(
     monkeypatch.setenv("COLUMNS", str(columns))
     algorithms, options = RACES[race]
     experiment = dragstrip.compare(algorithms, duration="8s", **options)
-    document = dragstrip.run(experiment, tmp_path / "out")
+    document = dict(dragstrip.run(experiment, tmp_path / "out").document)
     capsys.readouterr()
     show_result(document, expand(experiment))
     lines = capsys.readouterr().out.splitlines()

@@ -46,14 +46,15 @@ def figure(claims: Sequence[Json], tolerances: Mapping[str, Any]) -> Figure | No
 
 
 def _bar(entry: Json, tolerance: Any) -> Bar | None:
-    measured, published = entry.get("measured"), entry.get("published")
-    ends = published if isinstance(published, list) else [published, published]
+    measured: Any = entry.get("measured")
+    published: Any = entry.get("published")
+    ends: list[Any] = published if isinstance(published, list) else [published, published]
     if not _are_numbers([measured, *ends]) or len(ends) != 2 or sum(ends) == 0:
         return None
     middle = sum(ends) / 2
     slack = _slack(tolerance, middle)
     low, high = sorted(((ends[0] - slack) / middle, (ends[1] + slack) / middle))
-    ratio = measured / middle  # type: ignore[operator]
+    ratio = measured / middle
     if ratio < 0:
         return None
     colour = COLOURS.get(str(entry.get("grade")), GREY)

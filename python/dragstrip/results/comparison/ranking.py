@@ -7,7 +7,7 @@ from markupsafe import Markup
 from dragstrip.display import quantity
 from dragstrip.results.comparison.setups import Setup
 from dragstrip.results.comparison.stats import Row
-from dragstrip.results.comparison.verdict import order, reach
+from dragstrip.results.comparison.verdict import lowest_delay, order, reach
 from dragstrip.results.intervals import TIE
 
 CONTENDERS_MAX = 8
@@ -19,7 +19,7 @@ def ranking(setup: Setup, rows: list[Row]) -> Markup | None:
 
     Such as `cubic: 9.5 Mbit/s at a median RTT of 128 ms; bbr: 18 % less, at 53 ms instead of 128 ms.` A
     goodput without a clear difference is `as much`. None for flows that share a path, a single contender, and
-    more contenders than fit one sentence.
+    more contenders than fit one sentence. A caution about a low delay without data ends it.
     """
     measured = [row for row in rows if row.contender.is_tcp and row.goodput_bps and row.rtt_p50_ms]
     if setup.together or len(measured) != len(rows) or not 2 <= len(rows) <= CONTENDERS_MAX:
@@ -44,6 +44,9 @@ def ranking(setup: Setup, rows: list[Row]) -> Markup | None:
                 row.contender.title, goodput, _delay(row, first, pair)
             )
         )
+    delay = lowest_delay(setup, rows)
+    if delay is not None and delay.note:
+        parts.append(Markup("but {}").format(delay.note))
     sentence = Markup("; ").join(parts) + "."
     words = reach(setup)
     return Markup("{}: {}").format(words, sentence) if words else sentence

@@ -48,7 +48,7 @@ def _all(setup: Setup, rows: list[Row]) -> list[QuantityVerdict | None]:
     if not setup.together:  # Who shares a queue, shares its delay.
         p95 = [(row, row.rtt_p95_ms) for row in tcp]
         judged += [
-            _delay(setup, rows),
+            lowest_delay(setup, rows),
             _lowest(setup, "Lowest 95th-percentile RTT", p95, rows),
         ]
     again = [(row, row.retransmit_rate) for row in tcp]
@@ -61,7 +61,8 @@ def highest_goodput(setup: Setup, rows: list[Row]) -> QuantityVerdict | None:
     return _verdict(setup, "Highest goodput", figures, quantity.rate, most=True)
 
 
-def _delay(setup: Setup, rows: list[Row]) -> QuantityVerdict | None:
+def lowest_delay(setup: Setup, rows: list[Row]) -> QuantityVerdict | None:
+    """Return who has the lowest median RTT and who the highest, or None if rows are not to be compared."""
     figures = [(row, row.rtt_p50_ms) for row in rows if row.contender.is_tcp]
     return _lowest(setup, "Lowest median RTT", figures, rows)
 
@@ -164,7 +165,7 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
                 _bold(data.best), verb, data.value, _plain(data.worst), data.worst_value
             )
         )
-    delay = _delay(setup, rows)
+    delay = lowest_delay(setup, rows)
     if delay is not None and not delay.worst:
         sentences.append(Markup("the median RTT is the same ({})").format(delay.value))
     elif delay is not None:
