@@ -212,3 +212,36 @@ def test_wrong_arguments_have_the_names_that_were_passed(tmp_path: Path, folder:
 def test_a_failed_race_is_an_error() -> None:
     with pytest.raises(DragstripError):
         dragstrip.race("no-such-algorithm", **OPTIONS)
+
+
+def test_captures_are_beside_the_recordings(tmp_path: Path) -> None:
+    result = dragstrip.race("cubic", "bbr", out=tmp_path / "out", capture=["s1", "d"], **OPTIONS)
+    assert [file.name for file in result.captures] == ["d.pcapng", "s1.pcapng"] * 2
+    with pytest.raises(BadInputError, match="capture"):
+        dragstrip.race("cubic", capture=["s1"], **OPTIONS)
+    with pytest.raises(BadInputError, match=r"^capture: got 'x9', expected ") as error:
+        dragstrip.race("cubic", capture=["x9"], out=tmp_path / "other", **OPTIONS)
+    assert "--" not in str(error.value)
+    assert not (tmp_path / "other").exists()
+
+
+def test_claims_are_a_figure(result: dragstrip.Result) -> None:
+    with pytest.raises(BadInputError, match="no graded claim"):
+        result.plot("claims")
+    claim = dragstrip.Claim(
+        id="share",
+        source="a test",
+        metric="goodput_bps",
+        value=8,
+        tolerance="5%",
+        unit="Mbit/s",
+        where={"cc": "bbr"},
+    )
+    race = dragstrip.compare(["cubic", "bbr"], **OPTIONS).changed(claims=[claim])
+    assert "share 1.1" in dragstrip.run(race).plot("claims").description
+
+
+def test_an_experiment_of_the_catalogue() -> None:
+    assert dragstrip.publication("caia-110729a/adsl1").claims
+    with pytest.raises(BadInputError, match="caia-110729a/adsl1"):
+        dragstrip.publication("caia-110729a/adsl9")

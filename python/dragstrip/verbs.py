@@ -6,16 +6,13 @@ passed.
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from dragstrip.display.document import Listing, StudyDocument
-from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment.comparison import COMMAND_LINE
 from dragstrip.experiment.quantities import texts
+from dragstrip.interop.arguments import named_arguments
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     from dragstrip.experiment.quantities import RaceQuantities
     from dragstrip.experiment.types import Experiment
 
-P = ParamSpec("P")
-R = TypeVar("R")
 PathLike: TypeAlias = str | Path
 """A file or a folder."""
 
@@ -116,34 +111,6 @@ class Playground:
         from dragstrip.display import html
 
         return html.part("playground/cell.html", page=self.html)
-
-
-_OPTION = re.compile(r"--([a-z][a-z-]*)")
-"""An option of the command line in a message."""
-
-
-def _argument(field: str) -> str:
-    """Return a field of the command line as an argument's name: `--sender-algorithm`, `FILE`."""
-    head, *rest = field.split(" ")
-    word = head.removeprefix("--").replace("-", "_")
-    return " ".join([word.lower() if head.isupper() or head.startswith("--") else head, *rest])
-
-
-def named_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with errors that name its arguments instead of the command line's options."""
-
-    @functools.wraps(function)
-    def called(*arguments: P.args, **options: P.kwargs) -> R:
-        try:
-            return function(*arguments, **options)
-        except BadInputError as error:
-            if error.source != COMMAND_LINE:
-                raise
-            value = Raw(error.value) if error.value else None
-            expected = _OPTION.sub(lambda match: match[1].replace("-", "_"), error.expected)
-            raise BadInputError(_argument(error.field), value, expected) from None
-
-    return called
 
 
 def _paths(files: Sequence[PathLike]) -> list[Path]:
@@ -412,6 +379,18 @@ def measures() -> Listing:
 def publications() -> Listing:
     """Return the experiments of the catalogue, with their titles and numbers of claims."""
     return _listed("experiments")
+
+
+@named_arguments
+def publication(name: str) -> Experiment:
+    """Return an experiment of the catalogue with its claims, such as `caia-110729a/adsl1`.
+
+    `run` makes its runs and grades the claims. Raises `BadInputError` for an unknown name.
+    """
+    from dragstrip.experiment import catalogue
+
+    experiment, _ = catalogue.load(name)
+    return experiment
 
 
 def _listed(kind: str) -> Listing:

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from dragstrip.engines import DEFAULT
+from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import command, compare
 from dragstrip.experiment.programs import Program, separated
 from dragstrip.experiment.quantities import RaceQuantities, texts
 from dragstrip.experiment.types import Experiment
+from dragstrip.interop.arguments import named_arguments
 from dragstrip.interop.result import Result
 from dragstrip.studies.execution.memory import execute_in_memory
-from dragstrip.studies.execution.runner import execute, plan
+from dragstrip.studies.execution.runner import captured, execute, plan
 
 
 def run(
@@ -25,6 +27,7 @@ def run(
     report: bool = True,
     figures: Sequence[str] = (),
     width: str | None = None,
+    capture: Sequence[str] = (),
 ) -> Result:
     """Run an experiment and return its result.
 
@@ -32,14 +35,18 @@ def run(
     does not exist yet, the recordings, `result.json` and, with `report`, `report.html` are written there, as
     the command line does; `figures` is then a selection of `svg`, `png`, `pdf` and `csv`, which are written
     with the report, for papers, and `width` is the width of each picture, such as `84mm`. `workers` limits
-    the number of runs at a time (None: one per usable core).
+    the number of runs at a time (None: one per usable core). `capture` names hosts or links whose packets are
+    written beside each recording in `out`, as pcapng.
 
     Raises `BadInputError` for input that cannot be right; nothing is written then. Raises `DragstripError` if
     every run failed.
     """
-    return _run(experiment, out, workers=workers, report=report, figures=figures, width=width)
+    return _run(
+        experiment, out, workers=workers, report=report, figures=figures, width=width, capture=capture
+    )
 
 
+@named_arguments
 def _run(
     experiment: Experiment,
     out: str | Path | None,
@@ -48,11 +55,14 @@ def _run(
     report: bool = True,
     figures: Sequence[str] = (),
     width: str | None = None,
+    capture: Sequence[str] = (),
     replay: str = "",
 ) -> Result:
     planned = plan(experiment)
+    if capture:
+        planned = captured(planned, CaptureRequest(points=tuple(capture)))
     if out is None:
-        for name, value in (("figures", figures), ("width", width)):
+        for name, value in (("figures", figures), ("width", width), ("capture", capture)):
             if value:
                 raise BadInputError(
                     name, value, "none without `out`; `Result.plot(…).save(file)` saves a figure"
@@ -75,6 +85,7 @@ def race(
     out: str | Path | None = None,
     workers: int | None = None,
     engine: str = DEFAULT,
+    capture: Sequence[str] = (),
     **options: Unpack[RaceQuantities],
 ) -> Result:
     """Race congestion controls over one path: `race("cubic", "bbr", path="cable")`.
@@ -85,6 +96,7 @@ def race(
     experiment = compare(list(algorithms), engine=engine, **options)
     names, programs = separated(algorithms)
     words = ["--engine", engine] if engine != DEFAULT else []
+    words += [word for point in capture for word in ("--capture", point)]
     # A program may have no file that a command could name.
     replay = "" if programs or options.get("programs") else command(names, texts(options), words)
-    return _run(experiment, out, workers=workers, replay=replay)
+    return _run(experiment, out, workers=workers, capture=capture, replay=replay)

@@ -215,6 +215,13 @@ class Result:
         return tuple(FailureResult.read(entry) for entry in self.document["failed"])
 
     @property
+    def captures(self) -> tuple[Path, ...]:
+        """The packet captures of all runs; empty for a result in memory."""
+        folder = self._bundle.folder
+        runs = (folder / str(run.summary["recording"]) for run in self._bundle.runs)
+        return tuple(file for run in runs for file in sorted(run.glob("captures/*.pcapng")))
+
+    @property
     def links(self) -> tuple[Mapping[str, Any], ...]:
         """The links of all runs as their scenarios describe them (docs/reference/scenario.md)."""
         return tuple(link for run in self._bundle.runs for link in run.scenario.get("links") or ())
@@ -344,11 +351,14 @@ class Result:
 
         `plane` is throughput against delay; `rtt`, `throughput`, `window` and `queue` are over time, and
         `timeline` is all of these; `ecdf` is the distribution of round-trip times and `throughput-ecdf` that
-        of throughput; `shares` is of flows that compete. `setup` chooses among several set-ups, such as
-        paths, by number. Raises `BadInputError` for a figure that the result cannot show.
+        of throughput; `shares` is of flows that compete; `claims` is ours beside the published figures.
+        `setup` chooses among several set-ups, such as paths, by number. Raises `BadInputError` for a figure
+        that the result cannot show.
         """
-        from dragstrip.report.drawing import draw
+        from dragstrip.report.drawing import draw, draw_claims
 
+        if kind == "claims":
+            return draw_claims(self.document["claims"], self._bundle.experiment)
         if not 0 <= setup < len(self._setups):
             raise BadInputError("setup", setup, f"0 to {len(self._setups) - 1}")
         return draw(self._setups[setup][0], kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.io.files import write_whole
-from dragstrip.report import charts, plane, render, timeline, vega
+from dragstrip.report import charts, plane, published, render, timeline, vega
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.figure import Figure, Scatter
 from dragstrip.report.paper import paper
@@ -149,7 +149,18 @@ KINDS: Mapping[str, Callable[[Setup], Figure | None]] = {
     "throughput-ecdf": _throughput_distribution,
     "shares": _shares,
 }
-"""Figures by name."""
+"""Figures of a set-up by name."""
+NAMES = (*KINDS, "claims")
+"""Names of all figures."""
+
+
+def draw_claims(claims: Sequence[Mapping[str, Any]], experiment: Mapping[str, Any]) -> Drawing:
+    """Return our figures beside the published ones; raises `BadInputError` where no claim has numbers."""
+    tolerances = {str(claim.get("id")): claim.get("tolerance") for claim in experiment.get("claims") or []}
+    figure = published.figure(claims, tolerances)
+    if figure is None:
+        raise BadInputError("kind", "claims", "another figure: this result has no graded claim with numbers")
+    return Drawing(figure)
 
 
 def draw(setup: Setup, kind: str) -> Drawing:
@@ -158,7 +169,7 @@ def draw(setup: Setup, kind: str) -> Drawing:
     Raises `BadInputError` for an unknown name, and for a figure that the set-up cannot show.
     """
     if kind not in KINDS:
-        raise BadInputError("kind", kind, f"one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        raise BadInputError("kind", kind, f"one of {', '.join(NAMES)}{nearest(kind, NAMES)}")
     figure = KINDS[kind](setup)
     if figure is None:
         raise BadInputError("kind", kind, "another figure: this result has nothing that it could show")

@@ -80,9 +80,9 @@ class Bars:
     ranged: bool = False
     interval: bool = False
     heads: tuple[str, str, str] = ("Median", "5th percentile", "95th percentile")
-    """Of an interval: the names of the value and of the band's ends, in the figure's table."""
+    """Names of an interval's value and of its band's ends, in the figure's table."""
     band: str = "5th to 95th percentile"
-    """Of an interval: the name of the band."""
+    """Name of an interval's band."""
     fades: bool = True
     """True where a colour is an algorithm's, so that a row fades with it."""
 
