@@ -18,7 +18,7 @@ export const ABOUT: Record<TextField, string> = {
   loss: "Random packet loss behind the bottleneck, such as 1%.",
   jitter: "Jitter: each packet is delayed by 0 to twice this, such as 5ms, and may be overtaken.",
   netem: "Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together).",
-  up_rate: "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
+  up_rate: "Rate of the return path, such as 1mbit; default: unlimited; with --both-ways, the forward rate.",
   up_netem: "Any impairment of the return path in netem's words, such as 'slot 4ms' (ACKs held and released together) or 'loss 10%'.",
   receiver_cc: "Congestion control of the receivers' sockets: a listener that runs cubic refuses dctcp's and prague's ECN; default: the sender's.",
   seed: "Seed of the random numbers, of the first repeat.",

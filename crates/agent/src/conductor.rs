@@ -124,7 +124,7 @@ pub fn run(
     });
     if *real_time {
         about["checks"] = json!(checked);
-        about["scheduling"] = if sys::goes_ahead() { "ahead" } else { "shared" }.into();
+        about["scheduling"] = if sys::has_raised_priority() { "ahead" } else { "shared" }.into();
     }
     if scenario.record.every_ack {
         let senders =

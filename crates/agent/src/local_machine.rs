@@ -58,7 +58,7 @@ impl Rights {
         };
         // A new user namespace clears it (prctl(2)), so that it comes last.
         if let Some(parent) = parent {
-            sys::end_with(parent)?;
+            sys::die_with_parent(parent)?;
         }
         if !network::may_build()? { forbidden() } else { Ok(rights) }
     }

@@ -129,7 +129,7 @@ fn parent(arguments: &[String]) -> Result<i32, Fault> {
 }
 
 fn conduct(arguments: &[String]) -> Result<(), Fault> {
-    sys::end_with(parent(arguments)?)?;
+    sys::die_with_parent(parent(arguments)?)?;
     let exchange = Exchange::open(file(arguments, "exchange")?)?;
     let request = exchange.request()?;
     let (line, raw) = parts(&request);
@@ -172,8 +172,8 @@ fn run_here(arguments: &[String]) -> Result<(), Fault> {
     let exchange = Exchange::open(file(arguments, "exchange")?)?;
     serve(&exchange, grant, || {
         Rights::take(Some(parent))?;
-        sys::punctual()?;
-        sys::go_ahead();
+        sys::set_timer_slack()?;
+        sys::raise_priority();
         local_machine::kernel()
     })
 }

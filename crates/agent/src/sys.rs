@@ -41,7 +41,7 @@ pub fn user() -> (u32, u32) {
 }
 
 /// Has the kernel end this process when the process that started it ends.
-pub fn end_with(parent: i32) -> Result<(), Fault> {
+pub fn die_with_parent(parent: i32) -> Result<(), Fault> {
     let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     checked(set.into(), "PR_SET_PDEATHSIG")?;
     if unsafe { libc::getppid() } == parent {
@@ -51,20 +51,20 @@ pub fn end_with(parent: i32) -> Result<(), Fault> {
 }
 
 /// Has timers fire when they are due, not up to 50 µs later (prctl(2), `PR_SET_TIMERSLACK`).
-pub fn punctual() -> Result<(), Fault> {
+pub fn set_timer_slack() -> Result<(), Fault> {
     checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) }.into(), "PR_SET_TIMERSLACK")
         .map(drop)
 }
 
 /// Has this process take more of the processors' time than others (setpriority(2)). Only root may; for others it stays as it
 /// is. It does not go before all others (`SCHED_FIFO`): kernel threads that it waits for would not run.
-pub fn go_ahead() {
+pub fn raise_priority() {
     const NICENESS: i32 = -10;
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
 }
 
 /// True when this process has the raised priority.
-pub fn goes_ahead() -> bool {
+pub fn has_raised_priority() -> bool {
     (unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }) < 0
 }
 

@@ -209,7 +209,7 @@ pub const OPTIONS: &[RaceOption] = &[
     RaceOption {
         name: "up_rate",
         metavar: "RATE",
-        help: "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
+        help: "Rate of the return path, such as 1mbit; default: unlimited; with --both-ways, the forward rate.",
         place: Place::Field("path.up_rate"),
         on_page: true,
         ..PLAIN

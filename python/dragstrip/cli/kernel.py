@@ -126,7 +126,7 @@ def run(
         ),
     ] = None,
     time_limit: Annotated[
-        str, typer.Option("--time-limit", metavar="TIME", help="End the guest after so long in real time.")
+        str, typer.Option("--time-limit", metavar="TIME", help="Wall-clock limit of the guest.")
     ] = "3600s",
 ) -> None:
     """Run a command as root on a kernel of its own, in real time, and end with its exit status.

@@ -118,7 +118,7 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="TIME",
-        help="Stop a run after so long in real time, such as 600s.",
+        help="Wall-clock limit per run, such as 600s.",
         show_default="none",
     ),
 ]
@@ -143,7 +143,7 @@ CaptureAt = Annotated[
     typer.Option(
         "--capture",
         metavar="[HOST|LINK ...]",
-        help="Write packets as pcapng, seen at these, up to the next option; none named: at the flows' hosts "
+        help="Write packets as pcapng, captured at these hosts or links; none named: at the flows' hosts "
         "and bottlenecks.",
     ),
 ]

@@ -25,7 +25,7 @@ def passport(
         ),
     ],
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Make the rows that tell most alone.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run only the most informative rows.")] = False,
     only: Annotated[
         str | None,
         typer.Option(

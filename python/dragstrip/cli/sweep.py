@@ -81,7 +81,7 @@ def sweep(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time and disk; run nothing.")] = False,
     time_limit: Annotated[
-        str, typer.Option("--time-limit", metavar="TIME", help="Stop a run after so long in real time.")
+        str, typer.Option("--time-limit", metavar="TIME", help="Wall-clock limit per run.")
     ] = "600s",
     memory_limit: Annotated[
         str,

@@ -189,7 +189,7 @@ OPTIONS: tuple[RaceOption, ...] = (
         "text",
         "RATE",
         "",
-        "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
+        "Rate of the return path, such as 1mbit; default: unlimited; with --both-ways, the forward rate.",
         "",
         "path.up_rate",
     ),
@@ -399,7 +399,7 @@ class RaceOptions(TypedDict, total=False):
     netem: str | None
     """Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together)."""
     up_rate: str | None
-    """Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways."""
+    """Rate of the return path, such as 1mbit; default: unlimited; with --both-ways, the forward rate."""
     up_medium: str | None
     """Medium of the return path, instead of a rate."""
     up_trace: str | None

@@ -19,7 +19,7 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
-/// Paths that are looked at, at most: hundreds of hosts mostly have alike ones.
+/// Maximum number of paths verified: hundreds of hosts mostly have alike ones.
 const PATHS_MAX: usize = 16;
 /// Port of the agent's own probe sockets, which are closed before any flow's socket exists.
 const PORT: u16 = 9;

@@ -119,7 +119,7 @@ pub struct Bic {
 }
 
 impl Bic {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

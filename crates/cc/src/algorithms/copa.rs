@@ -115,7 +115,7 @@ pub struct Copa {
 }
 
 impl Copa {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         let default_inverse = 1.0 / parameters.real("delta");

@@ -74,7 +74,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

@@ -57,7 +57,7 @@ pub struct Exp {
 }
 
 impl Exp {
-    /// Nothing is left to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self { gain: parameters.whole("factor") - 1 }

@@ -35,7 +35,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Nothing is left to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self { window: parameters.whole("window") }

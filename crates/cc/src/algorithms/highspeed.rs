@@ -121,7 +121,7 @@ pub struct Highspeed {
 }
 
 impl Highspeed {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self { row: 0 }

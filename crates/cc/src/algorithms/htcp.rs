@@ -106,7 +106,7 @@ pub struct Htcp {
 }
 
 impl Htcp {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

@@ -65,7 +65,7 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

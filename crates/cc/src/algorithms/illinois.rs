@@ -93,7 +93,7 @@ pub struct Illinois {
 }
 
 impl Illinois {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

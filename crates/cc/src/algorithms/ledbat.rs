@@ -82,7 +82,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

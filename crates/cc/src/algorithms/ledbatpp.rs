@@ -99,7 +99,7 @@ enum Slowdown {
 }
 
 impl Ledbatpp {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

@@ -161,7 +161,7 @@ fn nearest(number: u64, divisor: u64) -> u64 {
 }
 
 impl Prague {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         let first_mark_halves = parameters.whole("prague_alpha_mode") == 0;

@@ -38,7 +38,7 @@ pub const ABOUT: About = About {
 pub struct Scalable;
 
 impl Scalable {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self

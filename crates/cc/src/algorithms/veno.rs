@@ -64,7 +64,7 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

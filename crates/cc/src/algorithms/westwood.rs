@@ -65,7 +65,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

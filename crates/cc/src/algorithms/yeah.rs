@@ -72,7 +72,7 @@ pub struct Yeah {
 }
 
 impl Yeah {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

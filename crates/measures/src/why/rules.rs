@@ -249,7 +249,7 @@ fn aqm(facts: &Facts) -> Option<Cause> {
         let (kind, target_ms) = link.aqm?;
         let delay_ms = link.delay_p50_ms()?;
         let acts = link.dropped + link.marked;
-        // A queue that is empty because nobody fills it is held by nothing.
+        // An idle queue has no cause to report.
         let fed = delay_ms > 0.0 && link.idle().is_none_or(|idle| idle < IDLE_MIN);
         let holds = fed && delay_ms <= AQM_TARGETS_MAX * target_ms;
         (acts >= RETRANSMITS_MIN && holds).then(|| Cause::Aqm {

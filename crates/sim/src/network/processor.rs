@@ -1,6 +1,6 @@
 //! Processors of hosts: what a packet costs there.
 //!
-//! Linux receives, answers and sends in one softirq: an ACK that arrives is processed and what it lets go is sent before the next packet is
+//! Linux receives, answers and sends in one softirq: an ACK that arrives is processed and the segments it releases are sent before the next packet is
 //! looked at (`net_rx_action`). So what is received waits for the processor in order of arrival, and what is sent takes its time at
 //! once and leaves when that is over, an instant known in advance. The one pending event of a processor is the end of the packet that it receives.
 

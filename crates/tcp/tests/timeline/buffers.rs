@@ -127,7 +127,7 @@ fn without_bursts_every_segment_is_a_buffer_of_its_own() {
 
 const FLIGHT: u64 = 10 * 1448 * 8 * 10;
 
-/// The delivery rate is `bps`, but for the tick that an ACK's clock is behind that of what it lets go.
+/// The delivery rate is `bps`, but for the tick that an ACK's clock is behind that of the segments it releases.
 fn assert_delivered_at(host: &Host, bps: u64) {
     let measured = host.snapshot().delivery_bps.expect("a sample");
     assert!(measured.abs_diff(bps) <= bps / 50_000, "{measured}, not {bps}");

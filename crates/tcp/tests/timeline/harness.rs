@@ -285,7 +285,7 @@ impl Host {
         self.raw_ack(upto, blocks)
     }
 
-    /// An ACK's own clock is a tick behind that of what it lets go: one that comes a tick late has an RTT in whole milliseconds.
+    /// An ACK's own clock is a tick behind that of the segments it releases: one that comes a tick late has an RTT in whole milliseconds.
     fn comes_a_tick_late(&mut self) {
         self.now += Duration::from_micros(1);
     }

@@ -430,7 +430,7 @@ def _jitter(
 
 
 def _significant_jitter_s(jitter: Estimate, base_s: float) -> float:
-    """Return the jitter in seconds, or 0 where it is too small to be told from none."""
+    """Return the jitter in seconds, or 0 where it is too small to measure."""
     value = (jitter.value or 0.0) / 1e3
     return value if value > JITTER_MIN * base_s else 0.0
 

@@ -26,7 +26,7 @@ EARLY_S, EARLY_PACKETS = 0.003, 1.5
 """Waits at which no active queue management drops: CoDel and PIE leave queues below 5 and 7.5 ms alone, and
 so do both with a packet or two (RFC 8289, RFC 8033)."""
 DEEP_MIN = 8
-"""Packets of a buffer that is told to 10 %, at least."""
+"""Smallest buffer that is estimated to within 10 %, in packets."""
 EPISODES_MIN = 2
 """Round trips with losses, at least."""
 LOSSES_MIN = 5
@@ -130,7 +130,7 @@ def classify(
     room = max(noise, FLAT * top)
     full = waits.at_loss >= top - room
     at_full = float(full.mean())
-    # A full buffer of a few packets is no queue that can be told from jitter.
+    # A full buffer of a few packets is indistinguishable from jitter.
     if longest < 3 * packet:
         return without(
             "cannot tell",

@@ -1,4 +1,4 @@
-"""Shaping: a token bucket with a queue behind it, told from a link by what passes before segments wait.
+"""Shaping: a token bucket with a queue, distinguished from a link by what passes before segments wait.
 
 A link makes each segment wait for what is left of all before it: the backlog. Behind a token bucket, which is
 full whenever nothing is left, the same backlog less the bucket's size waits (`tbf_dequeue`). The backlog
@@ -21,7 +21,7 @@ from dragstrip.analysis.inference.rate import Trips, mode
 from dragstrip.analysis.inference.series import CapturedFlow, Flags, Floats
 
 PACKETS_MIN = 8
-"""Packets of a bucket that is told from a link, at least: bursts of senders are as long."""
+"""Smallest distinguishable bucket, in packets: bursts of senders are as long."""
 SAMPLES_MIN = 12
 """Round trips with a wait from which the bucket is taken, and as many before without one."""
 ALIKE = 0.1

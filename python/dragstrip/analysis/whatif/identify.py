@@ -104,7 +104,7 @@ class Answer:
     kind: str
     """`GIVEN`; `UNCERTAIN`: several fit; `NONE`: no candidate fits; `IMPOSSIBLE`: the capture cannot show."""
     names: tuple[str, ...]
-    """The best candidate and those that are not told from it."""
+    """The best candidate and those that are indistinguishable from it."""
     confidence: float
     """Share of answers like this that are right."""
     reason: str

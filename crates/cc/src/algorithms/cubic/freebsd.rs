@@ -87,7 +87,7 @@ pub struct CubicFreebsd {
 }
 
 impl CubicFreebsd {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

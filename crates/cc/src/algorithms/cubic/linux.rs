@@ -189,7 +189,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// It leaves nothing to chance. (`beta` below 512: the kernel's friendliness loop would not end at a window of 1.)
+    /// Draws no random numbers. (`beta` below 512: the kernel's friendliness loop would not end at a window of 1.)
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, rules: &Rules, _stream: Stream) -> Self {
         let beta = parameters.whole("beta");

@@ -95,7 +95,7 @@ struct Epoch {
 }
 
 impl CubicRfc9438 {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self {

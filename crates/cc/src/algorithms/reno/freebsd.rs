@@ -49,7 +49,7 @@ pub struct NewrenoFreebsd {
 }
 
 impl NewrenoFreebsd {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self { bytes: ByteWindow::default(), growth: ByteCounting::default() }

@@ -42,7 +42,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
         Self { hystart_pp: parameters.switch(HYSTART_PP.name).then(HyStartPp::new) }

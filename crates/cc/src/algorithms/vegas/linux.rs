@@ -102,7 +102,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// It leaves nothing to chance.
+    /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, rules: &Rules, _stream: Stream) -> Self {
         let (alpha, beta) = match rules.vegas {

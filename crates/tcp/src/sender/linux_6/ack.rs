@@ -9,7 +9,7 @@ use crate::ticks::micros;
 use dragstrip_cc::{CaState, CongestionControl, Response};
 use dragstrip_units::{Duration, Instant};
 
-/// From an ACK's arrival to what it lets go, at least: a tick of the kernel's clock for RTTs.
+/// Least delay from an ACK to the segments it releases: a tick of the kernel's clock for RTTs.
 const ACK_WORK: Duration = Duration::from_micros(1);
 
 /// An ACK that is not plain progress.

@@ -53,7 +53,7 @@ fn every_ack_that_advances_pushes_the_timeout_out() {
     assert_eq!(host.sent_at(), [(436, 5)]);
 }
 
-/// `tcp_mstamp_refresh`: the clock is read when an ACK comes and again for what it lets go. Behind a full queue, where one segment leaves
+/// `tcp_mstamp_refresh`: the clock is read when an ACK comes and again for the segments it releases. Behind a full queue, where one segment leaves
 /// for each that arrives, RTTs are shorter than whole packet times by what the host worked; on an idle path nothing is missing.
 #[test]
 fn what_an_ack_lets_go_is_younger_than_the_ack() {
