@@ -6,6 +6,8 @@ use crate::format::{QUEUE_DROP, option};
 
 /// Type and both lengths.
 const FRAME: usize = 12;
+/// Bytes of an option before its value: code and length.
+const OPTION_HEAD: usize = 4;
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
@@ -221,10 +223,13 @@ impl Pcapng {
             ));
         };
         let behind = body.get(20 + data.len().next_multiple_of(4)..).unwrap_or_default();
-        let is_queue_drop = options(self.order, behind).any(|(code, value)| {
-            code == option::COMMENT && value.starts_with(QUEUE_DROP.as_bytes())
-        });
-        counts.queue_drops += u64::from(is_queue_drop);
+        // Most packets have no options, or too few bytes of them for the comment.
+        if behind.len() >= OPTION_HEAD + QUEUE_DROP.len() {
+            let is_queue_drop = options(self.order, behind).any(|(code, value)| {
+                code == option::COMMENT && value.starts_with(QUEUE_DROP.as_bytes())
+            });
+            counts.queue_drops += u64::from(is_queue_drop);
+        }
         let units = u64::from(word(4)) << 32 | u64::from(word(8));
         let offset_ns = interface.offset_s.saturating_mul(1_000_000_000);
         let time_ns = interface
