@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -245,3 +247,37 @@ def test_an_experiment_of_the_catalogue() -> None:
     assert dragstrip.publication("caia-110729a/adsl1").claims
     with pytest.raises(BadInputError, match="caia-110729a/adsl1"):
         dragstrip.publication("caia-110729a/adsl9")
+
+
+def test_a_result_goes_to_another_process(result: dragstrip.Result, folder: Path) -> None:
+    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301 - our own
+    assert pickle.loads(pickle.dumps(dragstrip.Result.read(folder))) == result  # noqa: S301 - our own
+
+
+@pytest.mark.parametrize("name", ["experiment", "claims", "failed", "runs"])
+def test_a_document_without_a_field_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    document = json.loads((copy / "result.json").read_text())
+    del document[name]
+    (copy / "result.json").write_text(json.dumps(document))
+    (copy / "SHA256SUMS").unlink()
+    with pytest.raises(BadInputError, match=f"{name}: is missing"):
+        dragstrip.Result.read(copy)
+
+
+def test_keys_that_are_no_names(result: dragstrip.Result) -> None:
+    for call in (
+        lambda: result[0],
+        lambda: result.plot(3),
+        lambda: result.table(None),
+        lambda: result.plot(setup="0"),
+    ):  # type: ignore[index, arg-type, misc]
+        with pytest.raises(BadInputError):
+            call()
+    many = dragstrip.race(
+        *[f"cubic:beta=0.{digit}" for digit in range(51, 60)], **{**OPTIONS, "duration": "1s"}
+    )
+    with pytest.raises(BadInputError, match="at most 8 alternatives for timeline"):
+        many.plot("timeline")
+    with pytest.raises(BadInputError, match="experiment: got 'cubic', expected an `Experiment`"):
+        dragstrip.run("cubic")  # type: ignore[arg-type]

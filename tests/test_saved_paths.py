@@ -12,7 +12,7 @@ import pytest
 
 import dragstrip
 from dragstrip.errors import BadInputError
-from dragstrip.experiment import saved_paths
+from dragstrip.experiment import lists, saved_paths
 from dragstrip.experiment.saved_paths import Knowledge, SavedPath
 from dragstrip.studies.attack import finds
 from dragstrip.studies.passport import command
@@ -270,3 +270,18 @@ def test_sweep_refuses_a_path_for_an_experiment_that_varies_it() -> None:
     experiment = dragstrip.compare(["reno"], path="LTE").changed(vary={"path": ["cable", "LTE"]})
     with pytest.raises(BadInputError, match="an experiment with one path"):
         plan.describe(experiment, "my.toml", path="cable")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "c\rd", "e\x1b[31mred"])
+def test_a_name_with_control_characters_is_refused(name: str) -> None:
+    with pytest.raises(BadInputError, match="--save-path"):
+        saved_paths.write(saved_paths.SavedPath("x", {"rate": "1mbit", "rtt": "1ms"}), name)
+
+
+def test_a_damaged_file_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGSTRIP_PATHS", str(tmp_path))
+    (tmp_path / "broken.toml").write_text("no toml")
+    saved_paths.write(saved_paths.SavedPath("x", {"rate": "1mbit", "rtt": "1ms"}), "mine")
+    own = {row["name"]: row["about"] for row in lists.LISTS["paths"]()}
+    assert own["broken"].startswith("cannot be read")
+    assert own["mine"].startswith("your own")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,57 @@ def test_the_plugin_keeps_the_report_of_a_failure(tmp_path: Path) -> None:
     for _ in range(2):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-        assert [entry.name for entry in (tmp_path / "dragstrip-failures").iterdir()] == ["test-bad-1"]
+        (place,) = (tmp_path / "dragstrip-failures").iterdir()
+        assert re.fullmatch("test-bad-[0-9a-f]{8}", place.name)
         assert "report: " in done.stdout
-    assert (tmp_path / "dragstrip-failures" / "test-bad-1" / "report.html").is_file()
+    assert (place / "1" / "report.html").is_file()
+
+
+def test_repeats_have_the_same_seeds_where_some_races_draw_nothing() -> None:
+    testing.assert_harmless("bbr", repeat=2, at_most=1, **{**OPTIONS, "duration": "2s"})
+    testing.assert_harmless("mine", programs={"mine": RENO}, at_most=1, **{**OPTIONS, "duration": "2s"})
+    with pytest.raises(BadInputError, match="an algorithm alone"):
+        testing.assert_harmless("bbr", "cubic*2", **OPTIONS)
+
+
+def test_a_share_without_competition_is_no_share() -> None:
+    with pytest.raises(BadInputError, match="together=True"):
+        testing.assert_share(dragstrip.race("cubic", "bbr", **OPTIONS), "cubic", at_least=0.9)
+
+
+@pytest.mark.parametrize("blocked", ["file", "foreign", "kept"])
+def test_a_report_that_cannot_be_written_is_a_line(tmp_path: Path, blocked: str) -> None:
+    """The session goes on; nothing that is the user's is removed."""
+    if blocked == "file":
+        (tmp_path / "dragstrip-failures").write_text("mine")
+    folder = "tmp_path / 'out'" if blocked == "kept" else "None"
+    (tmp_path / "test_mine.py").write_text(
+        "OPTIONS = dict(rate='10mbit', rtt='40ms', duration='1s')\n"
+        "def test_one(race, tmp_path):\n"
+        f"    race('cubic', out={folder}, **OPTIONS)\n"
+        "    assert 0\n"
+        "def test_two(race):\n"
+        "    race('cubic', **OPTIONS)\n"
+    )
+    (tmp_path / "test_other.py").write_text((tmp_path / "test_mine.py").read_text())
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "dragstrip.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    assert ("could not be written" in done.stdout) == (blocked == "file")
+    if blocked == "foreign":
+        places = list((tmp_path / "dragstrip-failures").iterdir())
+        assert len(places) == 2
+        (places[0] / "notes").write_text("mine")
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+        assert (places[0] / "notes").read_text() == "mine"
+        assert (places[0] / "1" / "report.html").is_file()

@@ -109,6 +109,8 @@ def test_passport_and_attack() -> None:
 def test_errors_name_the_arguments(tmp_path: Path) -> None:
     for call, words in (
         (lambda: dragstrip.diagnose(), r"^file: a file, or a path: path NAME"),
+        (lambda: dragstrip.diagnose(path="cable", repeat=2), "^repeat: is not an option of diagnose"),
+        (lambda: dragstrip.play(rate="5mbit"), "^algorithms: is needed beside rate"),
         (lambda: dragstrip.inspect(tmp_path / "none.pcap"), "no such file"),
         (lambda: dragstrip.attack("cubic", goal=["fame"]), "^goal: got 'fame'"),
         (lambda: dragstrip.passport("cubic", only="nothing"), "^only: got 'nothing'"),
@@ -116,6 +118,14 @@ def test_errors_name_the_arguments(tmp_path: Path) -> None:
         with pytest.raises(BadInputError, match=words) as error:
             call()
         assert "--" not in str(error.value)
+
+
+def test_a_sweep_of_no_repeats_writes_nothing(tmp_path: Path) -> None:
+    race = dragstrip.compare(["cubic"], rate="10mbit", rtt="40ms", duration="1s")
+    for repeat in (0, -1, "x", True):
+        with pytest.raises(BadInputError, match=r"^repeat: got .*, expected a whole number from 1"):
+            dragstrip.sweep(race, tmp_path / "map", repeat=repeat)  # type: ignore[arg-type]
+    assert not (tmp_path / "map").exists()
 
 
 def test_nothing_is_printed_and_no_thread_stays(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,7 +82,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     """Return `; did you mean "X"?` for the known word most similar to this one, or an empty string."""
     from dragstrip import _core  # takes time to load, and most commands have no error
 
-    text = word.encode(errors="replace").decode()  # a command line may have bytes that are not UTF-8
+    text = str(word).encode(errors="replace").decode()  # a command line may have bytes that are not UTF-8
     close = _core.nearest(text, list(candidates))
     return "" if close is None else f'; did you mean "{close}"?'
 

@@ -1,14 +1,16 @@
 """The pytest plugin: a fixture `race`, and the report of each test with it that fails.
 
-Reports are kept in `dragstrip-failures/TEST-N` below pytest's root folder, or in the folder of
-`--dragstrip-reports`. A folder of an earlier failure of the same test is replaced.
+Reports are kept in `dragstrip-failures/TEST-HASH/N` below pytest's root folder, or in the folder of
+`--dragstrip-reports`; the hash is of the test's node id. Reports of an earlier failure of the same test are
+replaced. A report that cannot be written is a line in the test's output.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,17 +59,38 @@ def pytest_runtest_makereport(
     results = item.stash.get(RESULTS, [])
     if report.when == "call" and report.failed and results:
         folder = item.config.rootpath / str(item.config.getoption("--dragstrip-reports"))
-        places = [_write(result, folder, item, number) for number, result in enumerate(results, 1)]
-        report.sections.append(
-            ("dragstrip", "\n".join(f"report: {place / 'report.html'}" for place in places))
-        )
+        report.sections.append(("dragstrip", "\n".join(_lines(results, folder, item.nodeid))))
     return report
 
 
-def _write(result: Result, folder: Path, item: pytest.Item, number: int) -> Path:
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", item.name).strip("-")[:80]
-    place = folder / f"{name}-{number}"
-    if (place / "result.json").is_file():
-        shutil.rmtree(place)
-    result.write(place)
-    return place
+def _lines(results: list[Result], folder: Path, node_id: str) -> Iterator[str]:
+    """Write the races of a test, and yield a line on each."""
+    from dragstrip.errors import DragstripError
+
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", node_id.rpartition("::")[2]).strip("-")[:60]
+    place = folder / f"{name}-{hashlib.sha256(node_id.encode()).hexdigest()[:8]}"
+    try:
+        _clear(place)
+    except OSError as error:
+        yield f"report: {place}: could not be replaced: {error.strerror}"
+        return
+    for number, result in enumerate(results, 1):
+        if result.folder is not None:
+            yield f"report: {result.folder / 'report.html'}"
+            continue
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            result.write(place / str(number))
+        except (DragstripError, OSError) as error:
+            yield f"report: could not be written: {error}"
+        else:
+            yield f"report: {place / str(number) / 'report.html'}"
+
+
+def _clear(place: Path) -> None:
+    """Remove the reports that this plugin wrote for the test before; nothing else in the folder."""
+    if place.is_symlink() or not place.is_dir():
+        return
+    for entry in place.iterdir():
+        if entry.name.isdigit() and not entry.is_symlink() and (entry / "result.json").is_file():
+            shutil.rmtree(entry)

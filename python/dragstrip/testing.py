@@ -15,11 +15,11 @@ import numpy as np
 from dragstrip import _core
 from dragstrip.display import quantity
 from dragstrip.errors import BadInputError
+from dragstrip.experiment.programs import Program
 from dragstrip.interop.race import race
 from dragstrip.results.intervals import interval
 
 if TYPE_CHECKING:
-    from dragstrip.experiment.programs import Program
     from dragstrip.experiment.quantities import RaceQuantities
     from dragstrip.interop.result import AlternativeResult, Result
     from dragstrip.results.document import FlowResult
@@ -40,8 +40,9 @@ def assert_share(
 ) -> None:
     """Assert an alternative's share, from 0 to 1, of the bytes that arrived of all competing flows."""
     alternative = _alternative(result, name)
+    competes = any(len(competition.flows) > 1 for run in result for competition in run.competing)
     values = [flow.share for flow in alternative.flows if flow.share is not None]
-    if not values or alternative.share is None:
+    if not values or alternative.share is None or not competes:
         raise BadInputError("result", name, "a flow that competes: race with together=True")
     if len(alternative.flows) > alternative.repeats:  # several flows of one alternative in each run
         values = [alternative.share]
@@ -101,18 +102,31 @@ def assert_harmless(
     Fairness Index, HotNets 2019). `at_most` is how much larger, from 0 to 1, the harm may be.
     `options` are those of `race`: the path, its duration, repeats.
     """
-    alone = race(beside, **options)
-    options["together"] = True
-    mine = race(beside, algorithm, **options)
-    own = race(f"{beside}*2", **options)
-    solo = [run.flows[0].goodput_bps for run in alone]
-    harms = [
-        [1 - run.flows[0].goodput_bps / bps for run, bps in zip(result, solo, strict=True)]
-        for result in (mine, own)
-    ]
-    differences = [by_mine - by_own for by_mine, by_own in zip(*harms, strict=True)]
+    if not _core.flow_word(beside).is_algorithm_alone:
+        raise BadInputError("beside", beside, "an algorithm alone, without a count, an RTT or a start")
+    named = {name: Program(name, text) for name, text in (options.pop("programs", None) or {}).items()}
+    rival = named.get(beside, beside)
+    subject = named.get(str(algorithm), algorithm)
+    first_seed, repeats = options.get("seed") or 1, options.get("repeat") or 1
+    options |= {"repeat": 1, "together": True}
+    differences: list[float] = []
+    for seed in range(first_seed, first_seed + repeats):  # the same seeds, also where a race draws nothing
+        options["seed"] = seed
+        alone, beside_own = race(rival, **options), race(_twice(rival), **options)
+        mine = race(rival, subject, **options)
+        goodput_bps = alone.flows[0].goodput_bps
+        if goodput_bps <= 0:
+            raise BadInputError("beside", beside, "an algorithm that moves data alone on this path")
+        differences.append((beside_own.flows[0].goodput_bps - mine.flows[0].goodput_bps) / goodput_bps)
     text = f"harm of {algorithm} to {beside} beyond that of {beside} itself"
     _judge(mine, text, differences, None, at_most, lambda value: f"{value:.3f}")
+
+
+def _twice(algorithm: str | Program) -> str | Program:
+    """Return two flows of an algorithm."""
+    if isinstance(algorithm, Program):
+        return Program(f"{algorithm.name}*2", algorithm.text)
+    return f"{algorithm}*2"
 
 
 def _alternative(result: Result, name: str) -> AlternativeResult:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from dragstrip.display.document import Listing, StudyDocument
-from dragstrip.experiment.quantities import texts
+from dragstrip.errors import BadInputError
+from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, texts
+from dragstrip.experiment.race import OPTIONS
 from dragstrip.interop.arguments import named_arguments
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def diagnose(
     """
     from dragstrip.analysis.diagnosis import console, walk
 
+    expect_options(options, DESCRIBING, "diagnose")
     document = walk.diagnose(
         _paths(files), texts(options), sender_algorithm, None if out is None else Path(out), quiet=True
     )
@@ -186,6 +189,7 @@ def whatif(
     """
     from dragstrip.analysis.whatif import console, document, walk
 
+    expect_options(options, CHANGING, "whatif")
     verdict = walk.whatif(
         Path(capture),
         list(algorithms),
@@ -278,7 +282,7 @@ def attack(
 
 @named_arguments
 def sweep(
-    experiment: Experiment | str,
+    experiment: Experiment | PathLike,
     out: PathLike,
     *,
     vary: Mapping[str, str | Sequence[object]] | None = None,
@@ -297,10 +301,13 @@ def sweep(
     `competitor` are those of the command line. Raises `BadInputError`.
     """
     from dragstrip.experiment import catalogue
+    from dragstrip.experiment.types import Experiment as ExperimentClass
     from dragstrip.studies.sweep import command, plan
     from dragstrip.studies.sweep.options import Options
 
-    described, source = (experiment, "") if not isinstance(experiment, str) else catalogue.load(experiment)
+    described, source = (
+        (experiment, "") if isinstance(experiment, ExperimentClass) else catalogue.load(str(experiment))
+    )
     words = [
         f"{field}={values if isinstance(values, str) else ','.join(map(str, values))}"
         for field, values in (vary or {}).items()
@@ -403,22 +410,26 @@ def _listed(kind: str) -> Listing:
 def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
     """Return the playground with this race, which a notebook shows in the cell; without one, its own race.
 
-    The options are those of `race`. Raises `BadInputError`, and `DragstripError` where the page is not built.
+    The options are those of `race`; without a path it is that of the playground. Raises `BadInputError`, and
+    `DragstripError` where the page is not built.
     """
     from dragstrip import __version__
     from dragstrip.experiment.comparison import compare
     from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
     from dragstrip.playground import of_form, page
 
+    expect_options(options, [option.name for option in OPTIONS], "play")
     if not algorithms:
+        for name in options:
+            raise BadInputError("algorithms", None, f"is needed beside {name}")
         return Playground(page(None, __version__))
-    if not any(name in options for name in (*CARRIERS, "rtt")):
-        options = cast("RaceQuantities", {**DEFAULT_PATH, **texts(options)})
-    described = compare(list(algorithms), **options)
-    form = {
-        "algorithms": list(algorithms),
-        "duration": described.duration,
-        "seed": described.seed,
-        **texts(options),
-    }
-    return Playground(page(of_form(form), __version__))
+    for entry in algorithms:
+        if not isinstance(entry, str):
+            expected = "a name: a program is given by `programs`, as its text by its name"
+            raise BadInputError("algorithms", str(entry), expected)
+    form = texts(options)
+    if not any(name in form for name in (*CARRIERS, "rtt")):
+        form = {**DEFAULT_PATH, **form}
+    described = compare(list(algorithms), **form)
+    whole = {"algorithms": list(algorithms), "duration": described.duration, "seed": described.seed, **form}
+    return Playground(page(of_form(whole), __version__))

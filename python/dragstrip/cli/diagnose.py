@@ -12,6 +12,7 @@ from dragstrip.cli import completion
 from dragstrip.cli.options import Addresses, JsonFlag, SavePath
 from dragstrip.cli.output import keep, print_json, say
 from dragstrip.cli.race import Race, takes_race
+from dragstrip.experiment.quantities import DESCRIBING
 
 Files = Annotated[
     list[Path] | None,
@@ -22,24 +23,9 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-PATH = (
-    "path",
-    "rate",
-    "medium",
-    "rtt",
-    "queue",
-    "loss",
-    "jitter",
-    "up_rate",
-    "up_medium",
-    "up_queue",
-    "ecn",
-    "sysctl",
-)
-"""Options of `compare` that describe a path and its hosts."""
 
 
-@takes_race(PATH)
+@takes_race(DESCRIBING)
 def diagnose(
     files: Files = None,
     *,

@@ -12,23 +12,8 @@ from dragstrip.cli import completion
 from dragstrip.cli.options import Addresses, JsonFlag, SavePath
 from dragstrip.cli.output import keep, print_json, say
 from dragstrip.cli.race import Race, takes_race
+from dragstrip.experiment.quantities import CHANGING
 
-CHANGES = (
-    "rate",
-    "rtt",
-    "queue",
-    "loss",
-    "jitter",
-    "up_rate",
-    "up_queue",
-    "link",
-    "ecn",
-    "accurate_ecn",
-    "sysctl",
-    "seed",
-    "change",
-)
-"""Options of `compare` that change the path."""
 File = Annotated[
     Path,
     typer.Argument(
@@ -48,7 +33,7 @@ FlowName = Annotated[
 ]
 
 
-@takes_race(CHANGES)
+@takes_race(CHANGING)
 def whatif(
     capture: File,
     algorithms: Annotated[

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from dragstrip import _core
+from dragstrip.errors import BadInputError
 
 Row: TypeAlias = dict[str, Any]
 
@@ -65,7 +66,11 @@ def paths() -> list[Row]:
 
     own: list[Row] = []
     for name in saved_paths.names():
-        saved = saved_paths.read(saved_paths.file_of(name))
+        try:
+            saved = saved_paths.read(saved_paths.file_of(name))
+        except BadInputError as error:  # one damaged file does not hide the others
+            own.append({"name": name, "about": f"cannot be read: {error.explanation}", "fields": []})
+            continue
         fields = [[key, str(value)] for key, value in saved.options.items()]
         fields += [[key, "unknown"] for key, entry in saved.known.items() if entry.unknown]
         own.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})

@@ -61,12 +61,14 @@ def separated(algorithms: Sequence[str | Program]) -> tuple[list[str], dict[str,
     Raises `BadInputError` for two programs of one name.
     """
     programs: dict[str, str] = {}
-    for entry in algorithms:
+    words = list(algorithms)
+    for entry in words:
         if isinstance(entry, Program):
-            if programs.get(entry.name, entry.text) != entry.text:
-                raise BadInputError("algorithms", entry.name, "another name: two programs have this one")
-            programs[entry.name] = entry.text
-    return [str(entry) for entry in algorithms], programs
+            name = entry.name.partition("*")[0]
+            if programs.get(name, entry.text) != entry.text:
+                raise BadInputError("algorithms", name, "another name: two programs have this one")
+            programs[name] = entry.text
+    return [str(entry) for entry in words], programs
 
 
 def of_files(files: Sequence[str]) -> dict[str, str]:

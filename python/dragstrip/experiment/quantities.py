@@ -6,17 +6,51 @@ same. NumPy's scalars count as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.experiment.race import OPTIONS, RaceOptions
 
-UNITS = {"bps": "bit", "s": "s", "ms": "ms", "us": "us", "bytes": "b", "percent": "%"}
+UNITS = {"bps": "bit", "s": "s", "ms": "ms", "us": "us", "percent": "%"}
 """Unit in a name: unit in the text."""
 MULTIPLES = (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3))
 """Multiples in which a whole rate is written."""
+DESCRIBING = (
+    "path",
+    "rate",
+    "medium",
+    "rtt",
+    "queue",
+    "loss",
+    "jitter",
+    "up_rate",
+    "up_medium",
+    "up_queue",
+    "ecn",
+    "sysctl",
+)
+"""Options of a race that describe a path and its hosts."""
+CHANGING = (
+    "rate",
+    "rtt",
+    "queue",
+    "loss",
+    "jitter",
+    "up_rate",
+    "up_queue",
+    "link",
+    "ecn",
+    "accurate_ecn",
+    "sysctl",
+    "seed",
+    "change",
+)
+"""Options of a race that change the path of a capture."""
+NUMBER_MAX = 1e18
+"""Numbers in any unit are below this."""
 TEXTS = frozenset(option.name for option in OPTIONS if option.takes == "text")
 
 
@@ -32,6 +66,15 @@ class RaceQuantities(RaceOptions, total=False):
     loss_percent: float
 
 
+def expect_options(options: Mapping[str, Any], allowed: Iterable[str], function: str) -> None:
+    """Raise `BadInputError` for an option that a function does not take."""
+    names = list(allowed)
+    for name in options:
+        base, _, unit = name.rpartition("_")
+        if name not in names and not (base in names and unit in UNITS):
+            raise BadInputError(name, None, f"is not an option of {function}{nearest(name, names)}")
+
+
 def texts(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with quantities as text; raises `BadInputError` for a quantity that is given twice."""
     read: dict[str, Any] = {}
@@ -41,9 +84,15 @@ def texts(options: Mapping[str, Any]) -> dict[str, Any]:
         if base in TEXTS and unit in UNITS:
             if options.get(base) is not None:
                 raise BadInputError(name, scalar, f"none beside {base}={options[base]!r}")
+            if base in read:
+                raise BadInputError(name, scalar, f"none beside {base}={read[base]!r}")
             if isinstance(scalar, bool) or not isinstance(scalar, int | float):
                 raise BadInputError(name, scalar, f"a number, in {unit}")
+            if not 0 <= scalar < NUMBER_MAX:
+                raise BadInputError(name, Raw(f"{scalar:g}"[:40]), f"a number from 0, in {unit}")
             read[base] = _rate(scalar) if unit == "bps" else f"{_digits(scalar)}{UNITS[unit]}"
+        elif isinstance(scalar, Path):
+            read[name] = str(scalar)
         elif isinstance(scalar, timedelta):
             read[name] = f"{_digits(scalar / timedelta(microseconds=1))}us"
         else:

@@ -97,6 +97,8 @@ def write(path: SavedPath, name: str, option: str = "--save-path") -> Path:
 
     Raises `BadInputError` for a name that is that of a built-in path, or that is no name of a file.
     """
+    if not name.isprintable():
+        raise BadInputError(option, name, "a name of printable characters", "command line")
     file = file_of(name)
     if file.parent == folder():
         if name.lower() in _built_in() or not _is_plain(name):

@@ -70,7 +70,7 @@ class Experiment(ExperimentFields):
     @classmethod
     def read(
         cls,
-        file: FilePath,
+        file: FilePath | str,
         bound: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
         *,
         engine: str | None = None,
@@ -83,6 +83,7 @@ class Experiment(ExperimentFields):
         `load` names the files that engine may load. `bound` replaces that rule: it returns the content
         without what the file may not decide. Raises `BadInputError`, which names file, line and field.
         """
+        file = FilePath(file)
         content = parsed_toml(file)
         content = permissions.bound(content, str(file), engine, load) if bound is None else bound(content)
         content.setdefault("name", printable(f"{file.resolve().parent.name}/{file.stem}"))

@@ -31,7 +31,7 @@ def named_arguments(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*arguments, **options)
         except BadInputError as error:
-            if error.source != COMMAND_LINE:
+            if error.source != COMMAND_LINE and not error.field.startswith("--"):
                 raise
             value = Raw(error.value) if error.value else None
             expected = _OPTION.sub(lambda match: match[1].replace("-", "_"), error.expected)

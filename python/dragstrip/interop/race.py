@@ -58,6 +58,9 @@ def _run(
     capture: Sequence[str] = (),
     replay: str = "",
 ) -> Result:
+    if not isinstance(experiment, Experiment):
+        expected = "an `Experiment`, as `compare` and `Experiment.read` return it"
+        raise BadInputError("experiment", experiment, expected)
     planned = plan(experiment)
     if capture:
         planned = captured(planned, CaptureRequest(points=tuple(capture)))
@@ -93,6 +96,8 @@ def race(
     The same as `run(compare([...], ...), out)`; the options are those of `compare` and of the command line.
     Raises `BadInputError` for input that cannot be right, and `DragstripError` if every run failed.
     """
+    if any(not isinstance(entry, str | Program) for entry in algorithms):
+        raise BadInputError("algorithms", algorithms, 'names or programs: race("cubic", "bbr", ...)')
     experiment = compare(list(algorithms), engine=engine, **options)
     names, programs = separated(algorithms)
     words = ["--engine", engine] if engine != DEFAULT else []

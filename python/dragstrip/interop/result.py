@@ -9,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip.errors import BadInputError, nearest
+from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.io.files import json_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from dragstrip.experiment.expand import PlannedRun
+    from dragstrip.experiment.programs import Program
     from dragstrip.experiment.types import Experiment
+    from dragstrip.model.recording import Recording
+    from dragstrip.model.scenario.paths import Known
     from dragstrip.report.drawing import Drawing
     from dragstrip.report.load import Bundle
     from dragstrip.results.comparison.setups import Setup
@@ -117,6 +120,7 @@ class Result:
         """The result document, as in `result.json` (docs/reference/result-json.md)."""
         self._load_bundle = load_bundle
         self._command = command
+        self._folder: Path | None = None
 
     @cached_property
     def _bundle(self) -> Bundle:
@@ -130,17 +134,20 @@ class Result:
         another format. Tables are read when they are asked for.
         """
         from dragstrip.io import checksums
+        from dragstrip.io.result_shape import RESULT
+        from dragstrip.io.shape import expect
         from dragstrip.report.load import load
 
         place = Path(folder)
         if not (place / "result.json").is_file():
             raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
         bundle = load(place)
-        return cls(
-            checksums.read_json(place, "result.json"),
-            lambda: bundle,
-            f"dragstrip report {shlex.quote(str(place))}",
-        )
+        replay = f"dragstrip report {shlex.quote(str(place))}"
+        document = checksums.read_json(place, "result.json")
+        expect(document, RESULT, str(place / "result.json"))
+        result = cls(document, lambda: bundle, replay)
+        result._folder = place
+        return result
 
     @classmethod
     def from_execution(
@@ -163,6 +170,11 @@ class Result:
         """The command that repeats the race, or shows the folder that was read; empty if there is none."""
         return self._command
 
+    @property
+    def folder(self) -> Path | None:
+        """The output folder; None for a result in memory."""
+        return self._folder
+
     def write(self, folder: str | Path) -> None:
         """Write it into `folder`, which is empty or does not exist yet, as the command line does.
 
@@ -171,7 +183,12 @@ class Result:
         """
         from dragstrip.studies.execution.memory import write_bundle
 
-        write_bundle(self._bundle, self.document, Path(folder))
+        try:
+            write_bundle(self._bundle, self.document, Path(folder))
+        except BadInputError as error:
+            value = Raw(error.value) if error.value else None
+            field = "folder" if error.field == "--out" else error.field
+            raise BadInputError(field, value, error.expected, error.source) from None
 
     @cached_property
     def runs(self) -> tuple[RunResult, ...]:
@@ -246,8 +263,12 @@ class Result:
         """The alternatives by goodput, the highest first."""
         return tuple(sorted(self.alternatives, key=lambda entry: -(entry.goodput_bps or 0.0)))
 
-    def __getitem__(self, name: str) -> AlternativeResult:
-        """Return an alternative by its name; raises `BadInputError` for a name that none or several have."""
+    def __getitem__(self, key: str | Program) -> AlternativeResult:
+        """Return an alternative by its name or its program.
+
+        Raises `BadInputError` for a name that none or several have.
+        """
+        name = str(key)
         matches = [entry for entry in self.alternatives if entry.name == name]
         if len(matches) == 1:
             return matches[0]
@@ -280,6 +301,19 @@ class Result:
             for one, another in pairs
             for name in TABLES
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._folder is not None:
+            return Result.read, (self._folder,)
+        from dragstrip.report.load import recording_of
+
+        stored = {}
+        for run in self._bundle.runs:
+            recording = recording_of(run).recording
+            assert recording is not None
+            tables = {name: recording[name] for name in recording.tables}
+            stored[run.summary["recording"]] = (recording.scenario, tables, recording.provenance)
+        return _restored, (dict(self.document), dict(self._bundle.experiment), stored, self._command)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -359,7 +393,9 @@ class Result:
 
         if kind == "claims":
             return draw_claims(self.document["claims"], self._bundle.experiment)
-        if not 0 <= setup < len(self._setups):
+        if not self._setups:
+            raise BadInputError("kind", kind, "a result with runs: this one has none")
+        if not isinstance(setup, int) or not 0 <= setup < len(self._setups):
             raise BadInputError("setup", setup, f"0 to {len(self._setups) - 1}")
         return draw(self._setups[setup][0], kind)
 
@@ -407,6 +443,27 @@ class Result:
             why=self.why[0].sentence if self.why else "",
             others=len(self._setups) - 1,
         )
+
+
+def _restored(
+    document: dict[str, Any],
+    experiment: dict[str, Any],
+    stored: Mapping[str, tuple[dict[str, Any], dict[str, pa.Table], dict[str, Any]]],
+    command: str,
+) -> Result:
+    """Return a result in memory that another process has sent."""
+
+    def bundle() -> Bundle:
+        from dragstrip.model.recording import Recording
+        from dragstrip.model.scenario.paths import scenario_facts
+        from dragstrip.report.load import from_memory
+
+        recordings: dict[str, tuple[Known, Recording]] = {
+            folder: (scenario_facts(parts[0]), Recording(*parts)) for folder, parts in stored.items()
+        }
+        return from_memory(document, experiment, recordings)
+
+    return Result(document, bundle, command)
 
 
 HTML_ROWS_MAX = 8

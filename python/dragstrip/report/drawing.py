@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dragstrip.errors import BadInputError, DragstripError, nearest
+from dragstrip.errors import BadInputError, DragstripError, Raw, nearest
 from dragstrip.io.files import write_whole
 from dragstrip.report import charts, plane, published, render, timeline, vega
 from dragstrip.report.collect import curves_of, shares_of
@@ -85,7 +85,11 @@ class Drawing:
 
             content = json.dumps(self._spec, indent=1).encode()
         else:
-            width_pt = paper([ending], width).width_pt
+            try:
+                width_pt = paper([ending], width).width_pt
+            except BadInputError as error:
+                value = Raw(error.value) if error.value else None
+                raise BadInputError(error.field.removeprefix("--"), value, error.expected) from None
             content = render.encoded(render.svg(self.figure, width_pt=width_pt), ending, width_pt)
         write_whole(path, lambda draft: draft.write_bytes(content))
 
@@ -127,6 +131,11 @@ def _shares(setup: Setup) -> Figure | None:
 
 def _timeline(setup: Setup) -> Figure | None:
     curves = curves_of(setup)
+    if len(curves) > timeline.OVERLAID_MAX:
+        expected = (
+            f"at most {timeline.OVERLAID_MAX} alternatives for timeline, not {len(curves)}; rtt has room"
+        )
+        raise BadInputError("kind", "timeline", expected)
     together = timeline.overlay(setup, curves)
     if together is not None or len(curves) > 1:
         return together

@@ -124,6 +124,7 @@ def _labels(scatter: Scatter) -> Iterator[str]:
             for begins, right, line in taken
         ):
             y -= 2
-        y = max(y, LINE)
+        if y < LINE:
+            continue  # no room: the point's own text names it
         taken.append((left, left + width, y))
         yield _text(x - BESIDE if leftwards else x + BESIDE, y, cloud.label, "end" if leftwards else "start")

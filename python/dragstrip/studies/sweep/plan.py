@@ -287,6 +287,8 @@ def describe(
 
     `path` is a built-in or a saved path, which replaces the experiment's own.
     """
+    if repeat is not None and (isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1):
+        raise BadInputError("--repeat", repeat, "a whole number from 1", "command line")
     changed: Json = {} if engine is None else {"engine": engine}
     if engine_options:
         changed["engine_options"] = {**experiment.engine_options, **engine_options}
