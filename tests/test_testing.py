@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.programs import ProgramError
 
 OPTIONS: dict[str, Any] = {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp", "duration": "5s"}
+INSTALLED = any(entry.value == "dragstrip.pytest_plugin" for entry in entry_points(group="pytest11"))
+PLUGIN = [] if INSTALLED else ["-p", "dragstrip.pytest_plugin"]
+"""Words that load the plugin where the installation is older than its entry point."""
 RENO = (Path(__file__).parents[1] / "programs" / "my-reno.cc").read_text()
 
 
@@ -121,8 +125,7 @@ def test_the_plugin_keeps_the_report_of_a_failure(tmp_path: Path) -> None:
         "-m",
         "pytest",
         "-q",
-        "-p",
-        "dragstrip.pytest_plugin",
+        *PLUGIN,
         "-p",
         "no:cacheprovider",
         ".",
@@ -168,8 +171,7 @@ def test_a_report_that_cannot_be_written_is_a_line(tmp_path: Path, blocked: str)
         "-m",
         "pytest",
         "-q",
-        "-p",
-        "dragstrip.pytest_plugin",
+        *PLUGIN,
         "-p",
         "no:cacheprovider",
         ".",

@@ -238,7 +238,7 @@ def test_tables_and_figure_have_transfers_by_size(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["--rate", "20mbit", "--rtt", "40ms", "--duration", "12s", "--repeat", "2", "--out", str(out)]
     workload = ["--workload", "poisson load=50%", "cubic", "bbr"]
-    command = [sys.executable, "-m", "dragstrip", "compare", *words, *workload]
+    command = [sys.executable, "-m", "dragstrip", "compare", "--verbose", *words, *workload]
     told = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "160"}
     )

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from dragstrip import playground
 from dragstrip.cli import app
+from dragstrip.experiment import saved_paths
 
 PATH = ("--rate", "5mbit", "--rtt", "20ms", "--queue", "bfifo limit 60kb", "--duration", "1s")
 POLICY = "default-src 'none'; script-src 'sha256-abc'"
@@ -76,7 +77,7 @@ def test_algorithms_alone_race_on_the_page_s_own_path() -> None:
     assert (form["rate"], form["rtt"], form["queue"]) == ("10mbit", "40ms", "fq_codel")
     first = (ROOT / "playground/src/form.ts").read_text().partition("FIRST: Form = {")[2].partition("}")[0]
     own = dict(re.findall(r'(\w+): "([^"]*)"', first))
-    assert playground.DEFAULT_PATH.items() <= own.items()
+    assert saved_paths.DEFAULT_PATH.items() <= own.items()
 
 
 def test_an_experiment_brings_its_scenarios(tmp_path: Path) -> None:
