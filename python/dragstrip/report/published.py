@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragstrip.display import quantity
 from dragstrip.display.colours import GREEN, GREY, VERMILION
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
-from dragstrip.results.claims import CONTRADICTED, REPRODUCED
+from dragstrip.results.claims import CONTRADICTED, REPRODUCED, slack
 
 COLOURS = {REPRODUCED: GREEN, CONTRADICTED: VERMILION}
 """By grade; others are grey."""
 RATIO_MAX = 3.0
 """End of the axis; a figure beyond it stands at its end, with its ratio as text."""
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 Json = Mapping[str, Any]
 
@@ -52,8 +50,11 @@ def _bar(entry: Json, tolerance: Any) -> Bar | None:
     if not _are_numbers([measured, *ends]) or len(ends) != 2 or sum(ends) == 0:
         return None
     middle = sum(ends) / 2
-    slack = _slack(tolerance, middle)
-    low, high = sorted(((ends[0] - slack) / middle, (ends[1] + slack) / middle))
+    try:
+        beyond = slack(tolerance, ends)
+    except (AttributeError, ValueError):
+        return None  # the file was changed by hand: the list shows its words
+    low, high = sorted(((ends[0] - beyond) / middle, (ends[1] + beyond) / middle))
     ratio = measured / middle
     if ratio < 0:
         return None
@@ -66,11 +67,3 @@ def _bar(entry: Json, tolerance: Any) -> Bar | None:
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
-def _slack(tolerance: Any, middle: float) -> float:
-    """Return a tolerance in the claim's unit: a number, or a part of the figure such as `5%`."""
-    if isinstance(tolerance, int | float):
-        return float(tolerance)
-    match = _PERCENT.fullmatch(str(tolerance or ""))
-    return abs(middle) * float(match[1]) / 100 if match else 0.0

@@ -183,14 +183,21 @@ def selectors(claim: Claim) -> list[Selector]:
 
 def slack_of(claim: Claim) -> float:
     """Half the width that a claim allows, in its unit; of an order, the margin as a share."""
-    if claim.tolerance is None:
+    published = (1.0,) if claim.order is not None else claim.range or (claim.value or 0.0,)
+    return slack(claim.tolerance, published)
+
+
+def slack(tolerance: str | float | None, published: Sequence[float]) -> float:
+    """Return the width by which a tolerance extends a published figure or range on each side.
+
+    A tolerance is in the figures' unit, or a share such as `5%` of the largest of them.
+    """
+    if tolerance is None:
         return 0.0
-    if isinstance(claim.tolerance, float | int):
-        return float(claim.tolerance)
-    share = float(claim.tolerance.strip().removesuffix("%")) / 100
-    if claim.order is not None:
-        return share
-    return share * max(abs(figure) for figure in (claim.range or (claim.value or 0.0,)))
+    if isinstance(tolerance, float | int):
+        return float(tolerance)
+    share = float(tolerance.strip().removesuffix("%")) / 100
+    return share * max(abs(figure) for figure in published)
 
 
 def listed(accepted: Any) -> list[Any]:
