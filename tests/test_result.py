@@ -148,7 +148,7 @@ def test_figures_are_saved(result: dragstrip.Result, tmp_path: Path) -> None:
 
 
 def test_the_plane_needs_no_extra(result: dragstrip.Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragstrip.report.drawing._draws", lambda: False)
+    monkeypatch.setattr("dragstrip.report.drawing.draws", lambda: False)
     bundle = result.plot("plane")._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert "image/svg+xml" not in result.plot("rtt")._repr_mimebundle_()

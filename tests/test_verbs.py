@@ -154,6 +154,11 @@ def test_play(tmp_path: Path) -> None:
         pytest.skip(str(error))
     assert '"algorithms": ["cubic", "bbr"]' in page.html
     assert page._repr_html_().startswith("<iframe")
+    (tmp_path / "home.toml").write_text('[path]\nrate = "8mbit"\nrtt = "30ms"\n')
+    assert '"rate": "8mbit"' in dragstrip.play("cubic", path=str(tmp_path / "home.toml")).html
+    (tmp_path / "trace").write_text("1\n2\n3\n")
+    recorded = dragstrip.play("cubic", trace=str(tmp_path / "trace"), rtt="30ms", duration="1s").html
+    assert '"kind": "runs"' in recorded
     page.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == page.html
     with pytest.raises(BadInputError, match=r"^rtt: got"):

@@ -34,6 +34,11 @@ class BadInputError(DragstripError):
         """The value and what was expected, without the place."""
         return f"got {self.value}, expected {self.expected}" if self.value else self.expected
 
+    def reworded(self, field: str, expected: str | None = None, source: str = "") -> BadInputError:
+        """Return the same error about a field, an option or an argument of another name."""
+        value = Raw(self.value) if self.value else None
+        return BadInputError(field, value, self.expected if expected is None else expected, source)
+
     def at(self, source: str) -> BadInputError:
         """Return the same error with the file in which it was found."""
         return BadInputError(self.field, Raw(self.value), self.expected, source)

@@ -415,8 +415,9 @@ def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
     """
     from dragstrip import __version__
     from dragstrip.experiment.comparison import compare
-    from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
-    from dragstrip.playground import of_form, page
+    from dragstrip.experiment.saved_paths import expanded
+    from dragstrip.playground import of_race, page, with_path
+    from dragstrip.studies.execution.runner import plan
 
     expect_options(options, [option.name for option in OPTIONS], "play")
     if not algorithms:
@@ -427,9 +428,6 @@ def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
         if not isinstance(entry, str):
             expected = "a name: a program is given by `programs`, as its text by its name"
             raise BadInputError("algorithms", str(entry), expected)
-    form = texts(options)
-    if not any(name in form for name in (*CARRIERS, "rtt")):
-        form = {**DEFAULT_PATH, **form}
-    described = compare(list(algorithms), **form)
-    whole = {"algorithms": list(algorithms), "duration": described.duration, "seed": described.seed, **form}
-    return Playground(page(of_form(whole), __version__))
+    form = with_path(expanded(texts(options)))
+    planned = plan(compare(list(algorithms), **form))
+    return Playground(page(of_race(algorithms, form, planned), __version__))

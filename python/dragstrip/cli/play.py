@@ -16,7 +16,6 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.race import OPTIONS
 
 if TYPE_CHECKING:
-    from dragstrip.experiment.types import Experiment
     from dragstrip.playground import Race as InitialRace
     from dragstrip.studies.execution.runner import Plan
 
@@ -101,11 +100,9 @@ def _initial_race(subjects: list[str], race: Race, option_words: list[str]) -> I
         return _recorded(Path(subjects[0]))
     if kind == "experiment":
         return _experiment(subjects[0])
-    from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
+    from dragstrip.playground import with_path
 
-    if not any(name in race for name in (*CARRIERS, "rtt")):
-        race = {**DEFAULT_PATH, **race}
-    return _described(subjects, race)
+    return _described(subjects, with_path(race))
 
 
 def _kind(subjects: list[str]) -> str | None:
@@ -155,21 +152,17 @@ def _experiment(name: str) -> InitialRace:
 def _described(algorithms: list[str], race: Race) -> InitialRace:
     """The options of `compare`, checked as it checks them; a recorded link is in the scenario."""
     from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
-    from dragstrip.playground import of_form, of_runs
+    from dragstrip.playground import of_race
     from dragstrip.studies.execution.runner import plan
 
-    def planned(names: list[str], race_options: Race) -> tuple[Experiment, Plan]:
+    def planned(names: list[str], race_options: Race) -> Plan:
         described = compare(names, source=COMMAND_LINE, **race_options)
-        return described, reworded(lambda: plan(described), COMMAND_LINE)
+        return reworded(lambda: plan(described), COMMAND_LINE)
 
     try:
-        described, race_plan = planned(algorithms, race)
+        return of_race(algorithms, race, planned(algorithms, race))
     except BadInputError as error:
         raise all_wrong(error, algorithms, race, planned) from None
-    runs = race_plan.runs
-    if "trace" in race or "up_trace" in race:
-        return of_runs(described.title, [(run.name, run.text, None) for run in runs])
-    return of_form({"algorithms": algorithms, "duration": described.duration, "seed": described.seed, **race})
 
 
 def _serve(content: str, port: int) -> None:

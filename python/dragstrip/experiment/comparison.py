@@ -120,8 +120,7 @@ def reworded(build: Callable[[], T], source: str = "") -> T:
     try:
         return build()
     except BadInputError as error:
-        value = Raw(error.value) if error.value else None
-        raise BadInputError(_option(error.field, source), value, error.expected, source) from None
+        raise error.reworded(_option(error.field, source), source=source) from None
 
 
 def _option(field: str, source: str) -> str:

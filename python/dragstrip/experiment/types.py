@@ -128,7 +128,7 @@ class Experiment(ExperimentFields):
         }
 
     def __repr__(self) -> str:
-        """What is set, in under 300 characters."""
+        """Settings that differ from their defaults, in under 300 characters."""
         text = ", ".join(f"{field}={value}" for field, value in self.settings().items())
         return f"<Experiment {text if len(text) <= REPR_MAX else f'{text[:REPR_MAX]} …'}>"
 

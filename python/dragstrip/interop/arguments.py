@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import COMMAND_LINE
 
 P = ParamSpec("P")
@@ -33,8 +33,7 @@ def named_arguments(function: Callable[P, R]) -> Callable[P, R]:
         except BadInputError as error:
             if error.source != COMMAND_LINE and not error.field.startswith("--"):
                 raise
-            value = Raw(error.value) if error.value else None
             expected = _OPTION.sub(lambda match: match[1].replace("-", "_"), error.expected)
-            raise BadInputError(_argument(error.field), value, expected) from None
+            raise error.reworded(_argument(error.field), expected) from None
 
     return called

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.errors import BadInputError, nearest
 from dragstrip.io.files import json_text
 
 if TYPE_CHECKING:
@@ -136,15 +136,15 @@ class Result:
         from dragstrip.io import checksums
         from dragstrip.io.result_shape import RESULT
         from dragstrip.io.shape import expect
-        from dragstrip.report.load import load
+        from dragstrip.report.load import FreshResult, load
 
         place = Path(folder)
         if not (place / "result.json").is_file():
             raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
-        bundle = load(place)
-        replay = f"dragstrip report {shlex.quote(str(place))}"
         document = checksums.read_json(place, "result.json")
         expect(document, RESULT, str(place / "result.json"))
+        bundle = load(place, FreshResult(document, {}))
+        replay = f"dragstrip report {shlex.quote(str(place))}"
         result = cls(document, lambda: bundle, replay)
         result._folder = place
         return result
@@ -186,9 +186,8 @@ class Result:
         try:
             write_bundle(self._bundle, self.document, Path(folder))
         except BadInputError as error:
-            value = Raw(error.value) if error.value else None
             field = "folder" if error.field == "--out" else error.field
-            raise BadInputError(field, value, error.expected, error.source) from None
+            raise error.reworded(field, source=error.source) from None
 
     @cached_property
     def runs(self) -> tuple[RunResult, ...]:
@@ -254,7 +253,7 @@ class Result:
 
     @cached_property
     def alternatives(self) -> tuple[AlternativeResult, ...]:
-        """What is compared, in the order of the experiment."""
+        """The alternatives in the order of the experiment."""
         is_only_setup = len(self._setups) == 1
         return tuple(_alternative(setup, row, is_only_setup) for setup, rows in self._setups for row in rows)
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.experiment.saved_paths import CARRIERS, DEFAULT_PATH
 from dragstrip.io.files import is_stream, write_text
 from dragstrip.io.untrusted import content as content_of
 from dragstrip.io.untrusted import text
+
+if TYPE_CHECKING:
+    from dragstrip.studies.execution.runner import Plan
 
 PAGE = Path(__file__).with_name("page.html")
 EMPTY = '<script type="application/json" id="dragstrip-race">null</script>'
@@ -30,6 +34,21 @@ Race = Mapping[str, Any]
 def of_form(form: Mapping[str, Any]) -> Race:
     """Return a race described by `compare`'s options, each of which the page can change."""
     return {"kind": "form", "form": form}
+
+
+def with_path(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a race's options, on the page's own path if they say nothing of one."""
+    is_described = any(name in options for name in (*CARRIERS, "rtt"))
+    return dict(options) if is_described else {**DEFAULT_PATH, **options}
+
+
+def of_race(algorithms: Sequence[str], options: Mapping[str, Any], planned: Plan) -> Race:
+    """Return a race of algorithms, planned from these options; with a recorded link its runs are fixed."""
+    described = planned.experiment
+    if "trace" in options or "up_trace" in options:
+        return of_runs(described.title, [(run.name, run.text, None) for run in planned.runs])
+    seeds = {"duration": described.duration, "seed": described.seed}
+    return of_form({"algorithms": list(algorithms), **seeds, **options})
 
 
 def of_runs(title: str, runs: Sequence[tuple[str, str, str | None]]) -> Race:

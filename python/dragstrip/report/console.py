@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich import box
 from rich.table import Table
@@ -22,10 +22,10 @@ from dragstrip.report import transfers as sized
 from dragstrip.report import why
 from dragstrip.results.comparison import span, transfers, video
 from dragstrip.results.comparison.path import qdisc, queue_text
-from dragstrip.results.comparison.ranking import ranking
+from dragstrip.results.comparison.ranking import leading_sentence
 from dragstrip.results.comparison.setups import Contender, Setup, UnmeasuredRun, setups_of
 from dragstrip.results.comparison.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
-from dragstrip.results.comparison.verdict import headline, reach
+from dragstrip.results.comparison.verdict import reach
 from dragstrip.results.measures import parts_text
 
 UNKNOWN = "–"
@@ -64,7 +64,9 @@ def show_result(
         for sentence in _answers(entries):
             console.print(sentence)
     else:
-        for sentence in (*_ranks(entries), *_first_reason(setups), _next_step(setups, folder or Path())):
+        reasons = _by_delay(_labelled_reasons(setups), entries)
+        next_step = _next_step(reasons, setups, folder or Path())
+        for sentence in (*_ranks(entries), *_first_reason(reasons), next_step):
             console.print(sentence)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
@@ -89,47 +91,62 @@ def _ranks(entries: span.Entries) -> list[str]:
     if len(entries) > 1:
         return list(_answers(entries))[:2]
     return [
-        (ranking(setup, list(rows)) or headline(setup, list(rows), brief=True)).striptags()
+        leading_sentence(setup, list(rows), brief=True).striptags()
         for setup, rows in entries
         if len(rows) > 1
     ]
 
 
-def _leading_reasons(setups: Sequence[Setup]) -> list[tuple[str, why.Reason]]:
-    """Return explanations with what they are of: first the contender with the largest median RTT."""
+LabelledReasons: TypeAlias = list[tuple[str, why.Reason]]
+"""Explanations, each after the words that say where it holds."""
+
+
+def _labelled_reasons(setups: Sequence[Setup], most: int | None = None) -> LabelledReasons:
+    """Return the explanations of each set-up, `most` of each, or of many set-ups those that most share."""
     if len(setups) >= span.SETUPS_MIN:
         return [(f"{group.where}: ", group.reason) for group in why.common(setups)]
-    delays = {
-        row.contender.key: row.rtt_p50_ms.middle
-        for setup in setups
-        for row in rows_of(setup)
-        if row.rtt_p50_ms
-    }
-    labelled = [
+    return [
         (f"{setup.short}: " if len(setups) > 1 else "", reason)
         for setup in setups
-        for reason in why.reasons(setup)
+        for reason in why.reasons(setup)[:most]
     ]
+
+
+def _by_delay(reasons: LabelledReasons, entries: span.Entries) -> LabelledReasons:
+    """Return explanations, the contender with the largest median RTT first; many set-ups keep their order."""
+    if len(entries) >= span.SETUPS_MIN:
+        return reasons
+    delays = {
+        row.contender.key: row.rtt_p50_ms.middle for _, rows in entries for row in rows if row.rtt_p50_ms
+    }
     return sorted(
-        labelled,
-        key=lambda entry: -delays.get(entry[1].contender.key, 0) if entry[1].contender else 0,
+        reasons, key=lambda entry: -delays.get(entry[1].contender.key, 0) if entry[1].contender else 0
     )
 
 
-def _first_reason(setups: Sequence[Setup]) -> list[str]:
+def _in_words(where: str, reason: why.Reason) -> str:
+    """Return the first sentence of an explanation, with where it holds and in how many repeats."""
+    return f"{where}{reason.sentences[0]}" + (f" ({reason.repeats})." if reason.repeats else ".")
+
+
+def _without(reason: why.Reason, folder: Path) -> str:
+    """Return the sentence on the run without the cause, with its command; empty if there is no such run."""
+    if not reason.without:
+        return ""
+    again = f"dragstrip run {folder / reason.without['experiment']}"
+    return why.counterfactual(reason.without, again, reason.runs)
+
+
+def _first_reason(reasons: LabelledReasons) -> list[str]:
     """Return one sentence of why, or none where nothing is explained."""
-    return [
-        f"Why: {where}{reason.sentences[0]}" + (f" ({reason.repeats})." if reason.repeats else ".")
-        for where, reason in _leading_reasons(setups)[:1]
-    ]
+    return [f"Why: {_in_words(where, reason)}" for where, reason in reasons[:1]]
 
 
-def _next_step(setups: Sequence[Setup], folder: Path) -> str:
+def _next_step(reasons: LabelledReasons, setups: Sequence[Setup], folder: Path) -> str:
     """Return one sentence of what to do next: run without the cause, run more seeds, or read on."""
-    for _, reason in _leading_reasons(setups):
+    for _, reason in reasons:
         if reason.without and reason.without["confirms"]:
-            again = f"dragstrip run {folder / reason.without['experiment']}"
-            return f"Next: {why.counterfactual(reason.without, again, reason.runs)}."
+            return f"Next: {_without(reason, folder)}."
     if any(reach(setup) for setup in setups):
         repeats = f"--repeat {REPEATS_TYPICAL} shows what differs by chance"
         return f"Next: {repeats}; --verbose prints every limit and reason."
@@ -143,7 +160,7 @@ def _answers(entries: span.Entries) -> Iterator[str]:
         return
     compared = [(setup, rows) for setup, rows in entries if len(setup.contenders) > 1]
     for place, (setup, rows) in enumerate(compared if len(compared) <= SENTENCES_MAX else []):
-        sentence = (ranking(setup, list(rows)) or headline(setup, list(rows), brief=place > 0)).striptags()
+        sentence = leading_sentence(setup, list(rows), brief=place > 0).striptags()
         yield f"{setup.short}: {sentence}" if len(entries) > 1 else sentence
 
 
@@ -227,19 +244,10 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
 
 def _explanations(setups: Sequence[Setup], folder: Path) -> Iterator[str]:
     """Yield the first sentence of every explanation, or of many set-ups those that hold in most of them."""
-    if len(setups) >= span.SETUPS_MIN:
-        labelled_reasons = [(f"{group.where}: ", group.reason) for group in why.common(setups)]
-    else:
-        labelled_reasons = [
-            (f"{setup.short}: " if len(setups) > 1 else "", reason)
-            for setup in setups
-            for reason in why.reasons(setup)[:REASONS_MAX]
-        ]
-    for where, reason in labelled_reasons:
-        yield f"{where}{reason.sentences[0]}" + (f" ({reason.repeats})." if reason.repeats else ".")
+    for where, reason in _labelled_reasons(setups, REASONS_MAX):
+        yield _in_words(where, reason)
         if reason.without:
-            again = f"dragstrip run {folder / reason.without['experiment']}"
-            yield why.counterfactual(reason.without, again, reason.runs)
+            yield _without(reason, folder)
 
 
 @dataclass(frozen=True)

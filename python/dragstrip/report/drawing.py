@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dragstrip.errors import BadInputError, DragstripError, Raw, nearest
+from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.io.files import write_whole
 from dragstrip.report import charts, plane, published, render, timeline, vega
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.figure import Figure, Scatter
-from dragstrip.report.paper import paper
+from dragstrip.report.paper import draws, paper
 from dragstrip.results.comparison.setups import Setup
 from dragstrip.results.comparison.stats import rows_of
 
@@ -60,11 +60,9 @@ class Drawing:
 
         Throughput against delay needs no extra.
         """
-        if _draws():
-            return render.svg(self.figure)
-        if isinstance(self.figure.content, Scatter):
+        if isinstance(self.figure.content, Scatter) and not draws():
             return plane.svg(self.figure)
-        return render.svg(self.figure)  # raises
+        return render.svg(self.figure)
 
     def save(self, file: str | Path, *, width: str | None = None) -> None:
         """Write the figure to `file`, whose ending is `.svg`, `.png`, `.pdf` or `.json` (Vega-Lite).
@@ -88,8 +86,7 @@ class Drawing:
             try:
                 width_pt = paper([ending], width).width_pt
             except BadInputError as error:
-                value = Raw(error.value) if error.value else None
-                raise BadInputError(error.field.removeprefix("--"), value, error.expected) from None
+                raise error.reworded(error.field.removeprefix("--")) from None
             content = render.encoded(render.svg(self.figure, width_pt=width_pt), ending, width_pt)
         write_whole(path, lambda draft: draft.write_bytes(content))
 
@@ -98,18 +95,12 @@ class Drawing:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {VEGA_LITE_MIME: self.to_dict(), "text/plain": self.description}
-        if _draws():
+        if draws():
             bundle["image/svg+xml"] = self.svg()
         elif isinstance(self.figure.content, Scatter):
             bundle["text/html"] = self.svg()
             bundle["image/svg+xml"] = bundle["text/html"]
         return bundle
-
-
-def _draws() -> bool:
-    from dragstrip.report.paper import draws
-
-    return draws()
 
 
 def _plane(setup: Setup) -> Figure | None:
@@ -165,8 +156,7 @@ NAMES = (*KINDS, "claims")
 
 def draw_claims(claims: Sequence[Mapping[str, Any]], experiment: Mapping[str, Any]) -> Drawing:
     """Return our figures beside the published ones; raises `BadInputError` where no claim has numbers."""
-    tolerances = {str(claim.get("id")): claim.get("tolerance") for claim in experiment.get("claims") or []}
-    figure = published.figure(claims, tolerances)
+    figure = published.figure(claims, published.tolerances_of(experiment))
     if figure is None:
         raise BadInputError("kind", "claims", "another figure: this result has no graded claim with numbers")
     return Drawing(figure)

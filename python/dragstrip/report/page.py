@@ -149,13 +149,12 @@ def figure_page(template: str, *, title: str, **content: Any) -> str:
 
 def claims(bundle: Bundle) -> list[ClaimRow]:
     """Return the rows of the claims, with tolerances from the experiment."""
-    tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
+    tolerances = published.tolerances_of(bundle.experiment)
     return [claim(entry, tolerances.get(str(entry.get("id")))) for entry in bundle.claims]
 
 
 def _published(bundle: Bundle) -> PageFigure | None:
-    tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
-    drawn = published.figure(bundle.claims, tolerances)
+    drawn = published.figure(bundle.claims, published.tolerances_of(bundle.experiment))
     return None if drawn is None else page_figure(drawn)
 
 

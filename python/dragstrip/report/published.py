@@ -18,6 +18,11 @@ RATIO_MAX = 3.0
 Json = Mapping[str, Any]
 
 
+def tolerances_of(experiment: Json) -> dict[str, Any]:
+    """Return the tolerances of an experiment's claims, by claim."""
+    return {str(claim.get("id")): claim.get("tolerance") for claim in experiment.get("claims") or []}
+
+
 def figure(claims: Sequence[Json], tolerances: Mapping[str, Any]) -> Figure | None:
     """Draw each claim whose figures are numbers: ours over the published one, beside its range and tolerance.
 

@@ -67,7 +67,7 @@ class Order:
     keep: Callable[[Recording], object] | None = None
     """Receives the recording; only of a run in this process."""
     claims: Sequence[Mapping[str, Any]] = ()
-    """What claims measure in it (`results.claims.requests`)."""
+    """Measurements that claims need of it (`results.claims.requests`)."""
 
     def line(self) -> str:
         """Return the order as one line for a worker process."""

@@ -7,11 +7,16 @@ from markupsafe import Markup
 from dragstrip.display import quantity
 from dragstrip.results.comparison.setups import Setup
 from dragstrip.results.comparison.stats import Row
-from dragstrip.results.comparison.verdict import lowest_delay, order, reach
+from dragstrip.results.comparison.verdict import headline, lowest_delay, order, reach
 from dragstrip.results.intervals import TIE
 
 CONTENDERS_MAX = 8
 """Largest number of contenders that fit one sentence."""
+
+
+def leading_sentence(setup: Setup, rows: list[Row], brief: bool = False) -> Markup:
+    """Return the sentence on a set-up that comes first: the ranking where there is one, else the verdict."""
+    return ranking(setup, rows) or headline(setup, rows, brief)
 
 
 def ranking(setup: Setup, rows: list[Row]) -> Markup | None:

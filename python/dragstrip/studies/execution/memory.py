@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip.errors import BadInputError
-from dragstrip.io import checksums
-from dragstrip.io.files import write_json
-from dragstrip.runs import Watcher, raise_failure, run_all
+from dragstrip.runs import Watcher, run_all
 from dragstrip.studies.execution.runner import (
     PARTIAL,
     Plan,
     claimed,
     clean_up,
     document_of,
-    every_run_failed,
+    expect_success,
     prepare,
     tasks_of,
+    write_documents,
     write_report,
 )
 
@@ -62,9 +61,7 @@ def execute_in_memory(
     watcher = watcher or Watcher()
     prepare(tasks, watcher)
     outcomes = run_all(tasks, workers, watcher)
-    raise_failure(outcomes)
-    if all(outcome.summary is None for outcome in outcomes):
-        raise every_run_failed(outcomes)
+    expect_success(outcomes)
     ended = list(zip(planned.jobs, outcomes, strict=True))
     return Execution(document_of(planned, ended, recordings.__getitem__), recordings)
 
@@ -85,9 +82,7 @@ def write_bundle(bundle: Bundle, document: Mapping[str, Any], out: Path) -> None
             for folder, recording in recordings.items():
                 assert recording is not None
                 write(recording, out / folder)
-            write_json(out / "experiment.json", bundle.experiment)
-            write_json(out / "result.json", document)
-            checksums.write(out, ("experiment.json", "result.json"))
+            write_documents(out, bundle.experiment, document)
             write_report(out)
         except BaseException:
             clean_up(out, made_here, finished=False)

@@ -190,9 +190,7 @@ def execute_all(
         try:
             outcomes = run_all(tasks, workers, watcher, limits)
             _remove_partial(out)
-            raise_failure(outcomes)
-            if all(outcome.summary is None for outcome in outcomes):
-                raise every_run_failed(outcomes)
+            expect_success(outcomes)
             explain = partial(counterfactual.add, workers=workers, limits=limits) if counterfactuals else None
             documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured, explain)
         except KeyboardInterrupt:
@@ -216,10 +214,21 @@ class NotDrawnError(DragstripError):
         self.documents = documents
 
 
-def every_run_failed(outcomes: Sequence[Outcome]) -> DragstripError:
-    """Return the error of runs of which none succeeded: the first one's."""
-    first = outcomes[0].failure
-    return DragstripError(first if len(outcomes) == 1 else f"every run failed; the first one: {first}")
+def expect_success(outcomes: Sequence[Outcome]) -> None:
+    """Raise the first run's error if no run succeeded, and the errors of `raise_failure`."""
+    raise_failure(outcomes)
+    if all(outcome.summary is None for outcome in outcomes):
+        first = outcomes[0].failure
+        raise DragstripError(first if len(outcomes) == 1 else f"every run failed; the first one: {first}")
+
+
+def write_documents(
+    folder: Path, experiment: Mapping[str, Any], document: Mapping[str, Any], extra_files: Sequence[str] = ()
+) -> None:
+    """Write a result's documents and the checksums of these and of other files in the folder."""
+    write_json(folder / "experiment.json", experiment)
+    write_json(folder / "result.json", document)
+    checksums.write(folder, ("experiment.json", "result.json", *extra_files))
 
 
 def _conclude(
@@ -249,9 +258,7 @@ def _conclude(
 
             document["agreement"] = validate.document(both.of_result(document, folder))
         extra_files = explain(document, planned.experiment, planned.runs, folder) if explain else []
-        write_json(folder / "experiment.json", planned.experiment.content())
-        write_json(folder / "result.json", document)
-        checksums.write(folder, ("experiment.json", "result.json", *extra_files))
+        write_documents(folder, planned.experiment.content(), document, extra_files)
         measured(name, document)
         if report and document["runs"] and undrawn is None:
             watcher.concluding(f"drawing the report {name}".strip())

@@ -149,7 +149,7 @@ class Sweep:
 
     @cached_property
     def measured(self) -> str:
-        """What the claims measure in each run, as JSON; empty without claims."""
+        """Measurements that the claims need of each run, as JSON; empty without claims."""
         return json.dumps(requests(self.claims), sort_keys=True) if self.claims else ""
 
     @cached_property
