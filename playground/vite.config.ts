@@ -76,18 +76,20 @@ function whole(): Plugin {
   };
 }
 
+/** A module `virtual:NAME` whose default export is content that is read at build time. */
+function virtual(name: string, content: () => unknown): Plugin {
+  const id = `\0virtual:${name}`;
+  return {
+    name: `dragstrip-${name}`,
+    resolveId: (module) => (module === `virtual:${name}` ? id : null),
+    load: (module) => (module === id ? `export default ${JSON.stringify(content())};` : null),
+  };
+}
+
 /** The lessons of python/dragstrip/playground/lessons as a module. */
 export function lessons(): Plugin {
   const folder = resolve(import.meta.dirname, "../python/dragstrip/playground/lessons");
-  return {
-    name: "dragstrip-lessons",
-    resolveId: (id) => (id === "virtual:lessons" ? `\0${id}` : null),
-    load(id) {
-      if (id !== "\0virtual:lessons") return null;
-      const files = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((number) => parse(readFileSync(`${folder}/${number}.toml`, "utf8")));
-      return `export default ${JSON.stringify(files)};`;
-    },
-  };
+  return virtual("lessons", () => [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((number) => parse(readFileSync(`${folder}/${number}.toml`, "utf8"))));
 }
 
 /** The terms that the page explains, from the glossary, as a module. */
@@ -95,16 +97,11 @@ const TERMS = ["RTT", "goodput", "buffer", "loss", "jitter", "congestion control
 
 export function glossary(): Plugin {
   const file = resolve(import.meta.dirname, "../python/dragstrip/display/glossary.toml");
-  return {
-    name: "dragstrip-glossary",
-    resolveId: (id) => (id === "virtual:glossary" ? `\0${id}` : null),
-    load(id) {
-      if (id !== "\0virtual:glossary") return null;
-      const entries = parse(readFileSync(file, "utf8")) as Record<string, { title: string; text: string }>;
-      for (const term of TERMS) if (!entries[term]) throw new Error(`${file}: no entry ${term}`);
-      return `export default ${JSON.stringify(Object.fromEntries(TERMS.map((term) => [term, { title: entries[term]!.title, text: entries[term]!.text }])))};`;
-    },
-  };
+  return virtual("glossary", () => {
+    const entries = parse(readFileSync(file, "utf8")) as Record<string, { title: string; text: string }>;
+    for (const term of TERMS) if (!entries[term]) throw new Error(`${file}: no entry ${term}`);
+    return Object.fromEntries(TERMS.map((term) => [term, { title: entries[term]!.title, text: entries[term]!.text }]));
+  });
 }
 
 /** The colours of text and grid, as report/page.py puts them into its style sheet. */
