@@ -66,6 +66,7 @@ def pytest_runtest_makereport(
 def _lines(results: list[Result], folder: Path, node_id: str) -> Iterator[str]:
     """Write the races of a test, and yield a line on each."""
     from dragstrip.errors import DragstripError
+    from dragstrip.io.files import make_folder
 
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", node_id.rpartition("::")[2]).strip("-")[:60]
     place = folder / f"{name}-{hashlib.sha256(node_id.encode()).hexdigest()[:8]}"
@@ -79,7 +80,7 @@ def _lines(results: list[Result], folder: Path, node_id: str) -> Iterator[str]:
             yield f"report: {result.folder / 'report.html'}"
             continue
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            make_folder(place)
             result.write(place / str(number))
         except (DragstripError, OSError) as error:
             yield f"report: could not be written: {error}"
