@@ -44,7 +44,7 @@ TAKES = {option.name: option.takes for option in OPTIONS}
 ALGORITHMS = {
     True: ["cubic", "bbr", "reno", "cubic:beta=0.8", "bbr*2", "reno@20ms", "vegas+1s", "bbr@80ms*2", "cubic+1s*2",
            "cubic:beta=9e+2+500ms"],
-    False: ["cubik", "bbr2", "cubic:bta=0.8", "bbr*", "bbr*0", "cubic:beta=x", "reno@20", "reno@1ms@2ms", "vegas+", "", ":", "bbr*-1",
+    False: ["cubik", "bbr4", "cubic:bta=0.8", "bbr*", "bbr*0", "cubic:beta=x", "reno@20", "reno@1ms@2ms", "vegas+", "", ":", "bbr*-1",
             "cubic:gamma=1", "cubic:beta=1e+2", "my-exp", "BBR", "cubic*100001"],
 }  # fmt: skip
 VALUES: dict[str, tuple[list[Any], list[Any]]] = {

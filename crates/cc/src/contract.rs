@@ -367,6 +367,17 @@ pub trait CongestionControl {
         None
     }
 
+    /// True if the receiver shall echo each mark as DCTCP's does and all segments be ECN-capable where classic ECN is agreed on
+    /// (Google's `TCP_ECN_ECT_PERMANENT` and `dctcp_ece_ack_update`). Both ends are asked.
+    fn wants_exact_echo(&self) -> bool {
+        false
+    }
+
+    /// True if segments shall be ECT(1) where accurate ECN is agreed on.
+    fn wants_l4s(&self) -> bool {
+        false
+    }
+
     /// `tso_segs` of Google's and L4STeam's branches: the largest burst, packets, in place of what the host makes of the pacing
     /// rate; `None`: that. Only of an algorithm with a [`cong_control`](Self::cong_control).
     fn tso_segs(&self) -> Option<u32> {

@@ -99,6 +99,8 @@ macro_rules! algorithms {
                 fn has_cong_control self (&self) () -> bool;
                 fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> Response;
                 fn wants_flights self (&self) () -> bool;
+                fn wants_exact_echo self (&self) () -> bool;
+                fn wants_l4s self (&self) () -> bool;
                 fn marked_lost self (&mut self, view: &View, window: &mut Window, packet: &LostPacket) (view, window, packet) -> ();
                 fn min_cwnd self (&self, window: &Window) (window) -> u32;
                 fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> Option<u32>;
@@ -149,6 +151,7 @@ algorithms! {
     veno: Veno,
     westwood: Westwood,
     yeah: Yeah,
+    bbr2: Bbr2,
     bbr3: Bbr3,
     ledbat: Ledbat,
     ledbatpp: Ledbatpp,
@@ -241,7 +244,7 @@ mod tests {
     #[test]
     fn pacing_is_a_fact_of_the_row() {
         let pacing: Vec<&str> = names().iter().copied().filter(|name| paces(name)).collect();
-        assert_eq!(pacing, ["bbr", "bbr3", "prague", "copa"]);
+        assert_eq!(pacing, ["bbr", "bbr2", "bbr3", "prague", "copa"]);
         assert!(paces("from_elsewhere"));
         assert!(!paces("cdg_freebsd"), "the kernel's spelling");
     }

@@ -709,7 +709,9 @@ fn the_model_reaches_every_state() {
         "probe_bw_up",
         "probe_rtt",
     ] {
-        assert!(phases.contains(&("bbr3", phase)), "bbr3 never reaches {phase}");
+        for name in ["bbr2", "bbr3"] {
+            assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
+        }
     }
     for phase in ["below_target", "above_target"] {
         assert!(phases.contains(&("ledbat", phase)), "ledbat is never {phase}");
@@ -717,7 +719,7 @@ fn the_model_reaches_every_state() {
     for phase in ["slow_start", "default", "competitive"] {
         assert!(phases.contains(&("copa", phase)), "copa never reaches {phase}");
     }
-    let own_phases = ["bbr", "bbr3", "copa", "fixed", "ledbat", "my-bbr"];
+    let own_phases = ["bbr", "bbr2", "bbr3", "copa", "fixed", "ledbat", "my-bbr"];
     for name in all().filter(|name| !own_phases.contains(name)) {
         for phase in ["slow_start", "congestion_avoidance"] {
             assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
@@ -781,7 +783,7 @@ fn modes_change_as_the_state_diagrams_say() {
     let mut transitions = std::collections::BTreeSet::new();
     for seed in 0..1_000 {
         let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
-        for (name, diagram) in [("bbr", BBR), ("bbr3", BBR3)] {
+        for (name, diagram) in [("bbr", BBR), ("bbr2", BBR3), ("bbr3", BBR3)] {
             let mut connection = Connection::new(name, &host, seed);
             let mut from = connection.cc.phase(&connection.view, &connection.window);
             for step in &steps {
@@ -798,15 +800,12 @@ fn modes_change_as_the_state_diagrams_say() {
             }
         }
     }
-    for (name, diagram) in [("bbr", BBR), ("bbr3", BBR3)] {
+    for (name, diagram) in [("bbr", BBR), ("bbr2", BBR3), ("bbr3", BBR3)] {
         for (from, next) in diagram {
             for to in *next {
-                // BBRv3 leaves PROBE_RTT through DOWN for CRUISE at once.
-                let shown_mode = if (name, *from, *to) == ("bbr3", "probe_rtt", "probe_bw_down") {
-                    "probe_bw_cruise"
-                } else {
-                    to
-                };
+                // BBRv2 and BBRv3 leave PROBE_RTT through DOWN for CRUISE at once.
+                let through = name != "bbr" && (*from, *to) == ("probe_rtt", "probe_bw_down");
+                let shown_mode = if through { "probe_bw_cruise" } else { to };
                 assert!(
                     transitions.contains(&(name, from, shown_mode)),
                     "{name} never goes {from} -> {to}"

@@ -376,6 +376,15 @@ impl Endpoint {
         self.sender.cc().about().needs.ecn
     }
 
+    /// The agreement, with the echo or the codepoint that the algorithm wants.
+    fn as_wanted(&self, agreed: Agreed) -> Agreed {
+        match agreed {
+            Agreed::Classic if self.sender.cc().wants_exact_echo() => Agreed::Dctcp,
+            Agreed::Accurate(_) if self.sender.cc().wants_l4s() => Agreed::Accurate(Ecn::Ect1),
+            Agreed::None | Agreed::Classic | Agreed::Dctcp | Agreed::Accurate(_) => agreed,
+        }
+    }
+
     fn on_syn<O: Outbox>(&mut self, segment: &Segment, ecn: Ecn, now: Instant, out: &mut O) {
         self.options = self.options.common(segment);
         if let Some(Timestamps { val, .. }) = segment.timestamps() {
@@ -386,7 +395,8 @@ impl Endpoint {
                 // One that comes again asks for nothing else (`tcp_check_req`).
                 if self.phase == Phase::Closed {
                     let settings = self.sender.settings();
-                    self.ecn = ecn::grants(self.ecn_mode(), settings, segment.flags, ecn);
+                    let agreed = ecn::grants(self.ecn_mode(), settings, segment.flags, ecn);
+                    self.ecn = self.as_wanted(agreed);
                     self.peer_syn = ecn;
                     self.opened_at = now;
                     self.phase = Phase::Handshake;
@@ -396,7 +406,7 @@ impl Endpoint {
             Role::Client => {
                 let mode = self.ecn_mode();
                 let request = ecn::asks(mode, self.sender.settings());
-                self.ecn = ecn::agrees(mode, request, segment.flags);
+                self.ecn = self.as_wanted(ecn::agrees(mode, request, segment.flags));
                 self.peer_syn = ecn;
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);

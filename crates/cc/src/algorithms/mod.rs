@@ -1,6 +1,7 @@
 //! One file or folder per algorithm. `cargo xtask new-algorithm NAME` adds one.
 
 pub mod bbr;
+pub mod bbr2;
 pub mod bbr3;
 pub mod bic;
 pub mod cdg;

@@ -1,7 +1,7 @@
 //! The long-term bound, `inflight_hi`: lowered where a probe loses too much, raised where it does not.
 
 use super::signals::reduced;
-use super::{Bbr3, CWND_MIN, GAIN_SCALE, INFINITE, Mode, Phase, UNIT};
+use super::{CWND_MIN, GAIN_SCALE, INFINITE, Mode, Model, Phase, UNIT, Version};
 use crate::{LostPacket, RateSample, View, Window};
 
 /// Loss above it is too much: `bbr_loss_thresh`, 2 %, /256.
@@ -9,7 +9,7 @@ const LOSS_THRESHOLD: u64 = UNIT as u64 * 2 / 100;
 /// `bbr_inflight_headroom`, 15 %, /256.
 const HEADROOM: u64 = UNIT as u64 * 15 / 100;
 /// The slope of `inflight_hi` doubles as often at most (`bbr_raise_inflight_hi_slope`): 2^30 packets are more than any window.
-const SLOPE_ROUNDS_MAX: u8 = 30;
+pub(super) const SLOPE_ROUNDS_MAX: u8 = 30;
 
 /// Probe that the arriving ACKs are about (`bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub(super) fn where_loss_became_too_high(packet: &LostPacket) -> u32 {
     (before + prefix).min(u64::from(u32::MAX)) as u32
 }
 
-impl Bbr3 {
+impl<V: Version> Model<V> {
     /// `bbr_adapt_upper_bounds`; true if it has moved on to another phase.
     pub(super) fn adapt_upper_bounds(
         &mut self,
@@ -131,14 +131,18 @@ impl Bbr3 {
                 }
             }
         }
-        if is_too_high(sample) {
+        if is_too_high(sample) || self.marks.are_too_many::<V>(sample) {
             if self.upper.samples {
                 self.handle_too_high(view, window, sample);
             }
         } else if self.upper.inflight_hi != INFINITE {
             self.upper.inflight_hi = self.upper.inflight_hi.max(sample.tx_in_flight);
-            if self.mode == Mode::ProbeBw(Phase::Up) && self.is_bounded(view, window) {
-                self.upper.raise(window.cwnd, sample.acked_sacked, self.round_start);
+            if self.mode == Mode::ProbeBw(Phase::Up) {
+                if self.is_bounded(view, window) {
+                    self.upper.raise(window.cwnd, sample.acked_sacked, self.round_start);
+                } else if V::IS_SECOND {
+                    self.upper.acked = 0;
+                }
             }
         }
         false

@@ -1,8 +1,8 @@
 //! The window: what the model wants in flight, and the bounds it must keep.
 
 use super::{
-    BW_SCALE, Bbr3, CWND_MIN, GAIN_SCALE, INFINITE, Mode, PROBE_RTT_CWND_GAIN, Phase, UNIT,
-    saturate,
+    BW_SCALE, CWND_MIN, GAIN_SCALE, INFINITE, Mode, Model, PROBE_RTT_CWND_GAIN, Phase, UNIT,
+    Version, saturate,
 };
 use crate::{View, Window};
 
@@ -19,7 +19,7 @@ const PROBE_PACKETS: u32 = 2;
 /// In STARTUP the window grows to as many initial ones, whatever the model says (`bbr_set_cwnd`).
 const STARTUP_INITIAL_CWNDS: u32 = 2;
 
-impl Bbr3 {
+impl<V: Version> Model<V> {
     /// `bbr_bdp`: ⌈bw · min_rtt · gain⌉.
     #[inline]
     pub(super) fn bdp(&self, bw: u32, gain: u16) -> u32 {
@@ -66,7 +66,7 @@ impl Bbr3 {
     pub(super) fn in_net_at_departure(&self, view: &View, window: &Window, in_flight: u32) -> u32 {
         let wait_us = view.departure.since(view.now).as_micros_floor();
         let delivered = saturate(u64::from(self.bw()).saturating_mul(wait_us) >> BW_SCALE);
-        let rising = self.pace.pacing_gain() > UNIT;
+        let rising = self.pace.pacing_gain::<V>() > UNIT;
         let more = if rising { self.tso_segs_goal(view, window) } else { 0 };
         in_flight.saturating_add(more).saturating_sub(delivered)
     }
@@ -74,7 +74,7 @@ impl Bbr3 {
     /// `bbr_set_cwnd`.
     pub(super) fn set_cwnd(&mut self, view: &View, window: &mut Window, acked: u32) {
         if acked > 0 {
-            let (bw, gain) = (self.bw(), self.mode.cwnd_gain());
+            let (bw, gain) = (self.bw(), self.mode.cwnd_gain::<V>());
             let target = self.bdp(bw, gain).saturating_add(self.aggregation.room(bw));
             let target = self.with_bursts(view, window, target);
             let grown = window.cwnd.saturating_add(acked);

@@ -1,13 +1,14 @@
 //! State transitions.
 
-use super::bounds::{Acks, is_too_high};
-use super::{Bbr3, INFINITE, LowInFlight, MIN_RTT_WINDOW_S, Mode, PROBE_RTT_WINDOW_S, Phase, UNIT};
+use super::bounds::{Acks, SLOPE_ROUNDS_MAX, is_too_high};
+use super::mode::UP_GAIN;
+use super::{
+    INFINITE, LowInFlight, MIN_RTT_WINDOW_S, Mode, Model, PROBE_RTT_WINDOW_S, Phase, UNIT, Version,
+};
 use crate::algorithms::bbr::probe_rtt_jiffies;
 use crate::{CaState, RateSample, Response, View, Window};
 
-/// As many ACKs with losses end STARTUP (`bbr_full_loss_cnt`), ...
-const FULL_LOSS_CNT: u8 = 6;
-/// ... where they are counted in 4 bits (`loss_events_in_round`).
+/// ACKs with losses are counted in 4 bits (`loss_events_in_round`).
 const LOSS_EVENTS_MAX: u8 = 0xf;
 /// Between probes: 2 s (`bbr_bw_probe_base_us`) ...
 pub(super) const PROBE_WAIT_US: u32 = 2_000_000;
@@ -20,7 +21,7 @@ const DRAIN_ROUNDS_MAX: u8 = 3;
 /// The count of those rounds begins at 0 or 1 (`bbr_bw_probe_rand_rounds`).
 const PROBE_RANDOM_ROUNDS: u32 = 2;
 
-impl Bbr3 {
+impl<V: Version> Model<V> {
     /// `bbr_check_loss_too_high_in_startup`.
     pub(super) fn check_loss_in_startup(
         &mut self,
@@ -38,15 +39,21 @@ impl Bbr3 {
             return;
         }
         if view.state == CaState::Recovery
-            && self.signals.loss_events >= FULL_LOSS_CNT
-            && is_too_high(sample)
+            && self.signals.loss_events >= V::FULL_LOSS_CNT
+            && (is_too_high(sample) || self.marks.are_too_many::<V>(sample))
         {
-            self.full.reached = true;
-            let bdp = self.in_flight(view, window, self.max_bw(), UNIT);
-            self.upper.inflight_hi = bdp.max(self.signals.inflight_latest);
+            self.end_startup(view, window);
         } else {
             self.signals.loss_events = 0;
         }
+    }
+
+    /// `bbr_handle_queue_too_high_in_startup`.
+    pub(super) fn end_startup(&mut self, view: &View, window: &Window) {
+        self.full.reached = true;
+        let bdp = self.in_flight(view, window, self.max_bw(), UNIT);
+        let latest = if V::IS_SECOND { 0 } else { self.signals.inflight_latest };
+        self.upper.inflight_hi = bdp.max(latest);
     }
 
     /// `bbr_check_drain`, and `BBRCheckDrainDone` of the draft, which does not drain for ever.
@@ -57,12 +64,13 @@ impl Bbr3 {
             // For the curious; it never asks for it.
             window.ssthresh = target;
             self.signals.reset();
+            self.marks.reset();
             self.drain_rounds = 0;
         } else if self.mode == Mode::Drain && self.round_start {
             self.drain_rounds = self.drain_rounds.saturating_add(1);
         }
         if self.mode == Mode::Drain
-            && (self.drain_rounds > DRAIN_ROUNDS_MAX
+            && ((!V::IS_SECOND && self.drain_rounds > DRAIN_ROUNDS_MAX)
                 || self.in_net_at_departure(view, window, view.in_flight()) <= target)
         {
             self.start_down(view);
@@ -82,8 +90,9 @@ impl Bbr3 {
         }
         let Mode::ProbeBw(phase) = self.mode else { return };
         match phase {
-            Phase::Cruise if self.is_time_to_probe(view, window) => self.start_refill(view),
-            Phase::Cruise => {}
+            Phase::Cruise => {
+                self.probe_when_due(view, window);
+            }
             Phase::Refill if self.round_start => {
                 self.upper.samples = true;
                 self.start_up(view, window, bw);
@@ -96,16 +105,28 @@ impl Bbr3 {
                 }
             }
             Phase::Down => {
-                if self.is_time_to_probe(view, window) {
-                    self.start_refill(view);
-                } else if self.is_drained(view, window, sample) {
+                if !self.probe_when_due(view, window) && self.is_drained(view, window, sample) {
                     self.start_cruise();
                 }
             }
         }
     }
 
-    /// `bbr_check_time_to_probe_bw`.
+    /// `bbr_check_time_to_probe_bw`; true if a probe has begun.
+    fn probe_when_due(&mut self, view: &View, window: &Window) -> bool {
+        if let Some(rounds) = self.marks_have_ceased(view) {
+            self.start_refill(view);
+            self.upper.rounds = rounds.min(SLOPE_ROUNDS_MAX);
+            return true;
+        }
+        let due = self.is_time_to_probe(view, window);
+        if due {
+            self.start_refill(view);
+        }
+        due
+    }
+
+    /// True after the wait between probes, or as many rounds as Reno would need.
     fn is_time_to_probe(&self, view: &View, window: &Window) -> bool {
         let age_us = view.delivered_at.as_micros_floor().saturating_sub(self.cycle_us);
         let rounds = self.target_in_flight(view, window).min(PROBE_WAIT_ROUNDS_MAX);
@@ -125,6 +146,12 @@ impl Bbr3 {
             self.upper.stopped_risky = true;
             return true;
         }
+        if V::IS_SECOND {
+            // Until a quarter of a BDP stands in the queue (`bbr_bw_probe_pif_gain`).
+            let age_us = view.delivered_at.as_micros_floor().saturating_sub(self.cycle_us);
+            let most = self.in_flight(view, window, self.max_bw(), UP_GAIN);
+            return age_us > u64::from(self.min_rtt_us) && in_flight >= most;
+        }
         if self.is_bounded(view, window) {
             // Bandwidth cannot grow before the bound has.
             self.full.restart(bw);
@@ -143,6 +170,7 @@ impl Bbr3 {
     /// `bbr_start_bw_probe_down`.
     pub(super) fn start_down(&mut self, view: &View) {
         self.signals.reset();
+        self.marks.reset();
         self.upper.per_raise = INFINITE;
         self.rounds_since_probe = self.chance.below(PROBE_RANDOM_ROUNDS) as u8;
         self.probe_wait_us = PROBE_WAIT_US + self.chance.below(PROBE_WAIT_RANDOM_US);
@@ -175,6 +203,9 @@ impl Bbr3 {
     fn start_up(&mut self, view: &View, window: &Window, bw: u32) {
         self.upper.acks = Acks::Starting;
         self.next_round_delivered = view.delivered;
+        if V::IS_SECOND {
+            self.cycle_us = view.delivered_at.as_micros_floor();
+        }
         self.full.restart(bw);
         self.upper.raise_slope(window.cwnd);
         self.enter(Mode::ProbeBw(Phase::Up));
@@ -191,7 +222,9 @@ impl Bbr3 {
         let hz = u64::from(view.hz);
         let due = now > self.probe_rtt_min_stamp + PROBE_RTT_WINDOW_S * hz;
         if let Some(rtt_us) = sample.rtt_us
-            && (rtt_us < self.probe_rtt_min_us || (due && !sample.is_ack_delayed))
+            && (rtt_us < self.probe_rtt_min_us
+                || (V::IS_SECOND && rtt_us == self.probe_rtt_min_us)
+                || (due && !sample.is_ack_delayed))
         {
             self.probe_rtt_min_us = rtt_us;
             self.probe_rtt_min_stamp = now;

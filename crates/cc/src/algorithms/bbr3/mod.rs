@@ -16,8 +16,10 @@
 //!      └── pipe not full ── PROBE_RTT (BDP/2, 200 ms and a round) ────────────────────────────┘
 //!                              ▲ from any state: no lower RTT for 5 s
 //! ```
-//! - **Without ECN**: the reaction to marks of Google's module needs accurate ECN (RFC 9768), which the simulator lacks;
-//!   the draft has none either.
+//! - **ECN**: marks are not heard, as in Google's module (the draft has no reaction at all), unless `ecn_low` 1 says that the path's
+//!   queues mark at a shallow threshold (the route feature `ecn_low`) and its RTT is 5 ms at most. The receiver then echoes each mark as
+//!   DCTCP's does. α smooths the share of marks; a round with marks outside of probes lowers `inflight_lo` to `1 − α/3` of it; a probe
+//!   of which more than half was marked was too high, and two rounds of STARTUP with as many end it.
 //! - **Departs from Google's module**: every ACK runs the whole model (its shortcut for application-limited ACKs is left
 //!   out); bursts and delayed ACKs are the host's, not the module's (`tso_segs`, `fast_ack_mode`); the ACK of a tail loss probe's
 //!   retransmission begins a round of signals like any other; an undone reduction never lowers the window. As the draft has
@@ -30,25 +32,69 @@
 //!   10 rounds and of 100 ms at most; CRUISE lowers `inflight_lo` to `inflight_hi`; a cycle without a sample does not advance
 //!   the bandwidth filter.
 //! - **No kernel of Debian has it**: no recording of a kernel stands beside it. Tests hold it against closed forms of the draft.
-//! - **Source of the details**: `tcp_bbr.c` of the branch v3 of github.com/google/bbr. It has no parameters here.
+//! - **Source of the details**: `tcp_bbr.c` of the branch v3 of github.com/google/bbr.
 
 mod bounds;
 mod cwnd;
 mod cycle;
+mod ecn;
+mod mode;
 mod signals;
 
 use self::bounds::Upper;
+use self::ecn::Marks;
+use self::mode::{LowInFlight, Mode, Phase};
 use self::signals::{FullBandwidth, Signals};
 use super::bbr::aggregation::{Aggregation, SLOT_ROUNDS};
 use super::bbr::{
-    BW_SCALE, DRAIN_GAIN, GAIN_SCALE, NOMINAL_RTT_US, SNDBUF_FACTOR, UNIT, bytes_per_second,
-    in_recovery, saturate, valid,
+    BW_SCALE, GAIN_SCALE, NOMINAL_RTT_US, SNDBUF_FACTOR, UNIT, bytes_per_second, in_recovery,
+    saturate, valid,
 };
 use crate::{
-    About, CaState, CongestionControl, Event, LostPacket, Needs, Parameters, RateSample, Response,
-    Rules, Signal, Unit, Variable, View, Window,
+    About, CaState, CongestionControl, Event, LostPacket, Needs, Parameter, Parameters, Range,
+    RateSample, Response, Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
+use std::marker::PhantomData;
+
+/// A version of the model, as Google's module has it.
+pub trait Version: Clone + std::fmt::Debug {
+    /// Pacing rate to bandwidth in STARTUP, /256.
+    const STARTUP_GAIN: u16;
+    /// Window to BDP in STARTUP and DRAIN, /256.
+    const STARTUP_CWND_GAIN: u16;
+    /// As many ACKs with losses in a round end STARTUP (`bbr_full_loss_cnt`).
+    const FULL_LOSS_CNT: u8;
+    /// The second version: its rules for the end of probes, for bounds and for marks.
+    const IS_SECOND: bool;
+
+    /// What is said of marks.
+    fn marks(parameters: &Parameters<'_>) -> (bool, u32, bool);
+}
+
+/// BBRv3.
+#[derive(Clone, Debug)]
+pub struct Third;
+
+impl Version for Third {
+    /// 4 ln 2, the least pacing gain that doubles the rate every round with a window of twice the BDP
+    /// (`bbr_startup_pacing_gain`).
+    const STARTUP_GAIN: u16 = (UNIT as u32 * 277 / 100 + 1) as u16;
+    const STARTUP_CWND_GAIN: u16 = CWND_GAIN;
+    const FULL_LOSS_CNT: u8 = 6;
+    const IS_SECOND: bool = false;
+
+    fn marks(parameters: &Parameters<'_>) -> (bool, u32, bool) {
+        (parameters.whole("ecn_low") == 1, ECN_RTT_US_MAX, false)
+    }
+}
+
+/// BBRv2: see `bbr2.rs`.
+#[derive(Clone, Debug)]
+pub struct Second;
+
+/// Marks of paths with a longer RTT are none of a shallow threshold, µs (`bbr_ecn_max_rtt_us`).
+const ECN_RTT_US_MAX: u32 = 5_000;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
@@ -58,7 +104,14 @@ pub const ABOUT: About = About {
     module: None,
     signal: Signal::Model,
     settles: true,
-    parameters: &[],
+    parameters: &[Parameter::new(
+        "ecn_low",
+        0.0,
+        Range::Whole(0, 1),
+        "",
+        "1: the path's queues mark at a shallow threshold, and marks are heard",
+        "route feature ecn_low",
+    )],
     variables: &[
         Variable::new("bandwidth", Unit::BitsPerSecond, "of the model: the largest, within bw_lo"),
         Variable::new(
@@ -86,18 +139,12 @@ pub const ABOUT: About = About {
     needs: Needs { pacing: true, dice: true, ..Needs::NOTHING },
 };
 
-/// 4 ln 2, the least pacing gain that doubles the rate every round with a window of twice the BDP (`bbr_startup_pacing_gain`).
-const STARTUP_GAIN: u16 = (UNIT as u32 * 277 / 100 + 1) as u16;
-/// Puts a quarter of a BDP more in flight every round (`bbr_pacing_gain` of UP).
-const UP_GAIN: u16 = UNIT * 5 / 4;
-/// Drains that within three rounds, and leaves room for others (`bbr_pacing_gain` of DOWN).
-const DOWN_GAIN: u16 = (UNIT as u32 * 91 / 100) as u16;
 /// Twice the BDP, to bear delayed and stretched ACKs (`bbr_cwnd_gain`).
 const CWND_GAIN: u16 = 2 * UNIT;
-/// ... and the quarter that UP adds (`bbr_cwnd_gain` + 1/4).
-const UP_CWND_GAIN: u16 = UNIT * 9 / 4;
 /// Gain on the bandwidth-delay product, in PROBE_RTT (`bbr_probe_rtt_cwnd_gain`).
 const PROBE_RTT_CWND_GAIN: u16 = UNIT / 2;
+/// Below it a burst of the second version may be one packet, bytes per second (`bbr_min_tso_rate`).
+const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 /// "No bound".
 const INFINITE: u32 = u32::MAX;
 /// The window never asks for less (`bbr_cwnd_min_target`).
@@ -111,88 +158,13 @@ const MIN_RTT_WINDOW_S: u64 = 10;
 /// As long PROBE_RTT waits for a lower RTT (`bbr_probe_rtt_win_ms`).
 const PROBE_RTT_WINDOW_S: u64 = 5;
 
-/// Mode of BBR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBw(Phase),
-    ProbeRtt {
-        /// `None` until little enough is in flight.
-        low: Option<LowInFlight>,
-    },
-}
+/// BBRv3.
+pub type Bbr3 = Model<Third>;
 
-/// Phase of the PROBE_BW cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Up,
-    Down,
-    Cruise,
-    Refill,
-}
-
-impl Mode {
-    /// True when the state diagram leads from here to `next`.
-    fn may_become(self, next: Self) -> bool {
-        match (self, next) {
-            (Self::Startup, Self::Drain)
-            | (
-                Self::Drain | Self::ProbeBw(Phase::Up) | Self::ProbeRtt { low: Some(_) },
-                Self::ProbeBw(Phase::Down),
-            )
-            | (Self::ProbeBw(Phase::Down), Self::ProbeBw(Phase::Cruise))
-            | (Self::ProbeBw(Phase::Down | Phase::Cruise), Self::ProbeBw(Phase::Refill))
-            | (Self::ProbeBw(Phase::Refill), Self::ProbeBw(Phase::Up))
-            | (Self::Startup | Self::Drain | Self::ProbeBw(_), Self::ProbeRtt { low: None })
-            // The last two: a loss that ended STARTUP was none.
-            | (
-                Self::ProbeRtt { low: Some(_) } | Self::Drain | Self::ProbeBw(_),
-                Self::Startup,
-            ) => true,
-            (Self::ProbeRtt { low: None }, Self::ProbeRtt { low: Some(low) }) => !low.round_done,
-            (Self::ProbeRtt { low: Some(low) }, Self::ProbeRtt { low: Some(next) }) => {
-                next == LowInFlight { round_done: true, ..low }
-            }
-            _ => false,
-        }
-    }
-
-    /// Pacing rate to bandwidth, /256.
-    fn pacing_gain(self) -> u16 {
-        match self {
-            Self::Startup => STARTUP_GAIN,
-            Self::Drain => DRAIN_GAIN,
-            Self::ProbeBw(Phase::Up) => UP_GAIN,
-            Self::ProbeBw(Phase::Down) => DOWN_GAIN,
-            Self::ProbeBw(Phase::Cruise | Phase::Refill) | Self::ProbeRtt { .. } => UNIT,
-        }
-    }
-
-    /// Window to BDP, /256.
-    fn cwnd_gain(self) -> u16 {
-        match self {
-            Self::ProbeBw(Phase::Up) => UP_CWND_GAIN,
-            Self::Startup
-            | Self::Drain
-            | Self::ProbeBw(Phase::Down | Phase::Cruise | Phase::Refill) => CWND_GAIN,
-            Self::ProbeRtt { .. } => UNIT,
-        }
-    }
-}
-
-/// The low water of PROBE_RTT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LowInFlight {
-    /// 200 ms after it began, jiffies.
-    until: u64,
-    /// True when a round trip has passed.
-    round_done: bool,
-}
-
-/// BBR v3.
+/// The model of both versions.
 #[derive(Clone, Debug)]
-pub struct Bbr3 {
+pub struct Model<V> {
+    version: PhantomData<V>,
     chance: Stream,
     mode: Mode,
     /// Mode that paces the packets in flight: the mode as the last ACK left it. One that begins within an ACK, or with
@@ -201,6 +173,7 @@ pub struct Bbr3 {
     signals: Signals,
     full: FullBandwidth,
     upper: Upper,
+    marks: Marks,
     aggregation: Aggregation,
     /// A round ends when a packet sent after this many were delivered is delivered itself.
     next_round_delivered: u64,
@@ -239,17 +212,20 @@ struct Undo {
     of_this_round: bool,
 }
 
-impl Bbr3 {
+impl<V: Version> Model<V> {
     /// `stream` draws the wait between probes.
     #[must_use]
-    pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, stream: Stream) -> Self {
+    pub fn new(parameters: &Parameters<'_>, _rules: &Rules, stream: Stream) -> Self {
+        let (low, rtt_us_max, l4s) = V::marks(parameters);
         Self {
+            version: PhantomData,
             chance: stream,
             mode: Mode::Startup,
             pace: Mode::Startup,
             signals: Signals::default(),
             full: FullBandwidth::default(),
             upper: Upper::default(),
+            marks: Marks::new(low, rtt_us_max, l4s),
             aggregation: Aggregation::default(),
             next_round_delivered: 0,
             round_start: false,
@@ -321,7 +297,7 @@ impl Bbr3 {
             NOMINAL_RTT_US
         };
         let bw = (u64::from(window.cwnd) << BW_SCALE) / u64::from(rtt_us);
-        window.pacing_rate = bytes_per_second(view, saturate(bw), STARTUP_GAIN);
+        window.pacing_rate = bytes_per_second(view, saturate(bw), V::STARTUP_GAIN);
     }
 
     /// `bbr_set_pacing_rate`: while the pipe is not full it only rises.
@@ -381,6 +357,7 @@ impl Bbr3 {
     fn note_loss(&mut self, view: &View) {
         self.save_undo();
         self.signals.note_loss(view);
+        self.marks.loss_in_cycle = true;
     }
 
     /// The state that a spurious loss ended (`BBRHandleSpuriousLossDetection`): a probe is taken up by refilling the pipe.
@@ -407,11 +384,11 @@ impl Bbr3 {
     }
 }
 
-impl CongestionControl for Bbr3 {
+impl<V: Version> CongestionControl for Model<V> {
     fn init(&mut self, view: &View, window: &mut Window) {
         window.ssthresh = Window::INFINITE;
         self.initial_cwnd = window.cwnd.min(INITIAL_CWND_MAX);
-        self.next_round_delivered = view.delivered;
+        self.next_round_delivered = if V::IS_SECOND { 0 } else { view.delivered };
         self.signals.round_delivered = view.delivered + 1;
         self.min_rtt_us = view.min_rtt_us;
         self.probe_rtt_min_us = view.min_rtt_us;
@@ -457,7 +434,7 @@ impl CongestionControl for Bbr3 {
                     Mode::Startup | Mode::Drain => {}
                 }
             }
-            Event::TlpRecovery => {
+            Event::TlpRecovery if !V::IS_SECOND => {
                 let tx_in_flight = self.signals.inflight_latest.saturating_add(1);
                 self.note_loss(view);
                 let probe = RateSample { lost: 1, tx_in_flight, ..RateSample::default() };
@@ -465,7 +442,8 @@ impl CongestionControl for Bbr3 {
                     self.handle_too_high(view, window, &probe);
                 }
             }
-            Event::TxStart
+            Event::TlpRecovery
+            | Event::TxStart
             | Event::CwndRestart
             | Event::CompleteCwr
             | Event::Loss
@@ -482,7 +460,9 @@ impl CongestionControl for Bbr3 {
         self.signals.bw_lo = self.signals.bw_lo.max(self.undo.bw_lo);
         self.signals.inflight_lo = self.signals.inflight_lo.max(self.undo.inflight_lo);
         self.upper.inflight_hi = self.upper.inflight_hi.max(self.undo.inflight_hi);
-        self.return_to_probing(view);
+        if !V::IS_SECOND {
+            self.return_to_probing(view);
+        }
         self.prior_cwnd.max(window.cwnd)
     }
 
@@ -493,9 +473,11 @@ impl CongestionControl for Bbr3 {
     /// `bbr_main`.
     fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         self.update_round(view, sample);
+        if self.update_marks(view, sample) {
+            self.end_startup(view, window);
+        }
         let bw = signals::bandwidth(sample);
         self.signals.update_latest(view, sample, bw);
-
         self.update_congestion_signals(window, sample, bw);
         self.update_aggregation(view, window, sample);
         self.check_loss_in_startup(view, window, sample);
@@ -505,16 +487,29 @@ impl CongestionControl for Bbr3 {
         let response = self.update_min_rtt(view, window, sample);
         self.pace = self.mode;
 
-        self.set_pacing_rate(view, window, self.pace.pacing_gain());
+        self.set_pacing_rate(view, window, self.pace.pacing_gain::<V>());
         self.set_cwnd(view, window, sample.acked_sacked);
         self.bound_cwnd(window);
-        self.signals.advance_latest(sample, bw);
+        if !V::IS_SECOND {
+            self.signals.advance_latest(sample, bw);
+        }
         self.prev_state = view.state;
+        self.marks.loss_in_cycle |= sample.lost > 0;
+        self.marks.in_cycle |= sample.delivered_ce > 0;
         response
     }
 
     fn wants_flights(&self) -> bool {
         true
+    }
+
+    /// `precise_ece_ack`.
+    fn wants_exact_echo(&self) -> bool {
+        self.marks.is_low()
+    }
+
+    fn wants_l4s(&self) -> bool {
+        self.marks.is_l4s()
     }
 
     /// `bbr_skb_marked_lost`.
@@ -535,8 +530,9 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn min_tso_segs(&self, _view: &View, _window: &Window) -> Option<u32> {
-        Some(cwnd::MIN_TSO_SEGS)
+    fn min_tso_segs(&self, _view: &View, window: &Window) -> Option<u32> {
+        let slow = V::IS_SECOND && window.pacing_rate < MIN_TSO_RATE;
+        Some(if slow { 1 } else { cwnd::MIN_TSO_SEGS })
     }
 
     fn sndbuf_factor(&self) -> u32 {
@@ -574,8 +570,8 @@ impl CongestionControl for Bbr3 {
         if self.min_rtt_us != u32::MAX {
             tell("min_rtt", f64::from(self.min_rtt_us) * 1e3);
         }
-        tell("pacing_gain", f64::from(self.pace.pacing_gain()) / f64::from(UNIT));
-        tell("cwnd_gain", f64::from(self.pace.cwnd_gain()) / f64::from(UNIT));
+        tell("pacing_gain", f64::from(self.pace.pacing_gain::<V>()) / f64::from(UNIT));
+        tell("cwnd_gain", f64::from(self.pace.cwnd_gain::<V>()) / f64::from(UNIT));
         if !self.full.reached {
             tell("full_bandwidth", bps(self.full.bw));
         }

@@ -1,7 +1,7 @@
 //! Signals from the ACKs and losses of one round: the latest delivery, the short-term bounds (`bw_lo`, `inflight_lo`),
 //! and whether bandwidth still grows.
 
-use super::{BW_SCALE, Bbr3, GAIN_SCALE, INFINITE, UNIT, saturate, valid};
+use super::{BW_SCALE, GAIN_SCALE, INFINITE, Model, UNIT, Version, saturate, valid};
 use crate::algorithms::bbr::{FULL_BW_ROUNDS, FULL_BW_THRESHOLD};
 use crate::{RateSample, View, Window};
 
@@ -135,7 +135,7 @@ impl FullBandwidth {
     }
 }
 
-impl Bbr3 {
+impl<V: Version> Model<V> {
     /// `bbr_update_congestion_signals`.
     pub(super) fn update_congestion_signals(
         &mut self,
@@ -153,10 +153,18 @@ impl Bbr3 {
         if !self.signals.round_start {
             return;
         }
-        if self.signals.loss_in_round && !self.is_probing() {
-            self.lower_bounds(window);
+        if !self.is_probing() {
+            let by_marks = self.lowered_by_marks(window.cwnd);
+            if self.signals.loss_in_round {
+                self.lower_bounds(window);
+            }
+            self.signals.inflight_lo = self.signals.inflight_lo.min(by_marks);
         }
         self.signals.loss_in_round = false;
+        self.marks.in_round = false;
+        if V::IS_SECOND {
+            self.signals.advance_latest(sample, bw);
+        }
         self.undo.of_this_round = false;
     }
 

@@ -1,8 +1,10 @@
 //! BBRv3 against closed forms, and on an imagined path: one ACK per packet, at the bottleneck's spacing.
 
 use super::bounds::{Acks, is_too_high, where_loss_became_too_high};
+use super::mode::{DOWN_GAIN, UP_CWND_GAIN, UP_GAIN};
 use super::signals::{bandwidth, lowered};
 use super::*;
+use crate::algorithms::bbr::DRAIN_GAIN;
 use crate::testing::{made, view};
 use dragstrip_units::{Duration, Instant};
 
@@ -90,7 +92,7 @@ impl Path {
 
 #[test]
 fn the_gains_are_those_of_the_module() {
-    assert_eq!((STARTUP_GAIN, DRAIN_GAIN, UP_GAIN, DOWN_GAIN), (710, 88, 320, 232));
+    assert_eq!((Third::STARTUP_GAIN, DRAIN_GAIN, UP_GAIN, DOWN_GAIN), (710, 88, 320, 232));
     assert_eq!((CWND_GAIN, UP_CWND_GAIN, PROBE_RTT_CWND_GAIN), (512, 576, 128));
 }
 
@@ -174,7 +176,7 @@ fn startup_ends_on_a_plateau_of_three_rounds() {
     // The first round sets the mark, the next three do not beat it.
     assert_eq!(rounds, 4);
     assert!(path.bbr.full.reached && path.bbr.upper.inflight_hi == INFINITE);
-    assert_eq!(path.bbr.pace.pacing_gain(), DRAIN_GAIN);
+    assert_eq!(path.bbr.pace.pacing_gain::<Third>(), DRAIN_GAIN);
 }
 
 #[test]

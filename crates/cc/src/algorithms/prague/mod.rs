@@ -24,14 +24,22 @@
 //!   1ms`). Where accurate ECN was not granted it is Reno, without ECN.
 //! - **Window**: in force is `w`, rounded up; it follows by a packet per ACK, so that proportional rate reduction has no part in it.
 //!   Packets are paced at `w` per RTT, a quarter of a millisecond's worth at once at most.
+//! - **Module 0.6** (`prague_version` 6), of L4STeam's 5.15 kernels, which testbeds of 2022 to 2024 ran: α starts at 1; in slow
+//!   start `w` stays where it began, so that the window comes back to it afterwards; `w` may fall below the window's two packets, down
+//!   to 100 kbit/s, and packets are paced at it. Set `prague_rtt_transition` to its 500 too. `prague_ecn_fallback` 1 looks for a queue with
+//!   classic ECN by RTTs, finds one nearly everywhere, and reduces almost as Reno does there.
 //! - **Departs from the module**: it has windows alone, not the rates that the module (`prague_cwnd_mode` 2) takes in place of windows
 //!   of up to four packets, with segments that shrink; the first mark ends slow start, which in the module a packet of the same
 //!   ACK that was not marked begins again.
-//! - **Source of the details**: L4STeam's `tcp_prague.c`, version 0.7. Parameters are those of the module.
+//! - **Source of the details**: L4STeam's `tcp_prague.c`, versions 0.7 and 0.6. Parameters are those of the module, but
+//!   `prague_version`.
 
+mod classic;
+
+use self::classic::ClassicQueue;
 use crate::algorithms::reno;
 use crate::{
-    About, CaState, CongestionControl, EcnMode, Event, Needs, Parameter, Parameters, Range,
+    About, Ack, CaState, CongestionControl, EcnMode, Event, Needs, Parameter, Parameters, Range,
     RateSample, Response, Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::{Instant, Stream};
@@ -48,6 +56,8 @@ const SHIFT_G: u32 = 4;
 const CWND_MIN: u32 = 2;
 /// Packet size that the increase of a packet is meant for, bytes (`MTU_SYS`).
 const MTU: u64 = 1_500;
+/// Linux's default of `net.ipv4.tcp_min_tso_segs`.
+const MIN_TSO_SEGS: u32 = 2;
 /// IPv4's and TCP's headers with timestamps, which the module's rate counts.
 const HEADERS: u32 = 52;
 /// `MINIMUM_RATE`, bytes per second.
@@ -61,7 +71,7 @@ const SOURCE: &str = "module parameter";
 pub const ABOUT: About = About {
     name: "prague",
     file: file!(),
-    models: "L4STeam's tcp_prague.c, version 0.7. No kernel of Debian has it",
+    models: "L4STeam's tcp_prague.c, version 0.7, on request 0.6. No kernel of Debian has it",
     module: None,
     signal: Signal::Marks,
     settles: false,
@@ -106,6 +116,22 @@ pub const ABOUT: About = About {
             "alpha at the start, 0 or 1; with 0 the first mark halves the window",
             SOURCE,
         ),
+        Parameter::new(
+            "prague_ecn_fallback",
+            0.0,
+            Range::Whole(0, 1),
+            "",
+            "1: reduce almost as Reno does where the queue seems to mark as RFC 3168 says (only in version 6)",
+            SOURCE,
+        ),
+        Parameter::new(
+            "prague_version",
+            7.0,
+            Range::Whole(6, 7),
+            "",
+            "the module's version: 7 for 0.7, 6 for 0.6",
+            "L4STeam/linux",
+        ),
     ],
     variables: &[
         Variable::new("alpha", Unit::Ratio, "share of marked packets, smoothed"),
@@ -124,6 +150,10 @@ pub struct Prague {
     rtt_target_us: u32,
     /// The first mark halves the window.
     first_mark_halves: bool,
+    /// Module 0.6, not 0.7.
+    old: bool,
+    /// Watches for a queue with classic ECN (0.6's fallback).
+    classic: Option<ClassicQueue>,
     /// Accurate ECN was agreed on: otherwise it is Reno.
     scalable: bool,
     /// α, /2²⁴, times 16 (`upscaled_alpha`).
@@ -160,17 +190,27 @@ fn nearest(number: u64, divisor: u64) -> u64 {
     (number + divisor / 2) / divisor
 }
 
+/// The product with a number of packets, /2^20.
+fn nearest_shifted(rate: u64, packets: u64) -> u64 {
+    let product = u128::from(rate) * u128::from(packets);
+    ((product + u128::from(ONE / 2)) >> UNIT).min(u128::from(u64::MAX)) as u64
+}
+
 impl Prague {
     /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
-        let first_mark_halves = parameters.whole("prague_alpha_mode") == 0;
+        let old = parameters.whole("prague_version") == 6;
+        let first_mark_halves = !old && parameters.whole("prague_alpha_mode") == 0;
+        let falls_back = old && parameters.whole("prague_ecn_fallback") == 1;
         Self {
             burst_shift: parameters.whole("prague_burst_shift"),
             max_tso_segs: parameters.whole("prague_max_tso_segs"),
             rtt_transition: parameters.whole("prague_rtt_transition"),
             rtt_target_us: parameters.whole("prague_rtt_target"),
             first_mark_halves,
+            old,
+            classic: falls_back.then(|| ClassicQueue::new(0)),
             scalable: false,
             upscaled_alpha: if first_mark_halves { 0 } else { 1 << (ALPHA_BITS + SHIFT_G) },
             frac_cwnd: 0,
@@ -237,6 +277,9 @@ impl Prague {
             return;
         }
         if self.saw_ce {
+            if let Some(classic) = &mut self.classic {
+                classic.judge(view.min_rtt_us);
+            }
             self.update_alpha(
                 view.delivered - self.old_delivered,
                 view.delivered_ce - self.old_delivered_ce,
@@ -246,10 +289,14 @@ impl Prague {
         self.begin_round(view, window);
     }
 
+    /// w in whole packets, rounded up.
+    fn packets(&self) -> u32 {
+        self.frac_cwnd.div_ceil(ONE).clamp(1, u32::MAX.into()) as u32
+    }
+
     /// The window that w means (`prague_frac_cwnd_to_snd_cwnd`).
     fn whole(&self, window: &Window) -> u32 {
-        let packets = self.frac_cwnd.div_ceil(ONE).min(u64::from(u32::MAX)) as u32;
-        packets.max(CWND_MIN).min(window.clamp)
+        self.packets().max(CWND_MIN).min(window.clamp)
     }
 
     /// `prague_update_cwnd`.
@@ -259,7 +306,9 @@ impl Prague {
             if self.first_mark_halves {
                 self.frac_cwnd = self.frac_cwnd.div_ceil(2);
             }
-            window.ssthresh = window.ssthresh.min(self.whole(window));
+            if !self.old {
+                window.ssthresh = window.ssthresh.min(self.whole(window));
+            }
         }
         let unmarked = sample.acked_sacked.saturating_sub(sample.newly_marked);
         if unmarked > 0
@@ -285,11 +334,18 @@ impl Prague {
         let mut avoidance_packets = unmarked;
         if window.in_slow_start() {
             avoidance_packets = window.slow_start(avoidance_packets);
-            self.frac_cwnd = u64::from(window.cwnd) << UNIT;
+            if !self.old {
+                self.frac_cwnd = u64::from(window.cwnd) << UNIT;
+            }
             if avoidance_packets == 0 {
                 self.update_increase(view);
                 return true;
             }
+        }
+        if self.old {
+            let step = nearest(u64::from(avoidance_packets) * self.increase, self.packets().into());
+            self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(avoidance_packets.into()));
+            return false;
         }
         let step = (u128::from(avoidance_packets) * u128::from(self.increase)) << UNIT;
         let frac = u128::from(self.frac_cwnd.max(1));
@@ -307,7 +363,11 @@ impl Prague {
             return;
         }
         self.cwr_at = Some(view.now);
-        let given_up = u128::from(self.alpha()) * u128::from(self.frac_cwnd) + (1 << ALPHA_BITS);
+        let mut alpha = self.alpha();
+        if let Some(classic) = &self.classic {
+            alpha = classic.share(alpha);
+        }
+        let given_up = u128::from(alpha) * u128::from(self.frac_cwnd) + (1 << ALPHA_BITS);
         self.frac_cwnd -= (given_up >> (ALPHA_BITS + 1)) as u64;
     }
 
@@ -320,17 +380,25 @@ impl Prague {
 
     /// `prague_update_pacing_rate`: w, or what is out if that is more, per RTT; twice as much far below the threshold.
     fn pace(&mut self, view: &View, window: &mut Window) {
-        let packets = (self.frac_cwnd >> UNIT).max(view.in_flight().into());
         let mut rate = 8_000_000 * mtu(view);
         if view.srtt_us_x8 > 0 {
             rate /= u64::from(view.srtt_us_x8);
         }
-        rate = rate.saturating_mul(packets).max(RATE_MIN);
+        rate = if self.old {
+            self.frac_cwnd = self.frac_cwnd.max((RATE_MIN << UNIT).div_ceil(rate));
+            nearest_shifted(rate, self.frac_cwnd)
+        } else {
+            let packets = (self.frac_cwnd >> UNIT).max(view.in_flight().into());
+            rate.saturating_mul(packets)
+        };
+        rate = rate.max(RATE_MIN);
         if window.cwnd < window.ssthresh / 2 {
             rate = rate.saturating_mul(2);
         }
         let burst = (rate / mtu(view)) >> self.burst_shift;
-        self.burst = burst.clamp(1, u32::MAX.into()) as u32;
+        // `prague_tso_segs`: 0.6 heeds `tcp_min_tso_segs`.
+        let least = if self.old { u64::from(MIN_TSO_SEGS) } else { 1 };
+        self.burst = burst.clamp(least, u32::MAX.into()) as u32;
         if self.max_tso_segs > 0 {
             self.burst = self.burst.min(self.max_tso_segs);
         }
@@ -344,6 +412,9 @@ impl CongestionControl for Prague {
         self.frac_cwnd = u64::from(window.cwnd) << UNIT;
         self.alpha_at = view.now;
         self.saw_ce = view.delivered_ce > 0;
+        if let Some(classic) = &mut self.classic {
+            *classic = ClassicQueue::new(view.srtt_us_x8 / 8);
+        }
         if self.scalable {
             self.pace(view, window);
         }
@@ -352,7 +423,16 @@ impl CongestionControl for Prague {
 
     /// Its window goes its own way.
     fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
+        if let Some(classic) = &mut self.classic {
+            classic.rescale(window.ssthresh);
+        }
         if self.scalable { window.ssthresh } else { reno::half(window) }
+    }
+
+    fn acked(&mut self, _view: &View, _window: &mut Window, ack: &Ack) {
+        if let (Some(classic), Some(rtt_us)) = (&mut self.classic, ack.rtt_us) {
+            classic.add_rtt(rtt_us);
+        }
     }
 
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
@@ -400,7 +480,7 @@ impl CongestionControl for Prague {
         if !self.scalable {
             return window.cwnd.max(view.prior_cwnd);
         }
-        self.in_loss = false;
+        self.in_loss &= self.old;
         self.frac_cwnd = self.frac_cwnd.max(self.loss_frac_cwnd);
         window.cwnd.max(self.loss_cwnd)
     }
