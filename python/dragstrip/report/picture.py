@@ -6,7 +6,8 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from xml.sax.saxutils import escape
+
+from markupsafe import escape
 
 from dragstrip.display.colours import GREY, INK, MUTED
 from dragstrip.report.load import Json

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dragstrip.report.figure import Axis, Cloud, Figure, Scatter
 
@@ -37,7 +36,7 @@ def svg(figure: Figure) -> Markup:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
         f'height="{HEIGHT}" style="max-width:100%;height:auto" role="img" '
-        f"aria-label={quoteattr(figure.description)} "
+        f'aria-label="{escape(figure.description)}" '
         'font-family="system-ui,sans-serif" font-size="12" fill="currentColor">'
     )
     return Markup(f"{head}{''.join(parts)}</svg>")  # noqa: S704 - our own SVG, its texts escaped

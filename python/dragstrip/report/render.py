@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
+
+from markupsafe import escape
 
 from dragstrip.errors import DragstripError
 from dragstrip.report import pdf, vega
@@ -137,8 +138,8 @@ def tidy(text: str, figure: Figure, prefix: str = "") -> str:
     text = _IDS.sub(renumber, text)
     head, body = text.split(">", 1)
     words = f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
-    label = quoteattr(f"{figure.title}. {figure.description}")
-    return f'{head} role="img" aria-label={label}>{words}{body}'
+    label = escape(f"{figure.title}. {figure.description}")
+    return f'{head} role="img" aria-label="{label}">{words}{body}'
 
 
 def _short(number: float) -> str:

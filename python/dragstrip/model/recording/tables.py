@@ -80,24 +80,36 @@ def _viewed(kind: str, data: Any) -> Any:
 
 
 def _array(kind: str, data: Any) -> pa.Array[Any]:
+    """Return a column over the core's own buffer, without a copy of numbers.
+
+    Not by `pa.array`, which imports `numpy.ma` to look at an array of NumPy.
+    """
     match kind:
         case "int":
-            values = np.frombuffer(data, dtype="<i8")
-            integers: pa.Array[Any] = pa.array(values, mask=values == NULL)
-            return integers
+            integers = np.frombuffer(data, dtype="<i8")
+            return _over(pa.int64(), data, len(integers), integers != NULL)
         case "text":
-            names, indexes = data
+            words, indexes = data
+            length = len(np.frombuffer(indexes, dtype="<i4"))
             return pa.DictionaryArray.from_arrays(
-                pa.array(np.frombuffer(indexes, dtype="<i4")), pa.array(names, pa.string())
+                _over(pa.int32(), indexes, length), pa.array(words, pa.string())
             )
         case "bool":
-            flags: pa.Array[Any] = pa.array(np.frombuffer(data, dtype=np.uint8).astype(bool))
-            return flags
+            flags = np.frombuffer(data, dtype=np.uint8)
+            return _over(pa.bool_(), np.packbits(flags.astype(bool), bitorder="little"), len(flags))
         case "float":
-            floats: pa.Array[Any] = pa.array(np.frombuffer(data, dtype="<f8"), from_pandas=True)
-            return floats
+            floats = np.frombuffer(data, dtype="<f8")
+            return _over(pa.float64(), data, len(floats), ~np.isnan(floats))
         case _:
             raise AssertionError(f"the core sent a column of kind {kind}")
+
+
+def _over(kind: Any, values: Any, length: int, valid: Any = None) -> pa.Array[Any]:
+    """Return an array over a buffer of values; null where `valid` is False."""
+    validity = None
+    if valid is not None and not valid.all():
+        validity = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    return pa.Array.from_buffers(kind, length, [validity, pa.py_buffer(values)])
 
 
 def empty_table(columns: Mapping[str, Column]) -> pa.Table:

@@ -1,0 +1,79 @@
+"""A first race loads what it needs (docs/explanation/performance.md, Latency of a command): counted in modules, not in seconds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+RACE = [
+    "compare",
+    "--rate",
+    "10mbit",
+    "--rtt",
+    "40ms",
+    "--queue",
+    "bfifo limit 200kb",
+    "--duration",
+    "1s",
+    "reno",
+    "cubic",
+]
+PROGRAM = """
+import json, sys
+from dragstrip.cli import main
+try:
+    main()
+except SystemExit as ended:
+    print(json.dumps([ended.code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def loaded(program: str, folder: Path, words: list[str]) -> tuple[int, set[str]]:
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+    status, modules = json.loads(ended.stderr.splitlines()[-1])
+    return status, set(modules)
+
+
+def test_a_race_loads_no_other_command_and_no_foreign_validator(tmp_path: Path) -> None:
+    status, modules = loaded(PROGRAM, tmp_path, [*RACE, "--out", "new"])
+    assert status == 0
+    assert (tmp_path / "new" / "report.html").exists()
+    unneeded = (
+        "pydantic",
+        "numpy.ma",
+        "urllib.request",
+        "altair",
+        "vl_convert",
+        "pandas",
+        "polars",
+        "duckdb",
+        "distributed",
+    )
+    assert not modules.intersection(unneeded)
+    commands = {file.stem for file in (Path(__file__).parents[1] / "python/dragstrip/cli").glob("*.py")}
+    other = {
+        "attack",
+        "catalogue",
+        "diagnose",
+        "inspect",
+        "kernel",
+        "lab",
+        "passport",
+        "play",
+        "sweep",
+        "validate",
+        "whatif",
+    }
+    assert other <= commands
+    assert not modules.intersection(f"dragstrip.cli.{name}" for name in other)
+
+
+def test_the_package_alone_loads_neither_numpy_nor_arrow(tmp_path: Path) -> None:
+    program = "import json, sys, dragstrip; print(json.dumps([0, sorted(sys.modules)]), file=sys.stderr)"
+    _, modules = loaded(program, tmp_path, [])
+    assert "dragstrip._core" in modules
+    assert not modules.intersection(("numpy", "pyarrow", "typer", "rich", "jinja2", "pydantic"))
