@@ -15,7 +15,6 @@ from dragstrip.model.recording import Recording, read
 
 class Stored(Engine):
     name = "stored"
-    about = "recordings that were made before"
     options: ClassVar = {"recordings": Option("the folder they are in", file=True)}
     in_process = True
 

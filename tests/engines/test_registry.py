@@ -33,6 +33,10 @@ def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "before" / "runs"
 
 
+def test_help_names_every_engine() -> None:
+    assert list(registry.ABOUT) == list(registry.HOMES)
+
+
 def described(engine: str, *algorithms: str, **changed: Any) -> Experiment:
     content = compare(["reno"], **PATH).content()
     return Experiment.build(

@@ -16,7 +16,7 @@ import typer
 
 from dragstrip.cli import ending
 from dragstrip.cli.capture import Capturing
-from dragstrip.cli.once import Commands, CommandGroup
+from dragstrip.cli.once import CommandGroup, Commands
 
 COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "list": ("catalogue:list_", {"short_help": "List experiments, algorithms, queues, paths, ..."}),

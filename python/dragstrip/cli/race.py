@@ -38,8 +38,10 @@ def _taking(command: Callable[..., None], options: Sequence[RaceOption]) -> Call
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        option_parameters = [_parameter(option, parameter.kind) for option in options]
-        parameters += option_parameters if parameter.name == "race" else [parameter]
+        if parameter.name == "race":
+            parameters += [_parameter(option, parameter.kind) for option in options]
+        else:
+            parameters.append(parameter)
 
     def called(**arguments: Any) -> None:
         race = {option.name: arguments.pop(option.name) for option in options}

@@ -72,8 +72,6 @@ class Engine(ABC):
     """Runs scenarios, one at a time. It has no state: any process may ask any instance."""
 
     name: ClassVar[str]
-    about: ClassVar[str]
-    """For `--help`: a clause without a full stop."""
     options: ClassVar[Mapping[str, Option]] = {}
     own_stack: ClassVar[str | None] = None
     """The one stack profile that it has, if its hosts run a kernel of their own."""

@@ -1,4 +1,4 @@
-"""The engines by name. A new one is a folder beside this file, with an `ENGINE` in it, and a line here."""
+"""The engines by name. A new one is a folder beside this file, with an `ENGINE` in it, and two lines here."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ HOMES = {
 }
 """Name → package; imported on first use. From the model to the real thing: of two engines side by
 side, the later one is the reference for the earlier one."""
+
+ABOUT = {
+    SIMULATOR: "the built-in simulator",
+    "vm": "a stock Linux kernel in an emulator with virtual time",
+    "netns": "this machine's own kernel, in network namespaces and in real time",
+    "ssh": "the hosts of a lab, by ssh and in real time (--lab lab.toml)",
+}
+"""Name → clause for `--help`, which imports no engine."""
 
 DEFAULT = SIMULATOR
 SEPARATOR = ","
@@ -81,4 +89,4 @@ def check_options(names: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def about() -> str:
     """One line for `--help`."""
-    return "; ".join(f"{name}: {named(name).about}" for name in HOMES) + "."
+    return "; ".join(f"{name}: {clause}" for name, clause in ABOUT.items()) + "."

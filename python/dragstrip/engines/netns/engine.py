@@ -28,7 +28,6 @@ class Namespaces(KernelEngine):
     """A network namespace for each host and router, and real sockets; the machine itself stays as it is."""
 
     name = "netns"
-    about = "this machine's own kernel, in network namespaces and in real time"
     options = {  # noqa: RUF012 - ClassVar in the contract
         "load": load_option("C files with congestion controls, in the kernel during a run"),
         STRICT: Option("`yes`: a run that the machine limited fails"),

@@ -23,7 +23,6 @@ class Simulator(Engine):
     """Deterministic: the same scenario and build give the same bytes on every machine."""
 
     name = "sim"
-    about = "the built-in simulator"
     model = True
     in_process = True
     captures = True

@@ -26,7 +26,6 @@ class Hosts(KernelEngine):
     """Hosts that are reached by ssh, as their kernels and cables are."""
 
     name = "ssh"
-    about = "the hosts of a lab, by ssh and in real time (--lab lab.toml)"
     options = {  # noqa: RUF012 - ClassVar in the contract
         LAB: Option("the file that describes the lab", file=True),
         "load": load_option("C files with congestion controls, in the hosts' kernels during a run"),

@@ -36,7 +36,6 @@ class VirtualMachine(KernelEngine):
     """One emulator per run; the same scenario, kernel, agent and emulator give the same bytes."""
 
     name = "vm"
-    about = "a stock Linux kernel in an emulator with virtual time"
     options = {  # noqa: RUF012 - ClassVar in the contract
         "load": load_option("C files with congestion controls to compile and put into the kernel"),
         "kernel": Option("which of `dragstrip kernel list`, instead of the one in use"),
