@@ -20,7 +20,7 @@ class BadInputError(DragstripError):
 
     def __init__(self, field: str, value: object, expected: str, source: str = "") -> None:
         self.field = field
-        self.value = value_text(value)
+        self.value: str = value_text(value)
         self.expected = expected
         self.source = source
         super().__init__(field, self.value, expected, source)
@@ -50,7 +50,7 @@ class ManyInputsError(BadInputError):
     def __init__(self, errors: Sequence[BadInputError]) -> None:
         first = errors[0]
         super().__init__(first.field, Raw(first.value) if first.value else None, first.expected, first.source)
-        self.errors = list(errors)
+        self.errors: list[BadInputError] = list(errors)
 
     def __str__(self) -> str:
         rest = "".join(f"; and {error.field}: {error.explanation}" for error in self.errors[1:])

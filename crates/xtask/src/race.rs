@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 from typing import Literal, TypedDict
 
 
@@ -57,6 +59,8 @@ fn python() -> String {
     );
     for option in OPTIONS {
         let kind = match option.takes {
+            Takes::Text if option.metavar == "TIME" => "str | timedelta | None",
+            Takes::Text if option.name == "path" => "str | Path | None",
             Takes::Text => "str | None",
             Takes::Count => "int",
             Takes::Flag => "bool",

@@ -16,7 +16,9 @@ class ProgramError(BadInputError):
 
     def __init__(self, name: str, text: str, at: str, value: str, expected: str) -> None:
         super().__init__("", Raw(value) if value else None, expected, f"{name}:{at}")
-        self.name, self.text, self.place = name, text, at
+        self.name: str = name
+        self.text: str = text
+        self.place: str = at
 
     def __str__(self) -> str:
         line, _, column = self.place.partition(":")

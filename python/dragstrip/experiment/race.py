@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 from typing import Literal, TypedDict
 
 
@@ -370,7 +372,7 @@ OPTIONS: tuple[RaceOption, ...] = (
 class RaceOptions(TypedDict, total=False):
     """What `dragstrip.compare` takes beside the algorithms."""
 
-    path: str | None
+    path: str | Path | None
     """A path by name, such as 'home DSL' (dragstrip list --paths)."""
     rate: str | None
     """Rate of the bottleneck, such as 10mbit."""
@@ -378,23 +380,23 @@ class RaceOptions(TypedDict, total=False):
     """Medium of the bottleneck instead of a rate: adsl2, wifi-n, ... (dragstrip list --media)."""
     trace: str | None
     """Recorded link instead of a rate (mahimahi's format)."""
-    rtt: str | None
+    rtt: str | timedelta | None
     """Round-trip time of the empty path, such as 40ms."""
     queue: str | None
     """Queue of the bottleneck: 1bdp (the default; of a medium pfifo), 100ms, or in tc's words: 'bfifo limit 200kb', fq_codel."""
     workload: str | None
     """What the flows do: bulk, web, 'poisson load=60% sizes=web-search', ... (dragstrip list --workloads)."""
-    duration: str | None
+    duration: str | timedelta | None
     """Duration of each run, such as 30s."""
     flows: int
     """Number of flows of each algorithm."""
     both_ways: bool
     """Also run the same flows in the other direction."""
-    stagger: str | None
+    stagger: str | timedelta | None
     """Time between the starts of a run's flows, such as 5s."""
     loss: str | None
     """Random packet loss behind the bottleneck, such as 1%."""
-    jitter: str | None
+    jitter: str | timedelta | None
     """Jitter: each packet is delayed by 0 to twice this, such as 5ms, and may be overtaken."""
     netem: str | None
     """Any impairment behind the bottleneck in netem's words, such as 'slot 5ms packets 20' (packets held and released together)."""

@@ -37,8 +37,9 @@ class NotWrittenError(DragstripError):
     """A file could not be written; the previous file, if any, is unchanged."""
 
     def __init__(self, path: Path, error: OSError) -> None:
-        self.path, self.error = path, error
-        self.reason = os.strerror(error.errno) if error.errno else str(error)
+        self.path: Path = path
+        self.error: OSError = error
+        self.reason: str = os.strerror(error.errno) if error.errno else str(error)
         super().__init__(f"{path}: cannot be written: {self.reason}")
 
 
@@ -55,7 +56,8 @@ class DamagedError(DragstripError):
     """A stored file differs from what was written, so it is not used."""
 
     def __init__(self, path: Path, reason: str, advice: str = "") -> None:
-        self.path, self.reason = path, reason
+        self.path: Path = path
+        self.reason: str = reason
         super().__init__(" ".join(f"{path}: damaged: {reason}{advice and '; '}{advice}".split()))
 
 
