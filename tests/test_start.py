@@ -7,6 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from dragstrip.experiment.comparison import compare
+from dragstrip.report import load
+from dragstrip.studies.execution.runner import execute, plan, write_report
+
 RACE = [
     "compare",
     "--rate",
@@ -70,6 +76,22 @@ def test_a_race_loads_no_other_command_and_no_foreign_validator(tmp_path: Path) 
     }
     assert other <= commands
     assert not modules.intersection(f"dragstrip.cli.{name}" for name in other)
+
+
+def test_a_report_of_recordings_in_memory_reads_no_table_and_is_that_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a table was read back")
+
+    planned = plan(compare(["reno", "vegas"], rate="10mbit", rtt="20ms", queue="1bdp", duration="2s"))
+    with monkeypatch.context() as patched:
+        patched.setattr(load, "read_table", refuse)
+        execute(planned, tmp_path / "out")
+    report = tmp_path / "out" / "report.html"
+    first = report.read_text()
+    write_report(tmp_path / "out")
+    assert report.read_text() == first
 
 
 def test_the_package_alone_loads_neither_numpy_nor_arrow(tmp_path: Path) -> None:

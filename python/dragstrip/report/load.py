@@ -77,7 +77,7 @@ class RunRecording:
     facts: Known
     provenance: Json
     recording: Recording | None = None
-    """The recording, if it is in memory: then `folder` does not exist."""
+    """The recording, if it is in memory: then `folder` is not read for tables, and need not exist."""
 
     @property
     def scenario(self) -> Json:
@@ -268,6 +268,8 @@ class FreshResult:
     """The content of `result.json`."""
     scenarios: Mapping[str, Known]
     """Each recording's scenario, by the folder that `result` gives for it."""
+    recordings: Mapping[str, Recording] = field(default_factory=dict)
+    """The recordings that are still in memory, by the same folders."""
 
 
 def load(folder: Path, fresh: FreshResult | None = None) -> Bundle:
@@ -275,11 +277,11 @@ def load(folder: Path, fresh: FreshResult | None = None) -> Bundle:
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
     result = _result(folder) if fresh is None else fresh.result
-    scenarios = {} if fresh is None else fresh.scenarios
+    fresh = fresh or FreshResult(result, {})
     experiment_file = folder / "experiment.json"
     experiment = checksums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
     expect(experiment, EXPERIMENT, str(experiment_file), partly=True)
-    runs = [_run(folder, index, run, scenarios) for index, run in enumerate(_list(folder, result, "runs"))]
+    runs = [_run(folder, index, run, fresh) for index, run in enumerate(_list(folder, result, "runs"))]
     experiment_entry = result.get("experiment")
     title = experiment_entry.get("name") if isinstance(experiment_entry, Mapping) else experiment_entry
     return Bundle(
@@ -333,7 +335,7 @@ def _list(folder: Path, document: Json, name: str) -> list[Json]:
     return value
 
 
-def _run(folder: Path, index: int, summary: Json, scenarios: Mapping[str, Known]) -> RecordedRun:
+def _run(folder: Path, index: int, summary: Json, fresh: FreshResult) -> RecordedRun:
     where = summary.get("recording")
     if not isinstance(where, str):
         raise BadInputError(
@@ -349,8 +351,8 @@ def _run(folder: Path, index: int, summary: Json, scenarios: Mapping[str, Known]
     provenance = recording / "provenance.json"
     facts = checksums.read_json(recording, provenance.name) if provenance.exists() else {}
     expect(facts, PROVENANCE, str(provenance), partly=True)
-    scenario = scenarios.get(where) or _scenario(recording / "scenario.json")
-    return RecordedRun(summary, RunRecording(recording, scenario, facts))
+    scenario = fresh.scenarios.get(where) or _scenario(recording / "scenario.json")
+    return RecordedRun(summary, RunRecording(recording, scenario, facts, fresh.recordings.get(where)))
 
 
 def _scenario(path: Path) -> Known:

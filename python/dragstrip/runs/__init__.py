@@ -14,7 +14,7 @@ order, lines of JSON back. Out of scope: experiments, claims and reports.
 from __future__ import annotations
 
 from dragstrip.runs.parallel import run_parallel, worker_count
-from dragstrip.runs.pool import Outcome, Task, Watcher, raise_failure, run_all
+from dragstrip.runs.pool import Outcome, Task, Watcher, in_this_process, raise_failure, run_all
 from dragstrip.runs.process import UNLIMITED, Limits
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Outcome",
     "Task",
     "Watcher",
+    "in_this_process",
     "raise_failure",
     "run_all",
     "run_parallel",

@@ -139,12 +139,7 @@ def run_all(
     An exception, such as Ctrl-C, ends all runs before it propagates. Recordings that are kept in memory have
     no `limits`, because a thread cannot be ended.
     """
-    from dragstrip.model.recording import core_build  # with Arrow
-
-    # A thread cannot be ended, and an algorithm in Rust of the user's may loop for ever.
-    in_threads = limits == UNLIMITED and (
-        any(task.keep for task in tasks) or (_short(tasks) and not core_build.algorithm_files())
-    )
+    in_threads = any(task.keep for task in tasks) or in_this_process(tasks, limits)
     count_of_workers = worker_count(workers, len(tasks))
     cores_each = max(1, worker_count(workers, cores()) // count_of_workers)
     orders = [task.order(at, in_threads, cores_each) for at, task in enumerate(tasks)]
@@ -156,11 +151,17 @@ def run_all(
     )
 
 
-def _short(tasks: Sequence[Task]) -> bool:
+def in_this_process(tasks: Sequence[Task], limits: Limits = UNLIMITED) -> bool:
+    """True if the tasks are few and short enough for threads of this process."""
+    from dragstrip.model.recording import core_build  # with Arrow
+
+    # A thread cannot be ended, and an algorithm in Rust of the user's may loop for ever.
     return (
-        len(tasks) <= THREADED_RUNS_MAX
+        limits == UNLIMITED
+        and len(tasks) <= THREADED_RUNS_MAX
         and all(named(task.engine).in_process for task in tasks)
         and sum(packets(task.scenario) for task in tasks) <= THREADED_PACKETS_MAX
+        and not core_build.algorithm_files()
     )
 
 

@@ -38,7 +38,7 @@ from dragstrip.io.files import (
 )
 from dragstrip.model.scenario.memory import release_memory
 from dragstrip.report.paper import NO_FIGURES, Paper
-from dragstrip.runs import UNLIMITED, Limits, Outcome, Task, Watcher, raise_failure, run_all
+from dragstrip.runs import UNLIMITED, Limits, Outcome, Task, Watcher, in_this_process, raise_failure, run_all
 from dragstrip.studies.execution import counterfactual
 
 if TYPE_CHECKING:
@@ -183,6 +183,9 @@ def execute_all(
     watcher = watcher or Watcher()
     tasks = [task for name, planned in plans.items() for task in tasks_of(planned, out / name, command)]
     prepare(tasks, watcher)
+    recordings: dict[Path | None, Recording] = {}
+    if report and in_this_process(tasks, limits):
+        tasks = [replace(task, keep=partial(recordings.__setitem__, task.folder)) for task in tasks]
     with claimed(out) as made_here:
         for note in core_build.notes():
             watcher.note(note)
@@ -192,7 +195,9 @@ def execute_all(
             _remove_partial(out)
             expect_success(outcomes)
             explain = partial(counterfactual.add, workers=workers, limits=limits) if counterfactuals else None
-            documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured, explain)
+            documents, undrawn = _conclude(
+                plans, outcomes, out, watcher, report, figures, measured, explain, recordings
+            )
         except KeyboardInterrupt:
             clean_up(out, made_here)
             raise
@@ -240,6 +245,7 @@ def _conclude(
     figures: Paper,
     measured: Callable[[str, dict[str, Any]], object],
     explain: Callable[..., list[str]] | None,
+    recordings: Mapping[Path | None, Recording],
 ) -> tuple[dict[str, dict[str, Any]], NotWrittenError | None]:
     """Measure and write.
 
@@ -264,23 +270,27 @@ def _conclude(
             watcher.concluding(f"drawing the report {name}".strip())
             release_memory()
             try:
-                write_report(folder, figures, _bundle(folder, planned, document))
+                write_report(folder, figures, _bundle(folder, planned, document, recordings))
             except NotWrittenError as error:
                 undrawn = error
         documents[name] = document
     return documents, undrawn
 
 
-def _bundle(folder: Path, planned: Plan, document: dict[str, Any]) -> Bundle:
-    """Return what was just written without reading it again.
+def _bundle(
+    folder: Path, planned: Plan, document: dict[str, Any], recordings: Mapping[Path | None, Recording]
+) -> Bundle:
+    """Return what was just written without reading it again: scenarios, and the `recordings` in memory.
 
     Reading takes seconds for a hundred thousand flows.
     """
     from dragstrip.report.load import FreshResult, load
 
     runs_by_recording = {f"runs/{run.slug}": run for run in planned.runs}
-    recordings = [line["recording"] for line in document["runs"]]
-    return load(folder, FreshResult(document, {name: runs_by_recording[name].facts for name in recordings}))
+    names = [line["recording"] for line in document["runs"]]
+    facts = {name: runs_by_recording[name].facts for name in names}
+    in_memory = {name: recordings[folder / name] for name in names if folder / name in recordings}
+    return load(folder, FreshResult(document, facts, in_memory))
 
 
 def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:
