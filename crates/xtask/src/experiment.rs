@@ -166,10 +166,10 @@ file would hold: quantities are text with a unit (`rate="10mbit"`). The core che
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from dragstrip.experiment.part import Entries, Named, One, Part, Reader, Tagged
+from dragstrip.experiment.part import Entries, Named, One, Part, Reader, Tagged, part
 "#;
 
 fn classes(model: &Model) -> String {
@@ -265,7 +265,7 @@ fn class(
     tag: Option<(&str, &str, &str)>,
     fields: &[Field],
 ) {
-    let _ = write!(text, "\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}(Part):\n");
+    let _ = write!(text, "\n\n@part\nclass {name}(Part):\n");
     docstring(text, &sentence(description));
     if tag.is_some() || !fields.is_empty() {
         text.push('\n');

@@ -6,20 +6,96 @@ which of their fields hold further parts.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self, TypeAlias
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, dataclass_transform
 
 Reader: TypeAlias = Callable[[Any], Any]
 """Turns what a field's content holds into parts."""
 
+Kind = TypeVar("Kind")
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def part(kind: type[Kind]) -> type[Kind]:
+    """Make a class of parts: a frozen dataclass with keywords alone, whose methods are those of `Part`.
+
+    `dataclass(frozen=True)` compiles six methods for each class, which took a tenth of a first race's time.
+    """
+    return dataclass(init=False, repr=False, eq=False, kw_only=True)(kind)
+
+
+class _Signature:
+    """The parameters of a class of parts, for `help` and completion."""
+
+    def __get__(self, instance: object, kind: type[Part]) -> inspect.Signature:
+        parameters = []
+        for definition in fields(kind):
+            default = definition.default
+            if default is MISSING:
+                factory = definition.default_factory
+                default = inspect.Parameter.empty if factory is MISSING else factory()
+            parameters.append(
+                inspect.Parameter(
+                    definition.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=default,
+                    annotation=definition.type,
+                )
+            )
+        return inspect.Signature(parameters)
+
+
+@part
 class Part:
     """A piece of an experiment, which does not change. The core checks it as part of the whole."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {}
     """Field → reader of the parts in it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __signature__ = _Signature()
+
+    def __init__(self, **values: Any) -> None:
+        own = vars(self)
+        for definition in fields(self):
+            name = definition.name
+            if name in values:
+                own[name] = values.pop(name)
+            elif definition.default is not MISSING:
+                own[name] = definition.default
+            elif definition.default_factory is not MISSING:
+                own[name] = definition.default_factory()
+            else:
+                raise TypeError(f"{type(self).__name__}: missing keyword argument {name!r}")
+        for name in values:
+            raise TypeError(f"{type(self).__name__}: got an unexpected keyword argument {name!r}")
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Complete the part; called once it has its fields."""
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key.name}={getattr(self, key.name)!r}" for key in fields(self))
+        return f"{type(self).__qualname__}({settings})"
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, definition.name) for definition in fields(self))
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:

@@ -7,10 +7,10 @@ file would hold: quantities are text with a unit (`rate="10mbit"`). The core che
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from dragstrip.experiment.part import Entries, Named, One, Part, Reader, Tagged
+from dragstrip.experiment.part import Entries, Named, One, Part, Reader, Tagged, part
 
 
 TextOrTexts: TypeAlias = "str | list[str]"
@@ -21,7 +21,7 @@ TransmitterKind: TypeAlias = Literal["htb", "wire"]
 """The enforcement of a rate."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Access(Part):
     """A sender's own link, the same in both directions."""
 
@@ -37,7 +37,7 @@ Senders: TypeAlias = "int | list[Access]"
 """The number of senders, or a table for each one's access link."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Path(Part):
     """A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM`
     after a second router `w`. A single receiver is placed after `w` too if it sends data into a limited
@@ -117,7 +117,7 @@ NodeKind: TypeAlias = Literal["host", "router"]
 """The kind of a node."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Node(Part):
     """A host or a router of a graph."""
 
@@ -127,7 +127,7 @@ class Node(Part):
     """Host or router."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Link(Part):
     """A link of a graph: one direction, or both alike."""
 
@@ -179,7 +179,7 @@ ModemProtocol: TypeAlias = Literal["async", "mnp4", "mnp5", "v42", "v42bis"]
 """Protocol of a pair of modems between its serial ports."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Adsl(Part):
     """ADSL over ATM, one direction: whole cells at the synchronisation rate."""
 
@@ -193,7 +193,7 @@ class Adsl(Part):
     """The end-to-end delay of interleaving, 12 ms by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class WifiG(Part):
     """802.11g, frame by frame."""
 
@@ -211,7 +211,7 @@ class WifiG(Part):
     """Frames in each station's driver, 1 by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class WifiN(Part):
     """802.11n with aggregation: what waits in the driver goes out as one aggregate."""
 
@@ -237,7 +237,7 @@ class WifiN(Part):
     """Frames in each station's driver, 64 by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class HomeplugAv(Part):
     """HomePlug AV powerline."""
 
@@ -257,7 +257,7 @@ class HomeplugAv(Part):
     """Frames in each adapter, 64 by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Modem(Part):
     """A pair of telephone modems, one direction: PPP over a serial port, error control, compression."""
 
@@ -281,7 +281,7 @@ class Modem(Part):
     """The processing delay of both modems together, 30 ms by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class EthernetHub(Part):
     """Half-duplex Ethernet at 100 Mbit/s: stations on a hub (CSMA/CD)."""
 
@@ -297,7 +297,7 @@ class EthernetHub(Part):
     """Frames in each station's interface, 16 by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Trace(Part):
     """A recorded link, one direction, in mahimahi's format."""
 
@@ -309,7 +309,7 @@ class Trace(Part):
     """
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Tunnel(Part):
     """IP over TCP: two links, one each way, carried by a flow. Nothing is taken from a link's queue while
     the flow's send buffer is full.
@@ -342,7 +342,7 @@ MEDIUMS: Mapping[str, type[Part]] = {
 """Kind → class."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Route(Part):
     """A static route."""
 
@@ -369,7 +369,7 @@ GsoMode: TypeAlias = Literal["off", "auto", "whole"]
 """Generic segmentation offload in the socket layer."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class History(Part):
     """A host's cached metrics of connections before the run (Linux 2.6). Zero means no entry."""
 
@@ -383,7 +383,7 @@ class History(Part):
     """The deviation of the round-trip time."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Cpu(Part):
     """A host's processing time per packet, up to 1 s. The processor handles one packet after the other;
     packets that arrive meanwhile wait, and so do those that a packet triggers.
@@ -399,7 +399,7 @@ class Cpu(Part):
     """The time for a sent packet."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class HostSettings(Part):
     """Settings of a host."""
 
@@ -430,7 +430,7 @@ class HostSettings(Part):
     }
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Poisson(Part):
     """At random and independently of each other, from the entry's `start` on."""
 
@@ -444,7 +444,7 @@ class Poisson(Part):
     """The latest arrival. Default: after two thirds of the run, so that flows have time to finish."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Listed(Part):
     """At these times after the entry's `start`."""
 
@@ -469,7 +469,7 @@ Adaptation: TypeAlias = Literal["buffer", "throughput"]
 """Input of a video player's bit rate adaptation."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Bulk(Part):
     """Writes as fast as the socket accepts data."""
 
@@ -477,7 +477,7 @@ class Bulk(Part):
     """Selects this application in an experiment."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class OnOff(Part):
     """Writes and pauses in turn."""
 
@@ -489,7 +489,7 @@ class OnOff(Part):
     """The duration of a pause."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class RequestResponse(Part):
     """Sends a request, waits for the response, thinks, and sends the next request."""
 
@@ -503,7 +503,7 @@ class RequestResponse(Part):
     """The time between a response and the next request."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Video(Part):
     """Plays a video: requests one segment after the other, chooses the bit rate of each, and waits while its
     buffer is full. The flow's receiver sends the video.
@@ -539,7 +539,7 @@ class Video(Part):
     """The size of a request."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class ConstantRate(Part):
     """Sends UDP datagrams at regular intervals; the flow has no `cc`."""
 
@@ -551,7 +551,7 @@ class ConstantRate(Part):
     """The payload of a datagram."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class TunnelApplication(Part):
     """Carries the links of a medium of kind `tunnel`."""
 
@@ -574,7 +574,7 @@ APPLICATIONS: Mapping[str, type[Part]] = {
 """Kind → class."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Flow(Part):
     """A flow, or `count` identical ones."""
 
@@ -632,7 +632,7 @@ class Flow(Part):
     }
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Probe(Part):
     """Pings from one host to another node."""
 
@@ -650,7 +650,7 @@ class Probe(Part):
     """The time of the first ping."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Recorded(Part):
     """The recorded data."""
 
@@ -670,7 +670,7 @@ State: TypeAlias = Literal["up", "down"]
 """The state of a link."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Change(Part):
     """A change of a link during the run, or a file of changes. Changes at one instant happen in the order of
     the file, after everything else at that instant.
@@ -699,7 +699,7 @@ class Change(Part):
     """
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Alternative(Part):
     """Several fields set together under one name."""
 
@@ -713,7 +713,7 @@ Across: TypeAlias = Literal["min", "max", "sum"]
 """Statistic over several matches in one run."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Claim(Part):
     """A published figure, with its measurement in our runs and the comparison. It is one of `value`,
     `range`, `order` and `asked`.
@@ -768,7 +768,7 @@ class Claim(Part):
     """The reason why the claim cannot be tested here; its figure is shown nevertheless."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class Ablation(Part):
     """Claims measured again with a changed setting: a part left out, a parameter halved or doubled. They are
     never counted: a claim is graded once, on the publication's own set-up.
@@ -784,7 +784,7 @@ class Ablation(Part):
     """The ablation's purpose."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class FlowTable(Part):
     """A table of flows as the publication prints it, for comparison with the flows of our runs, each from
     the fastest to the slowest.
@@ -798,7 +798,7 @@ class FlowTable(Part):
     """The published throughput in Mbit/s, one entry per flow."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@part
 class ExperimentFields(Part):
     """A path, traffic, what varies, how often it is repeated, and the published claims that it is graded by.
     """

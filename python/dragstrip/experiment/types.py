@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, Self, TypeAlias
 
@@ -19,7 +19,7 @@ from dragstrip import _core, engines
 from dragstrip.display.notebook import html_of
 from dragstrip.errors import BadInputError, Note, Raw
 from dragstrip.experiment import files, permissions, stacks
-from dragstrip.experiment.part import Part
+from dragstrip.experiment.part import Part, part
 from dragstrip.experiment.parts import (
     Ablation,
     Alternative,
@@ -45,7 +45,7 @@ REPR_MAX = 280
 """Characters of an experiment's settings in its `repr`, at most."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@part
 class Experiment(ExperimentFields):
     """A checked experiment: `Experiment(duration="10s", path=Path(...), flows=[Flow(cc="cubic")])`.
 
