@@ -5,7 +5,7 @@
 | 0 | everything was done |
 | 1 | the environment: a full disk, a missing program, a run that failed, output that nobody reads |
 | 2 | something that the user can write differently |
-| 3 | a kept find is worse than recorded (`attack --rerun`) |
+| 3 | a kept find is worse than recorded (`attack --rerun`), or rows of a passport are (`passport`) |
 | 70 | a fault of Dragstrip (EX_SOFTWARE of sysexits.h) |
 | 130 | interrupted by Ctrl-C (SIGINT) |
 | 143 | interrupted by SIGTERM |

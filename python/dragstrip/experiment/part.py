@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, dataclass_transform
 
 Reader: TypeAlias = Callable[[Any], Any]
@@ -30,8 +30,8 @@ class _Signature:
     """The parameters of a class of parts, for `help` and completion."""
 
     def __get__(self, instance: object, kind: type[Part]) -> inspect.Signature:
-        parameters = []
-        for definition in fields(kind):
+        parameters: list[inspect.Parameter] = []
+        for definition in fields(kind) if is_dataclass(kind) else ():  # `dataclass` itself looks at it
             default = definition.default
             if default is MISSING:
                 factory = definition.default_factory
@@ -55,7 +55,7 @@ class Part:
     """Field → reader of the parts in it."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    __signature__ = _Signature()
+    __signature__: ClassVar[_Signature] = _Signature()
 
     def __init__(self, **values: Any) -> None:
         own = vars(self)

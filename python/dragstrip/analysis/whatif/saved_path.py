@@ -12,7 +12,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.saved_paths import PATH_OPTIONS, Knowledge, SavedPath
 from dragstrip.model.scenario.paths import FRAME_OVER_IP, IP_BYTES
 
-PROPERTIES = {
+PROPERTIES: dict[str, tuple[str, ...]] = {
     "rate": ("rate",),
     "rtt": ("RTT",),
     "queue": ("buffer", "bucket", "burst"),
