@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dragstrip
 
-USER = '''
+USER = """
 from __future__ import annotations
 
 from datetime import timedelta
@@ -50,7 +50,7 @@ def wrong() -> str:
     except dragstrip.BadInputError as error:
         return error.field + error.value + error.expected
     return ""
-'''
+"""
 
 
 def checked(folder: Path, text: str) -> str:
@@ -69,6 +69,8 @@ def test_a_users_project_is_typed(tmp_path: Path) -> None:
 
 
 def test_a_wrong_argument_is_an_error(tmp_path: Path) -> None:
-    printed = checked(tmp_path, USER + 'dragstrip.race("cubic", rtt=40)\ndragstrip.race("cubic", rat="1mbit")\n')
+    printed = checked(
+        tmp_path, USER + 'dragstrip.race("cubic", rtt=40)\ndragstrip.race("cubic", rat="1mbit")\n'
+    )
     assert 'Argument "rtt" to "race" has incompatible type "int"' in printed
     assert 'Unexpected keyword argument "rat" for "race"' in printed
