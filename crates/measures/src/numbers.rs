@@ -7,13 +7,19 @@ pub const MATHIS: f64 = 1.224_744_871_391_589;
 /// Text for a figure that does not exist.
 const MISSING: &str = "–";
 
+/// Largest magnitude that six decimals round to zero.
+const ZERO: f64 = 5e-7;
+
 /// Returns a number with three significant digits, or two below 1. Larger whole parts are not rounded, whole numbers have
-/// no decimals, and thin spaces group the thousands from 10 000 on.
+/// no decimals, thin spaces group the thousands from 10 000 on, and what six decimals round to zero is `0`.
 #[must_use]
 pub fn digits(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
         return MISSING.to_owned();
+    }
+    if magnitude <= ZERO {
+        return "0".to_owned();
     }
     let mut decimals = match magnitude {
         _ if magnitude >= 99.95 || value.fract() == 0.0 => 0,

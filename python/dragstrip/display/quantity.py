@@ -128,15 +128,21 @@ def percent(fraction: float | None) -> str:
     return f"{digits(fraction * 100.0)} %"
 
 
+ZERO = 5e-7
+"""Largest magnitude that six decimals round to zero."""
+
+
 def digits(value: float) -> str:
     """Return a number with three significant digits, or two below 1.
 
-    Larger whole parts are not rounded, whole numbers have no decimals (`40`, not `40.0`), and thin spaces
-    group the thousands from 10 000 on.
+    Larger whole parts are not rounded, whole numbers have no decimals (`40`, not `40.0`), thin spaces group
+    the thousands from 10 000 on, and what six decimals round to zero is `0`.
     """
     if not math.isfinite(value):
         return MISSING
     magnitude = abs(value)
+    if magnitude <= ZERO:
+        return "0"
     if magnitude >= 99.95 or value == round(value):
         decimals = 0
     elif magnitude >= 9.995:

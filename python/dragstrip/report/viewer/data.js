@@ -42,13 +42,18 @@ export function valueAt(curve, x, step) {
   return x - xs[behind - 1] <= xs[behind] - x ? ys[behind - 1] : ys[behind];
 }
 
+/** Largest magnitude that six decimals round to zero. */
+const ZERO = 5e-7;
+
 /**
- * A number with three significant digits, or two below 1; thin spaces group the thousands from 10 000 on. The rule is that
- * of `digits` in crates/measures/src/numbers.rs and display/quantity.py; tests/numbers.json holds them together.
+ * A number with three significant digits, or two below 1; thin spaces group the thousands from 10 000 on, and what six
+ * decimals round to zero is `0`. The rule is that of `digits` in crates/measures/src/numbers.rs and
+ * display/quantity.py; tests/numbers.json holds them together.
  */
 export function digits(value) {
   if (!Number.isFinite(value)) return "–";
   const magnitude = Math.abs(value);
+  if (magnitude <= ZERO) return "0";
   if (magnitude >= 99.95 || Number.isInteger(value)) return grouped(fixed(value, 0));
   if (magnitude >= 9.995) return grouped(fixed(value, 1));
   let decimals = 2;
