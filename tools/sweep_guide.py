@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
-from markupsafe import Markup
-
 from dragstrip import _core
-from dragstrip.display import html
 from dragstrip.display import quantity as q
-from dragstrip.display.colours import assign
 from dragstrip.io import files
-from dragstrip.report.render import side_by_side
+from dragstrip.report.render import on_white
 from dragstrip.results.intervals import interval
 from dragstrip.studies.sweep import dataset
-from dragstrip.studies.sweep.cells import Pages
 from dragstrip.studies.sweep.claim import read_description
-from dragstrip.studies.sweep.map import COLUMNS, WORDS, Layout, drawing, lay_out, stripes
+from dragstrip.studies.sweep.drawing import WIDE, WORDS
+from dragstrip.studies.sweep.heat import GAP
+from dragstrip.studies.sweep.layout import Layout, lay_out
+from dragstrip.studies.sweep.map import COLUMNS
+from dragstrip.studies.sweep.paper import pictures
 from dragstrip.studies.sweep.plan import Sweep
 from dragstrip.studies.sweep.stats import Findings, judge, ranking, relative
-
-ACROSS = 2
 
 
 def write_guide(folder: Path, page: Path) -> None:
@@ -36,11 +32,10 @@ def write_guide(folder: Path, page: Path) -> None:
     data = dataset.read(folder, COLUMNS)
     findings = judge(sweep, data)
     layout = lay_out(sweep, findings)
-    pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
     images = page.parent / "images"
     files.make_folder(images)
     for name in findings.judged:
-        files.write_text(images / f"{page.stem}-{name}.svg", _picture(name, findings, layout, pages))
+        files.write_text(images / f"{page.stem}-{name}.svg", _picture(name, findings, layout))
     files.write_text(page, "\n".join(_lines(sweep, findings, layout, page.stem)) + "\n")
 
 
@@ -148,33 +143,9 @@ def _seconds(sweep: Sweep) -> str:
     return f"{_core.parse_time(str(sweep.base['duration'])) / 1e9:g} s"
 
 
-def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str:
-    colours = assign(findings.contenders)
-    judged = findings.judged[name]
-    fill = stripes(judged, findings, colours)
-    pictures = [
-        (
-            str(drawing(judged, findings, layout, cells, pages, fill, linked=False)),
-            _as_written(settings),
-            "#59636e",
-        )
-        for settings, cells in layout.facets
-    ]
-    return _with_legend(side_by_side(pictures, ACROSS), colours, findings.contenders)
-
-
-def _with_legend(picture: str, colours: Mapping[str, str], names: Sequence[str]) -> str:
-    """Add a legend of the algorithms' colours above the picture, on white, since a page may be dark."""
-    width, height = (float(part) for part in picture.split('viewBox="0 0 ', 1)[1].split('"')[0].split())
-    width = max(width, np.ceil(20 + 90 * len(names)))
-    svg = html.part(
-        "studies/sweep/guide.svg",
-        width=f"{width:g}",
-        height=f"{height + 28:g}",
-        colours={name: colours[name] for name in names},
-        picture=Markup(picture),  # noqa: S704 - our own SVG
-    )
-    return f"{svg}\n"
+def _picture(name: str, findings: Findings, layout: Layout) -> str:
+    """Return the maps of a utility with their legend, on white, since a page may be dark."""
+    return on_white(pictures(name, findings, layout, 2 * WIDE + GAP)[name])
 
 
 if __name__ == "__main__":

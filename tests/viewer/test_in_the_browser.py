@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -454,28 +452,4 @@ def test_many_setups_are_folded_and_open_by_their_address(browser: Browser, tmp_
     assert page.value("document.querySelectorAll('details.setup[open]').length") == 1
     assert not any(page.value(drawn % 3))
     assert page.complaints() == []
-    page.close()
-
-
-def test_a_sweep_s_map_and_ranking_fit_a_phone(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "race.toml"
-    file.write_text(
-        'duration = "1s"\n[path]\nrate = "5mbit"\nrtt = "10ms"\nqueue = "1bdp"\n[[flows]]\ncc = "reno"\n'
-    )
-    words = (
-        "--vary path.rate=2mbit,5mbit --vary path.rtt=10ms,20ms --vary flow.cc=reno,cubic --competitor cubic"
-    )
-    command = [sys.executable, "-m", "dragstrip", "sweep", file, *words.split(), "--out", tmp_path / "map"]
-    subprocess.run(command, check=True, capture_output=True)
-    page = browser.page(tmp_path / "map" / "report.html", 390)
-    assert page.value("document.documentElement.scrollWidth") <= 390
-    widths = page.value("[...document.querySelectorAll('.maps svg')].map((map) => map.clientWidth)")
-    assert widths
-    assert min(widths) >= 0.95 * (390 - 2 * 14)
-    table = "document.querySelector('table.stacked')"
-    assert page.value(f"{table}.parentElement.scrollWidth <= {table}.parentElement.clientWidth")
-    heads = f"[...{table}.querySelectorAll('thead th')].filter((head) => head.checkVisibility()).length"
-    assert page.value(heads) == 4  # a column for each of goodput, delay, power and harm
-    page.value("document.querySelector('.every input').click()")
-    assert page.value(heads) == 8
     page.close()

@@ -58,13 +58,13 @@ def report(
         if out is not None:
             expected = "no folder: the report of a run stays in the run's folder"
             raise BadInputError("--out", str(out), expected, "command line")
-        _again(single, figures, paper, as_json)
+        _again(single, paper, as_json)
         return
     parts = [input_of(folder) for folder in recordings(first)] if single.kind == "recordings" else [single]
     _side_by_side(str(first), parts, out, paper, as_json)
 
 
-def _again(output: Input, figures: str | None, paper: Paper, as_json: bool) -> None:
+def _again(output: Input, paper: Paper, as_json: bool) -> None:
     """Write the page of a run or a sweep again."""
     from dragstrip.display.progress import progress
     from dragstrip.io import checksums
@@ -74,16 +74,9 @@ def _again(output: Input, figures: str | None, paper: Paper, as_json: bool) -> N
 
     folder = output.path
     if output.kind == "sweep":
-        if paper.endings:
-            raise BadInputError(
-                "--figures",
-                figures,
-                "the folder of a run: a sweep's maps are part of its report",
-                "command line",
-            )
         from dragstrip.studies.sweep.make import rewrite_report
 
-        page = rewrite_report(folder)
+        page = rewrite_report(folder, paper)
         print_json({"report": str(page)}) if as_json else say(f"Report: {page}")
         return
     with progress(f"reading {folder} and drawing its report ...", quiet=as_json):

@@ -15,6 +15,7 @@ from dragstrip.cli.options import (
     Duration,
     EngineOrNone,
     ExperimentOrNone,
+    Figures,
     JsonFlag,
     PathName,
     Repeat,
@@ -23,6 +24,7 @@ from dragstrip.cli.options import (
     Snaplen,
     Strict,
     TextProgram,
+    Width,
     Workers,
 )
 from dragstrip.cli.output import command_line, confirm, print_json, say, say_path
@@ -114,6 +116,8 @@ def sweep(
         Path | None, typer.Option("--from", metavar="FOLDER", help="With --replay: the sweep's folder.")
     ] = None,
     report: Report = True,
+    figures: Figures = None,
+    width: Width = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Run an experiment over many values of many fields, and map who wins where.
@@ -127,6 +131,7 @@ def sweep(
     from dragstrip.studies.sweep import command
 
     limits = command.limits(time_limit, memory_limit)
+    paper = words.figures(figures, width, report)
     if replay is not None:
         recording_folder = command.replay(from_, replay, out)
         print_json({"recording": str(recording_folder)}) if as_json else say(f"Recording: {recording_folder}")
@@ -161,6 +166,7 @@ def sweep(
         capture=packets,
         retry_failed=retry_failed,
         report=report,
+        figures=paper,
         command=command_line(),
         replace=replace,
         confirm=confirm,

@@ -160,7 +160,7 @@ def ranking_table(ranked: dict[str, Any]) -> str:
 
     from dragstrip.display.terminal import as_text, hanging
     from dragstrip.results.intervals import REPEATS_MIN
-    from dragstrip.studies.sweep.map import WORDS
+    from dragstrip.studies.sweep.drawing import WORDS
 
     names = [name for name in WORDS if name in ranked]
     rows: dict[str, list[str]] = {line["contender"]: [] for line in ranked[names[0]]}

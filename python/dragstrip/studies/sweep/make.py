@@ -11,6 +11,7 @@ from dragstrip.engines import named
 from dragstrip.errors import DragstripError
 from dragstrip.io import files
 from dragstrip.model.recording import core_build
+from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.runs.local import LostPlaceError, Place
 from dragstrip.runs.work import OK
 from dragstrip.studies.sweep import dataset
@@ -57,12 +58,12 @@ def make(
             entries = [claim.document() for claim in claims]
             report, ranked = None, None
             if options.shard[1] == 1:
-                report, ranked = _report(sweep, out, entries, options.report)
+                report, ranked = _report(sweep, out, entries, options.report, options.figures)
         return _summary(sweep, out, tally, data, options, report, ranked, entries)
 
 
 def _report(
-    sweep: Sweep, out: Path, claims: list[dict[str, Any]], draw: bool = True
+    sweep: Sweep, out: Path, claims: list[dict[str, Any]], draw: bool = True, figures: Paper = NO_FIGURES
 ) -> tuple[Path | None, dict[str, Any] | None]:
     """Write the page and return it, with who is best on how many paths."""
     from dragstrip.studies.sweep.map import COLUMNS, write_map
@@ -70,7 +71,8 @@ def _report(
 
     data = dataset.read(out, COLUMNS)
     findings = judge(sweep, data)
-    return write_map(sweep, out, data, findings, claims) if draw else None, ranked(findings)
+    page = write_map(sweep, out, data, findings, claims, figures) if draw else None
+    return page, ranked(findings)
 
 
 def _summary(
@@ -102,8 +104,10 @@ def _summary(
     }
 
 
-def rewrite_report(folder: Path) -> Path:
+def rewrite_report(folder: Path, figures: Paper = NO_FIGURES) -> Path:
     """Write dataset and report of a sweep's folder again from its store, and return the report.
+
+    With `figures`, pictures and tables for papers are written too.
 
     Raises `DragstripError` if a part of the store is damaged, or if the existing dataset has more runs of
     this sweep than the store.
@@ -119,7 +123,7 @@ def rewrite_report(folder: Path) -> Path:
         store = Store(folder / STORE)
         claims = grade_claims(sweep, index, store)
         data = dataset.write(sweep, index, store, folder / dataset.FOLDER, least=least, claims=claims)
-        report_file, _ = _report(sweep, folder, [claim.document() for claim in claims])
+        report_file, _ = _report(sweep, folder, [claim.document() for claim in claims], figures=figures)
         assert report_file is not None
         if (runs := dataset.runs_in(folder)) < len(index):
             sys.stderr.write(f"warning: {data}: {runs:,} of {len(index):,} runs: the sweep is not finished\n")

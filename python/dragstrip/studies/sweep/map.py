@@ -2,87 +2,80 @@
 
 from __future__ import annotations
 
-import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from markupsafe import Markup
 
 from dragstrip.display import html
 from dragstrip.display import quantity as q
-from dragstrip.display.colours import PALETTE, assign
+from dragstrip.display.colours import assign
+from dragstrip.display.quantity import Unit
 from dragstrip.display.table import Cell, Table, text_table
 from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
+from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.results.claims import CONTRADICTED
 from dragstrip.results.intervals import RESAMPLES, TIE
-from dragstrip.studies.sweep.axes import SweepAxis, quantity
+from dragstrip.studies.sweep.axes import SweepAxis
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
+from dragstrip.studies.sweep.drawing import (
+    HARM_COLOUR,
+    NARROW,
+    WIDE,
+    Fill,
+    drawing,
+    figure_texts,
+    settings_text,
+    shades,
+    title,
+    unit_of,
+    winners,
+)
 from dragstrip.studies.sweep.grading import counts, figure_text, published
+from dragstrip.studies.sweep.heat import colour_scale
+from dragstrip.studies.sweep.layout import Layout, lay_out
+from dragstrip.studies.sweep.lines import legend, line_panels, line_plot
+from dragstrip.studies.sweep.paper import write_figures
 from dragstrip.studies.sweep.plan import Json, Sweep
-from dragstrip.studies.sweep.stats import Findings, Utility, UtilityScores, failures, ranking
+from dragstrip.studies.sweep.stats import Findings, UtilityScores, failures, ranking
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
 COLUMNS += ["goodput_bps", "rtt_ms_p50", "retransmits"]
 """Columns of the dataset that the report needs."""
 
-WIDE, HIGH = 30, 24
-ACROSS, WIDEST = 300, 100
-"""Widths in pixels: a map of few columns widens them to fill the first, but none beyond the second."""
-LEFT, TOP, BELOW = 62, 6, 46
-PLOT = 300
-"""Edge of a scatter plot in pixels, for sampled axes."""
-HOVER_MAX = 4000
-"""Cells of a sweep, at most, whose tooltips have every contender's figure; with more, only who is ahead."""
+FIGURES_MAX = 600
+"""Cells of a sweep, at most, whose figures stand in tables below the maps."""
 FAILURES_SHOWN = 50
 LEVELS_SHOWN = 40
 CLAIM_ROWS_SHOWN = 200
 """Rows of a claim's table, at most; contradicted ones come first."""
-HARM_COLOUR = "#b42318"
 RANKING_NOTE = (
-    "“Of the best”: the figure over that of the best contender on the same path, its median over all paths "
-    "and, in small type, the 95 % bootstrap interval; for delay above 100 % is worse."
+    "On how many paths a contender is among the best; in small type, on how many it alone is, and its figure "
+    "over that of the best on the same path: the median over all paths, with the 95 % bootstrap interval "
+    "(for delay above 100 % is worse; for harm it is the harm itself)."
 )
-
-FORMAT: Mapping[str, Callable[[float | None], str]] = {
-    "goodput": q.rate,
-    "delay": q.milliseconds,
-    "power": lambda value: f"{q.rate(value)} per ms",
-    "harm": q.percent,
-}
-WORDS = {
-    "goodput": "most goodput",
-    "delay": "least delay",
-    "power": "most power",
-    "harm": "least harm",
-}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Axes that span a map, and axes that give a map per level."""
-
-    x: str | None
-    y: str | None
-    facets: list[tuple[dict[str, Any], list[int]]]
-    """Settings of the other axes, and the cells that have them."""
-    sampled: bool
 
 
 def write_map(
-    sweep: Sweep, folder: Path, data: pa.Table, findings: Findings, claims: Sequence[Json] = ()
+    sweep: Sweep,
+    folder: Path,
+    data: pa.Table,
+    findings: Findings,
+    claims: Sequence[Json] = (),
+    figures: Paper = NO_FIGURES,
 ) -> Path:
     """Write report.html and cells/ into a sweep's folder and return the page; raises `NotWrittenError`.
 
-    `claims` are the graded claims of the summary document.
+    `claims` are the graded claims of the summary document. With `figures`, pictures and tables for papers are
+    written into `figures/` too.
     """
     layout = lay_out(sweep, findings)
     try:
-        return _write(sweep, findings, layout, data, folder, claims)
+        return _write(sweep, findings, layout, data, folder, claims, figures)
     except OSError as error:
         raise NotWrittenError(folder / "report.html", error) from error
 
@@ -94,6 +87,7 @@ def _write(
     data: pa.Table,
     folder: Path,
     claims: Sequence[Json],
+    figures: Paper,
 ) -> Path:
     report = folder / "report.html"
     with aside(report) as draft:
@@ -102,6 +96,11 @@ def _write(
         pages.write(draft_pages)
         with (draft / report.name).open("w", encoding="utf-8") as file:
             file.writelines(_page(sweep, findings, layout, pages, failures(data), folder, claims))
+        if figures.endings and findings.axis:
+            draft_figures = draft / "figures"
+            draft_figures.mkdir()
+            write_figures(draft_figures, findings, layout, figures)
+            move_in(draft_figures, folder / draft_figures.name)
         make_folder(folder / FOLDER)
         move_in(draft_pages, folder / FOLDER / pages.name)
         (draft / report.name).replace(report)
@@ -110,26 +109,6 @@ def _write(
         if entry.name != pages.name:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     return report
-
-
-def lay_out(sweep: Sweep, findings: Findings) -> Layout:
-    """Choose rate as horizontal and RTT as vertical axis if they vary, else the axes with most levels."""
-    sampled_paths = [
-        path for axis in sweep.axes if axis.path == "sample" for path in axis.levels[0].assignments
-    ]
-    sizes = {axis.path: len(axis.levels) for axis in sweep.axes}
-    candidates = sampled_paths or sorted(
-        (path for path in findings.paths if path in sizes), key=lambda path: -sizes[path]
-    )
-    ordered: list[str] = [path for path in ("path.rate", "path.rtt", "path.delay") if path in candidates]
-    ordered += [path for path in candidates if path not in ordered]
-    x, y = (*ordered, None, None)[:2]
-    rest = [path for path in findings.paths if path not in (x, y) and path not in sampled_paths]
-    groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
-    for number, settings in enumerate(findings.cells):
-        facet_settings = {path: settings[path] for path in rest}
-        groups.setdefault(repr(facet_settings), (facet_settings, []))[1].append(number)
-    return Layout(x, y, list(groups.values()), bool(sampled_paths))
 
 
 # --- the page ---------------------------------------------------------------------------------
@@ -153,10 +132,11 @@ def _page(
         findings=findings,
         failed=len(failed),
         failures=[(row, replay_line(folder, row["key"])) for row in failed[:FAILURES_SHOWN]],
-        answer=_answer(findings),
+        answer=answer(findings),
         colours=colours,
+        single=len(layout.facets) == 1,
         sections=_sections(findings, layout, pages, colours) if findings.axis else (),
-        ranking=_rankings(findings, colours) if findings.axis else None,
+        ranking=rankings(findings, colours) if findings.axis else None,
         claims=[_claim_section(claim) for claim in claims],
         method=_method(sweep, findings),
         axes=[(axis.path, _levels(axis)) for axis in sweep.axes],
@@ -171,255 +151,130 @@ def _levels(axis: SweepAxis) -> str:
 
 
 def headline(findings: Findings, name: str) -> str:
-    """Return a line such as `most goodput on 288 paths: bbr (sole best on 120, best or tied on 180), ...`."""
-    parts = [
-        f"{rank.contender} (sole best on {rank.sole_best:,}, best or tied on {rank.best_or_tied:,})"
-        for rank in ranking(findings, name)
-    ]
-    return f"{WORDS[name]} on {len(findings.cells):,} paths: " + ", ".join(parts)
+    """Return a line such as `Most goodput: bbr, among the best on 46 of 48 paths; then cubic, 33.`."""
+    first, *others = ranking(findings, name)
+    words = f"{title(findings, name)}: {first.contender}, among the best on {first.best_or_tied:,} of "
+    words += f"{len(findings.cells):,} path{'s' * (len(findings.cells) != 1)}"
+    return f"{words}; then {others[0].contender}, {others[0].best_or_tied:,}." if others else f"{words}."
 
 
-def _answer(findings: Findings) -> list[str]:
+def answer(findings: Findings) -> list[str]:
     """Return the sentences on who is ahead, or none if no algorithms were compared."""
-    lines = [headline(findings, name) for name in findings.judged] if findings.axis else []
-    return [f"{line[0].upper()}{line[1:]}." for line in lines]
+    return [headline(findings, name) for name in findings.judged] if findings.axis else []
 
 
 @dataclass(frozen=True)
 class _Map:
-    """A map with its caption: the settings of the axes that it does not span."""
+    """A picture for wide and for narrow screens, with the settings of the axes that it does not span."""
 
     caption: str
-    svg: Markup
+    wide: Markup
+    narrow: Markup
 
 
 @dataclass(frozen=True)
 class _Section:
-    """The maps of one utility: who is best, and for harm how much each contender does."""
+    """One utility: maps of who is best and, for harm, of how much each contender does; lines and figures."""
 
     name: str
     title: str
+    note: str
     maps: list[_Map]
-    shades: list[list[_Map]]
+    scale: Markup
+    """The scale of the shades; empty for other utilities."""
+    shades: list[_Map]
     """Maps of each contender's harm; empty for other utilities."""
+    lines: list[_Map]
+    keys: tuple[Markup, Markup]
+    """Legends of the lines for wide and for narrow screens."""
+    figures: Table | None
+    """Every figure with its interval; None where there are too many."""
 
 
 def _sections(
     findings: Findings, layout: Layout, pages: Pages, colours: Mapping[str, str]
 ) -> Iterator[_Section]:
-    for judged in findings.judged.values():
+    for name, judged in findings.judged.items():
 
         def maps(fill: Fill, settings: Mapping[str, Any], judged: UtilityScores = judged) -> list[_Map]:
             return [
                 _Map(
-                    ", ".join(f"{path} {value}" for path, value in {**settings, **facet_settings}.items()),
-                    drawing(judged, findings, layout, cells, pages, fill),
+                    settings_text({**settings, **facet_settings}),
+                    drawing(judged, findings, layout, cells, fill, WIDE, pages),
+                    drawing(judged, findings, layout, cells, fill, NARROW, pages),
                 )
                 for facet_settings, cells in layout.facets
             ]
 
-        name = judged.utility.name
-        contenders = findings.contenders if name == "harm" else []
+        unit = unit_of(judged)
+        panels = line_panels(findings, layout)
         yield _Section(
             name,
-            _title(judged.utility, findings),
-            maps(stripes(judged, findings, colours), {}),
-            [maps(_shades(judged, at), {"by": contender}) for at, contender in enumerate(contenders)],
+            title(findings, name),
+            "" if layout.sampled else _note(judged, unit),
+            maps(winners(judged, findings, colours), {}),
+            colour_scale(HARM_COLOUR, f"Goodput that {findings.rival} loses")
+            if name == "harm"
+            else Markup(""),
+            [
+                drawn
+                for at, contender in enumerate(findings.contenders if name == "harm" else [])
+                for drawn in maps(shades(judged, at), {"by": contender})
+            ],
+            [
+                _Map(
+                    panel.caption,
+                    line_plot(judged, findings, panel, colours, WIDE, unit, pages.link),
+                    line_plot(judged, findings, panel, colours, NARROW, unit, pages.link),
+                )
+                for panel in panels
+            ],
+            (legend(findings.contenders, colours, WIDE), legend(findings.contenders, colours, NARROW)),
+            figures_table(judged, findings, unit) if len(findings.cells) <= FIGURES_MAX else None,
         )
 
 
-def _title(utility: Utility, findings: Findings) -> str:
-    if utility.name == "harm":
-        return f"Who harms a competing {findings.rival} flow least"
-    return f"Who has the {WORDS[utility.name]}"
-
-
-# --- drawing ----------------------------------------------------------------------------------
-
-Fill = Callable[[int], list[tuple[str, float]]]
-"""Gives a cell's colours and opacities, side by side; empty if nothing is known."""
-
-
-def stripes(judged: UtilityScores, findings: Findings, colours: Mapping[str, str]) -> Fill:
-    """Return a fill with the colours of all contenders that are among the best."""
-
-    def fill(cell: int) -> list[tuple[str, float]]:
-        best = np.flatnonzero(judged.best[cell])
-        opacity = 1.0 if len(best) == 1 else 0.55
-        return [(colours[findings.contenders[at]], opacity) for at in best]
-
-    return fill
-
-
-def _shades(judged: UtilityScores, contender: int) -> Fill:
-    def fill(cell: int) -> list[tuple[str, float]]:
-        harm = judged.median[cell, contender]
-        return [] if math.isnan(harm) else [(HARM_COLOUR, 0.06 + 0.94 * min(1.0, max(0.0, harm)))]
-
-    return fill
-
-
-@dataclass(frozen=True)
-class Mark:
-    """An SVG element of a cell, with its attributes."""
-
-    tag: str
-    attributes: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class _CellMarks:
-    """The marks of a cell; `tooltip` and `link` are empty in a picture without them."""
-
-    marks: list[Mark]
-    tooltip: str = ""
-    link: str = ""
-
-
-def drawing(
-    judged: UtilityScores,
-    findings: Findings,
-    layout: Layout,
-    cells: list[int],
-    pages: Pages,
-    fill: Fill,
-    linked: bool = True,
-) -> Markup:
-    """Return one map as SVG; if `linked`, its cells have tooltips with figures and link to their runs."""
-    across = _scale([findings.cells[cell].get(layout.x or "") for cell in cells], layout.sampled, False)
-    upwards = _scale([findings.cells[cell].get(layout.y or "") for cell in cells], layout.sampled, True)
-    full = len(findings.cells) <= HOVER_MAX
-    cell_marks = []
-    for cell in cells:
-        place = findings.cells[cell]
-        x, y = across.at(place.get(layout.x or "")), upwards.at(place.get(layout.y or ""))
-        marks = _dot(x, y, fill(cell)) if layout.sampled else _box(x, y, across.step, fill(cell))
-        tooltip = _hover(judged, findings, cell, pages, full) if linked else ""
-        cell_marks.append(_CellMarks(marks, tooltip, pages.link(cell) if linked else ""))
-    return html.part(
-        "studies/sweep/map.svg",
-        width=f"{LEFT + across.size + 8:.0f}",
-        height=f"{TOP + upwards.size + BELOW:.0f}",
-        label=f"{judged.utility.title}: {layout.x or ''} to the right, {layout.y or ''} upwards",
-        cells=cell_marks,
-        base=TOP + upwards.size + 10,
-        columns=[(f"{LEFT + place:.0f}", text) for place, text in across.ticks],
-        edge=LEFT - 5,
-        rows=[(f"{TOP + place + 4:.0f}", text) for place, text in upwards.ticks],
-    )
-
-
-@dataclass(frozen=True)
-class _Scale:
-    at: Callable[[Any], float]
-    ticks: list[tuple[float, str]]
-    size: float
-    step: float = 0.0
-    """Pixels from one level to the next; 0 for continuous values."""
-
-
-def _scale(values: Sequence[Any], continuous: bool, upwards: bool) -> _Scale:
-    """Return the positions along one direction: a step per level, or continuous for sampled quantities."""
-    if continuous and values[0] is not None:
-        return _logarithmic(values, upwards)
-    levels = {repr(value): (number, value) for number, value in reversed(list(enumerate(values)))}
-    ordered = [key for key, _ in sorted(levels.items(), key=lambda item: item[1][0])]
-    if upwards:
-        ordered.reverse()
-    step = HIGH if upwards else max(WIDE, min(WIDEST, ACROSS / len(ordered)))
-    positions = {key: number * step for number, key in enumerate(ordered)}
-    ticks = [
-        (positions[key] + step / 2, "" if value is None else str(value)) for key, (_, value) in levels.items()
-    ]
-    return _Scale(lambda value: positions[repr(value)], ticks, step * len(ordered), step)
-
-
-def _logarithmic(values: Sequence[Any], upwards: bool) -> _Scale:
-    numbers = {repr(value): (parsed[1] if (parsed := quantity(value)) else 0.0) for value in values}
-    low, high = min(numbers.values()), max(numbers.values())
-    log = low > 0 and high / low > 10
-
-    def share(value: Any) -> float:
-        number = numbers[repr(value)]
-        if high == low:
-            return 0.5
-        if log:
-            return math.log(number / low) / math.log(high / low)
-        return (number - low) / (high - low)
-
-    def at(value: Any) -> float:
-        return PLOT * (1 - share(value) if upwards else share(value))
-
-    ends = sorted(set(map(str, values)), key=lambda text: numbers.get(repr(text), 0.0))
-    return _Scale(at, [(at(text), text) for text in dict.fromkeys((ends[0], ends[-1]))], PLOT)
-
-
-def _box(x: float, y: float, step: float, fills: list[tuple[str, float]]) -> list[Mark]:
-    x_left, top, wide, high = LEFT + x + 1, f"{TOP + y + 1:.0f}", step - 2, f"{HIGH - 2}"
-    if not fills:
-        empty = {"class": "none", "x": f"{x_left:.0f}", "y": top, "width": f"{wide:.0f}", "height": high}
-        return [Mark("rect", empty)]
-    fill_px = wide / len(fills)
-    return [
-        Mark(
-            "rect",
-            {
-                "x": f"{x_left + number * fill_px:.1f}",
-                "y": top,
-                "width": f"{fill_px:.1f}",
-                "height": high,
-                "fill": colour,
-                "fill-opacity": f"{opacity:.2f}",
-            },
-        )
-        for number, (colour, opacity) in enumerate(fills)
-    ]
-
-
-def _dot(x: float, y: float, fills: list[tuple[str, float]]) -> list[Mark]:
-    colour, opacity = fills[0] if fills else (PALETTE[-1], 0.0)
-    ring = {"stroke": fills[1][0], "stroke-width": "2"} if len(fills) > 1 else {}
-    place = {"cx": f"{LEFT + x:.1f}", "cy": f"{TOP + y:.1f}", "r": "5"}
-    return [Mark("circle", {**place, "fill": colour, "fill-opacity": f"{opacity:.2f}", **ring})]
-
-
-def _hover(judged: UtilityScores, findings: Findings, cell: int, pages: Pages, full: bool) -> str:
-    format_figure = FORMAT[judged.utility.name]
-    lines = [", ".join(f"{path} {value}" for path, value in findings.cells[cell].items())]
-    median = judged.median[cell]
-    sign = -1 if judged.utility.more_is_better else 1
-    order = np.argsort(np.where(np.isnan(median), math.inf, sign * median), kind="stable")
-    for at in order if full else order[:1]:
-        mark = "● " if judged.best[cell, at] else "   "
-        low, high = judged.low[cell, at], judged.high[cell, at]
-        spread = f" ({format_figure(float(low))} to {format_figure(float(high))})" if low != high else ""
-        lines.append(f"{mark}{findings.contenders[at]}: {format_figure(float(median[at]))}{spread}")
-    number = int(findings.runs[cell, order[0], 0])
-    lines.append(f"run {number}: {pages.replay(number)}")
-    return "\n".join(lines)
+def _note(judged: UtilityScores, unit: Unit) -> str:
+    """Return what the numbers of a utility's maps are."""
+    name = judged.utility.short
+    return f"Numbers: the best one’s {name} in {unit.name}, with its 95 % interval where there is room."
 
 
 # --- tables and words -------------------------------------------------------------------------
 
 
-def _rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
+def rankings(findings: Findings, colours: Mapping[str, str]) -> Table:
     """Return a row for each contender: on how many paths it is best, and its share of the best figure."""
-    counts = {name: f"{WORDS[name]}: sole best / best or tied" for name in findings.judged}
-    shares = {
-        name: f"{WORDS[name]}: {'harm' if name == 'harm' else 'of the best'}, median"
-        for name in findings.judged
-    }
+    paths = len(findings.cells)
     ranks = {name: {rank.contender: rank for rank in ranking(findings, name)} for name in findings.judged}
     rows = []
     for contender in [rank.contender for rank in ranking(findings, "goodput")]:
         row = [Cell(contender, colour=colours[contender], number=False)]
         for name in findings.judged:
             rank = ranks[name][contender]
-            row.append(Cell(f"{rank.sole_best} / {rank.best_or_tied}"))
-            row.append(Cell(_share(rank.median), f"{_share(rank.low)} to {_share(rank.high)}"))
+            low, high = _share(rank.low), _share(rank.high)
+            spread = "" if low == high else f" ({low} to {high})"
+            row.append(
+                Cell(
+                    f"{rank.best_or_tied:,} of {paths:,}",
+                    f"alone on {rank.sole_best:,}; {_share(rank.median)}{spread}",
+                )
+            )
         rows.append(row)
-    heads = [("", ""), *((text, "") for name in findings.judged for text in (counts[name], shares[name]))]
-    return Table(heads, rows, RANKING_NOTE, [], frozenset({"", *counts.values()}))
+    heads = [("", ""), *((title(findings, name), "") for name in findings.judged)]
+    return Table(heads, rows, RANKING_NOTE, [], frozenset())
+
+
+def figures_table(judged: UtilityScores, findings: Findings, unit: Unit) -> Table:
+    """Return every contender's median and interval on every path, in the unit of the map."""
+    rows = []
+    for cell, settings in enumerate(findings.cells):
+        row = [Cell(settings_text(settings), number=False)]
+        for at in range(len(findings.contenders)):
+            number, interval = figure_texts(judged, cell, at, unit)
+            row.append(Cell(number or q.MISSING, interval, best=bool(judged.best[cell, at])))
+        rows.append(row)
+    return Table([("path", ""), *((name, "") for name in findings.contenders)], rows)
 
 
 def _claim_section(claim: Json) -> tuple[str, str, Table]:

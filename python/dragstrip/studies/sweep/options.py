@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dragstrip.engines.capture import CaptureRequest
+from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.runs.process import Limits
 from dragstrip.studies.sweep.claim import Confirm
 
@@ -22,6 +23,8 @@ class Options:
     """Packet capture of the runs that are made now; earlier runs have no captures."""
     retry_failed: bool = False
     report: bool = True
+    figures: Paper = NO_FIGURES
+    """Pictures and tables for papers, beside the report."""
     command: str = ""
     replace: bool = False
     """True when another sweep's folder may be taken over without a question."""

@@ -31,6 +31,8 @@ class Utility:
 
     name: str
     title: str
+    short: str
+    """Name on an axis."""
     unit: str
     more_is_better: bool
     relative: bool = True
@@ -38,10 +40,10 @@ class Utility:
 
 
 UTILITIES = (
-    Utility("goodput", "goodput", "bit/s", True),
-    Utility("delay", "median round-trip time", "ms", False),
-    Utility("power", "power (goodput over median round-trip time)", "bit/s per ms", True),
-    Utility("harm", "harm to a competing flow", "1", False, relative=False),
+    Utility("goodput", "goodput", "goodput", "bit/s", True),
+    Utility("delay", "median round-trip time", "median RTT", "ms", False),
+    Utility("power", "power (goodput over median round-trip time)", "power", "bit/s per ms", True),
+    Utility("harm", "harm to a competing flow", "harm", "1", False, relative=False),
 )
 
 
