@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from .browser import Browser, Page
+from .texts import texts
 
 EXPERIMENT = """
 title = "A sweep"
@@ -34,27 +35,6 @@ PLANS = {
 }
 MapOf = Callable[[str], Path]
 SIZES = [(1300, 900), (800, 900), (390, 844)]
-
-TEXTS = """(() => {
-  const seen = [...document.querySelectorAll(".maps svg")].filter((svg) => svg.checkVisibility());
-  const faults = [];
-  for (const svg of seen) {
-    const around = svg.getBoundingClientRect();
-    const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text, text.getBoundingClientRect()]);
-    for (const [words, , box] of boxes)
-      if (box.left < around.left - 1 || box.right > around.right + 1 || box.top < around.top - 1
-          || box.bottom > around.bottom + 1) faults.push(["outside", words]);
-    for (const [i, [words, text, a]] of boxes.entries())
-      for (const [others, other, b] of boxes.slice(i + 1)) {
-        const turned = [text, other].some((it) => it.hasAttribute("transform"));
-        if (turned) continue;  // the box of a turned text is larger than the text
-        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-        if (wide > 0.5 && high > 2.5) faults.push(["overlap", words, others]);
-      }
-  }
-  return [seen.length, faults];
-})()"""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +77,7 @@ def test_no_text_of_a_map_overlaps_another_or_leaves_its_picture(
     height: int,
 ) -> None:
     page = opened(browser.page(map_of(name), width, height))
-    pictures, faults = page.value(TEXTS)
+    pictures, faults = page.value(texts(".maps svg"))
     assert pictures >= 3
     assert faults == []
     assert page.value("document.documentElement.scrollWidth") <= width

@@ -182,6 +182,8 @@ class TimeLines:
     height: int = 78
     marks: Sequence[Rule] = ()
     """Vertical lines through all panels, labelled in the first."""
+    legend: bool = True
+    """False where a legend stands elsewhere, as for many small figures."""
 
 
 Content: TypeAlias = Distribution | Bars | Shares | Pie | Scatter | TimeLines

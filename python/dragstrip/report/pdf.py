@@ -65,24 +65,31 @@ def _object(pdf: bytes, place: int) -> tuple[int, _Object]:
 
 
 def _name_fonts(objects: dict[int, _Object]) -> None:
-    """Number the fonts in the order of their names, and rename them in the streams that use them."""
+    """Number the fonts in the order of their names, and rename them in the streams that use them.
+
+    A name such as `fo1` is that of the page or form in whose resources it stands; another may have it for
+    another font.
+    """
     owners = [pdf_object for pdf_object in objects.values() if _FONTS.search(pdf_object.head)]
-    fonts = {
-        font for owner in owners for entry in _FONTS.findall(owner.head) for font in _FONT.findall(entry)
-    }
-    base = {name: _BASE.search(objects[int(number)].head) for name, number in fonts}
-    order = sorted(base, key=lambda name: (match[1] if (match := base[name]) else b"", name))
-    renamed = {name: b"fo%d" % rank for rank, name in enumerate(order)}
-
-    def rename(text: bytes) -> bytes:
-        return re.sub(rb"/(fo\d+)\b", lambda match: b"/" + renamed.get(match[1], match[1]), text)
-
-    for owner in owners:
-        owner.head = rename(owner.head)
+    local_names = [
+        {name: number for entry in _FONTS.findall(owner.head) for name, number in _FONT.findall(entry)}
+        for owner in owners
+    ]
+    numbers = {number for names in local_names for number in names.values()}
+    base = {number: _BASE.search(objects[int(number)].head) for number in numbers}
+    order = sorted(base, key=lambda number: (match[1] if (match := base[number]) else b"", int(number)))
+    names_by_number = {number: b"fo%d" % rank for rank, number in enumerate(order)}
+    for owner, names in zip(owners, local_names, strict=True):
+        renamed = {name: names_by_number[number] for name, number in names.items()}
+        owner.head = _renamed(owner.head, renamed)
         contents = re.search(rb"/Contents (\d+) 0 R", owner.head)
         stream = objects[int(contents[1])] if contents else owner
         if stream.stream is not None and _DEFLATED in stream.head:
-            stream.stream = zlib.compress(rename(zlib.decompress(stream.stream)), 9)
+            stream.stream = zlib.compress(_renamed(zlib.decompress(stream.stream), renamed), 9)
+
+
+def _renamed(text: bytes, names: dict[bytes, bytes]) -> bytes:
+    return re.sub(rb"/(fo\d+)\b", lambda match: b"/" + names.get(match[1], match[1]), text)
 
 
 def _sorted(resources: re.Match[bytes]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ MARKED_MAX = 2
 ROUTES_MAX = 200
 # Links that a screen reader reads out.
 DESCRIBED_MAX = 12
+BOX_MIN, GAP_MIN = 96.0, 154.0
+"""Pixels of a box's width, and between two columns of boxes, at least."""
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 
 
@@ -293,14 +296,16 @@ def _lanes(scenario: Json, boxes: list[_Box], queues: Mapping[str, Sequence[str]
 class _Flat:
     """Left to right: labels of the forward path above the link, of the return path below it."""
 
-    box_width, box_height = 96, 46
-    column_step, row_step = 250, 78
+    box_height = 46
+    column_step: float
+    row_step = 78.0
     line_height = 15
     lane = 4
 
     def __init__(self, boxes: list[_Box], lanes: list[_Lanes]) -> None:
         self.boxes = boxes
         self.lanes = lanes
+        self.box_width = max(BOX_MIN, *(_inside(box) + 16 for box in boxes))
         self.rows: dict[int, list[_Box]] = {}
         for box in boxes:
             self.rows.setdefault(box.column, []).append(box)
@@ -319,7 +324,23 @@ class _Flat:
         self.bottom = self.height
         self.height += self.line_height * len(self.marks) + (6 if self.marks else 0)
 
+    def _widest_label(self) -> float:
+        """Return the width of the widest label beside a link."""
+        return max(
+            (
+                _width(line, 12.5)
+                for lane in self.lanes
+                if not self._crowded(lane)
+                for line in (
+                    *_lines(lane.forward, lane.forward_mark),
+                    *_lines(lane.backward, lane.backward_mark),
+                )
+            ),
+            default=0.0,
+        )
+
     def _place(self) -> None:
+        self.column_step = self.box_width + max(GAP_MIN, self._widest_label() + 16)
         tallest = max(len(column) for column in self.rows.values())
         step = self.row_step
         half = step * (tallest - 1) / 2 + self.box_height / 2 + 10
@@ -387,9 +408,9 @@ class _Flat:
         middle_x, middle_y = (x1 + x2) / 2, (a.y + b.y) / 2
         if self._crowded(lanes):
             # Beside the box, on the side from which the link turns away.
-            words = paths.link_words(lanes.forward) if lanes.forward else []
+            words = _settings(lanes)
             y = a.y - 10 if b.y >= a.y else a.y + 19
-            parts.append(_text(x1 + 8, y, ", ".join(words[:2]), MUTED, 11, "start"))
+            parts.append(_text(x1 + 8, y, ", ".join(words), MUTED, 11, "start"))
             return "".join(parts)
         for line, word in enumerate(reversed(_lines(lanes.forward, lanes.forward_mark))):
             y = middle_y - 12 - self.line_height * line
@@ -410,11 +431,13 @@ class _Flat:
 class _Upright(_Flat):
     """Top to bottom: labels of the forward path right of the link, of the return path left of it."""
 
-    column_step, row_step = 128, 112
+    column_step = 128.0
 
     def _place(self) -> None:
+        self.row_step = self.box_width + 16
         widest = max(len(column) for column in self.rows.values())
-        self.width = max(340, 20 + self.row_step * (widest - 1) + self.box_width)
+        needed = 20 + self.row_step * (widest - 1) + self.box_width
+        self.width = max(340.0, needed, 2 * (self._widest_label() + 20))
         self.height = 12 * 2 + self.column_step * max(self.rows) + self.box_height
         for number, row in self.rows.items():
             first_x = self.width / 2 - self.row_step * (len(row) - 1) / 2
@@ -431,6 +454,11 @@ class _Upright(_Flat):
         if lanes.backward is not None:
             parts.append(_arrow(b.x - self.lane, y2 - 2, a.x - self.lane, y1 + 2, lanes.backward_mark))
         if self._crowded(lanes):
+            # Below the box, on the side from which the link turns away.
+            side = -1 if a.x < b.x - 1 else 1
+            for line, word in enumerate(_short_lines(lanes)):
+                y = y1 + 15 + 13 * line
+                parts.append(_text(a.x + side * 12, y, word, MUTED, 11, "end" if side < 0 else "start"))
             return "".join(parts)
         x, middle = (a.x + b.x) / 2, (y1 + y2) / 2
         for link, mark, anchor, dx, colour in (
@@ -443,6 +471,30 @@ class _Upright(_Flat):
                 y_of_line = top + self.line_height * line
                 parts.append(_label(x + dx, y_of_line, word, colour, 12, anchor, mark))
         return "".join(parts)
+
+
+def _settings(lanes: _Lanes) -> list[str]:
+    """Return two settings of a link that stands beside others: those forward or, without any, those back."""
+    directions = (paths.link_words(link) for link in (lanes.forward, lanes.backward) if link)
+    return next((words[:2] for words in directions if words), [])
+
+
+def _short_lines(lanes: _Lanes) -> list[str]:
+    """Return these settings in lines short enough for half the width of a box."""
+    words = _settings(lanes)
+    return [line for word in words for line in textwrap.wrap(word, 10, break_long_words=False)][:4]
+
+
+def _width(text: str, size: float, bold: bool = False) -> float:
+    """Return roughly how wide a text is, in pixels."""
+    return len(text) * size * (0.62 if bold else 0.57)
+
+
+def _inside(box: _Box) -> float:
+    """Return the width of a box's texts: its name, and the algorithms of a sender."""
+    name = box.names[0] if len(box.names) == 1 else f"{len(box.names)} routers"
+    notes = " · ".join(box.notes) if len(box.notes) <= 3 else f"{len(box.notes)} algorithms"
+    return max(_width(name, 13, bold=True), _width(notes, 11, bold=True))
 
 
 def _lines(link: Json | None, mark: str = "") -> list[str]:
@@ -496,7 +548,7 @@ def _queue_glyph(x: float, y: float, link: Json, direction: int) -> str:
 
 def _frame(x: float, y: float, width: float, height: float, radius: float, colour: str) -> str:
     return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width}" height="{height}" rx="{radius}" '
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:g}" height="{height:g}" rx="{radius:g}" '
         f'fill="#ffffff" stroke="{colour}" stroke-width="1.2"/>'
     )
 

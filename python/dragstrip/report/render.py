@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import escape
 
+from dragstrip.display.colours import INK
 from dragstrip.errors import DragstripError
 from dragstrip.report import pdf, vega
-from dragstrip.report.figure import Figure
+from dragstrip.report.figure import Figure, TimeLines
 from dragstrip.report.paper import LIBRARY, Paper
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
@@ -38,7 +40,9 @@ _CLASSES = re.compile(r' class="(?!background)[^"]*"')
 _IDS = re.compile(r'(id="|url\(#)([A-Za-z]+)(\d+)')
 _SIZE = re.compile(r'<svg[^<>]* width="([\d.]+)" height="([\d.]+)"')
 _POINTS = re.compile(r'="([\d.]+)pt"')
-TITLE_HEIGHT = 20
+TITLE_HEIGHT, TITLE_LINE = 20, 16
+# Average width of a letter in a bold title of 13 points, with some reserve.
+TITLE_LETTER = 7.3
 _EMPTY = re.compile(r'<path class="background" d="M0,0h0v0h0Z"/>')
 
 
@@ -175,33 +179,71 @@ def on_white(picture: str) -> str:
 
 
 def timeline(figures: Sequence[Figure], prefix: str, width_pt: float | None) -> str:
-    """Return the figures over time as one picture, as many in a row as fit."""
+    """Return the figures over time as one picture, as many in a row as fit, below their legend."""
     across = min(COLUMNS_MAX, len(figures))
+    key = _common_key(figures)
     if width_pt is None:
         return side_by_side(
-            [(svg(figure, prefix), figure.title, figure.colour) for figure in figures], across
+            [(svg(figure, prefix), figure.title, figure.colour) for figure in figures], across, key
         )
     across = max(1, min(across, int(width_pt / COLUMN_MIN_PT)))
     column = width_pt / PRINTED / across
     fitted = [(_fitted(figure, column, prefix), figure.title, figure.colour) for figure in figures]
-    return centred(side_by_side(fitted, across), width_pt)
+    return centred(side_by_side(fitted, across, key), width_pt)
 
 
-def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:
-    """Return one SVG of several, each with its title in its colour, at most `across` in a row."""
+def _common_key(figures: Sequence[Figure]) -> dict[str, vega.Swatch]:
+    """Return the looks of all curves of figures that leave their legend to the picture."""
+    key: dict[str, vega.Swatch] = {}
+    for figure in figures:
+        if isinstance(figure.content, TimeLines) and not figure.content.legend:
+            key |= vega.key_of(figure.content)
+    return key
+
+
+def side_by_side(
+    pictures: list[tuple[str, str, str]], across: int, key: Mapping[str, vega.Swatch] | None = None
+) -> str:
+    """Return one SVG of several below a legend, each with its title in its colour, `across` in a row at most.
+
+    A title takes as many lines as it needs beside the next one.
+    """
     sizes = [_size(svg) for svg, _, _ in pictures]
-    wide, high = max(size[0] for size in sizes), max(size[1] for size in sizes) + TITLE_HEIGHT
-    parts = []
-    for number, (svg, title, colour) in enumerate(pictures):
-        x, y = number % across * wide, number // across * high
-        parts.append(
-            f'<text x="{x + 8:g}" y="{y + 15:g}" font-family="{vega.FONT}" font-size="13" font-weight="bold" '
-            f'fill="{colour}">{escape(title)}</text>'
-            f'<g transform="translate({x:g},{y + TITLE_HEIGHT:g})">{svg}</g>'
-        )
-    rows = -(-len(pictures) // across)
-    width, height = wide * min(across, len(pictures)), high * rows
+    wide = max(size[0] for size in sizes)
+    width = wide * min(across, len(pictures))
+    parts, y = _key_lines(key or {}, width)
+    for first in range(0, len(pictures), across):
+        row = pictures[first : first + across]
+        titles = [textwrap.wrap(title, int(wide / TITLE_LETTER)) or [""] for _, title, _ in row]
+        head = TITLE_HEIGHT + TITLE_LINE * (max(map(len, titles)) - 1)
+        for place, ((svg, _, colour), lines) in enumerate(zip(row, titles, strict=True)):
+            x = place * wide
+            parts += [
+                f'<text x="{x + 8:g}" y="{y + 15 + TITLE_LINE * line:g}" font-family="{vega.FONT}" '
+                f'font-size="13" font-weight="bold" fill="{colour or INK}">{escape(words)}</text>'
+                for line, words in enumerate(lines)
+            ]
+            parts.append(f'<g transform="translate({x:g},{y + head:g})">{svg}</g>')
+        y += head + max(size[1] for size in sizes[first : first + across])
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" height="{height:g}">{"".join(parts)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {y:g}" '
+        f'width="{width:g}" height="{y:g}">{"".join(parts)}</svg>'
     )
+
+
+def _key_lines(key: Mapping[str, vega.Swatch], width: float) -> tuple[list[str], float]:
+    """Return the legend of curves as pieces of them with their names, and its height."""
+    parts: list[str] = []
+    x, y = 8.0, 14.0
+    for name, swatch in key.items():
+        needed = 34 + TITLE_LETTER * len(name) + 14
+        if x > 8 and x + needed > width:
+            x, y = 8.0, y + 17
+        dash = f' stroke-dasharray="{" ".join(map(str, swatch.dash))}"' if len(swatch.dash) > 1 else ""
+        parts.append(
+            f'<path d="M{x:g},{y - 4:g}h28" stroke="{swatch.colour}" stroke-width="2" fill="none"{dash}/>'
+            f'<text x="{x + 34:g}" y="{y:g}" font-family="{vega.FONT}" font-size="12" fill="{INK}">'
+            f"{escape(name)}</text>"
+        )
+        x += needed
+    return parts, y + 8 if parts else 0.0

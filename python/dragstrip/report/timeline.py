@@ -139,7 +139,7 @@ def multiples(setup_curves: Sequence[tuple[Setup, list[Curves]]]) -> list[Figure
                 f"multiple-{number}",
                 setup.short,
                 f"{names} over {quantity.seconds(setup.end_s)}; {setup.title}.",
-                TimeLines(Axis("Time (s)", 0, end_s, "s"), panels, WIDTHS[2], 60, marks(setup)),
+                TimeLines(Axis("Time (s)", 0, end_s, "s"), panels, WIDTHS[2], 60, marks(setup), legend=False),
                 list(dict.fromkeys(entry.contender.cc for entry in curves)),
             )
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from dragstrip.display.colours import GRID, INK, MUTED
+from dragstrip.display.look import DASHES
 from dragstrip.report.figure import (
     PARTS_MAX,
     SOLID,
@@ -81,6 +82,8 @@ LOOK: Spec = {
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "labelFlush": False,
+        "labelOverlap": "greedy",
+        "labelSeparation": 4,
     },
     "legend": {
         "labelColor": INK,
@@ -142,13 +145,22 @@ def _distribution(content: Distribution, sheet: Sheet) -> Spec:
                 [line.colour for line in content.lines],
                 _legend(len(labels), min(2, sheet.columns), "median"),
             ),
-            "strokeDash": _nominal("who", labels, [list(line.dash) for line in content.lines]),
+            "strokeDash": _nominal("who", labels, _dashes([line.label for line in content.lines])),
             # Lower curves are wider: they show beside upper ones that coincide with them.
             "strokeWidth": _nominal("who", labels, widths(len(labels))),
         },
     }
     layers = [*(_upright_rule(content.rule, scale, sheet) if content.rule else []), lines]
     return {"layer": layers, **_size(sheet)}
+
+
+def _dashes(labels: Sequence[str]) -> list[list[int]]:
+    """Return a dash pattern per label, so that curves differ in grey too; a label has it in every figure.
+
+    With more labels than patterns (six), some have the same one, and differ in colour alone.
+    """
+    order = sorted(set(labels))
+    return [list(DASHES[order.index(label) % len(DASHES)]) for label in labels]
 
 
 def widths(curves: int) -> list[float]:
@@ -392,8 +404,12 @@ def _panel(content: TimeLines, panel: Panel, sheet: Sheet, *, last: bool) -> Spe
         "y": _linear("v", 0, panel.y.high, value),
         "detail": {"field": "s", "type": "nominal"},
     }
+    key = key_of(content)
+    legend = _legend(len(key), min(4, sheet.columns)) if content.legend else None
     layers = [
-        {
+        _named_line(stroke, key, encoding, legend)
+        if stroke.main and stroke.label in key
+        else {
             "data": _rows(_points(stroke.curves)),
             "mark": {"type": "line", "color": stroke.colour, "clip": True, **_style(stroke)},
             "encoding": encoding,
@@ -407,11 +423,54 @@ def _panel(content: TimeLines, panel: Panel, sheet: Sheet, *, last: bool) -> Spe
     return {"width": sheet.width(content.width), "height": content.height, "layer": layers}
 
 
+@dataclass(frozen=True)
+class Swatch:
+    """The look of a contender's curve, for a legend."""
+
+    colour: str
+    dash: list[int]
+
+
+def key_of(content: TimeLines) -> dict[str, Swatch]:
+    """Return the look of each contender's curve by its name; empty if there are fewer than two."""
+    strokes = {
+        stroke.label: stroke.colour
+        for panel in content.panels
+        for stroke in panel.strokes
+        if stroke.main and stroke.label
+    }
+    if len(strokes) < 2:
+        return {}
+    return {
+        label: Swatch(colour, dash)
+        for (label, colour), dash in zip(strokes.items(), _dashes(list(strokes)), strict=True)
+    }
+
+
+def _named_line(stroke: Stroke, key: dict[str, Swatch], encoding: Spec, legend: Spec | None) -> Spec:
+    """Return a contender's curve with the look that the legend shows."""
+    style = _style(stroke)
+    style.pop("strokeDash", None)
+    names, looks = list(key), key.values()
+    rows = [{**row, "who": stroke.label} for row in _points(stroke.curves)]
+    return {
+        "data": _rows(rows),
+        "mark": {"type": "line", "clip": True, **style},
+        "encoding": {
+            **encoding,
+            "color": _nominal("who", names, [swatch.colour for swatch in looks], legend),
+            "strokeDash": _nominal("who", names, [swatch.dash for swatch in looks], legend),
+        },
+    }
+
+
 def _marks(marks: Sequence[Rule], x: Spec, height: int, *, labelled: bool) -> list[Spec]:
     """Return thin vertical lines with their labels along them."""
     data = _rows([{"t": round(mark.at, 4), "text": mark.text} for mark in marks])
     rule = {"type": "rule", "color": MUTED, "strokeWidth": 0.7}
-    words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -2, "color": MUTED, "fontSize": 8}
+    # Left of its line, but right of one beside the axis, whose numbers it would cover.
+    beside = {"expr": f"datum.t < {x['scale']['domain'][1] / 20:g} ? 9 : -2"}
+    words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": beside, "color": MUTED, "fontSize": 8}
     text = {"x": x, "y": {"value": height / 2}, "text": {"field": "text", "type": "nominal"}}
     lines: Spec = {"data": data, "mark": rule, "encoding": {"x": x}}
     return [lines, {"data": data, "mark": words, "encoding": text}] if labelled else [lines]
@@ -477,5 +536,7 @@ def _legend(entries: int, columns: int, title: str | None = None, symbol: str = 
         "orient": "bottom",
         "columns": min(columns, entries),
         "symbolType": symbol,
+        # Long enough for a dash pattern.
+        **({"symbolSize": 700} if symbol == "stroke" else {}),
         "columnPadding": 20,
     }
