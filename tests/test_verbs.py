@@ -60,7 +60,7 @@ def test_diagnose() -> None:
     assert plain(answer) == printed("diagnose", "--path", "home DSL")
     assert answer.findings == answer["findings"] != []
     assert str(answer).startswith(answer["verdict"][:20])
-    assert "<pre" in answer._repr_html_()
+    assert "<svg" in answer._repr_html_()
 
 
 def test_inspect(capture: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 class StudyDocument(Mapping[str, Any]):
     """An answer: the document that the command prints with `--json`, as a mapping.
 
-    `str()` is the text that the command prints; a notebook shows it too. `to_dict()` gives a copy of the
-    document.
+    `str()` is the text that the command prints; a notebook shows a picture where there is one for it
+    (`display/notebook.py`), else this text. `to_dict()` gives a copy of the document.
     """
 
     def __init__(self, document: Mapping[str, Any], text: str) -> None:
@@ -39,8 +39,10 @@ class StudyDocument(Mapping[str, Any]):
         return text if len(text) < 300 else f"{text[:295]} …>"
 
     def _repr_html_(self) -> str:
-        from dragstrip.display import html
+        from dragstrip.display import html, notebook
 
+        if type(self).__name__ in notebook.DRAWERS:
+            return notebook.html_of(self)
         return html.part("display/templates/text_cell.html", text=self._text)
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-DRAWERS = {"Experiment": ("dragstrip.interop.pictures", "experiment_html")}
+DRAWERS = {
+    "Experiment": ("dragstrip.interop.pictures", "experiment_html"),
+    "Diagnosis": ("dragstrip.interop.studies", "diagnosis_html"),
+    "WhatIfVerdict": ("dragstrip.interop.studies", "whatif_html"),
+    "PassportDocument": ("dragstrip.interop.studies", "passport_html"),
+    "AttackDocument": ("dragstrip.interop.studies", "attack_html"),
+    "SweepResult": ("dragstrip.interop.studies", "sweep_html"),
+}
 """By class: module and function that return an object's HTML, loaded when a notebook asks."""
 
 
