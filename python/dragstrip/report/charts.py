@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -47,18 +48,26 @@ JAIN_WIDTH, JAIN_HEIGHT = 340, 120
 
 GROUPS = ("summary", "video", "transfers", "scatter", "cdf", "shares", "overlay", "time")
 Text = Callable[[float | None], str]
+NONE_PUBLISHED: Mapping[str, tuple[float, float]] = MappingProxyType({})
 
 
 def all_figures(
-    setup: Setup, table: list[Row], curves: list[Curves], shares: list[FlowShares]
+    setup: Setup,
+    table: list[Row],
+    curves: list[Curves],
+    shares: list[FlowShares],
+    published: Mapping[str, tuple[float, float]] = NONE_PUBLISHED,
 ) -> dict[str, list[Figure]]:
-    """Return every figure, in the groups in which the page shows them."""
+    """Return every figure, in the groups in which the page shows them.
+
+    `published` has the RTT in ms and the goodput in bit/s that a publication gives, by contender.
+    """
     return {
         "summary": summary_bars(table),
         "video": [figure for figure in (video.figure(setup),) if figure],
         "transfers": [figure for figure in (transfers.figure(setup),) if figure],
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
-        "scatter": planes(setup, table),
+        "scatter": planes(setup, table, published),
         "shares": [
             replace(figure, name=figure.name + (f"-{number}" if number > 1 else ""))
             for number, set_shares in enumerate(shares, 1)
@@ -167,7 +176,9 @@ ELLIPSE_POINTS_MIN = 8
 BETTER = "↖ better"
 
 
-def planes(setup: Setup, table: list[Row]) -> list[Figure]:
+def planes(
+    setup: Setup, table: list[Row], published: Mapping[str, tuple[float, float]] = NONE_PUBLISHED
+) -> list[Figure]:
     """Draw goodput against delay: one figure, or one for each set of flows that compete, such as a direction.
 
     Contenders that each had the path to themselves are in one figure.
@@ -175,7 +186,9 @@ def planes(setup: Setup, table: list[Row]) -> list[Figure]:
     sets: dict[tuple[str, ...], list[Row]] = {}
     for row in table:
         sets.setdefault(row.competitors if setup.together else (), []).append(row)
-    figures = [figure for rows in sets.values() if (figure := delay_throughput(setup, rows)) is not None]
+    figures = [
+        figure for rows in sets.values() if (figure := delay_throughput(setup, rows, published)) is not None
+    ]
     if len(figures) < 2:
         return figures
     named = zip(figures, sets.values(), strict=False)
@@ -189,17 +202,25 @@ def planes(setup: Setup, table: list[Row]) -> list[Figure]:
     ]
 
 
-def delay_throughput(setup: Setup, table: list[Row]) -> Figure | None:
+def delay_throughput(
+    setup: Setup, table: list[Row], published: Mapping[str, tuple[float, float]] = NONE_PUBLISHED
+) -> Figure | None:
     """Draw goodput against round-trip time: a large point per contender, and how far its figures spread.
 
     Of repeats, each is a small point, with an ellipse around them; of one run, a line spans the 5th to 95th
-    percentile of its round trips. None if no contender has both figures.
+    percentile of its round trips. Published figures are hollow. None if no contender has both figures.
     """
     plotted = [(row, row.goodput_bps, row.rtt_p50_ms) for row in table if row.goodput_bps and row.rtt_p50_ms]
     if not plotted:
         return None
     unit = unit_for(max(goodput.greatest for _, goodput, _ in plotted), RATES)
     clouds = [_cloud(row, goodput, trip, unit, setup.repeats > 1) for row, goodput, trip in plotted]
+    clouds = [
+        replace(cloud, published=(at[0], at[1] / unit.divisor))
+        if (at := published.get(cloud.label))
+        else cloud
+        for cloud in clouds
+    ]
     idle_ms, words = common_idle(setup)
     shown = [
         (float(x), float(y))
@@ -208,14 +229,22 @@ def delay_throughput(setup: Setup, table: list[Row]) -> Figure | None:
         for x, y in zip(part.x, part.y, strict=True)
     ]
     shown += [cloud.middle for cloud in clouds]
+    shown += [cloud.published for cloud in clouds if cloud.published]
     high_x = max(max(x for x, _ in shown), idle_ms) * 1.05
     high_y = max(y for _, y in shown) * 1.08
     rule = Rule(idle_ms, words) if idle_ms > 0 else None
     listed = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
+    others = quantity.listing(
+        [
+            f"{cloud.label} {quantity.milliseconds(at[0])}, {quantity.rate(at[1])}"
+            for cloud in clouds
+            if (at := published.get(cloud.label))
+        ]
+    )
     return Figure(
         "delay-throughput",
         "Throughput against delay",
-        f"Goodput against median round-trip time: {listed}.",
+        f"Goodput against median round-trip time: {listed}." + (f" Published: {others}." if others else ""),
         Scatter(
             Axis("Round-trip time (ms)", 0, max(high_x, 1e-9), "ms"),
             Axis(f"Goodput ({unit.name})", 0, max(high_y, 1e-9), unit.name),

@@ -99,6 +99,8 @@ def _content(content: Content) -> Json:
                     "points": _places(cloud.points, content.x, content.y),
                     "ellipse": _places(cloud.ellipse, content.x, content.y),
                     "middle": [_short(value) for value in cloud.middle],
+                    "link": cloud.link,
+                    "published": cloud.published and [_short(value) for value in cloud.published],
                 }
                 for cloud in content.clouds
             ]

@@ -135,6 +135,10 @@ class Cloud:
     ellipse: Curve
     middle: tuple[float, float]
     dash: tuple[int, ...] = SOLID
+    link: str = ""
+    """Address of the contender's own panels in the report, such as `#setup-1-timeline-2`."""
+    published: tuple[float, float] | None = None
+    """The published figures, where a publication has both."""
 
 
 @dataclass(frozen=True)
@@ -201,3 +205,5 @@ class Figure:
     algorithms: list[str] = field(default_factory=list)
     # Colour of its contender, if the figure is about a single one.
     colour: str = ""
+    anchor: str = ""
+    """Name of the figure's place in the page, for links to it."""

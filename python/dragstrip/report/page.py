@@ -69,6 +69,8 @@ class Section:
     transfers: Table | None
     pictures: Mapping[str, list[PageFigure]]
     has_figures: bool
+    published: bool = False
+    """True when a plane has published figures."""
 
 
 @dataclass(frozen=True)

@@ -103,10 +103,16 @@ def _cloud(scatter: Scatter, cloud: Cloud) -> Iterator[str]:
         at = f'cx="{_x(scatter, float(x)):.1f}" cy="{_y(scatter, float(y)):.1f}"'
         yield f'<circle {at} r="2" fill="{colour}" opacity="0.5"/>'
     x, y = cloud.middle
-    yield (
+    dot = (
         f'<circle cx="{_x(scatter, x):.1f}" cy="{_y(scatter, y):.1f}" r="5" fill="{colour}">'
         f"<title>{escape(f'{cloud.label}: {cloud.note}')}</title></circle>"
     )
+    if cloud.published:
+        at = f'cx="{_x(scatter, cloud.published[0]):.1f}" cy="{_y(scatter, cloud.published[1]):.1f}"'
+        words = escape(f"{cloud.label}, published")
+        look = f'r="5" fill="none" stroke="{colour}" stroke-width="1.8"'
+        yield f"<circle {at} {look}><title>{words}</title></circle>"
+    yield f"<a href={quoteattr(cloud.link)}>{dot}</a>" if cloud.link else dot
 
 
 def _labels(scatter: Scatter) -> Iterator[str]:

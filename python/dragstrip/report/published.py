@@ -8,7 +8,8 @@ from typing import Any
 from dragstrip.display import quantity
 from dragstrip.display.colours import GREEN, GREY, VERMILION
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
-from dragstrip.results.claims import CONTRADICTED, REPRODUCED, slack
+from dragstrip.results.claims import CONTRADICTED, REPRODUCED, conversion, slack
+from dragstrip.results.comparison.setups import Contender, Setup
 
 COLOURS = {REPRODUCED: GREEN, CONTRADICTED: VERMILION}
 """By grade; others are grey."""
@@ -67,6 +68,58 @@ def _bar(entry: Json, tolerance: Any) -> Bar | None:
     shown = min(ratio, RATIO_MAX)
     return Bar(
         str(entry.get("id")), colour, shown, max(0.0, low), min(high, RATIO_MAX), quantity.digits(ratio)
+    )
+
+
+PLANE = {"rtt_ms_p50": "ms", "goodput_bps": "bit/s"}
+"""Measures of the plane of throughput and delay, with their units."""
+SELECTORS = frozenset(("cc", "label", "alternative"))
+"""Fields by which a claim selects a contender."""
+
+
+def points(claims: Sequence[Json], setup: Setup) -> dict[str, tuple[float, float]]:
+    """Return the published median RTT in ms and goodput in bit/s, by contender, where there are both.
+
+    Claims of an experiment count that give a value, or a range of which the middle is taken, for all flows of
+    one contender.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    for claim in claims:
+        value = _absolute(claim)
+        if value is None:
+            continue
+        where = claim.get("where") or {}
+        titles = [contender.title for contender in setup.contenders if _selects(where, contender)]
+        if len(titles) == 1:
+            figures.setdefault(titles[0], {}).setdefault(str(claim["metric"]), value)
+    return {
+        title: (by_measure["rtt_ms_p50"], by_measure["goodput_bps"])
+        for title, by_measure in figures.items()
+        if len(by_measure) == len(PLANE)
+    }
+
+
+def _absolute(claim: Json) -> float | None:
+    """Return the published figure in the plane's unit; None for another measure, a ratio or an order."""
+    unit = PLANE.get(str(claim.get("metric")))
+    ends = claim.get("range") or [claim.get("value")]
+    is_relative = any(claim.get(field) is not None for field in ("over", "order", "until"))
+    if unit is None or is_relative or not isinstance(ends, list) or not _are_numbers(ends):
+        return None
+    factor = conversion(unit, str(claim.get("unit")))
+    return sum(ends) / len(ends) / factor if factor else None
+
+
+def _selects(where: Json, contender: Contender) -> bool:
+    """Return whether a claim is about a contender, in each of its runs."""
+    if not where or not set(where) <= SELECTORS:
+        return False
+    return all(
+        where.get("cc", contender.cc) == contender.cc
+        and where.get("label", contender.title) == contender.title
+        and where.get("alternative", bout.run.settings.get("alternative"))
+        == bout.run.settings.get("alternative")
+        for bout in contender.bouts
     )
 
 

@@ -361,6 +361,14 @@ def _scatter(content: Scatter, sheet: Sheet) -> Spec:
             "encoding": {**xy, "color": colours},
         },
     ]
+    published = [
+        {"x": cloud.published[0], "y": cloud.published[1], "who": cloud.label}
+        for cloud in content.clouds
+        if cloud.published
+    ]
+    if published:
+        hollow = {"type": "point", "size": 70, "filled": False, "strokeWidth": 1.8, "opacity": 1}
+        layers.append({"data": _rows(published), "mark": hollow, "encoding": {**xy, "color": colours}})
     scale: Spec = {"domain": [content.x.low, content.x.high], "nice": False}
     rule = _upright_rule(content.rule, scale, sheet) if content.rule else []
     return {"layer": [*rule, *layers, *_corner(content.corner)], **_size(sheet)}

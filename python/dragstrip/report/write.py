@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from dragstrip.report import (
     charts,
     page,
     picture,
+    published,
     render,
     rows,
     tables,
@@ -29,8 +31,8 @@ from dragstrip.report import (
 )
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import Curves, curves_of, shares_of
-from dragstrip.report.figure import Figure
-from dragstrip.report.load import Bundle, load
+from dragstrip.report.figure import Figure, Scatter
+from dragstrip.report.load import Bundle, Json, load
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.results.comparison import path as paths
 from dragstrip.results.comparison import span, verdict
@@ -65,7 +67,7 @@ def write_report(
     setups = setups_of(bundle.runs, colours)
     curves = [curves_of(setup) for setup in setups[:SETUPS_DRAWN_MAX]]
     sections = [
-        _section(setup, number, colours, setup_curves)
+        _section(setup, number, colours, setup_curves, bundle.experiment.get("claims") or [])
         for number, (setup, setup_curves) in enumerate(zip_longest(setups, curves), 1)
     ]
     multiples = []
@@ -103,9 +105,20 @@ def _file_name(text: str) -> str:
     return _BETWEEN_WORDS.sub("-", text.lower())[:NAME_MAX].strip("-.")
 
 
-def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Curves] | None) -> page.Section:
+def _section(
+    setup: Setup,
+    number: int,
+    colours: dict[str, str],
+    curves: list[Curves] | None,
+    claims: Sequence[Json],
+) -> page.Section:
     rows = rows_of(setup)
-    groups = {} if curves is None else charts.all_figures(setup, rows, curves, shares_of(setup))
+    groups = (
+        {}
+        if curves is None
+        else charts.all_figures(setup, rows, curves, shares_of(setup), published.points(claims, setup))
+    )
+    groups = _linked(groups, f"setup-{number}")
     wide, tall = picture.draw(setup.scenarios, colours, setup.bottlenecks)
     return page.Section(
         setup=setup,
@@ -133,7 +146,28 @@ def _section(setup: Setup, number: int, colours: dict[str, str], curves: list[Cu
             group: [page.page_figure(figure) for figure in groups.get(group, [])] for group in charts.GROUPS
         },
         has_figures=curves is not None,
+        published=any(
+            cloud.published
+            for figure in groups.get("scatter", [])
+            if isinstance(figure.content, Scatter)
+            for cloud in figure.content.clouds
+        ),
     )
+
+
+def _linked(groups: Mapping[str, list[Figure]], anchor: str) -> dict[str, list[Figure]]:
+    """Return the figures with a link from each contender's point in a plane to its panels over time."""
+    over_time = [replace(figure, anchor=f"{anchor}-{figure.name}") for figure in groups.get("time", [])]
+    links = {figure.title: f"#{figure.anchor}" for figure in over_time}
+
+    def linked(figure: Figure) -> Figure:
+        if not isinstance(figure.content, Scatter):
+            return figure
+        clouds = [replace(cloud, link=links.get(cloud.label, "")) for cloud in figure.content.clouds]
+        return replace(figure, content=replace(figure.content, clouds=clouds))
+
+    planes = [linked(figure) for figure in groups.get("scatter", [])]
+    return {**groups, **({"time": over_time, "scatter": planes} if groups else {})}
 
 
 IDLE_MAX = 6

@@ -39,7 +39,12 @@ export function draw(figure, host, width) {
   for (const [number, cloud] of figure.clouds.entries()) {
     const group = mark("g", { class: "dots", "data-colour": cloud.colour }, svg);
     const [atX, atY] = [x.at(cloud.middle[0]), y.at(cloud.middle[1])];
-    mark("circle", { cx: atX, cy: atY, r: 5, fill: cloud.colour }, group);
+    const place = cloud.link ? mark("a", { href: cloud.link, "aria-label": `${cloud.label} over time` }, group) : group;
+    mark("circle", { cx: atX, cy: atY, r: 5, fill: cloud.colour }, place);
+    if (cloud.published) {
+      const at = { cx: x.at(cloud.published[0]), cy: y.at(cloud.published[1]), r: 5 };
+      mark("circle", { ...at, class: "published", fill: "none", stroke: cloud.colour, "stroke-width": 1.8 }, group);
+    }
     const half = widthOf(cloud.label) / 2;
     const middle = Math.max(left + half, Math.min(atX, right - half));
     // Above its dot or beneath it, clear of other names and dots; where neither is free, the legend alone has its name.
