@@ -44,6 +44,10 @@ PICTURES = {
 }
 """File in docs/images → the picture."""
 LINES = 26
+WITHOUT_BUILD = """document.querySelectorAll(".caution").forEach((note) => {
+  if (/quick build|older than its sources/.test(note.textContent)) note.remove();
+})"""
+"""Removes notes on the core's build, which are about the machine that makes the pictures."""
 
 
 def output(arguments: Sequence[str], folder: Path) -> str:
@@ -83,6 +87,7 @@ def drawn(browser: Browser, picture: Picture) -> bytes:
         file = shown(picture, Path(place))
         page = browser.page(file, picture.width, picture.height or 640, prefers_color_scheme="light")
         page.wait_for(lambda: page.value(picture.ready))
+        page.value(WITHOUT_BUILD)
         height = picture.height or page.value("document.querySelector('pre').offsetHeight")
         made = page.picture(picture.width, height)
         page.close()

@@ -15,6 +15,7 @@ from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
 from dragstrip.results.comparison.stats import rows_of
 
 from .browser import Browser
+from .texts import texts
 
 CLAIM = {"source": "table 1", "where": {"cc": "cubic"}, "tolerance": "50%"}
 EXPERIMENT = {
@@ -91,4 +92,14 @@ def test_a_point_leads_to_its_panels(browser: Browser, folder: Path) -> None:
         "document.querySelector('.answer').textContent"
     )
     assert page.complaints() == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1300, 800, 390])
+def test_no_text_of_the_plane_overlaps_another(browser: Browser, folder: Path, width: int) -> None:
+    page = browser.page(folder / "report.html", width, 844)
+    page.wait_for(lambda: page.value("document.querySelectorAll('.plane .dots').length === 2"))
+    pictures, faults = page.value(texts(".plane .chart svg"))
+    assert pictures >= 1
+    assert faults == []
     page.close()

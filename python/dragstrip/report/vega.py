@@ -375,14 +375,14 @@ def _scatter(content: Scatter, sheet: Sheet) -> Spec:
 
 
 def _corner(words: str) -> list[Spec]:
-    """Return words in the upper left corner of a plot."""
+    """Return words above the upper left corner of a plot; paper's fonts have no oblique arrow."""
     if not words:
         return []
-    look = {"type": "text", "align": "left", "baseline": "top", "color": MUTED, "fontSize": 11}
-    place = {"x": {"value": 6}, "y": {"value": 4}}
+    look = {"type": "text", "align": "left", "baseline": "bottom", "color": MUTED, "fontSize": 11}
+    place = {"x": {"value": 0}, "y": {"value": -4}}
     return [
         {
-            "data": _rows([{"text": words}]),
+            "data": _rows([{"text": words.replace("↖", "Upper left:")}]),
             "mark": look,
             "encoding": {**place, "text": {"field": "text", "type": "nominal"}},
         }

@@ -21,7 +21,8 @@ export function draw(figure, host, width) {
   const plot = frame(figure, host, width, HEIGHT, figure.x, figure.y);
   const { svg, x, y, left, right, top, bottom } = plot;
   plot.grid();
-  if (figure.corner) mark("text", { class: "tick", x: left + 6, y: top + 14 }, svg, figure.corner);
+  // Beside the axis's title: in the corner itself a point, its name or the rule would cover it.
+  if (figure.corner) mark("text", { class: "tick", x: widthOf(figure.y.title) + 14, y: 12 }, svg, figure.corner);
   if (figure.rule) rule(plot, figure.rule);
   for (const cloud of figure.clouds) {
     const group = mark("g", { "data-colour": cloud.colour }, svg);
