@@ -112,7 +112,7 @@ def _cloud(scatter: Scatter, cloud: Cloud) -> Iterator[str]:
         words = escape(f"{cloud.label}, published")
         look = f'r="5" fill="none" stroke="{colour}" stroke-width="1.8"'
         yield f"<circle {at} {look}><title>{words}</title></circle>"
-    yield f"<a href={quoteattr(cloud.link)}>{dot}</a>" if cloud.link else dot
+    yield f'<a href="{escape(cloud.link)}">{dot}</a>' if cloud.link else dot
 
 
 def _labels(scatter: Scatter) -> Iterator[str]:

@@ -98,7 +98,7 @@ def _write(
             file.writelines(_page(sweep, findings, layout, pages, failures(data), folder, claims))
         if figures.endings and findings.axis:
             draft_figures = draft / "figures"
-            draft_figures.mkdir()
+            (draft / "figures").mkdir()
             write_figures(draft_figures, findings, layout, figures)
             move_in(draft_figures, folder / draft_figures.name)
         make_folder(folder / FOLDER)
