@@ -362,6 +362,11 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             let expected = "off or auto: offloads are off on its interfaces";
             return refusal(format!("host {}: gso", host.name), "whole", expected);
         }
+        if let Some(interrupts) = &host.interrupts {
+            let value = serde_json::to_string(interrupts).unwrap_or_default();
+            let expected = "none: no interface here has a card that holds its interrupts back";
+            return refusal(format!("host {}: interrupts", host.name), value, expected);
+        }
         if let Some(cpu) = &host.cpu {
             let value = serde_json::to_string(cpu).unwrap_or_default();
             let expected = "none: a kernel takes its own time";

@@ -7,17 +7,19 @@ use crate::flows::flows;
 use crate::media::medium;
 use crate::parts::{Transmitter, discipline, emulation, host, u32_of, wire};
 use crate::pattern::matches;
+use crate::presets::hosts::HOSTS;
 use crate::problem;
 use crate::rules::ALIKE_MAX;
 use crate::types::DEFAULT_QUEUE;
 use crate::types::{
-    CpuForm, Experiment, FlowForm, HostForm, LinkForm, NodeForm, NodeKind, ProbeForm,
+    CpuForm, Experiment, FlowForm, HostForm, InterfaceForm, LinkForm, NodeForm, NodeKind, ProbeForm,
 };
 use crate::words::{Holds, queue_words, spelt_out};
 use dragstrip_scenario::{
-    CpuSpec, FlowSpec, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record,
-    Scenario,
+    CpuSpec, FlowSpec, HistorySpec, HostSpec, InterruptSpec, LinkSpec, NodeSpec, ProbeSpec,
+    Problem, QdiscSpec, Record, Scenario,
 };
+use dragstrip_units::suggest;
 use std::collections::BTreeMap;
 
 /// More flows than there are event numbers for.
@@ -30,7 +32,7 @@ const FLOWS_MAX: u64 = 1 << 20;
 pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario, Problem> {
     let flow_forms = spelt_out(&experiment.flows)?;
     count(experiment, &flow_forms)?;
-    let (nodes, links) = match &experiment.path {
+    let (nodes, mut links) = match &experiment.path {
         Some(path) => dumbbell(path, &flow_forms, &experiment.media)?,
         None => {
             let nodes = experiment.nodes.iter().map(node).collect();
@@ -42,7 +44,7 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
     let hosts = Hosts::new(&experiment.hosts.0);
     for node in &mut nodes {
         if let NodeSpec::Host(host) = node {
-            hosts.settle(host)?;
+            hosts.settle(host, &mut links)?;
         }
     }
     let media = experiment.media.iter().map(|(name, form)| {
@@ -142,10 +144,18 @@ impl<'a> Hosts<'a> {
     }
 
     /// Later patterns override earlier ones; of sysctls each one separately.
-    fn settle(&self, host: &mut HostSpec) -> Result<(), Problem> {
+    fn settle(&self, host: &mut HostSpec, links: &mut [LinkSpec]) -> Result<(), Problem> {
         let mut ticks = None;
-        for (_, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
-            let HostForm { profile, sysctl, gso, mtu, tick_hz, history, cpu } = form;
+        let mut card = InterfaceForm::default();
+        for (pattern, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
+            let HostForm { preset, profile, sysctl, gso, mtu, tick_hz, history, cpu, interface } =
+                form;
+            let kind = preset.as_deref().map(|name| host_kind(pattern, name)).transpose()?;
+            host.gso = kind.as_ref().and_then(|form| form.gso).unwrap_or(host.gso);
+            let kind_interface = kind.and_then(|form| form.interface);
+            for form in [kind_interface.as_ref(), interface.as_ref()].into_iter().flatten() {
+                card.take(form);
+            }
             host.sysctl.extend(sysctl.iter().map(|(key, value)| (key.clone(), value.0.clone())));
             host.profile = profile.unwrap_or(host.profile);
             host.gso = gso.unwrap_or(host.gso);
@@ -170,8 +180,52 @@ impl<'a> Hosts<'a> {
         }
         host.tick_hz = ticks;
         host.tick_hz = Some(host.ticks_per_second());
-        Ok(())
+        connect(host, &card, links)
     }
+}
+
+/// The settings of a kind of host by name.
+fn host_kind(pattern: &str, name: &str) -> Result<HostForm, Problem> {
+    let Some(kind) = HOSTS.iter().find(|kind| kind.name == name) else {
+        let names = HOSTS.iter().map(|kind| kind.name);
+        let expected = format!("one of {}", names.clone().collect::<Vec<_>>().join(", "));
+        let expected = suggest(name, names, &expected);
+        return Err(problem(&format!("hosts.{pattern}.preset"), &format!("{name:?}"), &expected));
+    };
+    Ok(kind.settings())
+}
+
+/// Gives the host its network interface: rate and queue of the links that leave it and have none, and its interrupts.
+fn connect(
+    host: &mut HostSpec,
+    form: &InterfaceForm,
+    links: &mut [LinkSpec],
+) -> Result<(), Problem> {
+    let InterfaceForm { rate, queue, interrupts, gro } = form;
+    let field = |name: &str| format!("hosts.{}.interface.{name}", host.name);
+    let free = |link: &&mut LinkSpec| {
+        link.from == host.name && link.medium.is_none() && link.rate_bps.is_none()
+    };
+    for link in links.iter_mut().filter(free) {
+        if link.qdisc != QdiscSpec::NOQUEUE {
+            continue;
+        }
+        link.rate_bps = rate.map(|rate| rate.0);
+        let words = queue.as_deref().or_else(|| rate.map(|_| DEFAULT_QUEUE));
+        if let Some(words) = words {
+            link.qdisc = discipline(words, &field("queue"))?;
+        }
+    }
+    match (interrupts, gro.unwrap_or(false)) {
+        (Some(gap), gro) => host.interrupts = Some(InterruptSpec { gap_ns: gap.0, gro }),
+        (None, true) => {
+            let expected =
+                "false, or interrupts beside it: only packets of one interrupt are merged";
+            return Err(problem(&field("gro"), "true", expected));
+        }
+        (None, false) => {}
+    }
+    Ok(())
 }
 
 fn graph(forms: &[LinkForm]) -> Result<Vec<LinkSpec>, Problem> {

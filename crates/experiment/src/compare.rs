@@ -51,10 +51,14 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
         "seed": 1,
         "repeat": 1,
         "cold_arp": true,
-        "hosts": {"*": {"sysctl": sysctls(form), "gso": form.text("gso").unwrap_or_default()}},
+        "hosts": {"*": {"sysctl": sysctls(form)}},
         "flows": flows,
         "probes": [{"from": "d", "target": "s1", "interval": "200ms"}],
     });
+    // A kind of host has its own bursts.
+    if form.value("hosts").is_none() {
+        content["hosts"]["*"]["gso"] = json!(form.text("gso").unwrap_or_default());
+    }
     if let Some(programs) = form.value("programs").filter(|value| *value != &json!({})) {
         content["programs"] = programs.clone();
     }
@@ -308,6 +312,16 @@ mod tests {
         let accurate = form(&json!({"accurate_ecn": true}));
         assert_eq!(accurate["hosts"]["*"]["sysctl"]["net.ipv4.tcp_ecn"], "3");
         assert_eq!(scenario.validate(), Ok(()));
+    }
+
+    /// A kind of host has bursts of its own, which `--gso` overrides.
+    #[test]
+    fn kinds_of_hosts_take_the_place_of_the_default_bursts() {
+        let hosts = |changes: Value| form(&changes)["hosts"]["*"].clone();
+        assert_eq!(hosts(json!({})), json!({"sysctl": {}, "gso": "auto"}));
+        assert_eq!(hosts(json!({"hosts": "veth"})), json!({"sysctl": {}, "preset": "veth"}));
+        let both = hosts(json!({"hosts": "card", "gso": "off"}));
+        assert_eq!((&both["preset"], &both["gso"]), (&json!("card"), &json!("off")));
     }
 
     /// An unlimited return path would carry what windows allow: 441 Mbit/s against 10.

@@ -46,6 +46,7 @@ pub use expand::{Everything, ExpandedRun, Selection, expand};
 pub use media::MediumForm;
 pub use pattern::matches;
 pub use plan::{Plan, algorithms, checked, planned};
+pub use presets::hosts::{HOSTS, NamedHost};
 pub use presets::media::{MEDIA, NamedMedium};
 pub use presets::paths::{NamedPath, PATHS};
 pub use presets::spell_names;
@@ -54,8 +55,8 @@ pub use rules::SEED_MAX;
 pub use run::build_run;
 pub use senders::{AccessForm, SendersForm};
 pub use types::{
-    ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm, NodeForm, PathForm,
-    ProbeForm, RecordForm, StateForm, TransmitterKind,
+    ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, InterfaceForm, LinkForm,
+    NodeForm, PathForm, ProbeForm, RecordForm, StateForm, TransmitterKind,
 };
 pub use variants::{Variant, Variants, flat, varied};
 pub use words::FlowWord;

@@ -301,8 +301,17 @@ pub const OPTIONS: &[RaceOption] = &[
         name: "gso",
         metavar: "auto|off|whole",
         default: "auto",
-        help: "Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut.",
+        help: "Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut; overrides --hosts.",
         place: Place::Field("hosts.*.gso"),
+        ..PLAIN
+    },
+    RaceOption {
+        name: "hosts",
+        metavar: "KIND",
+        help: "Kind of hosts: plain (the default), veth (containers, Mininet), card, server or paced (dragstrip list --hosts).",
+        place: Place::Field("hosts.*.preset"),
+        also: &["hosts.*.interface"],
+        completes: "hosts",
         ..PLAIN
     },
     RaceOption {

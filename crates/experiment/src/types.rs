@@ -280,6 +280,10 @@ pub struct LinkForm {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HostSettings")]
 pub struct HostForm {
+    /// A kind of host by name, whose settings those below override: `plain`, `veth`, `card`, `server` or `paced`
+    /// ([hosts by name](paths.md#hosts)).
+    #[serde(default)]
+    pub preset: Option<String>,
     /// The stack profile, whose default is `linux-6`.
     #[serde(default)]
     pub profile: Option<StackProfile>,
@@ -304,6 +308,31 @@ pub struct HostForm {
     /// The host's processing time per packet. Only the simulator models this.
     #[serde(default)]
     pub cpu: Option<CpuForm>,
+    /// The host's network interface. Default: packets leave and arrive at once.
+    #[serde(default)]
+    pub interface: Option<InterfaceForm>,
+}
+
+/// A host's network interface.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceForm {
+    /// The line rate at which frames leave the host: a burst then has its frames one after the other. Only on links
+    /// without a rate of their own.
+    #[serde(default)]
+    pub rate: Option<RateText>,
+    /// The queue discipline in front of it, in tc's words. `fq` paces every TCP connection of the host. Only on links
+    /// without a queue of their own.
+    #[serde(default)]
+    pub queue: Option<String>,
+    /// The least time from one receive interrupt to the next; a packet that arrives earlier waits (`ethtool -C`,
+    /// `rx-usecs`). Only the simulator models this.
+    #[serde(default)]
+    pub interrupts: Option<TimeText>,
+    /// Generic receive offload: consecutive segments of a connection that one interrupt finds become one packet, with
+    /// one ACK. Needs `interrupts`.
+    #[serde(default)]
+    pub gro: Option<bool>,
 }
 
 /// A host's processing time per packet, up to 1 s. The processor handles one packet after the other; packets that

@@ -211,6 +211,12 @@ impl Segment {
         Self { seq, len, flags, ..Self::default() }
     }
 
+    /// True when acknowledgement, window and options are those of `other`.
+    #[must_use]
+    pub fn has_header_of(&self, other: &Self) -> bool {
+        *self == Self { seq: self.seq, len: self.len, flags: self.flags, ..*other }
+    }
+
     /// One past the last payload byte.
     #[inline]
     #[must_use]

@@ -251,6 +251,7 @@ pub fn names(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         };
         let names = serde_json::json!({
             "paths": core::PATHS,
+            "hosts": core::HOSTS,
             "media": core::MEDIA,
             "workloads": core::WORKLOADS,
             "queues": dragstrip_qdisc::KINDS.iter().map(queue).collect::<Vec<_>>(),

@@ -17,6 +17,7 @@ pub(crate) fn host(name: &str) -> NodeSpec {
         tick_hz: Some(250),
         history: None,
         cpu: None,
+        interrupts: None,
     })
 }
 

@@ -34,6 +34,7 @@ pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
     Adaptation, Application, ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec,
-    LinkSpec, NodeSpec, ProbeSpec, Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
+    InterruptSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Route, Scenario, SocketBuffers,
+    StackProfile, Transport,
 };
 pub use validate::PACKET_BYTES_MIN;

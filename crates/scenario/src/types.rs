@@ -96,6 +96,22 @@ pub struct HostSpec {
     /// Processing time per packet; none: no time. Left out if none: results are cached by a scenario's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuSpec>,
+    /// Interrupts of its network card; none: each packet is processed when it arrives. Not beside `cpu`. Left out if none, as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<InterruptSpec>,
+}
+
+/// A network card that interrupts its host less often than packets arrive. Only in the simulator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct InterruptSpec {
+    /// Least time from one interrupt to the next, up to 1 s: a packet that arrives earlier waits for it (`ethtool -C`'s `rx-usecs` as
+    /// Intel's cards have it).
+    pub gap_ns: u64,
+    /// Consecutive segments of a connection that one interrupt finds are handed on as one packet (`tcp_gro_receive`, `napi_gro_flush`).
+    #[serde(default)]
+    pub gro: bool,
 }
 
 /// A processor that takes one packet after the other, received and sent ones alike, as a kernel's softirq does: what
@@ -131,6 +147,7 @@ impl HostSpec {
             tick_hz: None,
             history: None,
             cpu: None,
+            interrupts: None,
         }
     }
 }
@@ -209,8 +226,8 @@ pub enum GsoMode {
     /// Bursts sized from the pacing rate (`tcp_tso_autosize`), cut before the first link.
     Auto,
     /// The same bursts, each one packet all the way, as where TSO and GRO are on at every interface: a queue counts it as one packet and by all its
-    /// bytes, and drops all of it or nothing; the receiver answers it with one ACK. Retransmissions and ACKs stay single. A link's overhead
-    /// counts once. Only in the simulator, and on no medium.
+    /// bytes, and drops all of it or nothing; the receiver answers it with one ACK. A retransmission of several segments stays whole too. A
+    /// link's overhead counts once. On no medium.
     Whole,
 }
 

@@ -1,7 +1,7 @@
 //! Conservation of packets and bytes in a run, counted in independent places: for tests.
 
 use crate::apps::FlowKind;
-use crate::network::{Processor, Server};
+use crate::network::{Card, Processor, Server};
 use crate::observer::Observer;
 use crate::world::World;
 use crate::{Recording, SetupError, build, parts};
@@ -91,6 +91,7 @@ impl<O: Observer> World<O> {
             streams: Vec::new(),
         };
         audit.waiting += network.processors.iter().map(Processor::packets).sum::<u64>();
+        audit.waiting += network.cards.iter().map(Card::packets).sum::<u64>();
         for stage in &network.stages {
             audit.copied += stage.counters.copied;
             audit.dropped += stage.counters.dropped;

@@ -4,12 +4,13 @@ use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
 use crate::error::{SetupError, problem};
-use crate::hops::{END, PROCESSOR};
+use crate::hops::{CARD, END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
 use crate::neighbours::resolutions;
 use crate::network::{
-    Addresses, Evented, Network, Processors, Server, Shared, Stage, StageCounters, Target, Tunnel,
+    Addresses, Cards, Evented, Network, Processors, Server, Shared, Stage, StageCounters, Target,
+    Tunnel,
 };
 use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
@@ -105,6 +106,7 @@ struct Ports<'a> {
     topology: &'a Topology<'a>,
     of_link: &'a [Vec<u32>],
     processors: &'a Processors,
+    cards: &'a Cards,
     ports: Vec<Target>,
     addresses: Addresses,
     hops: Vec<u32>,
@@ -131,6 +133,7 @@ impl Ports<'_> {
         let links = &self.found[&(from, to)];
         self.hops.extend(self.processors.hop(from));
         self.hops.extend(links.iter().flat_map(|&link| &self.of_link[link]));
+        self.hops.extend(self.cards.hop(to));
         self.hops.extend(self.processors.hop(to));
         self.hops.push(END | self.ports.len() as u32);
         self.ports.push(target);
@@ -153,7 +156,7 @@ impl Ports<'_> {
                 before = None;
                 continue;
             }
-            if hop & PROCESSOR != 0 {
+            if hop & (PROCESSOR | CARD) != 0 {
                 before = Some(hop);
                 continue;
             }
@@ -266,10 +269,12 @@ pub(crate) fn build_part<O: Observer>(
     let mut media = Media::new(scenario);
     let (drafts, of_link) = stages(scenario, topology, cut_links, &mut media);
     let mut processors = Processors::of(scenario);
+    let mut cards = Cards::of(scenario);
     let mut ports = Ports {
         topology,
         of_link: &of_link,
         processors: &processors,
+        cards: &cards,
         ports: Vec::new(),
         addresses: Addresses::default(),
         hops: Vec::new(),
@@ -291,6 +296,7 @@ pub(crate) fn build_part<O: Observer>(
             .collect::<Vec<_>>(),
         media.count(),
         processors.count(),
+        cards.count(),
         sockets.len(),
         flows.len(),
         probes.len(),
@@ -319,6 +325,7 @@ pub(crate) fn build_part<O: Observer>(
     let mut watched = Vec::new();
     let lanes = lanes(&layout, drafts.len() + processors.count());
     processors.number((layout.shared_lanes + drafts.len()) as u32, layout.processor_source());
+    cards.number(layout.card_source());
     let mut stages = finish_stages(drafts, &flows, &feeders, &layout, &mut watched, &mut recorder);
     let resolutions = resolutions(scenario, topology, &of_link);
     for stage in resolutions.keys() {
@@ -337,6 +344,7 @@ pub(crate) fn build_part<O: Observer>(
         addresses,
         channels: media.finish(&layout),
         processors,
+        cards,
         calendar: Calendar::new(layout.source_counts()),
         resolutions,
         watch,
@@ -458,9 +466,10 @@ fn build_flows(
     let mut last = Arc::new(Settings::linux_6());
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
-            let host_settings = host.settings().map_err(|fault| {
+            let mut host_settings = host.settings().map_err(|fault| {
                 problem(format!("nodes[{index}].sysctl{}", fault.field), fault.to_string())
             })?;
+            host_settings.paced = scenario.is_paced(host);
             if *last != host_settings {
                 last = Arc::new(host_settings);
             }

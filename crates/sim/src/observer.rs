@@ -2,7 +2,7 @@
 //!
 //! A run is compiled for its observer; for `()`, which every ordinary run has, nothing is left of it.
 
-use crate::hops::{END, PROCESSOR};
+use crate::hops::{END, NOT_A_STAGE};
 use crate::packets::{Packet, Packets};
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::{DropReason, PacketId};
@@ -225,7 +225,7 @@ impl<O: Observer> Watch<O> {
             watch.path_ends = vec![None; hops.len()];
             let mut first = 0;
             for (path, owner) in hops.chunk_by(|hop, _| hop & END == 0).zip(owners) {
-                let mut stages = path.iter().filter(|hop| *hop & (END | PROCESSOR) == 0);
+                let mut stages = path.iter().filter(|hop| *hop & NOT_A_STAGE == 0);
                 let begins = stages.clone().next().map(|stage| nodes[*stage as usize].0);
                 let ends = stages.next_back().map(|stage| nodes[*stage as usize].1);
                 let last = first + path.len() - 1;

@@ -47,6 +47,13 @@ impl Packet {
         Self { body, hop: 0, frame_low: frame as u16, frame_high: (frame >> 16) as u8, class }
     }
 
+    /// Adds the bytes of a frame that is merged into this packet.
+    pub fn lengthen(&mut self, frame: u32) {
+        let sum = self.frame() + frame;
+        debug_assert!(sum < 1 << 24, "a payload of 16 bits and headers");
+        (self.frame_low, self.frame_high) = (sum as u16, (sum >> 16) as u8);
+    }
+
     /// Ethernet frame without FCS, bytes.
     #[inline]
     pub fn frame(&self) -> u32 {

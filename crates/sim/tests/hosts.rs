@@ -1,6 +1,10 @@
-//! Hosts' processing time per packet, and bursts that stay one packet, against precomputed values.
+//! Hosts' processing time per packet, bursts that stay one packet, interrupts, GRO and pacing by fq, against precomputed values.
 
-use dragstrip_scenario::{CpuSpec, GsoMode, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario};
+use dragstrip_qdisc::FqSpec;
+use dragstrip_scenario::{
+    CpuSpec, GsoMode, HostSpec, InterruptSpec, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
+    Transport,
+};
 use dragstrip_sim::{Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
 
@@ -197,4 +201,103 @@ fn a_whole_burst_is_one_packet_with_one_ack() {
     // A burst of one segment waits for the next one.
     assert!((0.9..=1.0).contains(&(acks / packets)), "{acks} for {packets}");
     assert!((payload * 1514.0 / 1448.0 - 1.0).abs() < 0.01, "{payload}");
+}
+
+fn host(scenario: &mut Scenario, name: &str, change: impl Fn(&mut HostSpec)) {
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(spec) = node
+            && spec.name == name
+        {
+            change(spec);
+        }
+    }
+}
+
+/// The initial window of a flow over 20 ms: payload that arrived in each tenth of a millisecond that has any, in packets, and the packets that
+/// each of its ACKs acknowledged.
+fn first_window(gso: GsoMode, interrupts: Option<InterruptSpec>) -> (Vec<i64>, Vec<i64>) {
+    let mut scenario = fast();
+    scenario.duration_ns = 45 * MS;
+    scenario.record.interval_ns = MS / 10;
+    scenario.record.every_ack = true;
+    scenario.flows.push(flow("s0", "d", "reno"));
+    host(&mut scenario, "d", |spec| spec.interrupts.clone_from(&interrupts));
+    host(&mut scenario, "s0", |spec| spec.gso = gso);
+    let recording = run(&scenario);
+    let bytes = numbers(&recording, "received", "new_bytes");
+    let arrivals = bytes.iter().filter(|bytes| **bytes > 0).map(|bytes| bytes / 1448).take_while({
+        let mut before = 0;
+        move |packets| {
+            before += packets;
+            before <= 10
+        }
+    });
+    let mut acked: Vec<i64> = numbers(&recording, "samples", "bytes_acked")
+        .iter()
+        .map(|bytes| bytes / 1448)
+        .filter(|packets| (1..=10).contains(packets))
+        .collect();
+    acked.dedup();
+    let steps = std::iter::once(0).chain(acked.iter().copied()).collect::<Vec<_>>();
+    (arrivals.collect(), steps.windows(2).map(|pair| pair[1] - pair[0]).collect())
+}
+
+/// Ten frames of 12 µs each: the ACK before them interrupts, and 50 µs later what has come by then, and so on. With GRO each interrupt's are one packet
+/// with one ACK.
+#[test]
+fn a_card_interrupts_its_host_so_often_and_merges_segments() {
+    let card = |gap_ns, gro| Some(InterruptSpec { gap_ns, gro });
+    let (_, alone) = first_window(GsoMode::Off, None);
+    assert_eq!(alone, [1; 10], "every segment has its ACK at first (quick ACKs)");
+    let (arrivals, acks) = first_window(GsoMode::Off, card(MS, false));
+    assert_eq!((arrivals, acks.len()), (vec![10], 10));
+    let (arrivals, acks) = first_window(GsoMode::Off, card(MS, true));
+    assert_eq!((arrivals, acks), (vec![10], vec![10]));
+    let (_, acks) = first_window(GsoMode::Off, card(50 * US, true));
+    assert_eq!(acks, [4, 4, 2], "four frames in 50 µs");
+    // The last segment of a burst is pushed, which ends a merged packet.
+    let (_, acks) = first_window(GsoMode::Auto, card(MS, true));
+    assert_eq!(acks, [2; 5], "bursts of two");
+}
+
+/// A ping waits for the interrupt, at most the gap; an idle host is interrupted at once.
+#[test]
+fn a_lone_packet_does_not_wait_for_an_interrupt() {
+    let idle = first_ping(&fast());
+    let mut scenario = fast();
+    for name in ["s0", "d"] {
+        host(&mut scenario, name, |spec| {
+            spec.interrupts = Some(InterruptSpec { gap_ns: MS, gro: true });
+        });
+    }
+    assert_eq!(first_ping(&scenario), idle);
+}
+
+/// Packets in the fullest millisecond at the receiver, in the second half of a second, with this queue at the sender's interface.
+fn fullest_ms(queue: QdiscSpec) -> i64 {
+    let mut scenario = fast();
+    scenario.duration_ns = 1_000 * MS;
+    scenario.record.interval_ns = MS;
+    let access_link = scenario.links.iter_mut().find(|link| link.from == "s0").expect("a link");
+    access_link.qdisc = queue;
+    let mut steady = flow("s0", "d", "fixed");
+    if let Transport::Tcp { cc_options, .. } = &mut steady.transport {
+        cc_options.insert("window".to_owned(), 100.0);
+    }
+    scenario.flows.push(steady);
+    let recording = run(&scenario);
+    let bytes = numbers(&recording, "received", "new_bytes");
+    bytes[bytes.len() / 2..].iter().max().copied().unwrap_or(0) / 1448
+}
+
+/// fq spaces a window of 100 packets over the round trip of 20 ms, at 1.2 times the rate (`tcp_pacing_ca_ratio`) or, in slow start, twice: at most
+/// ten packets and a rounding in a millisecond. Without it the window stays the burst that it began as.
+#[test]
+fn fq_at_the_interface_paces_every_connection() {
+    let paced = fullest_ms(QdiscSpec::from(FqSpec::default()));
+    assert!(paced <= 12, "{paced}");
+    let plain = fullest_ms(QdiscSpec::NOQUEUE);
+    assert!(plain > 40, "{plain}");
+    let nopacing = fullest_ms(QdiscSpec::from(FqSpec { pacing: false, ..FqSpec::default() }));
+    assert!(nopacing > 40, "{nopacing}");
 }

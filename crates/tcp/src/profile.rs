@@ -136,6 +136,8 @@ pub struct Settings {
     pub gso: bool,
     /// Bursts stay one packet on their way.
     pub whole_bursts: bool,
+    /// The interface's queue discipline paces every connection (`fq_classify` sets `sk_pacing_status`).
+    pub paced: bool,
     /// Initial window, packets (`TCP_INIT_CWND`).
     pub initial_cwnd: u32,
     /// `tcp_sack`.

@@ -18,6 +18,7 @@ pub fn host(name: &str) -> NodeSpec {
         tick_hz: Some(250),
         history: None,
         cpu: None,
+        interrupts: None,
     })
 }
 

@@ -2,8 +2,8 @@
 
 use crate::links::rate_bps;
 use dragstrip_scenario::{
-    Adaptation, Application, CpuSpec, FlowSpec, GsoMode, HostSpec, SocketBuffers, StackProfile,
-    Transport,
+    Adaptation, Application, CpuSpec, FlowSpec, GsoMode, HostSpec, InterruptSpec, SocketBuffers,
+    StackProfile, Transport,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -54,14 +54,22 @@ fn cpu() -> impl Strategy<Value = CpuSpec> {
     })
 }
 
+/// A network card with interrupts, with and without GRO.
+fn interrupts() -> impl Strategy<Value = InterruptSpec> {
+    let gap = prop_oneof![1 => Just(1), 4 => 1..300_000_u64, 1 => 1..5 * MS];
+    (gap, proptest::bool::ANY).prop_map(|(gap_ns, gro)| InterruptSpec { gap_ns, gro })
+}
+
 /// A host without its name.
 pub(crate) fn host() -> impl Strategy<Value = HostSpec> {
     let mtu = prop_oneof![6 => Just(1500_u32), 1 => 68..1500_u32, 1 => Just(576_u32)];
     let gso =
         prop_oneof![2 => Just(GsoMode::Off), 1 => Just(GsoMode::Auto), 1 => Just(GsoMode::Whole)];
     let cpu = proptest::option::weighted(0.25, cpu());
-    (sysctls(), mtu, gso, select(vec![100_u32, 250, 250, 300, 1000]), cpu).prop_map(
-        |(sysctl, mtu_bytes, gso, tick_hz, cpu)| HostSpec {
+    let interrupts = proptest::option::weighted(0.25, interrupts());
+    (sysctls(), mtu, gso, select(vec![100_u32, 250, 250, 300, 1000]), cpu, interrupts).prop_map(
+        |(sysctl, mtu_bytes, gso, tick_hz, cpu, interrupts)| HostSpec {
+            interrupts: interrupts.filter(|_| cpu.is_none()),
             name: String::new(),
             profile: StackProfile::Linux6,
             sysctl,

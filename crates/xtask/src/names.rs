@@ -1,7 +1,7 @@
 //! `docs/reference/paths.md`: the named paths, media and workloads.
 
 use crate::output::{MARK, Output};
-use dragstrip_experiment::{MEDIA, PATHS, WORKLOADS};
+use dragstrip_experiment::{HOSTS, MEDIA, PATHS, WORKLOADS};
 use std::fmt::Write;
 
 const HEAD: &str = "# Paths, media and workloads by name
@@ -39,6 +39,18 @@ pub fn page() -> Output {
             text,
             "| `{}` | {} | `{}` | {back} | {} |",
             medium.name, medium.about, medium.form, medium.source
+        );
+    }
+    text.push_str(
+        "\n## Hosts\n`--hosts KIND`, or `preset = \"KIND\"` in `[hosts.\"*\"]`; `gso` and the fields of `interface` beside it override it. \
+         [Which kind to name](../how-to/hosts.md).\n\n",
+    );
+    text.push_str("| name | what | fields | after |\n|---|---|---|---|\n");
+    for host in HOSTS {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | `{}` | {} |",
+            host.name, host.about, host.form, host.source
         );
     }
     text.push_str(

@@ -23,6 +23,7 @@ def list_(
     ] = False,
     paths: Annotated[bool, typer.Option("--paths", help="Paths by name, for --path.")] = False,
     media: Annotated[bool, typer.Option("--media", help="Media by name, for --medium.")] = False,
+    hosts: Annotated[bool, typer.Option("--hosts", help="Kinds of hosts by name, for --hosts.")] = False,
     workloads: Annotated[
         bool, typer.Option("--workloads", help="Workloads by name, for --workload.")
     ] = False,
@@ -38,6 +39,7 @@ def list_(
         "measures": measures,
         "paths": paths,
         "media": media,
+        "hosts": hosts,
         "workloads": workloads,
     }
     kinds = [kind for kind, selected in chosen_kinds.items() if selected] or ["experiments"]
@@ -64,6 +66,7 @@ _COLUMNS = {
     "measures": ("name", "of", "unit", "meaning"),
     "paths": ("name", "about", "fields"),
     "media": ("name", "about", "source"),
+    "hosts": ("name", "about", "source"),
     "workloads": ("name", "about"),
 }
 

@@ -22,6 +22,11 @@ def media(typed: str) -> list[str]:
     return _names_of("media", typed)
 
 
+def hosts(typed: str) -> list[str]:
+    """Complete the name of a kind of host."""
+    return _names_of("hosts", typed)
+
+
 def workloads(typed: str) -> list[str]:
     """Complete the name of a workload."""
     return _names_of("workloads", typed)

@@ -84,6 +84,7 @@ LISTS: dict[str, Callable[[], list[Row]]] = {
     "measures": measures,
     "paths": paths,
     "media": _rows_of("media"),
+    "hosts": _rows_of("hosts"),
     "workloads": _rows_of("workloads"),
 }
 """By kind: the function that returns its rows."""

@@ -400,9 +400,35 @@ class Cpu(Part):
 
 
 @part
+class Interface(Part):
+    """A host's network interface."""
+
+    rate: str | None = None
+    """The line rate at which frames leave the host: a burst then has its frames one after the other. Only on
+    links without a rate of their own.
+    """
+    queue: str | None = None
+    """The queue discipline in front of it, in tc's words. `fq` paces every TCP connection of the host. Only
+    on links without a queue of their own.
+    """
+    interrupts: str | None = None
+    """The least time from one receive interrupt to the next; a packet that arrives earlier waits (`ethtool
+    -C`, `rx-usecs`). Only the simulator models this.
+    """
+    gro: bool | None = None
+    """Generic receive offload: consecutive segments of a connection that one interrupt finds become one
+    packet, with one ACK. Needs `interrupts`.
+    """
+
+
+@part
 class HostSettings(Part):
     """Settings of a host."""
 
+    preset: str | None = None
+    """A kind of host by name, whose settings those below override: `plain`, `veth`, `card`, `server` or
+    `paced` ([hosts by name](paths.md#hosts)).
+    """
     profile: StackProfile | None = None
     """The stack profile, whose default is `linux-6`."""
     sysctl: dict[str, str | int] = field(default_factory=dict)
@@ -423,10 +449,13 @@ class HostSettings(Part):
     """The metrics that the host has cached from earlier connections (Linux 2.6)."""
     cpu: Cpu | None = None
     """The host's processing time per packet. Only the simulator models this."""
+    interface: Interface | None = None
+    """The host's network interface. Default: packets leave and arrive at once."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "history": One(History),
         "cpu": One(Cpu),
+        "interface": One(Interface),
     }
 
 
@@ -915,6 +944,7 @@ __all__ = [
     "History",
     "HomeplugAv",
     "HostSettings",
+    "Interface",
     "Link",
     "Listed",
     "Medium",

@@ -311,9 +311,19 @@ OPTIONS: tuple[RaceOption, ...] = (
         "text",
         "auto|off|whole",
         "auto",
-        "Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut.",
+        "Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut; overrides --hosts.",
         "",
         "hosts.*.gso",
+    ),
+    RaceOption(
+        "hosts",
+        "--hosts",
+        "text",
+        "KIND",
+        "",
+        "Kind of hosts: plain (the default), veth (containers, Mininet), card, server or paced (dragstrip list --hosts).",
+        "hosts",
+        "hosts.*.preset",
     ),
     RaceOption(
         "seed",
@@ -425,7 +435,9 @@ class RaceOptions(TypedDict, total=False):
     receiver_cc: str | None
     """Congestion control of the receivers' sockets: a listener that runs cubic refuses dctcp's and prague's ECN; default: the sender's."""
     gso: str | None
-    """Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut."""
+    """Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut; overrides --hosts."""
+    hosts: str | None
+    """Kind of hosts: plain (the default), veth (containers, Mininet), card, server or paced (dragstrip list --hosts)."""
     seed: int
     """Seed of the random numbers, of the first repeat."""
     repeat: int

@@ -4,6 +4,7 @@
 //! other fields of `[path]`, which override it) is short for the fields of a known path. The tables are
 //! [`media::MEDIA`] and [`paths::PATHS`].
 
+pub mod hosts;
 pub mod media;
 pub mod paths;
 

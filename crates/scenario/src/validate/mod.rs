@@ -15,8 +15,8 @@ use crate::freebsd::FreebsdSysctls;
 use crate::routing::Topology;
 use crate::sysctl::Sysctls;
 use crate::types::{
-    CpuSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario,
-    StackProfile,
+    CpuSpec, GsoMode, HistorySpec, HostSpec, InterruptSpec, LinkSpec, NodeSpec, Record, Route,
+    Scenario, StackProfile,
 };
 use dragstrip_qdisc::{Configuration as _, QdiscSpec};
 use dragstrip_tcp::profiles;
@@ -120,7 +120,8 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
 }
 
 fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
-    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz, history, cpu } = host;
+    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz, history, cpu, interrupts } =
+        host;
     let row = profile.row();
     if let Some(reason) = row.no_bursts
         && *gso != GsoMode::Off
@@ -148,6 +149,15 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     if let Some(cpu) = cpu {
         cpu_checks(cpu, &format!("{at}.cpu"), report);
     }
+    if let Some(InterruptSpec { gap_ns, gro: _ }) = interrupts {
+        if !(1..=CPU_NS_MAX).contains(gap_ns) {
+            report.add(format!("{at}.interrupts.gap_ns"), gap_ns, "from 1 ns to 1 s");
+        }
+        if cpu.is_some() {
+            let expected = "none beside cpu, whose packets are processed one by one";
+            report.add(format!("{at}.interrupts"), "interrupts", expected);
+        }
+    }
 }
 
 /// Reports hosts whose bursts cannot be one packet.
@@ -163,6 +173,19 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
+    /// True when a discipline of `host`'s own interface paces its connections, as fq does (`fq_classify`, since Linux 3.12).
+    #[must_use]
+    pub fn is_paced(&self, host: &HostSpec) -> bool {
+        fn paces(qdisc: &QdiscSpec) -> bool {
+            if let QdiscSpec::Fq(spec) = qdisc {
+                return spec.pacing;
+            }
+            qdisc.classes().iter().any(|class| paces(class.child))
+        }
+        matches!(host.profile, StackProfile::Linux6 | StackProfile::Linux415)
+            && self.links.iter().any(|link| link.from == host.name && paces(&link.qdisc))
+    }
+
     /// The first obstacle to a burst as one packet: a medium, or a discipline that takes single frames only, such as a
     /// token bucket, in which it might not fit (`tbf_segment`).
     #[must_use]

@@ -5,18 +5,20 @@
 //! event, and on into the next stage as long as that one has no other feeder; it then waits in a lane, a FIFO with one
 //! pending event, for its next significant instant.
 
+mod card;
 mod change;
 mod channel;
 mod processor;
 mod tunnel;
 
+pub(crate) use card::{Card, Cards};
 pub(crate) use change::{Act, Changes};
 pub(crate) use channel::{Channel, Station};
 pub(crate) use processor::{Processor, Processors};
 pub(crate) use tunnel::Tunnel;
 
 use crate::calendar::{Calendar, Source};
-use crate::hops::{END, PROCESSOR};
+use crate::hops::{CARD, END, NOT_A_STAGE, PROCESSOR};
 use crate::lane::{Lane, Waiting};
 use crate::observer::{Event, Loss, Observer, Watch};
 use crate::packets::{Packet, Packets};
@@ -167,6 +169,7 @@ pub(crate) struct Network<O> {
     pub calendar: Calendar,
     pub channels: Vec<Channel>,
     pub processors: Processors,
+    pub cards: Cards,
     /// Links whose first packet has to wait for ARP, by their first stage.
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
     pub watch: Watch<O>,
@@ -280,7 +283,7 @@ impl<O: Observer> Network<O> {
         let (mut first, mut last) = (NO_STAGE, 0);
         loop {
             let entry = self.hops[hop as usize];
-            if entry & (END | PROCESSOR) != 0 {
+            if entry & NOT_A_STAGE != 0 {
                 break;
             }
             let index = entry as usize;
@@ -374,6 +377,10 @@ impl<O: Observer> Network<O> {
         if entry & END == 0 {
             if entry & PROCESSOR != 0 {
                 self.receive_by_processor(id, hop, now);
+                return None;
+            }
+            if entry & CARD != 0 {
+                self.receive_by_card(id, hop, now);
                 return None;
             }
             let len = self.packets.get(id).frame();
@@ -499,7 +506,7 @@ impl<O: Observer> Network<O> {
         self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
         let (hop, len) = (packet.hop + 1, packet.frame());
         self.stages[index].counters.bytes += u64::from(len);
-        if at == now && self.hops[hop as usize] & (END | PROCESSOR) == 0 {
+        if at == now && self.hops[hop as usize] & NOT_A_STAGE == 0 {
             self.travel(id, hop, len, at, now);
         } else {
             self.wait(Waiting { at, id, hop }, index, index);

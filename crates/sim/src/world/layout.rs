@@ -16,6 +16,7 @@ pub(crate) struct Layout {
     pub(super) tick: Source,
     pub(super) own_lanes: Source,
     pub(super) processors: Source,
+    pub(super) cards: Source,
     pub(super) endpoints: Source,
     pub(super) flows: Source,
     pub(super) probes: Source,
@@ -31,6 +32,7 @@ impl Layout {
         evented: &[bool],
         channels: usize,
         processors: usize,
+        cards: usize,
         endpoints: usize,
         flows: usize,
         probes: usize,
@@ -49,7 +51,8 @@ impl Layout {
         let own_lanes = tick + 1;
         // A processor has a lane too, for what it sends.
         let first_processor = own_lanes + (evented.len() + processors) as Source;
-        let first_endpoint = first_processor + processors as Source;
+        let first_card = first_processor + processors as Source;
+        let first_endpoint = first_card + cards as Source;
         let first_flow = first_endpoint + endpoints as Source;
         let first_probe = first_flow + flows as Source;
         let changes = first_probe + probes as Source;
@@ -61,6 +64,7 @@ impl Layout {
             tick,
             own_lanes,
             processors: first_processor,
+            cards: first_card,
             endpoints: first_endpoint,
             flows: first_flow,
             probes: first_probe,
@@ -81,6 +85,10 @@ impl Layout {
 
     pub fn processor_source(&self) -> Source {
         self.processors
+    }
+
+    pub fn card_source(&self) -> Source {
+        self.cards
     }
 
     pub fn channel_source(&self, channel: usize) -> Source {

@@ -240,6 +240,8 @@ impl<O: Observer> World<O> {
             } else {
                 self.network.change(&mut self.changes, self.now);
             }
+        } else if source >= layout.cards {
+            self.on_interrupt((source - layout.cards) as usize);
         } else if source >= layout.processors {
             self.on_processor((source - layout.processors) as usize);
         } else if source >= layout.own_lanes {
@@ -275,6 +277,15 @@ impl<O: Observer> World<O> {
             self.deliver(id, port);
         }
         self.network.begin_work(processor, self.now);
+    }
+
+    /// A host's card interrupts it: all packets received since the last time are processed, one after the other.
+    #[inline(never)]
+    fn on_interrupt(&mut self, card: usize) {
+        self.network.interrupt(card, self.now);
+        while let Some((id, port)) = self.network.poll(card, self.now) {
+            self.deliver(id, port);
+        }
     }
 
     /// A packet has reached the end of its path.

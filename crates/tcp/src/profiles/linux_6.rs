@@ -87,6 +87,7 @@ impl Settings {
             mtu_bytes: 1500,
             gso: false,
             whole_bursts: false,
+            paced: false,
             initial_cwnd: INITIAL_WINDOW,
             sack: true,
             dsack: true,

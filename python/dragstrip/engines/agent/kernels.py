@@ -87,6 +87,9 @@ def without_a_kernel(
         if host.get("gso") == "whole":
             expected = "off or auto: offloads are off on its interfaces"
             refusals.append(Refusal(f"{where}: gso", "whole", expected))
+        if (interrupts := host.get("interrupts")) is not None:
+            expected = "none: no interface here has a card that holds its interrupts back"
+            refusals.append(Refusal(f"{where}: interrupts", json.dumps(interrupts), expected))
         if (cpu := host.get("cpu")) is not None:
             expected = "none: a kernel takes its own time"
             refusals.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))

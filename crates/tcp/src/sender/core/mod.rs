@@ -194,7 +194,7 @@ impl Core {
     pub fn start_congestion_control(&mut self) {
         // What L4STeam calls prague-reno is not paced.
         let Needs { pacing, ecn, .. } = self.cc.about().needs;
-        if pacing && (ecn != EcnMode::L4s || self.view.ecn) {
+        if self.settings.paced || pacing && (ecn != EcnMode::L4s || self.view.ecn) {
             self.view.pacing_status = PacingStatus::Needed;
         }
         if self.cc.wants_flights() {

@@ -155,10 +155,7 @@ impl Core {
             self.transmission.small_end = burst_end;
         }
         let departure_us = self.view.departure.as_micros_floor();
-        // IP's length has 16 bits.
-        let whole = self.settings.whole_bursts
-            && burst.segments > 1
-            && burst.bytes <= u64::from(u16::MAX) - MOST_HEADERS;
+        let whole = self.stays_whole(burst.segments, burst.bytes);
         let first = self.view.snd_nxt;
         let mut last_marks = Marks::default();
         for _ in 0..burst.segments {
@@ -195,6 +192,16 @@ impl Core {
         self.transmission.bursts_out += 1;
         self.after_data(burst.bytes, u64::from(burst.segments));
         true
+    }
+
+    /// Payload of the segments from `first` to `last`.
+    fn bytes(&self, first: u64, last: u64) -> u64 {
+        (first..=last).map(|number| u64::from(self.board.get(number).len)).sum()
+    }
+
+    /// True when these segments leave as one packet. IP's length has 16 bits.
+    fn stays_whole(&self, segments: u32, bytes: u64) -> bool {
+        self.settings.whole_bursts && segments > 1 && bytes <= u64::from(u16::MAX) - MOST_HEADERS
     }
 
     /// Prepares an skb, once before it is sent (`__tcp_transmit_skb`).
@@ -292,6 +299,10 @@ impl Core {
         let departure_us = self.view.departure.as_micros_floor();
         let mut payload = 0;
         let last = number + u64::from(segments) - 1;
+        let first = number;
+        let whole =
+            self.settings.whole_bursts && self.stays_whole(segments, self.bytes(first, last));
+        let mut last_flags = Flags::default();
         for number in number..=last {
             let mut segment = self.board.get(number);
             self.stamp(&mut segment, departure_us);
@@ -302,9 +313,17 @@ impl Core {
             segment.marks.set(Marks::EVER_RETRANS);
             self.board.set(number, &segment);
             self.counters.retransmits += 1;
-            let flags = flags(segment.marks, segments > 1 && number == last);
-            self.emit(stack, &segment, flags, false, 1, io);
+            last_flags = flags(segment.marks, segments > 1 && number == last);
+            if !whole {
+                self.emit(stack, &segment, last_flags, false, 1, io);
+            }
             payload += u64::from(segment.len);
+        }
+        if whole {
+            // `tcp_retransmit_skb` hands the skb to the interface as it is.
+            let segment =
+                Sent { seq: self.board.get(first).seq, len: payload as u16, ..Sent::default() };
+            self.emit(stack, &segment, last_flags, false, segments, io);
         }
         self.after_data(payload, u64::from(segments));
     }
