@@ -153,7 +153,10 @@ def test_a_kernel_refuses_everything_before_a_machine_is_booted(
 ) -> None:
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
     for hosts, told in (
-        ({"gso": "whole"}, "host s1: gso: got whole, expected off or auto"),
+        (
+            {"interface": {"interrupts": "50us"}},
+            "host s1: interrupts: got .*50000.*, expected none: no interface here has a card",
+        ),
         ({"tick_hz": 1000}, "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
         (
             {"cpu": {"receive": "20us"}},

@@ -172,7 +172,8 @@ def test_several_kinds_of_traffic() -> None:
         ("sysctl", "host s1: sysctl net.ipv4.tcp_reordering: got 100000, expected what this kernel takes"),
         ("queue", "link r-d: queue: got noqueue, expected a queue, such as pfifo limit 1000"),
         ("tick_hz", "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
-        ("gso", "host s1: gso: got whole, expected off or auto: offloads are off on its interfaces"),
+        ("gso", "host s1: gso: got whole, expected whole on all hosts, or off or auto"),
+        ("interrupts", "host s1: interrupts: got .*50000.*, expected none: no interface here has a card"),
         ("cpu", "host s1: cpu: got .*20000.*, expected none: a kernel takes its own time"),
     ],
 )
@@ -191,6 +192,7 @@ def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
             "tick_hz": 1000,
             "gso": "whole",
             "cpu": {"receive_ns": 20000},
+            "interrupts": {"gap_ns": 50000},
         }
         host[change] = values[change]
     with pytest.raises(BadInputError, match=wanted):
@@ -228,6 +230,24 @@ def test_a_sample_at_every_ack_is_the_simulators(rate: str, rtt: str, duration: 
     assert len(both) > 400
     assert len({theirs[acked][0] for acked in both}) > 50
     assert {acked: ours[acked] for acked in both} == {acked: theirs[acked] for acked in both}
+
+
+def test_whole_bursts_are_the_simulators() -> None:
+    """With TSO and GSO on at every interface: the same losses, and the same window at every ACK."""
+    scenario = race("reno", hosts="veth", rate="2mbit", duration="4s")
+    scenario["record"]["every_ack"] = True
+    recording, simulated = vm.emulate(scenario), simulate(scenario)
+    assert "tso gso on, gro off" in recording.provenance["verified"]["path"][0]
+    (flow,), (model,) = (run["flows"].to_pylist() for run in (recording, simulated))
+    assert flow["retransmits"] == model["retransmits"] > 50
+    ours, theirs = rows(recording), rows(simulated)
+    both = ours.keys() & theirs.keys()
+    assert len(both) > 200
+    assert {acked: ours[acked] for acked in both} == {acked: theirs[acked] for acked in both}
+    # A burst of two segments is one packet with one ACK.
+    single = simulate(race("reno", rate="2mbit", duration="4s"))
+    assert flow["segments_sent"] > 1.5 * recording.provenance["verified"]["netstat"]["s1"]["TCPPureAcks"]
+    assert single["flows"].to_pylist()[0]["retransmits"] != model["retransmits"]
 
 
 def test_more_packets_between_two_samples_than_a_ring_holds() -> None:

@@ -144,8 +144,9 @@ impl Network {
             place.enter()?;
             let name = interface_name(hop);
             let interface = sys::interface_index(&name)?;
-            for (_, set, _) in OFFLOADS {
-                sys::interface::ethtool(&name, set, 0)?;
+            let whole = plan.hops[hop].whole_bursts;
+            for (offload, set, _) in OFFLOADS {
+                sys::interface::ethtool(&name, set, is_on(offload, whole).into())?;
             }
             up(&mut place.netlink, interface)?;
             self.interfaces[hop] = interface;
@@ -236,8 +237,10 @@ impl Network {
             place.enter()?;
             let route = format!("{} to {}", plan.nodes[hop.from].name, plan.nodes[hop.to].name);
             for (offload, _, ask) in OFFLOADS {
-                if sys::interface::ethtool(&name, ask, 0)? != 0 {
-                    return fault(format!("{route}: {offload} is on"));
+                let on = sys::interface::ethtool(&name, ask, 0)? != 0;
+                if on != is_on(offload, hop.whole_bursts) {
+                    let state = if on { "on" } else { "off" };
+                    return fault(format!("{route}: {offload} is {state}"));
                 }
             }
             let mtu = sys::interface::mtu(&name)?;
@@ -246,10 +249,16 @@ impl Network {
             }
             let comparison = qdisc::compare(&mut place.netlink, interface, &hop.qdisc)
                 .map_err(|fault| fault.at(&route))?;
-            lines.push(format!("{route}: {comparison}, mtu {mtu}, tso gso gro off"));
+            let offloads = if hop.whole_bursts { "tso gso on, gro off" } else { "tso gso gro off" };
+            lines.push(format!("{route}: {comparison}, mtu {mtu}, {offloads}"));
         }
         Ok(lines)
     }
+}
+
+/// True when an offload stays on. veth merges nothing by default (`veth_disable_gro`), and bursts come whole anyway.
+fn is_on(offload: &str, whole_bursts: bool) -> bool {
+    whole_bursts && offload != "gro"
 }
 
 /// Tries whether namespaces and interfaces can be made here, as querying the rights is not conclusive.

@@ -35,6 +35,9 @@ pub struct Hop {
     pub mtu_bytes: u32,
     /// Most segments that TCP hands down at once; none: the kernel's own limit.
     pub gso_segments_max: Option<u32>,
+    /// The interface takes bursts as they are: TSO and GSO stay on.
+    #[serde(default)]
+    pub whole_bursts: bool,
     pub qdisc: QdiscSpec,
     /// Name in the table of queues.
     pub watched: Option<String>,
@@ -165,6 +168,7 @@ impl Plan {
                     to,
                     mtu_bytes: chain.mtu_bytes,
                     gso_segments_max: limit,
+                    whole_bursts: keeps_bursts(scenario),
                     qdisc: QdiscSpec::NOQUEUE,
                     watched: None,
                     near_end_of: None,
@@ -358,8 +362,9 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
                 "linux-6, the kernel's own stack",
             );
         }
-        if host.gso == dragstrip_scenario::GsoMode::Whole {
-            let expected = "off or auto: offloads are off on its interfaces";
+        if host.gso == dragstrip_scenario::GsoMode::Whole && !keeps_bursts(scenario) {
+            let expected =
+                "whole on all hosts, or off or auto: all interfaces have offloads or none";
             return refusal(format!("host {}: gso", host.name), "whole", expected);
         }
         if let Some(interrupts) = &host.interrupts {
@@ -504,6 +509,12 @@ pub fn link_mtus(scenario: &Scenario, topology: &Topology<'_>) -> Vec<u32> {
     links
         .map(|(link, longest)| smaller(topology.ends(link)).or(longest).unwrap_or(MTU_BYTES))
         .collect()
+}
+
+/// True when bursts stay one packet at every interface.
+fn keeps_bursts(scenario: &Scenario) -> bool {
+    let mut hosts = scenario.nodes.iter().filter_map(NodeSpec::host);
+    hosts.all(|host| host.gso == dragstrip_scenario::GsoMode::Whole)
 }
 
 /// `gso: off` means one segment at a time, which the kernel does if the interface takes no more.

@@ -13,7 +13,9 @@ use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::network::seed_of;
 use crate::plan::{self, Hop, Node, Plan, Side};
-use dragstrip_scenario::{LinkSpec, Period, QdiscSpec, Scenario, Sysctls, Topology};
+use dragstrip_scenario::{
+    GsoMode, LinkSpec, NodeSpec, Period, QdiscSpec, Scenario, Sysctls, Topology,
+};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -55,6 +57,11 @@ pub fn place(
     kernels: &BTreeMap<String, Kernel>,
 ) -> Result<Placement, Fault> {
     plan::refuse(scenario, &Kernel::default())?;
+    let mut hosts = scenario.nodes.iter().filter_map(NodeSpec::host);
+    if let Some(host) = hosts.find(|host| host.gso == GsoMode::Whole) {
+        let expected = "off or auto: offloads are off on its interfaces";
+        return refusal(format!("host {}: gso", host.name), "whole", expected);
+    }
     let topology = Topology::new(scenario);
     let mtus = plan::link_mtus(scenario, &topology);
     let mut homes = Vec::new();
@@ -337,6 +344,7 @@ impl Placement {
             to: node,
             mtu_bytes: 0,
             gso_segments_max: None,
+            whole_bursts: false,
             qdisc: queue.qdisc.clone(),
             watched: queue.watched.clone(),
             near_end_of: None,

@@ -65,16 +65,19 @@ def without_a_kernel(
     release: str | None = None,
     *,
     loadable: bool = False,
+    offloads: bool = True,
 ) -> list[Refusal]:
     """Refusals by a kernel that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
-    `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
+    `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand. `offloads`: its interfaces can carry whole bursts.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
     refusals = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
-    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
+    hosts = [node for node in scenario["nodes"] if node["kind"] == "host"]
+    all_whole = all(host.get("gso") == "whole" for host in hosts)
+    for host in hosts:
         where = f"host {host['name']}"
         profile, hz = host.get("profile", stack), host.get("tick_hz")
         if profile != stack:
@@ -84,8 +87,10 @@ def without_a_kernel(
         ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
         if inaccurate and ecn in ("3", "4", "5"):
             refusals.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
-        if host.get("gso") == "whole":
+        if host.get("gso") == "whole" and not (offloads and all_whole):
             expected = "off or auto: offloads are off on its interfaces"
+            if offloads:
+                expected = "whole on all hosts, or off or auto: all interfaces have offloads or none"
             refusals.append(Refusal(f"{where}: gso", "whole", expected))
         if (interrupts := host.get("interrupts")) is not None:
             expected = "none: no interface here has a card that holds its interrupts back"

@@ -48,7 +48,9 @@ class Hosts(KernelEngine):
         algorithms: Collection[str] = self.algorithms(options)
         lab = _lab(options)
         _, unplaced = homes(scenario, lab)
-        beyond = without_a_kernel(media.as_they_are(scenario, lab), algorithms, self.own_stack)
+        beyond = without_a_kernel(
+            media.as_they_are(scenario, lab), algorithms, self.own_stack, offloads=False
+        )
         return [*invalid(scenario, algorithms), *beyond, *unplaced, *media.refusals(scenario, lab)]
 
     def ready(self, options: Options, say: Say) -> None:
