@@ -9,6 +9,7 @@
 //! five times a second; the ping's answer passes the bottleneck.
 
 use crate::assign::assign;
+use crate::presets::hosts::{HOSTS, NamedHost};
 use crate::presets::spell_names;
 use crate::problem;
 use crate::quantity::time;
@@ -16,8 +17,11 @@ use crate::race::{ALGORITHMS, Place, RaceForm, Takes, number_of};
 use crate::types::FlowForm;
 use crate::words::{FlowWord, time_text};
 use crate::workloads::Workload;
-use dragstrip_scenario::Problem;
+use dragstrip_scenario::{GsoMode, Problem};
 use serde_json::{Map, Value, json};
+
+/// The value of `hosts` that stands for every kind, one run each.
+const ALL_HOSTS: &str = "all";
 
 /// The experiment that these options describe, as its file would say it. Values are placed as they were given: what is
 /// wrong with one is found where the experiment is checked.
@@ -67,6 +71,7 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
     }
     for (option, value) in form.all() {
         match option.place {
+            Place::Field(_) if option.name == "hosts" && value == ALL_HOSTS => {}
             Place::Field(field) if !field.starts_with("path.") => {
                 let value =
                     if option.takes == Takes::Count { number_of(value) } else { value.clone() };
@@ -84,6 +89,14 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
     }
     if !together {
         content["vary"] = json!({"flows.cc": algorithms});
+    }
+    if form.value("hosts").is_some_and(|value| value == ALL_HOSTS) {
+        // Media carry single frames.
+        let carries = |kind: &&NamedHost| {
+            content["path"].get("medium").is_none() || kind.settings().gso != Some(GsoMode::Whole)
+        };
+        let kinds: Vec<&str> = HOSTS.iter().filter(carries).map(|kind| kind.name).collect();
+        content["vary"]["hosts.*.preset"] = json!(kinds);
     }
     Ok(content)
 }
@@ -322,6 +335,14 @@ mod tests {
         assert_eq!(hosts(json!({"hosts": "veth"})), json!({"sysctl": {}, "preset": "veth"}));
         let both = hosts(json!({"hosts": "card", "gso": "off"}));
         assert_eq!((&both["preset"], &both["gso"]), (&json!("card"), &json!("off")));
+        let all = form(&json!({"hosts": "all", "together": true}));
+        assert_eq!(all["hosts"]["*"], json!({"sysctl": {}}));
+        let kinds = json!(["plain", "veth", "card", "server", "paced"]);
+        assert_eq!(all["vary"], json!({"hosts.*.preset": kinds}));
+        let options = json!({"algorithms": ["cubic"], "medium": "adsl2", "rtt": "40ms",
+            "duration": "1s", "hosts": "all"});
+        let content = compare(&RaceForm::from_json(&options.to_string()).unwrap()).unwrap();
+        assert_eq!(content["vary"]["hosts.*.preset"], json!(["plain", "card", "server", "paced"]));
     }
 
     /// An unlimited return path would carry what windows allow: 441 Mbit/s against 10.

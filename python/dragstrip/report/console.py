@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -61,7 +61,7 @@ def show_result(
         show_transfers(console, setups)
     if verbose:
         show_reasons(console, setups, folder)
-        for sentence in _answers(entries):
+        for sentence in (*_answers(entries), *_hosts(runs)):
             console.print(sentence)
     else:
         reasons = _by_delay(_labelled_reasons(setups), entries)
@@ -74,6 +74,35 @@ def show_result(
             console.print(ablations)
     for failure in document["failed"]:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}")
+
+
+def _hosts(runs: Sequence[PlannedRun]) -> Iterator[str]:
+    """Yield one sentence on the hosts of a race, where all its runs have the same."""
+    kinds = {_burst_treatment(run.scenario) for run in runs}
+    if len(kinds) == 1 and (treatment := kinds.pop()):
+        yield f"Hosts: {treatment} (docs/how-to/hosts.md); --hosts all races on the other kinds too."
+
+
+def _burst_treatment(scenario: Mapping[str, Any]) -> str:
+    """Return what becomes of TCP's bursts at all hosts of a scenario; empty where the hosts differ."""
+    treatments = set()
+    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
+        words = [_BURSTS[host["gso"]]]
+        if any(link["from"] == host["name"] and link["qdisc"]["kind"] == "fq" for link in scenario["links"]):
+            words.append("fq paces every connection")
+        if interrupts := host.get("interrupts"):
+            merged = ", with GRO" if interrupts["gro"] else ""
+            words.append(f"an interrupt at most every {quantity.duration_ns(interrupts['gap_ns'])}{merged}")
+        treatments.add("; ".join(words))
+    return treatments.pop() if len(treatments) == 1 else ""
+
+
+_BURSTS = {
+    "off": "TCP sends one segment at a time",
+    "auto": "TCP's bursts leave as single frames",
+    "whole": "TCP's bursts stay whole to the receiver, as in containers and Mininet",
+}
+"""By mode of GSO: what happens to bursts."""
 
 
 WORKLOAD_ROWS_MAX = 4

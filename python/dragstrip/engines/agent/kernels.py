@@ -70,7 +70,8 @@ def without_a_kernel(
     """Refusals by a kernel that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
-    `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand. `offloads`: its interfaces can carry whole bursts.
+    `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
+    `offloads`: its interfaces can carry whole bursts.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
