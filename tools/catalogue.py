@@ -203,6 +203,7 @@ def publication_page(name: str, parts: list[Json], experiments: Mapping[str, Exp
         GENERATED,
         f"# {words.title}\n\n{words.source}\n",
         f"## The question\n\n{words.question.strip()}\n",
+        *([f"## The hosts\n\n{words.hosts.strip()}\n"] if words.hosts else []),
         f"## The verdict\n\n{verdict}\n",
         *([f"## In sum\n\n{_sums(parts)}"] if words.sums else []),
         f"## Run it\n\n{command}\n",

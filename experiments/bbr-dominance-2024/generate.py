@@ -32,6 +32,10 @@ Both were started at the same time over connections of their own to the testbed,
 known. The rule here: the BBR flows start at 0 s, the CUBIC flows 1 s later. A lone BBR flow's share turns
 on it.
 
+Hosts, emulator and router are virtual machines with 100 Gbit/s cards (NIC_Basic) whose offloads the
+scripts leave on: TSO at the sender, GRO and TSO on the way, GRO at the receiver. A burst is therefore one
+packet of the bfifo and gets one ACK (hosts `veth`).
+
 Each cell is the share of all BBR flows together in what both iperf3 report, to 0.10: there is one trial of
 each, so what a second one would give is not known.
 \"\"\"
@@ -43,7 +47,7 @@ rtt = "{rtt:g}ms"
 queue = "{first}bdp"
 
 [hosts."*"]
-gso = "auto"
+preset = "veth"
 
 [[flows]]
 cc = "bbr"

@@ -32,6 +32,9 @@ iperf3 -w 100M sends for 60 s from one host of the FABRIC testbed through a rout
 bfifo towards the receiver, netem with the whole round trip and room for 10000 packets on the way back, as
 the publication's scripts set them. tc counts the buffer's kB in 1024 bytes.{profile_note}
 
+Hosts and router are virtual machines whose offloads the scripts leave on: TSO at the sender, GRO and TSO at
+the router, GRO at the receiver. A burst is therefore one packet of the bfifo and gets one ACK (hosts `veth`).
+
 Each cell has two claims: goodput and retransmitted segments of iperf3, the median of the trials. The
 tolerance is 5 % (goodput) or 20 % and at least ten segments (retransmissions), or the trial farthest from
 the median if that is wider.
@@ -44,7 +47,7 @@ queue = "bfifo limit {buffer}kb"
 up_netem = "delay {first_rtt}ms limit 10000"
 
 [hosts."*"]
-gso = "auto"
+preset = "veth"
 profile = "{profile}"
 sysctl = {{ "net.core.rmem_max" = 2147483647, "net.core.wmem_max" = 2147483647 }}
 

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pyarrow.compute as pc
 import pytest
 
@@ -248,6 +249,21 @@ def test_whole_bursts_are_the_simulators() -> None:
     single = simulate(race("reno", rate="2mbit", duration="4s"))
     assert flow["segments_sent"] > 1.5 * recording.provenance["verified"]["netstat"]["s1"]["TCPPureAcks"]
     assert single["flows"].to_pylist()[0]["retransmits"] != model["retransmits"]
+
+
+def test_fq_at_a_host_paces_as_in_the_simulator() -> None:
+    options = {"queue": "bfifo limit 25kb", "duration": "6s"}
+    scenario = race("cubic", hosts="paced", **options)
+    recording, simulated = vm.emulate(scenario), simulate(scenario)
+    assert recording.provenance["verified"]["path"][0].startswith("s1 to r: fq limit 10000")
+    (flow,), (model,) = (run["flows"].to_pylist() for run in (recording, simulated))
+    assert abs(flow["retransmits"] - model["retransmits"]) <= 3
+    kernel_ms, model_ms = (
+        np.median(run["rtts"]["rtt_ns"].to_numpy()) / 1e6 for run in (recording, simulated)
+    )
+    assert model_ms == pytest.approx(kernel_ms, rel=0.02)
+    unpaced = simulate(race("cubic", **options))
+    assert np.median(unpaced["rtts"]["rtt_ns"].to_numpy()) / 1e6 != pytest.approx(kernel_ms, rel=0.02)
 
 
 def test_more_packets_between_two_samples_than_a_ring_holds() -> None:

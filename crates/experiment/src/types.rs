@@ -316,6 +316,7 @@ pub struct HostForm {
 /// A host's network interface.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "HostInterface")]
 pub struct InterfaceForm {
     /// The line rate at which frames leave the host: a burst then has its frames one after the other. Only on links
     /// without a rate of their own.

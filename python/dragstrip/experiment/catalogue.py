@@ -34,6 +34,8 @@ class Publication(BaseModel):
     title: str
     source: str
     question: str
+    hosts: str = ""
+    """Hosts of the publication, and the kind of hosts that stands for them here."""
     verdict: str
     """`{experiment/claim}` stands for our figure."""
     distributions: tuple[str, ...] = ()

@@ -400,7 +400,7 @@ class Cpu(Part):
 
 
 @part
-class Interface(Part):
+class HostInterface(Part):
     """A host's network interface."""
 
     rate: str | None = None
@@ -449,13 +449,13 @@ class HostSettings(Part):
     """The metrics that the host has cached from earlier connections (Linux 2.6)."""
     cpu: Cpu | None = None
     """The host's processing time per packet. Only the simulator models this."""
-    interface: Interface | None = None
+    interface: HostInterface | None = None
     """The host's network interface. Default: packets leave and arrive at once."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "history": One(History),
         "cpu": One(Cpu),
-        "interface": One(Interface),
+        "interface": One(HostInterface),
     }
 
 
@@ -943,8 +943,8 @@ __all__ = [
     "GsoMode",
     "History",
     "HomeplugAv",
+    "HostInterface",
     "HostSettings",
-    "Interface",
     "Link",
     "Listed",
     "Medium",
