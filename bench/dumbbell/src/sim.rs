@@ -106,6 +106,7 @@ fn host(options: &Options, name: &str) -> NodeSpec {
         tick_hz: Some(250),
         history: None,
         cpu: None,
+        interrupts: None,
     })
 }
 
