@@ -160,6 +160,7 @@ impl Plan {
         }
         chain.nodes.push(to);
         chain.first = self.hops.len();
+        let whole_bursts = keeps_bursts(scenario);
         for pair in chain.nodes.windows(2) {
             for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
                 let limit = scenario.nodes.get(from).and_then(gso_limit);
@@ -168,7 +169,7 @@ impl Plan {
                     to,
                     mtu_bytes: chain.mtu_bytes,
                     gso_segments_max: limit,
-                    whole_bursts: keeps_bursts(scenario),
+                    whole_bursts,
                     qdisc: QdiscSpec::NOQUEUE,
                     watched: None,
                     near_end_of: None,

@@ -206,7 +206,8 @@ fn connect(
     let free = |link: &&mut LinkSpec| {
         link.from == host.name && link.medium.is_none() && link.rate_bps.is_none()
     };
-    for link in links.iter_mut().filter(free) {
+    let has_line = rate.is_some() || queue.is_some();
+    for link in links.iter_mut().filter(|_| has_line).filter(free) {
         if link.qdisc != QdiscSpec::NOQUEUE {
             continue;
         }

@@ -173,17 +173,17 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
-    /// True when a discipline of `host`'s own interface paces its connections, as fq does (`fq_classify`, since Linux 3.12).
+    /// Nodes with a discipline at an interface of their own that paces connections, as fq does (`fq_classify`).
     #[must_use]
-    pub fn is_paced(&self, host: &HostSpec) -> bool {
+    pub fn pacing_nodes(&self) -> BTreeSet<&str> {
         fn paces(qdisc: &QdiscSpec) -> bool {
             if let QdiscSpec::Fq(spec) = qdisc {
                 return spec.pacing;
             }
             qdisc.classes().iter().any(|class| paces(class.child))
         }
-        matches!(host.profile, StackProfile::Linux6 | StackProfile::Linux415)
-            && self.links.iter().any(|link| link.from == host.name && paces(&link.qdisc))
+        let pacing = self.links.iter().filter(|link| paces(&link.qdisc));
+        pacing.map(|link| link.from.as_str()).collect()
     }
 
     /// The first obstacle to a burst as one packet: a medium, or a discipline that takes single frames only, such as a
