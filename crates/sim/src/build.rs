@@ -25,8 +25,7 @@ use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
-    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, StackProfile, Topology,
-    Transport,
+    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -465,16 +464,13 @@ fn build_flows(
 ) -> Result<Vec<Flow>, SetupError> {
     let mut hosts: BTreeMap<&str, Arc<Settings>> = BTreeMap::new();
     let mut last = Arc::new(Settings::linux_6());
-    let pacing = scenario.pacing_nodes();
+    let paced = scenario.paced_hosts();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
             let mut host_settings = host.settings().map_err(|fault| {
                 problem(format!("nodes[{index}].sysctl{}", fault.field), fault.to_string())
             })?;
-            // fq came with Linux 3.12.
-            host_settings.paced =
-                matches!(host.profile, StackProfile::Linux6 | StackProfile::Linux415)
-                    && pacing.contains(host.name.as_str());
+            host_settings.paced = paced.contains(host.name.as_str());
             if *last != host_settings {
                 last = Arc::new(host_settings);
             }

@@ -107,7 +107,7 @@ mod tests {
         for (kind, paced) in [("plain", false), ("card", false), ("server", true), ("paced", true)]
         {
             let scenario = scenario(&json!({"preset": kind})).unwrap();
-            assert_eq!(scenario.pacing_nodes().contains("s1"), paced, "{kind}");
+            assert_eq!(scenario.paced_hosts().contains("s1"), paced, "{kind}");
         }
     }
 

@@ -173,9 +173,9 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
-    /// Nodes with a discipline at an interface of their own that paces connections, as fq does (`fq_classify`).
+    /// Hosts with a discipline at their own interface that paces connections, as fq does (`fq_classify`, since Linux 3.12).
     #[must_use]
-    pub fn pacing_nodes(&self) -> BTreeSet<&str> {
+    pub fn paced_hosts(&self) -> BTreeSet<&str> {
         fn paces(qdisc: &QdiscSpec) -> bool {
             if let QdiscSpec::Fq(spec) = qdisc {
                 return spec.pacing;
@@ -183,7 +183,12 @@ impl Scenario {
             qdisc.classes().iter().any(|class| paces(class.child))
         }
         let pacing = self.links.iter().filter(|link| paces(&link.qdisc));
-        pacing.map(|link| link.from.as_str()).collect()
+        let senders: BTreeSet<&str> = pacing.map(|link| link.from.as_str()).collect();
+        let has_fq = |host: &&HostSpec| {
+            matches!(host.profile, StackProfile::Linux6 | StackProfile::Linux415)
+        };
+        let hosts = self.nodes.iter().filter_map(NodeSpec::host).filter(has_fq);
+        hosts.map(|host| host.name.as_str()).filter(|name| senders.contains(name)).collect()
     }
 
     /// The first obstacle to a burst as one packet: a medium, or a discipline that takes single frames only, such as a
