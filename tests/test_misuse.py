@@ -64,7 +64,7 @@ USAGE = [
     Case(f"compare {PATH} --capture s1 d mine", "--capture takes the words after it (s1 d mine)"),
     Case("run mine.toml", "mine.toml:3: is not TOML: a stands twice, first in line 2", "\na = 1\na = 2\n"),
     Case("run mine.toml", "a list of tables: [[flows]] instead of [flows]", '[flows]\ncc = "reno"\n'),
-    Case(f"compare {PATH} bbr4", 'did you mean "bbr3"?'),
+    Case(f"compare {PATH} bbr4", 'did you mean "bbr2"?'),
     Case("compare --rate 10Mbps --rtt 40ms reno", "10Mbit (bits per second) or 10mbps (bytes per second"),
     Case("compare --rate 1e30mbit --rtt 40ms reno", "a rate above zero and up to 10tbit"),
     Case("compare --rate 10mbit --rtt 1e30s reno", "up to 17000s"),

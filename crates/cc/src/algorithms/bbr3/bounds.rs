@@ -131,7 +131,7 @@ impl<V: Version> Model<V> {
                 }
             }
         }
-        if is_too_high(sample) || self.marks.are_too_many::<V>(sample) {
+        if is_too_high(sample) || self.marks_are_too_many(sample) {
             if self.upper.samples {
                 self.handle_too_high(view, window, sample);
             }

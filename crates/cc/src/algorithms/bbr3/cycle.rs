@@ -40,7 +40,7 @@ impl<V: Version> Model<V> {
         }
         if view.state == CaState::Recovery
             && self.signals.loss_events >= V::FULL_LOSS_CNT
-            && (is_too_high(sample) || self.marks.are_too_many::<V>(sample))
+            && (is_too_high(sample) || self.marks_are_too_many(sample))
         {
             self.end_startup(view, window);
         } else {
@@ -64,7 +64,7 @@ impl<V: Version> Model<V> {
             // For the curious; it never asks for it.
             window.ssthresh = target;
             self.signals.reset();
-            self.marks.reset();
+            self.reset_marks();
             self.drain_rounds = 0;
         } else if self.mode == Mode::Drain && self.round_start {
             self.drain_rounds = self.drain_rounds.saturating_add(1);
@@ -170,7 +170,7 @@ impl<V: Version> Model<V> {
     /// `bbr_start_bw_probe_down`.
     pub(super) fn start_down(&mut self, view: &View) {
         self.signals.reset();
-        self.marks.reset();
+        self.reset_marks();
         self.upper.per_raise = INFINITE;
         self.rounds_since_probe = self.chance.below(PROBE_RANDOM_ROUNDS) as u8;
         self.probe_wait_us = PROBE_WAIT_US + self.chance.below(PROBE_WAIT_RANDOM_US);

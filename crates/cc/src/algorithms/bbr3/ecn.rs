@@ -31,7 +31,7 @@ pub(super) struct Marks {
     /// ... both ends agreed on ECN, and the path is short.
     pub eligible: bool,
     /// α, /256.
-    alpha: u64,
+    alpha: u16,
     /// Counters at α's last update.
     delivered: u64,
     delivered_ce: u64,
@@ -50,7 +50,7 @@ impl Marks {
             rtt_us_max,
             l4s,
             eligible: false,
-            alpha: UNIT.into(),
+            alpha: UNIT,
             delivered: 0,
             delivered_ce: 0,
             startup_rounds: 0,
@@ -75,7 +75,7 @@ impl Marks {
         (self.in_round, self.in_cycle, self.loss_in_cycle) = (false, false, false);
     }
 
-    /// The part of `bbr_is_inflight_too_high` on marks.
+    /// True if more than half (the second version: half) of what was delivered was marked.
     #[inline]
     pub fn are_too_many<V: Version>(&self, sample: &RateSample) -> bool {
         let marked = u64::from(sample.delivered_ce);
@@ -90,7 +90,7 @@ impl Marks {
 
     /// `bbr_ecn_lower_bounds`.
     pub fn lowered(&self, inflight_lo: u32) -> u32 {
-        let keep = u64::from(UNIT) - ((self.alpha * FACTOR) >> GAIN_SCALE);
+        let keep = u64::from(UNIT) - ((u64::from(self.alpha) * FACTOR) >> GAIN_SCALE);
         ((u64::from(inflight_lo) * keep) >> GAIN_SCALE) as u32
     }
 
@@ -102,37 +102,66 @@ impl Marks {
             return None;
         }
         let share = ((view.delivered_ce - self.delivered_ce) << GAIN_SCALE) / delivered;
-        let kept = ((u64::from(UNIT) - ALPHA_GAIN) * self.alpha) >> GAIN_SCALE;
-        self.alpha = (kept + ((ALPHA_GAIN * share) >> GAIN_SCALE)).min(UNIT.into());
+        let kept = ((u64::from(UNIT) - ALPHA_GAIN) * u64::from(self.alpha)) >> GAIN_SCALE;
+        let alpha = kept + ((ALPHA_GAIN * share) >> GAIN_SCALE);
+        self.alpha = alpha.min(UNIT.into()) as u16;
         (self.delivered, self.delivered_ce) = (view.delivered, view.delivered_ce);
         Some(share)
     }
 }
 
 impl<V: Version> Model<V> {
-    /// At every ACK, before the model.
+    /// At every ACK, before the model; true if marks end STARTUP.
     pub(super) fn update_marks(&mut self, view: &View, sample: &RateSample) -> bool {
+        let Some(marks) = &mut self.marks else { return false };
         let mut ends_startup = false;
         if self.round_start
-            && let Some(share) = self.marks.update_alpha(view, self.min_rtt_us)
+            && let Some(share) = marks.update_alpha(view, self.min_rtt_us)
             && !self.full.reached
         {
             // `bbr_check_ecn_too_high_in_startup`
-            let rounds = self.marks.startup_rounds.saturating_add(1);
-            self.marks.startup_rounds = if share >= THRESHOLD { rounds } else { 0 };
-            ends_startup = self.marks.startup_rounds >= STARTUP_ROUNDS;
+            let rounds = marks.startup_rounds.saturating_add(1);
+            marks.startup_rounds = if share >= THRESHOLD { rounds } else { 0 };
+            ends_startup = marks.startup_rounds >= STARTUP_ROUNDS;
         }
-        self.marks.in_round |= self.marks.eligible && sample.is_ece;
+        marks.in_round |= marks.eligible && sample.is_ece;
         ends_startup
+    }
+
+    /// The part of `bbr_is_inflight_too_high` on marks.
+    #[inline]
+    pub(super) fn marks_are_too_many(&self, sample: &RateSample) -> bool {
+        self.marks.as_ref().is_some_and(|marks| marks.are_too_many::<V>(sample))
+    }
+
+    /// A probing cycle, or the first one after STARTUP, begins.
+    pub(super) fn reset_marks(&mut self) {
+        if let Some(marks) = &mut self.marks {
+            marks.reset();
+        }
+    }
+
+    /// A round of signals ends.
+    pub(super) fn end_round_of_marks(&mut self) {
+        if let Some(marks) = &mut self.marks {
+            marks.in_round = false;
+        }
+    }
+
+    /// Remembers losses and marks until the cycle ends.
+    #[inline]
+    pub(super) fn note_in_cycle(&mut self, lost: bool, marked: bool) {
+        if let Some(marks) = &mut self.marks {
+            marks.loss_in_cycle |= lost;
+            marks.in_cycle |= marked;
+        }
     }
 
     /// The first part of `bbr_check_time_to_probe_bw`: where marks have ceased, others may have left.
     pub(super) fn marks_have_ceased(&self, view: &View) -> Option<u8> {
-        let ceased = !V::IS_SECOND
-            && self.marks.eligible
-            && self.marks.in_cycle
-            && !self.marks.loss_in_cycle
-            && view.state == CaState::Open;
+        let marks = self.marks.as_ref().filter(|_| !V::IS_SECOND)?;
+        let ceased =
+            marks.eligible && marks.in_cycle && !marks.loss_in_cycle && view.state == CaState::Open;
         ceased.then(|| {
             let packets = (u64::from(self.upper.inflight_hi) * REPROBE_GAIN) >> GAIN_SCALE;
             packets.max(1).ilog2() as u8
@@ -141,13 +170,13 @@ impl<V: Version> Model<V> {
 
     /// The reaction to marks of `bbr_adapt_lower_bounds`: a bound for `inflight_lo`.
     pub(super) fn lowered_by_marks(&mut self, cwnd: u32) -> u32 {
-        if !self.marks.in_round {
+        let Some(marks) = self.marks.as_ref().filter(|marks| marks.in_round) else {
             return INFINITE;
-        }
+        };
         if self.signals.inflight_lo == INFINITE {
             self.signals.inflight_lo = cwnd;
         }
-        self.marks.lowered(self.signals.inflight_lo)
+        marks.lowered(self.signals.inflight_lo)
     }
 }
 

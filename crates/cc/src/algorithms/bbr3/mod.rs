@@ -173,7 +173,8 @@ pub struct Model<V> {
     signals: Signals,
     full: FullBandwidth,
     upper: Upper,
-    marks: Marks,
+    /// None where marks are not heard.
+    marks: Option<Box<Marks>>,
     aggregation: Aggregation,
     /// A round ends when a packet sent after this many were delivered is delivered itself.
     next_round_delivered: u64,
@@ -225,7 +226,7 @@ impl<V: Version> Model<V> {
             signals: Signals::default(),
             full: FullBandwidth::default(),
             upper: Upper::default(),
-            marks: Marks::new(low, rtt_us_max, l4s),
+            marks: (low || l4s).then(|| Box::new(Marks::new(low, rtt_us_max, l4s))),
             aggregation: Aggregation::default(),
             next_round_delivered: 0,
             round_start: false,
@@ -357,7 +358,7 @@ impl<V: Version> Model<V> {
     fn note_loss(&mut self, view: &View) {
         self.save_undo();
         self.signals.note_loss(view);
-        self.marks.loss_in_cycle = true;
+        self.note_in_cycle(true, false);
     }
 
     /// The state that a spurious loss ended (`BBRHandleSpuriousLossDetection`): a probe is taken up by refilling the pipe.
@@ -494,8 +495,7 @@ impl<V: Version> CongestionControl for Model<V> {
             self.signals.advance_latest(sample, bw);
         }
         self.prev_state = view.state;
-        self.marks.loss_in_cycle |= sample.lost > 0;
-        self.marks.in_cycle |= sample.delivered_ce > 0;
+        self.note_in_cycle(sample.lost > 0, sample.delivered_ce > 0);
         response
     }
 
@@ -505,11 +505,11 @@ impl<V: Version> CongestionControl for Model<V> {
 
     /// `precise_ece_ack`.
     fn wants_exact_echo(&self) -> bool {
-        self.marks.is_low()
+        self.marks.as_ref().is_some_and(|marks| marks.is_low())
     }
 
     fn wants_l4s(&self) -> bool {
-        self.marks.is_l4s()
+        self.marks.as_ref().is_some_and(|marks| marks.is_l4s())
     }
 
     /// `bbr_skb_marked_lost`.

@@ -161,7 +161,7 @@ impl<V: Version> Model<V> {
             self.signals.inflight_lo = self.signals.inflight_lo.min(by_marks);
         }
         self.signals.loss_in_round = false;
-        self.marks.in_round = false;
+        self.end_round_of_marks();
         if V::IS_SECOND {
             self.signals.advance_latest(sample, bw);
         }

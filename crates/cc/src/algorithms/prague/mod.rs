@@ -153,7 +153,7 @@ pub struct Prague {
     /// Module 0.6, not 0.7.
     old: bool,
     /// Watches for a queue with classic ECN (0.6's fallback).
-    classic: Option<ClassicQueue>,
+    classic: Option<Box<ClassicQueue>>,
     /// Accurate ECN was agreed on: otherwise it is Reno.
     scalable: bool,
     /// α, /2²⁴, times 16 (`upscaled_alpha`).
@@ -210,7 +210,7 @@ impl Prague {
             rtt_target_us: parameters.whole("prague_rtt_target"),
             first_mark_halves,
             old,
-            classic: falls_back.then(|| ClassicQueue::new(0)),
+            classic: falls_back.then(|| Box::new(ClassicQueue::new(0))),
             scalable: false,
             upscaled_alpha: if first_mark_halves { 0 } else { 1 << (ALPHA_BITS + SHIFT_G) },
             frac_cwnd: 0,
@@ -413,7 +413,7 @@ impl CongestionControl for Prague {
         self.alpha_at = view.now;
         self.saw_ce = view.delivered_ce > 0;
         if let Some(classic) = &mut self.classic {
-            *classic = ClassicQueue::new(view.srtt_us_x8 / 8);
+            **classic = ClassicQueue::new(view.srtt_us_x8 / 8);
         }
         if self.scalable {
             self.pace(view, window);
