@@ -106,6 +106,28 @@ def test_passport_and_attack() -> None:
     assert isinstance(attack.finds, list)
 
 
+def test_a_saved_path_is_taken_by_sweep_passport_and_attack(tmp_path: Path) -> None:
+    """A file of `save_path` and a name: sweep races on it, passport has its chapter, an attack its figures."""
+    home = tmp_path / "home.toml"
+    command = ["compare", "reno", "--rate", "3mbit", "--rtt", "30ms", "--queue", "bfifo limit 20kb"]
+    words = [sys.executable, "-m", "dragstrip", *command, "--duration", "1s", "--no-report"]
+    words += ["--save-path", str(home), "--out", str(tmp_path / "out")]
+    subprocess.run(words, check=True, capture_output=True)
+    race = dragstrip.compare(["cubic"], rate="10mbit", rtt="40ms", duration="1s")
+    answer = dragstrip.sweep(
+        race, tmp_path / "map", path=home, vary={"path.loss": ["0%", "1%"]}, report=False
+    )
+    goodputs = answer.table()["goodput_bps"].to_pylist()
+    assert max(goodputs) < 3e6
+    passport = dragstrip.passport("reno", quick=True, only="path", path=home)
+    assert {row["chapter"] for row in passport.rows} == {"path"}
+    attack = dragstrip.attack("reno", goal=["stall"], using=["loss"], evaluations=2, path=home, duration="2s")
+    assert plain(attack) == printed(
+        *("attack", "reno", "--goal", "stall", "--with", "loss", "--evaluations", "2"),
+        *("--path", str(home), "--duration", "2s", "--out", str(tmp_path / "attack")),
+    )
+
+
 def test_errors_name_the_arguments(tmp_path: Path) -> None:
     for call, words in (
         (lambda: dragstrip.diagnose(), r"^file: a file, or a path: path NAME"),
@@ -114,6 +136,13 @@ def test_errors_name_the_arguments(tmp_path: Path) -> None:
         (lambda: dragstrip.inspect(tmp_path / "none.pcap"), "no such file"),
         (lambda: dragstrip.attack("cubic", goal=["fame"]), "^goal: got 'fame'"),
         (lambda: dragstrip.passport("cubic", only="nothing"), "^only: got 'nothing'"),
+        (lambda: dragstrip.attack("cubic", path="nowhere"), '^path: got "nowhere"'),
+        (
+            lambda: dragstrip.sweep(
+                "caia-110729a/adsl1", tmp_path / "map", vary={"flows.cc": ["reno,cubic"]}
+            ),
+            r"^vary\['flows.cc'\]: got 'reno,cubic', expected a value without a comma",
+        ),
     ):
         with pytest.raises(BadInputError, match=words) as error:
             call()

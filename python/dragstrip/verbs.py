@@ -221,6 +221,7 @@ def passport(
     *,
     quick: bool = False,
     only: str | None = None,
+    path: PathLike | None = None,
     against: PathLike | None = None,
     programs: Mapping[str, str] | None = None,
     out: PathLike | None = None,
@@ -228,9 +229,9 @@ def passport(
 ) -> PassportDocument:
     """Return what a congestion control is good at, where it fails and whom it harms, row by row.
 
-    `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `against` is an
-    earlier passport's file to compare with. With `out`, its page, JSON and experiments are written into that
-    folder. Raises `BadInputError`.
+    `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `path`, by name or
+    as a file, adds the rows of the chapter `path` on it; `against` is an earlier passport's file to compare
+    with. With `out`, its page, JSON and experiments are written into that folder. Raises `BadInputError`.
     """
     from dragstrip.studies.passport import command, console
 
@@ -240,6 +241,7 @@ def passport(
         [],
         quick=quick,
         only=only,
+        path=None if path is None else str(path),
         baseline_file=None if against is None else Path(against),
     )
     document = command.make(request, workers, quiet=True)
@@ -256,6 +258,7 @@ def attack(
     using: Sequence[str] = (),
     evaluations: int = 200,
     seed: int = 1,
+    path: PathLike | None = None,
     rate: str | None = None,
     rtt: str | None = None,
     queue: str | None = None,
@@ -268,13 +271,17 @@ def attack(
 
     `goal` and `using` choose what counts as a failure and what may be changed (docs/how-to/attack.md);
     `evaluations` is the number of attacks that are tried, so that the answer does not depend on the machine.
-    Raises `BadInputError`.
+    Of `path`, by name or as a file, rate, round-trip time and queue are taken, unless they are given. Raises
+    `BadInputError`.
     """
     from dragstrip.studies.attack import console, finds
 
-    path = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
+    scene = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
+    if path is not None:
+        figures, _ = finds.path_figures(str(path))
+        scene = figures | {name: value for name, value in scene.items() if value is not None}
     request = finds.search_request(
-        algorithm, list(goal), list(using), path, seed, evaluations, None, dict(programs or {})
+        algorithm, list(goal), list(using), scene, seed, evaluations, None, dict(programs or {})
     )
     document, _ = finds.attack(request, workers, quiet=True)
     return AttackDocument(document, console.text(document, ""))
@@ -285,6 +292,7 @@ def sweep(
     experiment: Experiment | PathLike,
     out: PathLike,
     *,
+    path: PathLike | None = None,
     vary: Mapping[str, str | Sequence[object]] | None = None,
     repeat: int | None = None,
     seed: int | None = None,
@@ -297,8 +305,9 @@ def sweep(
     """Run an experiment over many values of many fields, into the folder `out`; the same one resumes it.
 
     `experiment` is an object, a file or a name of the catalogue. `vary` has lists of values, or ranges such
-    as `"1mbit..1gbit:log:12"`, by dotted field or by the name of an option of `compare`. `sample` and
-    `competitor` are those of the command line. Raises `BadInputError`.
+    as `"1mbit..1gbit:log:12"`, by dotted field or by the name of an option of `compare`. `path`, by name or
+    as a file, replaces the experiment's own. `sample` and `competitor` are those of the command line. Raises
+    `BadInputError`.
     """
     from dragstrip.experiment import catalogue
     from dragstrip.experiment.types import Experiment as ExperimentClass
@@ -308,13 +317,11 @@ def sweep(
     described, source = (
         (experiment, "") if isinstance(experiment, ExperimentClass) else catalogue.load(str(experiment))
     )
-    words = [
-        f"{field}={values if isinstance(values, str) else ','.join(map(str, values))}"
-        for field, values in (vary or {}).items()
-    ]
+    words = [f"{field}={_with_commas(field, values)}" for field, values in (vary or {}).items()]
     requested = plan.describe(
         described,
         source,
+        path=None if path is None else str(path),
         vary=words,
         repeat=repeat,
         seed=seed,
@@ -325,6 +332,17 @@ def sweep(
     folder = Path(out)
     document = command.run(requested, folder, Options(workers=workers, report=report), quiet=True)
     return SweepResult(document, command.summary(document, folder))
+
+
+def _with_commas(field: str, values: str | Sequence[object]) -> str:
+    """Return the values of a field as the command line lists them: with commas."""
+    if isinstance(values, str):
+        return values
+    items = [str(value) for value in values]
+    for item in items:
+        if "," in item:
+            raise BadInputError(f"vary[{field!r}]", item, "a value without a comma")
+    return ",".join(items)
 
 
 @named_arguments

@@ -400,11 +400,11 @@ class Result:
 
     def summary(self) -> str:
         """Return who is ahead in one or two sentences, for each set-up."""
-        from dragstrip.results.comparison import verdict
+        from dragstrip.results.comparison.ranking import leading_sentence
 
         sentences = []
         for setup, rows in self._setups:
-            sentence = verdict.headline(setup, rows).striptags()
+            sentence = leading_sentence(setup, rows).striptags()
             sentences.append(f"{setup.short}: {sentence}" if len(self._setups) > 1 else sentence)
         return "\n".join(sentences)
 
@@ -427,7 +427,7 @@ class Result:
         from dragstrip.display import html
         from dragstrip.report import charts, plane
         from dragstrip.report.figure import Scatter
-        from dragstrip.results.comparison import verdict
+        from dragstrip.results.comparison.ranking import leading_sentence
 
         if not self._setups:
             return html.part("display/templates/text_cell.html", text=repr(self))
@@ -437,7 +437,7 @@ class Result:
         return html.part(
             "interop/result_cell.html",
             picture=plane.svg(figure) if has_plane and figure else "",
-            sentence=verdict.headline(setup, rows),
+            sentence=leading_sentence(setup, rows),
             alternatives=self.alternatives[: len(rows)][:HTML_ROWS_MAX],
             why=self.why[0].sentence if self.why else "",
             others=len(self._setups) - 1,
