@@ -14,7 +14,7 @@ import pytest
 from markupsafe import escape
 
 import dragstrip
-from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.errors import BadInputError, DragstripError, Note
 from dragstrip.io.files import json_text
 from dragstrip.report import plane
 from dragstrip.report.drawing import KINDS
@@ -281,3 +281,25 @@ def test_keys_that_are_no_names(result: dragstrip.Result) -> None:
         many.plot("timeline")
     with pytest.raises(BadInputError, match="experiment: got 'cubic', expected an `Experiment`"):
         dragstrip.run("cubic")  # type: ignore[arg-type]
+
+
+def test_a_folder_of_an_interrupted_run_is_read_with_a_note(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    dragstrip.race("cubic", rate="10mbit", rtt="40ms", duration="1s", out=folder)
+    (folder / "PARTIAL").write_text("")
+    with pytest.warns(
+        Note, match=r"out: PARTIAL: the folder is being written, or its run was interrupted"
+    ) as notes:
+        dragstrip.Result.read(folder)
+    assert [Path(warning.filename) for warning in notes] == [Path(__file__)]
+
+
+def test_notes_are_about_the_callers_line_and_sets_are_refused() -> None:
+    options = {"rate": "10mbit", "rtt": "40ms", "duration": "1s"}
+    with pytest.warns(Note, match="every run is made once") as notes:
+        dragstrip.race("cubic", repeat=3, **options)
+    assert [Path(warning.filename) for warning in notes] == [Path(__file__)]
+    with pytest.raises(
+        BadInputError, match=r"change: got .*, expected a list or a tuple: a set has no order"
+    ):
+        dragstrip.race("cubic", change={"at=1s rate=5mbit", "at=2s rate=1mbit"}, **options)

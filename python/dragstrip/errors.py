@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 
 
@@ -59,6 +61,14 @@ class ManyInputsError(BadInputError):
 
 class Note(UserWarning):
     """A warning about input that is used as written but may not be what its author meant."""
+
+
+def note(text: str) -> None:
+    """Warn with a `Note` at the line outside this package that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, Note, stacklevel=level)
 
 
 class FaultError(DragstripError):

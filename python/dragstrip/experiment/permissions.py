@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragstrip import engines
 from dragstrip.engines.registry import HOMES, SEPARATOR
-from dragstrip.errors import BadInputError, Note
+from dragstrip.errors import BadInputError, note
 
 OF_ENGINES = ("engine", "engine_options", "load")
 """Fields that say what runs an experiment, not what it is."""
@@ -28,8 +27,7 @@ def bound(
         engine_name = allowed.get("engine", engines.DEFAULT)
         if engine is None and engine_name != engines.DEFAULT and not _is_wrong("engine", engine_name):
             option = f"--engine {engine_name}"
-            note = f"{source}: asks for engine {engine_name}; it runs on the simulator without {option}"
-            warnings.warn(note, Note, stacklevel=2)
+            note(f"{source}: asks for engine {engine_name}; it runs on the simulator without {option}")
         return {
             name: value for name, value in allowed.items() if name not in OF_ENGINES or _is_wrong(name, value)
         }

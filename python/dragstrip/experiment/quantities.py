@@ -91,6 +91,8 @@ def texts(options: Mapping[str, Any]) -> dict[str, Any]:
             if not 0 <= scalar < NUMBER_MAX:
                 raise BadInputError(name, Raw(f"{scalar:g}"[:40]), f"a number from 0, in {unit}")
             read[base] = _rate(scalar) if unit == "bps" else f"{_digits(scalar)}{UNITS[unit]}"
+        elif isinstance(scalar, set | frozenset):
+            raise BadInputError(name, sorted(map(str, scalar)), "a list or a tuple: a set has no order")
         elif isinstance(scalar, Path):
             read[name] = str(scalar)
         elif isinstance(scalar, timedelta):

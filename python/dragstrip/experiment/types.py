@@ -9,7 +9,6 @@ engines what they have.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -17,7 +16,7 @@ from typing import Any, Self, TypeAlias
 
 from dragstrip import _core, engines
 from dragstrip.display.notebook import html_of
-from dragstrip.errors import BadInputError, Note, Raw
+from dragstrip.errors import BadInputError, Raw, note
 from dragstrip.experiment import files, permissions, stacks
 from dragstrip.experiment.part import Part, part
 from dragstrip.experiment.parts import (
@@ -195,8 +194,7 @@ def _byte_rates(content: object) -> Iterator[str]:
 def _note_byte_rate(text: str) -> None:
     mbps = _core.parse_rate(text) / 1e6
     bit_unit = f"{text[:-3].lower()}bit for bits"
-    note = f"{text} is {mbps:g} Mbit/s: tc reads bps as bytes per second; {bit_unit}"
-    warnings.warn(note, Note, stacklevel=2)
+    note(f"{text} is {mbps:g} Mbit/s: tc reads bps as bytes per second; {bit_unit}")
 
 
 def _locate_option_files(content: dict[str, Any], folder: FilePath) -> None:

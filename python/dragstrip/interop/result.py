@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip.errors import BadInputError, nearest
+from dragstrip.errors import BadInputError, nearest, note
 from dragstrip.io.files import json_text
 
 if TYPE_CHECKING:
@@ -131,18 +131,22 @@ class Result:
         """Read the output folder of `run`, `compare` or `race`.
 
         Raises `BadInputError` for a folder that is none, and for a file in it that is missing, damaged or of
-        another format. Tables are read when they are asked for.
+        another format. Tables are read when they are asked for. Warns with a `Note` about a folder that is
+        still being written, or whose run was interrupted.
         """
         from dragstrip.io import checksums
         from dragstrip.io.result_shape import RESULT
         from dragstrip.io.shape import expect
         from dragstrip.report.load import FreshResult, load
+        from dragstrip.studies.execution.runner import PARTIAL
 
         place = Path(folder)
         if not (place / "result.json").is_file():
             raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
         document = checksums.read_json(place, "result.json")
         expect(document, RESULT, str(place / "result.json"))
+        if (place / PARTIAL).is_file():
+            note(f"{place}: {PARTIAL}: the folder is being written, or its run was interrupted")
         bundle = load(place, FreshResult(document, {}))
         replay = f"dragstrip report {shlex.quote(str(place))}"
         result = cls(document, lambda: bundle, replay)

@@ -11,7 +11,6 @@ import errno
 import hashlib
 import itertools
 import shutil
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, engines
 from dragstrip.engines.capture import CaptureRequest
-from dragstrip.errors import BadInputError, DragstripError, Note
+from dragstrip.errors import BadInputError, DragstripError, note
 from dragstrip.experiment.expand import PlannedRun, draws, expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.io import checksums
@@ -103,8 +102,7 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
     original, runs = experiment, expand(experiment, source)
     if _copies(experiment, runs):
         name = f"{experiment.name}: " if source else ""
-        note = f"{name}nothing here is random: every run is made once, not {experiment.repeat} times"
-        warnings.warn(note, Note, stacklevel=2)
+        note(f"{name}nothing here is random: every run is made once, not {experiment.repeat} times")
         experiment = experiment.changed(repeat=1)
         runs = expand(experiment, source)
     if not (experiment.claims or experiment.flow_tables or experiment.ablations):
