@@ -139,6 +139,23 @@ def test_the_plugin_keeps_the_report_of_a_failure(tmp_path: Path) -> None:
     assert (place / "1" / "report.html").is_file()
 
 
+def test_the_plugin_keeps_the_report_of_a_failure_in_a_fixture(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        "import pytest\n"
+        "@pytest.fixture\n"
+        "def share(race):\n"
+        "    result = race('cubic', rate='10mbit', rtt='40ms', duration='1s')\n"
+        "    return result['bbr'].share\n"
+        "def test_share(share):\n"
+        "    assert share\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", *PLUGIN, "-p", "no:cacheprovider", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 error" in done.stdout, done.stdout + done.stderr
+    (place,) = (tmp_path / "dragstrip-failures").iterdir()
+    assert (place / "1" / "report.html").is_file()
+
+
 def test_repeats_have_the_same_seeds_where_some_races_draw_nothing() -> None:
     testing.assert_harmless("bbr", repeat=2, at_most=1, **{**OPTIONS, "duration": "2s"})
     testing.assert_harmless("mine", programs={"mine": RENO}, at_most=1, **{**OPTIONS, "duration": "2s"})

@@ -54,10 +54,10 @@ def race(request: pytest.FixtureRequest) -> Generator[Callable[..., Result], Non
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Write the races of a test that failed, and name their folders in its report."""
+    """Write the races of a test that failed, in its set-up too, and name their folders in its report."""
     report = yield
     results = item.stash.get(RESULTS, [])
-    if report.when == "call" and report.failed and results:
+    if report.when != "teardown" and report.failed and results:
         folder = item.config.rootpath / str(item.config.getoption("--dragstrip-reports"))
         report.sections.append(("dragstrip", "\n".join(_lines(results, folder, item.nodeid))))
     return report
