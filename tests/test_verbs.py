@@ -75,6 +75,20 @@ def test_identify_and_whatif(capture: Path) -> None:
     assert plain(answer) == printed("whatif", str(capture), "bbr", "--queue", "fq_codel", "--addresses")
 
 
+def test_whatif_on_a_path_by_name(capture: Path) -> None:
+    """The races are on that path: what it does not say is a default, not the capture's."""
+    answer = dragstrip.whatif(capture, "bbr", path="cable", queue="fq_codel")
+    assert plain(answer) == printed(
+        "whatif", str(capture), "bbr", "--path", "cable", "--queue", "fq_codel", "--addresses"
+    )
+    assert "\nOn path cable with queue fq_codel:\n" in str(answer)
+    (mine,) = [row for row in answer["what_if"] if row["algorithm"] == "bbr"]
+    race = dragstrip.race("bbr", path="cable", queue="fq_codel", duration="9999ms", seed=1)
+    assert mine["goodput_bps"]["value"] == pytest.approx(race["bbr"].goodput_bps, rel=0.02)
+    with pytest.raises(BadInputError, match=r'^path: got "nowhere"'):
+        dragstrip.whatif(capture, path="nowhere")
+
+
 def test_tc_import(tmp_path: Path) -> None:
     file = tmp_path / "script"
     file.write_text(SCRIPT)

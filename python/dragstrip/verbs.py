@@ -185,7 +185,8 @@ def whatif(
 
     Infers the path, runs the capture's algorithm on it, judges how well that explains the capture, and races
     `algorithms` there. `options` of `compare`, such as `queue="fq_codel"`, change the path for the race;
-    `anyway` races on a path that does not explain the capture, too. Raises `BadInputError`.
+    `path`, by name or as a file, replaces it. `anyway` races on a path that does not explain the capture,
+    too. Raises `BadInputError`.
     """
     from dragstrip.analysis.whatif import console, document, walk
 

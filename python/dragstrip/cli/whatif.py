@@ -77,11 +77,13 @@ def whatif(
     """Say what other congestion controls would have done in the place of a capture's own.
 
     Infers the path, runs the capture's algorithm on it, says how well that explains the capture, and races
-    others there. Options such as --queue change the path for the race.
+    others there. Options such as --queue change the path for the race; --path replaces it.
 
     Example: dragstrip whatif server.pcapng bbr
 
     Example: dragstrip whatif server.pcapng cubic bbr --queue fq_codel --out verdict
+
+    Example: dragstrip whatif server.pcapng cubic bbr --path LTE
     """
     from dragstrip.analysis.whatif import console, document, page, walk
     from dragstrip.analysis.whatif.experiment_text import experiment

@@ -34,6 +34,7 @@ DESCRIBING = (
 )
 """Options of a race that describe a path and its hosts."""
 CHANGING = (
+    "path",
     "rate",
     "rtt",
     "queue",

@@ -8,7 +8,7 @@ from dragstrip.analysis.inference.console import lines as path_lines
 from dragstrip.analysis.whatif.identify import Answer
 from dragstrip.analysis.whatif.verdict import FlowEvidence, Prediction, Verdict, figures, flow_name
 from dragstrip.analysis.whatif.wording import answer as in_words
-from dragstrip.analysis.whatif.wording import verdict_sentence
+from dragstrip.analysis.whatif.wording import raced_path, verdict_sentence
 from dragstrip.display import quantity
 from dragstrip.display.terminal import WIDTH, wrapped
 from dragstrip.experiment.comparison import FLAGS, command
@@ -83,10 +83,11 @@ def _fit(verdict: Verdict) -> Iterator[str]:
 
 
 def _heading(verdict: Verdict) -> str:
-    changes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.changed.items())
-    where = f"On that path with {changes}" if changes else "On that path"
+    where = raced_path(verdict.changed, "that path")
     runs = len(verdict.predictions[0].runs)
-    return f"{where}, with the range over {runs} path{'s' if runs > 1 else ''} that it may be:"
+    if "path" in verdict.changed:
+        return f"On {where}:"
+    return f"On {where}, with the range over {runs} path{'s' if runs > 1 else ''} that it may be:"
 
 
 def _table(predictions: tuple[Prediction, ...]) -> Iterator[str]:

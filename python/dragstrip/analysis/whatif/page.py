@@ -68,8 +68,8 @@ def _predictions(document: Mapping[str, Any]) -> Table | None:
         for prediction in document["what_if"]
     ]
     runs = document["what_if"][0]["runs"]
-    changes = "".join(f", {name.replace('_', ' ')} {value}" for name, value in document["changes"].items())
-    caption = f"On the inferred path{changes}; in small type the range over {runs} paths that it may be."
+    where = wording.raced_path(document["changes"], "the inferred path")
+    caption = f"On {where}; in small type the range over {runs} paths that it may be."
     return text_table(("", "goodput", "RTT, median", "RTT, 95 %", "retransmitted"), rows, caption)
 
 

@@ -30,6 +30,8 @@ from dragstrip.model.scenario.paths import PAYLOAD_BYTES
 
 OTHERS = ("cubic", "bbr", "reno")
 """Algorithms that are raced if none is named."""
+HOSTS = frozenset({"duration", "seed", "sysctl", "ecn"})
+"""Options of an inferred path that are its hosts' or the run's."""
 ANY_PATH: Options = {"rate": "10mbit", "rtt": "40ms"}
 """A path on which options are checked before the capture is read."""
 MOVES_MAX = 0.5
@@ -227,7 +229,7 @@ def whatif(
         check_algorithm("ALGORITHM", word)
     if sender_algorithm is not None:
         check_algorithm("--sender-algorithm", sender_algorithm)
-    network.experiment({**ANY_PATH, **changes}, ["reno"])
+    network.experiment(raced_options(ANY_PATH, changes), ["reno"])
     flow = read(file, name)
     base_network = on_path(flow)
     with bench("running the path", quiet) as workers:
@@ -295,11 +297,17 @@ def predicted(
     ]
 
 
+def raced_options(inferred: Options, changes: Options) -> Options:
+    """Return the options of `compare` for the races: of a path by name all but the hosts' are its own."""
+    kept = HOSTS if "path" in changes else inferred.keys()
+    return {**{name: value for name, value in inferred.items() if name in kept}, **changes}
+
+
 def _variants(networks: Sequence[CandidatePath], duration_s: float, changes: Options) -> list[Options]:
     """Return the options of all runs of an algorithm, each once."""
     variants: list[Options] = []
     for path in networks:
-        options = {**path.options(duration_s), **changes}
+        options = raced_options(path.options(duration_s), changes)
         if options not in variants:
             variants.append(options)
     first = variants[0]

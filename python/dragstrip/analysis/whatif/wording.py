@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from dragstrip.analysis.whatif import identify as identifying
 from dragstrip.analysis.whatif.fit import EXPLAINED, NOT_EXPLAINED
@@ -62,16 +62,19 @@ def _share(value: float) -> str:
 
 
 def _would(verdict: Verdict) -> str:
-    changed = "" if not verdict.changed else f" with {_changes(verdict)}"
+    where = "There" if not verdict.changed else f"On {raced_path(verdict.changed, 'that path')}"
     return (
-        f"There{changed}, "
+        f"{where}, "
         + quantity.listing([_prediction_clause(prediction) for prediction in verdict.predictions[:5]])
         + "."
     )
 
 
-def _changes(verdict: Verdict) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verdict.changed.items())
+def raced_path(changed: Mapping[str, object], inferred: str) -> str:
+    """Return the path of the races in words: `inferred`, or a path by name, and what else is changed."""
+    path = f"path {changed['path']}" if "path" in changed else inferred
+    changes = ", ".join(f"{name.replace('_', ' ')} {changed[name]}" for name in changed if name != "path")
+    return f"{path} with {changes}" if changes else path
 
 
 def _prediction_clause(prediction: Prediction) -> str:
