@@ -54,6 +54,8 @@ def test_a_described_path_races_as_its_options_do() -> None:
     assert again.stdout == kept.stdout
     other = run("compare", "--path", "home.toml", "--queue", "1bdp", "--show", "cubic")
     assert tomllib.loads(other.stdout)["path"] == {**tomllib.loads(kept.stdout)["path"], "queue": "1bdp"}
+    replaced = run("compare", *described, "--show", "--save-path", "home.toml", "cubic")
+    assert replaced.stderr == "path: home.toml (--path home.toml), in place of the one of that name\n"
 
 
 def test_a_name_stands_for_a_file_of_the_users_folder(own_folder: Path) -> None:

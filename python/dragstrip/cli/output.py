@@ -28,11 +28,14 @@ def print_json(content: object) -> None:
 
 
 def keep(path: SavedPath, name: str) -> None:
-    """Write a path that the user keeps, and say on standard error where it is."""
+    """Write a path that the user keeps, and say on standard error where it is, and if it replaced another."""
     from dragstrip.experiment import saved_paths
 
+    replaced = saved_paths.file_of(name).is_file()
     file = saved_paths.write(path, name)
-    typer.echo(f"path: {file} (--path {name})", err=True)
+    typer.echo(
+        f"path: {file} (--path {name}){', in place of the one of that name' if replaced else ''}", err=True
+    )
 
 
 def say_path(name: str) -> None:
