@@ -308,7 +308,7 @@ pub const OPTIONS: &[RaceOption] = &[
     RaceOption {
         name: "hosts",
         metavar: "KIND",
-        help: "Kind of hosts: plain (the default), veth (containers, Mininet), card, server, paced (dragstrip list --hosts); all: each in turn.",
+        help: "Kind of hosts: plain (the default), veth (containers, Mininet), card, server, paced (dragstrip list --host-kinds); all: each in turn.",
         place: Place::Field("hosts.*.preset"),
         also: &["hosts.*.interface"],
         completes: "hosts",

@@ -23,7 +23,7 @@ def list_(
     ] = False,
     paths: Annotated[bool, typer.Option("--paths", help="Paths by name, for --path.")] = False,
     media: Annotated[bool, typer.Option("--media", help="Media by name, for --medium.")] = False,
-    hosts: Annotated[bool, typer.Option("--hosts", help="Kinds of hosts by name, for --hosts.")] = False,
+    hosts: Annotated[bool, typer.Option("--host-kinds", help="Kinds of hosts by name, for --hosts.")] = False,
     workloads: Annotated[
         bool, typer.Option("--workloads", help="Workloads by name, for --workload.")
     ] = False,

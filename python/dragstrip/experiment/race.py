@@ -321,7 +321,7 @@ OPTIONS: tuple[RaceOption, ...] = (
         "text",
         "KIND",
         "",
-        "Kind of hosts: plain (the default), veth (containers, Mininet), card, server, paced (dragstrip list --hosts); all: each in turn.",
+        "Kind of hosts: plain (the default), veth (containers, Mininet), card, server, paced (dragstrip list --host-kinds); all: each in turn.",
         "hosts",
         "hosts.*.preset",
     ),
@@ -437,7 +437,7 @@ class RaceOptions(TypedDict, total=False):
     gso: str | None
     """Generic segmentation offload: auto, as Linux does, off, or whole: bursts are never cut; overrides --hosts."""
     hosts: str | None
-    """Kind of hosts: plain (the default), veth (containers, Mininet), card, server, paced (dragstrip list --hosts); all: each in turn."""
+    """Kind of hosts: plain (the default), veth (containers, Mininet), card, server, paced (dragstrip list --host-kinds); all: each in turn."""
     seed: int
     """Seed of the random numbers, of the first repeat."""
     repeat: int
