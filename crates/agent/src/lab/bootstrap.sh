@@ -21,10 +21,12 @@ main() {
         works=$?
         rm -f "$place/try.$$"
         [ "$works" = 0 ] || continue
+        # Not $$: hosts with a file system in common may have process numbers of their own.
+        part=$(mktemp "$place/part.XXXXXXXX") || continue
         echo "dragstrip-agent wanted"
-        head -c "$3" >"$place/part.$$" || { rm -f "$place/part.$$"; echo "dragstrip-fault $place cannot be written: is it full?"; exit 1; }
-        echo "$2  $place/part.$$" | sha256sum -c >/dev/null 2>&1 || { rm -f "$place/part.$$"; echo "dragstrip-fault the agent did not arrive whole in $place"; exit 1; }
-        chmod 700 "$place/part.$$" && mv "$place/part.$$" "$place/$2" && exec "$place/$2"
+        head -c "$3" >"$part" || { rm -f "$part"; echo "dragstrip-fault $place cannot be written: is it full?"; exit 1; }
+        echo "$2  $part" | sha256sum -c >/dev/null 2>&1 || { rm -f "$part"; echo "dragstrip-fault the agent did not arrive whole in $place"; exit 1; }
+        chmod 700 "$part" && mv "$part" "$place/$2" && exec "$place/$2"
     done
     echo "dragstrip-fault there is no place for the agent: neither ~/.cache nor /dev/shm nor /tmp lets a program be written and run"
     exit 1
