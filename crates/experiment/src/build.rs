@@ -203,17 +203,15 @@ fn connect(
 ) -> Result<(), Problem> {
     let InterfaceForm { rate, queue, interrupts, gro } = form;
     let field = |name: &str| format!("hosts.{}.interface.{name}", host.name);
-    let free = |link: &&mut LinkSpec| {
-        link.from == host.name && link.medium.is_none() && link.rate_bps.is_none()
-    };
-    let has_line = rate.is_some() || queue.is_some();
-    for link in links.iter_mut().filter(|_| has_line).filter(free) {
-        if link.qdisc != QdiscSpec::NOQUEUE {
-            continue;
-        }
-        link.rate_bps = rate.map(|rate| rate.0);
-        let words = queue.as_deref().or_else(|| rate.map(|_| DEFAULT_QUEUE));
-        if let Some(words) = words {
+    if let Some(words) = queue.as_deref().or_else(|| rate.map(|_| DEFAULT_QUEUE)) {
+        let is_bare = |link: &&mut LinkSpec| {
+            link.from == host.name
+                && link.medium.is_none()
+                && link.rate_bps.is_none()
+                && link.qdisc == QdiscSpec::NOQUEUE
+        };
+        for link in links.iter_mut().filter(is_bare) {
+            link.rate_bps = rate.map(|rate| rate.0);
             link.qdisc = discipline(words, &field("queue"))?;
         }
     }

@@ -12,6 +12,7 @@ DRAWERS = {
     "PassportDocument": ("dragstrip.interop.studies", "passport_html"),
     "AttackDocument": ("dragstrip.interop.studies", "attack_html"),
     "SweepResult": ("dragstrip.interop.studies", "sweep_html"),
+    "MeasuredPath": ("dragstrip.interop.studies", "path_html"),
 }
 """By class: module and function that return an object's HTML, loaded when a notebook asks."""
 

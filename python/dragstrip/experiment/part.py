@@ -17,6 +17,12 @@ Reader: TypeAlias = Callable[[Any], Any]
 Kind = TypeVar("Kind")
 
 
+def _default(definition: Field[Any]) -> Any:
+    """Return the value of a field that is not given, or `MISSING` if it has none."""
+    factory = definition.default_factory
+    return definition.default if factory is MISSING else factory()
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def part(kind: type[Kind]) -> type[Kind]:
     """Make a class of parts: a frozen dataclass with keywords alone, whose methods are those of `Part`.
@@ -32,10 +38,9 @@ class _Signature:
     def __get__(self, instance: object, kind: type[Part]) -> inspect.Signature:
         parameters: list[inspect.Parameter] = []
         for definition in fields(kind) if is_dataclass(kind) else ():  # `dataclass` itself looks at it
-            default = definition.default
+            default = _default(definition)
             if default is MISSING:
-                factory = definition.default_factory
-                default = inspect.Parameter.empty if factory is MISSING else factory()
+                default = inspect.Parameter.empty
             parameters.append(
                 inspect.Parameter(
                     definition.name,
@@ -61,14 +66,10 @@ class Part:
         own = vars(self)
         for definition in fields(self):
             name = definition.name
-            if name in values:
-                own[name] = values.pop(name)
-            elif definition.default is not MISSING:
-                own[name] = definition.default
-            elif definition.default_factory is not MISSING:
-                own[name] = definition.default_factory()
-            else:
+            value = values.pop(name) if name in values else _default(definition)
+            if value is MISSING:
                 raise TypeError(f"{type(self).__name__}: missing keyword argument {name!r}")
+            own[name] = value
         for name in values:
             raise TypeError(f"{type(self).__name__}: got an unexpected keyword argument {name!r}")
         self.__post_init__()
@@ -106,11 +107,9 @@ class Part:
             if key in content:
                 reader = cls.READERS.get(definition.name)
                 value = content[key] if reader is None else reader(content[key])
-            elif definition.default is not MISSING:
-                value = definition.default
-            elif definition.default_factory is not MISSING:
-                value = definition.default_factory()
             else:
+                value = _default(definition)
+            if value is MISSING:
                 raise TypeError(f"{cls.__name__}: {key} is missing")
             object.__setattr__(part, definition.name, value)
         return part
@@ -120,10 +119,7 @@ class Part:
         written_fields: dict[str, Any] = {}
         for definition in fields(self):
             value = getattr(self, definition.name)
-            default = definition.default
-            if default is MISSING and definition.default_factory is not MISSING:
-                default = definition.default_factory()
-            if value != default or definition.name == "kind":
+            if value != _default(definition) or definition.name == "kind":
                 written_fields[definition.metadata.get("key", definition.name)] = plain(value)
         return written_fields
 

@@ -16,11 +16,12 @@ from dragstrip.results.comparison.setups import UnmeasuredRun, algorithms_of, se
 def experiment_html(experiment: Experiment) -> str:
     """Return the path of an experiment's first set-up as a picture, and what is set, as HTML."""
     return html.part(
-        "interop/experiment_cell.html", picture=_path(experiment), settings=experiment.settings()
+        "interop/experiment_cell.html", picture=path_picture(experiment), settings=experiment.settings()
     )
 
 
-def _path(experiment: Experiment) -> Markup:
+def path_picture(experiment: Experiment) -> Markup:
+    """Return the path of an experiment's first set-up; nothing for one that cannot run."""
     try:
         planned = expand(experiment)
     except DragstripError:

@@ -13,7 +13,10 @@ from dragstrip.display import html
 from dragstrip.display import quantity as q
 from dragstrip.display.colours import GREEN, GREY, INK, MUTED, ROSE, SKY, VERMILION, assign
 from dragstrip.display.document import StudyDocument
+from dragstrip.display.legend import entry_places
 from dragstrip.display.table import Cell, Table, text_table
+from dragstrip.experiment.comparison import compare
+from dragstrip.interop.pictures import path_picture
 from dragstrip.report import bars
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
 
@@ -69,6 +72,24 @@ def _advice(advice: Json) -> Markup:
         if (value := q.number(state.get(field))) is not None
     ]
     return _drawn("RTT of pings, 95th percentile" if delay else "Goodput", entries, "")
+
+
+def path_html(answer: StudyDocument) -> Markup:
+    """Return the path as a picture, with the interval and the source of each property."""
+    known = answer["known"]
+    rows: list[list[str | Cell]] = []
+    for name, value in answer["options"].items():
+        entry = known.get(name, {})
+        ends = " to ".join(entry[end] for end in ("low", "high") if end in entry)
+        rows.append([name, str(value), ends, entry.get("source", "")])
+    rows += [
+        [name, "unknown", "", entry["unknown"]]
+        for name, entry in known.items()
+        if name not in answer["options"] and "unknown" in entry
+    ]
+    race = compare(["cubic"], **answer["options"])
+    table = text_table(["property", "value", "interval", "source"], rows)
+    return cell(path_picture(race), [], table)
 
 
 def whatif_html(answer: StudyDocument) -> str:
@@ -134,31 +155,20 @@ def _chapters(chapters: Sequence[Json]) -> Markup:
     parts, y = [], 6.0
     for chapter in chapters:
         x = CHAPTER_LEFT
-        parts.append(_line(x - 8, y + 11, chapter["name"], "end"))
+        parts.append(bars.text(x - 8, y + 11, chapter["name"], "end"))
         for name in verdicts:
             count = chapter["verdicts"].get(name, 0)
             width = CHAPTER_WIDTH * count / most
             parts.append(_box(x, y, width, colours[name], f"{count} {name}"))
             x += width
-        parts.append(_line(x + 5, y + 11, chapter["rows"]))
+        parts.append(bars.text(x + 5, y + 11, chapter["rows"]))
         y += 22
-    x = 8.0
-    for name in verdicts:
-        needed = 34 + bars.CHARACTER * len(name)
-        if x > 8 and x + needed > bars.WIDTH:
-            x, y = 8.0, y + 20
-        parts += [_box(x, y + 2, 12, colours[name], name), _line(x + 17, y + 13, name)]
-        x += needed
-    size = f'viewBox="0 0 {bars.WIDTH} {y + 24:g}" width="{bars.WIDTH}" height="{y + 24:g}"'
-    return Markup(  # noqa: S704 - our own SVG, its texts escaped
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="max-width:100%;height:auto" role="img" '
-        'aria-label="Rows of each chapter by verdict" font-family="system-ui,sans-serif" font-size="12" '
-        f'fill="currentColor">{"".join(parts)}</svg>'
-    )
-
-
-def _line(x: float, y: float, words: object, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(str(words))}</text>'
+    top = y
+    places = entry_places([34 + bars.CHARACTER * len(name) for name in verdicts], 8.0, bars.WIDTH)
+    for name, (x, line) in zip(verdicts, places, strict=True):
+        y = top + 20 * line
+        parts += [_box(x, y + 2, 12, colours[name], name), bars.text(x + 17, y + 13, name)]
+    return bars.drawing(y + 24, parts, "Rows of each chapter by verdict")
 
 
 def _box(x: float, y: float, width: float, colour: str, words: str) -> str:

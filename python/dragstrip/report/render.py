@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import escape
 
 from dragstrip.display.colours import INK
+from dragstrip.display.legend import entry_places
 from dragstrip.errors import DragstripError
 from dragstrip.report import pdf, vega
 from dragstrip.report.figure import Figure, TimeLines
@@ -234,16 +235,14 @@ def side_by_side(
 def _key_lines(key: Mapping[str, vega.Swatch], width: float) -> tuple[list[str], float]:
     """Return the legend of curves as pieces of them with their names, and its height."""
     parts: list[str] = []
-    x, y = 8.0, 14.0
-    for name, swatch in key.items():
-        needed = 34 + TITLE_LETTER * len(name) + 14
-        if x > 8 and x + needed > width:
-            x, y = 8.0, y + 17
+    y = 14.0
+    places = entry_places([34 + TITLE_LETTER * len(name) + 14 for name in key], 8.0, width)
+    for (name, swatch), (x, line) in zip(key.items(), places, strict=True):
+        y = 14.0 + 17 * line
         dash = f' stroke-dasharray="{" ".join(map(str, swatch.dash))}"' if len(swatch.dash) > 1 else ""
         parts.append(
             f'<path d="M{x:g},{y - 4:g}h28" stroke="{swatch.colour}" stroke-width="2" fill="none"{dash}/>'
             f'<text x="{x + 34:g}" y="{y:g}" font-family="{vega.FONT}" font-size="12" fill="{INK}">'
             f"{escape(name)}</text>"
         )
-        x += needed
     return parts, y + 8 if parts else 0.0

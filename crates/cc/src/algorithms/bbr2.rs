@@ -23,7 +23,7 @@
 //!   `ecn_max_rtt_us` 0 and, with accurate ECN, ECT(1): `ecn_l4s` 1.
 
 use super::bbr::UNIT;
-use super::bbr3::{self, Model, Second, Version};
+use super::bbr3::{self, MarkRules, Model, Second, Version};
 use crate::{About, Parameter, Parameters, Range};
 
 const SOURCE: &str = "module parameter";
@@ -72,13 +72,16 @@ impl Version for Second {
     const FULL_LOSS_CNT: u8 = 8;
     const IS_SECOND: bool = true;
 
-    fn marks(parameters: &Parameters<'_>) -> (bool, u32, bool) {
+    fn mark_rules(parameters: &Parameters<'_>) -> MarkRules {
         let rtt_us_max = match parameters.whole("ecn_max_rtt_us") {
             0 => u32::MAX,
             rtt_us => rtt_us,
         };
-        let l4s = parameters.whole("ecn_l4s") == 1;
-        (parameters.whole("ecn_enable") == 1, rtt_us_max, l4s)
+        MarkRules {
+            low: parameters.whole("ecn_enable") == 1,
+            rtt_us_max,
+            l4s: parameters.whole("ecn_l4s") == 1,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ from dragstrip.studies.sweep.heat import (
     HeatCell,
     axes,
     boxes,
+    colour_scale,
     crowded,
     dots,
     head,
@@ -115,6 +116,11 @@ def shades(judged: UtilityScores, contender: int) -> Fill:
         return Look([(HARM_COLOUR, shade(harm))], contender, shade=True, deep=harm > DEEP)
 
     return fill
+
+
+def harm_scale(findings: Findings) -> Markup:
+    """Return the scale of the shades of harm."""
+    return colour_scale(HARM_COLOUR, f"Goodput that {findings.rival} loses")
 
 
 def drawing(

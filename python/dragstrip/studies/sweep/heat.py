@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 from markupsafe import Markup
 
 from dragstrip.display.colours import GRID, INK, MUTED
+from dragstrip.display.legend import entry_places
 from dragstrip.studies.sweep.scales import Scale
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
@@ -151,13 +152,16 @@ def crowded(scale: Scale, room: float) -> bool:
 
 def picture(frame: Frame, label: str, parts: Sequence[str]) -> Markup:
     """Return a picture of these parts, with `label` for screen readers."""
-    width, height = frame.width, frame.height
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label={quoteattr(label)} '
-        f'font-family="{FONT}">'
+    return svg(round(frame.width), round(frame.height), parts, label)
+
+
+def svg(width: float, height: float, parts: Sequence[str], label: str = "") -> Markup:
+    """Return escaped parts as an SVG of this size in pixels; `label` is for screen readers."""
+    role = f'role="img" aria-label={quoteattr(label)} ' if label else ""
+    return Markup(  # noqa: S704 - our own SVG, its texts escaped
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" {role}font-family="{FONT}">{"".join(parts)}</svg>'
     )
-    return Markup(f"{opening}{''.join(parts)}</svg>")  # noqa: S704 - our own SVG, its texts escaped
 
 
 def row_height(cells: Sequence[HeatCell], step: float) -> float:
@@ -254,7 +258,7 @@ def shade(share: float) -> float:
 def colour_scale(colour: str, title: str) -> Markup:
     """Return the scale of shades, with numbers in per cent."""
     wide, high, side = 46.0, 12.0, 22.0
-    parts = []
+    parts = [text(side, 12, title, colour=INK, anchor="start")]
     for step in range(SHADE_STEPS):
         opacity = shade((step + 0.5) / SHADE_STEPS)
         parts.append(
@@ -262,12 +266,7 @@ def colour_scale(colour: str, title: str) -> Markup:
         )
     for step in range(SHADE_STEPS + 1):
         parts.append(text(side + step * wide, 43, f"{step * 100 // SHADE_STEPS} %"))
-    width = 2 * side + wide * SHADE_STEPS
-    return Markup(  # noqa: S704 - our own SVG
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="48" viewBox="0 0 {width:g} 48" '
-        f'role="img" aria-label={quoteattr(title)} font-family="{FONT}">'
-        f"{text(side, 12, title, colour=INK, anchor='start')}{''.join(parts)}</svg>"
-    )
+    return svg(2 * side + wide * SHADE_STEPS, 48, parts, title)
 
 
 def sheet(
@@ -296,23 +295,18 @@ def sheet(
                 parts.append(text(x + 4, y + 14, caption, 12, INK, "start", weight="bold"))
             parts.append(_moved(drawing, x, y + (20 if captioned else 0)))
         y += max(height for _, height in sizes[first : first + across]) + (20 if captioned else 0) + 8
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{y:g}" '
-        f'viewBox="0 0 {width:g} {y:g}" font-family="{FONT}">{"".join(parts)}</svg>'
-    )
+    return svg(width, y, parts)
 
 
 def _legend(colours: Mapping[str, str], width: float) -> tuple[list[str], float]:
     """Return the legend in as many lines as it needs, and its height."""
     parts: list[str] = []
-    x, y = 4.0, 6.0
-    for name, colour in colours.items():
-        needed = 18 + text_width(name, 12) + 14
-        if x > 4 and x + needed > width:
-            x, y = 4.0, y + 20
+    y = 6.0
+    places = entry_places([18 + text_width(name, 12) + 14 for name in colours], 4.0, width)
+    for (name, colour), (x, line) in zip(colours.items(), places, strict=True):
+        y = 6.0 + 20 * line
         parts.append(_rect(x, y, 12, 12, f'fill="{colour}"'))
         parts.append(text(x + 17, y + 10.5, name, 12, INK, "start"))
-        x += needed
     return parts, y + 24 if parts else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Which varied fields span a map, and which give a map per level."""
+"""Layout of a sweep's maps: the fields that span a map, and those with a map for each level."""
 
 from __future__ import annotations
 

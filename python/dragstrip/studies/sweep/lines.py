@@ -10,9 +10,10 @@ from typing import Any
 from markupsafe import Markup
 
 from dragstrip.display.colours import GRID, INK
+from dragstrip.display.legend import entry_places
 from dragstrip.display.look import DASHES
 from dragstrip.display.quantity import Unit, digits
-from dragstrip.studies.sweep.heat import CHARACTER, FONT, Frame, axes, crowded, head, margin, picture, text
+from dragstrip.studies.sweep.heat import Frame, axes, crowded, head, margin, picture, svg, text, text_width
 from dragstrip.studies.sweep.layout import Layout
 from dragstrip.studies.sweep.scales import (
     LOG_RATIO,
@@ -183,7 +184,7 @@ def _line(
         y = y_at(median)
         runs[-1].append(f"{x:.1f},{y:.1f}")
         points.append((x, y, cell))
-    pattern = "" if dash == DASHES[0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
+    pattern = _dash_attribute(dash)
     for run in runs:
         if len(run) > 1:
             yield f'<path d="M{" L".join(run)}" fill="none" stroke="{colour}" stroke-width="1.6"{pattern}/>'
@@ -200,18 +201,16 @@ def _line(
 def legend(contenders: Sequence[str], colours: Mapping[str, str], width: float) -> Markup:
     """Return the names of the contenders beside pieces of their lines, in as many rows as `width` needs."""
     parts: list[str] = []
-    x, y = 4.0, 10.0
-    for name, dash in dashes(contenders).items():
-        needed = 34 + len(name) * 12 * CHARACTER + 16
-        if x > 4 and x + needed > width:
-            x, y = 4.0, y + 20
-        pattern = "" if dash == DASHES[0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
-        parts.append(f'<path d="M{x:.1f},{y:.1f}h28" stroke="{colours[name]}" stroke-width="2"{pattern}/>')
+    y = 10.0
+    styles = dashes(contenders)
+    places = entry_places([34 + text_width(name, 12) + 16 for name in styles], 4.0, width)
+    for (name, dash), (x, line) in zip(styles.items(), places, strict=True):
+        y = 10.0 + 20 * line
+        look = f'stroke="{colours[name]}" stroke-width="2"{_dash_attribute(dash)}'
+        parts.append(f'<path d="M{x:.1f},{y:.1f}h28" {look}/>')
         parts.append(text(x + 34, y + 4, name, 12, INK, "start"))
-        x += needed
-    height = y + 10
-    return Markup(  # noqa: S704 - our own SVG, its texts escaped
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}" role="img" aria-label="Lines by contender" '
-        f'font-family="{FONT}">{"".join(parts)}</svg>'
-    )
+    return svg(width, y + 10, parts, "Lines by contender")
+
+
+def _dash_attribute(dash: tuple[int, ...]) -> str:
+    return "" if dash == DASHES[0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'

@@ -23,12 +23,12 @@ from dragstrip.results.intervals import RESAMPLES, TIE
 from dragstrip.studies.sweep.axes import SweepAxis
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.studies.sweep.drawing import (
-    HARM_COLOUR,
     NARROW,
     WIDE,
     Fill,
     drawing,
     figure_texts,
+    harm_scale,
     settings_text,
     shades,
     title,
@@ -36,7 +36,6 @@ from dragstrip.studies.sweep.drawing import (
     winners,
 )
 from dragstrip.studies.sweep.grading import counts, figure_text, published
-from dragstrip.studies.sweep.heat import colour_scale
 from dragstrip.studies.sweep.layout import Layout, lay_out
 from dragstrip.studies.sweep.lines import legend, line_panels, line_plot
 from dragstrip.studies.sweep.paper import write_figures
@@ -213,9 +212,7 @@ def _sections(
             title(findings, name),
             "" if layout.sampled else _note(judged, unit),
             maps(winners(judged, findings, colours), {}),
-            colour_scale(HARM_COLOUR, f"Goodput that {findings.rival} loses")
-            if name == "harm"
-            else Markup(""),
+            harm_scale(findings) if name == "harm" else Markup(""),
             [
                 drawn
                 for at, contender in enumerate(findings.contenders if name == "harm" else [])

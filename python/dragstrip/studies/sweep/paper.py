@@ -15,17 +15,17 @@ from dragstrip.io.untrusted import cell as safe
 from dragstrip.report import render
 from dragstrip.report.paper import Paper
 from dragstrip.studies.sweep.drawing import (
-    HARM_COLOUR,
     NARROW,
     WIDE,
     Fill,
     drawing,
+    harm_scale,
     settings_text,
     shades,
     unit_of,
     winners,
 )
-from dragstrip.studies.sweep.heat import GAP, colour_scale, sheet
+from dragstrip.studies.sweep.heat import GAP, sheet
 from dragstrip.studies.sweep.layout import Layout
 from dragstrip.studies.sweep.lines import legend, line_panels, line_plot
 from dragstrip.studies.sweep.stats import Findings, UtilityScores
@@ -66,13 +66,12 @@ def pictures(name: str, findings: Findings, layout: Layout, width: float) -> dic
 
     drawn = {name: sheet(maps(winners(judged, findings, colours), {}), colours, width)}
     if name == "harm":
-        scale = colour_scale(HARM_COLOUR, f"Goodput that {findings.rival} loses")
         shaded = [
             entry
             for at, contender in enumerate(findings.contenders)
             for entry in maps(shades(judged, at), {"by": contender})
         ]
-        drawn["harm-by-contender"] = sheet(shaded, {}, width, scale)
+        drawn["harm-by-contender"] = sheet(shaded, {}, width, harm_scale(findings))
     panels = line_panels(findings, layout)
     if panels:
         each = (width - GAP) / 2 if width >= 2 * NARROW + GAP and len(panels) > 1 else width

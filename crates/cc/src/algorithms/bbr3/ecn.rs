@@ -5,7 +5,7 @@
 //! to 1 − α/3 of what it was; a probe of which more than half of the packets were marked has gone too far; two rounds of
 //! STARTUP with as many end it. Where marks, but no losses, came since the last probe and have ceased, the next probe begins at once.
 
-use super::{GAIN_SCALE, INFINITE, Model, UNIT, Version};
+use super::{GAIN_SCALE, INFINITE, MarkRules, Model, UNIT, Version};
 use crate::{CaState, RateSample, View};
 
 /// Weight of a round's share in α, /256 (`bbr_ecn_alpha_gain`).
@@ -19,16 +19,11 @@ const STARTUP_ROUNDS: u8 = 2;
 /// In-flight that a probe begins with after marks have ceased, as a share of `inflight_hi`, /256 (`bbr_ecn_reprobe_gain`).
 const REPROBE_GAIN: u64 = UNIT as u64 / 2;
 
-/// What is known of marks.
+/// State of the reaction to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// Marks are those of a shallow threshold: the route, or the module's parameter, says so.
-    low: bool,
-    /// ... on paths of this RTT at most, µs (`bbr_ecn_max_rtt_us`).
-    rtt_us_max: u32,
-    /// Where accurate ECN is agreed on, segments are ECT(1).
-    l4s: bool,
-    /// ... both ends agreed on ECN, and the path is short.
+    pub rules: MarkRules,
+    /// Marks are heard: the rules say so, both ends agreed on ECN, and the path is short.
     pub eligible: bool,
     /// α, /256.
     alpha: u16,
@@ -44,11 +39,9 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    pub fn new(low: bool, rtt_us_max: u32, l4s: bool) -> Self {
+    pub fn new(rules: MarkRules) -> Self {
         Self {
-            low,
-            rtt_us_max,
-            l4s,
+            rules,
             eligible: false,
             alpha: UNIT,
             delivered: 0,
@@ -60,17 +53,7 @@ impl Marks {
         }
     }
 
-    /// True if marks are heard.
-    pub fn is_low(&self) -> bool {
-        self.low
-    }
-
-    /// True if segments are ECT(1) with accurate ECN.
-    pub fn is_l4s(&self) -> bool {
-        self.l4s
-    }
-
-    /// Of `bbr_reset_congestion_signals`.
+    /// Forgets marks and losses of the round and of the cycle (`bbr_reset_congestion_signals`).
     pub fn reset(&mut self) {
         (self.in_round, self.in_cycle, self.loss_in_cycle) = (false, false, false);
     }
@@ -96,7 +79,7 @@ impl Marks {
 
     /// At the start of a round; the share of marks in the last one, /256 (`bbr_update_ecn_alpha`).
     fn update_alpha(&mut self, view: &View, min_rtt_us: u32) -> Option<u64> {
-        self.eligible |= self.low && view.ecn && min_rtt_us <= self.rtt_us_max;
+        self.eligible |= self.rules.low && view.ecn && min_rtt_us <= self.rules.rtt_us_max;
         let delivered = view.delivered - self.delivered;
         if !self.eligible || delivered == 0 {
             return None;
@@ -187,7 +170,7 @@ mod tests {
     use crate::testing::view;
 
     fn marks(low: bool) -> Marks {
-        Marks::new(low, 5_000, false)
+        Marks::new(MarkRules { low, rtt_us_max: 5_000, l4s: false })
     }
 
     /// By hand: 240/256 of α and 16/256 of the share, both rounded down.

@@ -68,8 +68,19 @@ pub trait Version: Clone + std::fmt::Debug {
     /// The second version: its rules for the end of probes, for bounds and for marks.
     const IS_SECOND: bool;
 
-    /// What is said of marks.
-    fn marks(parameters: &Parameters<'_>) -> (bool, u32, bool);
+    /// The rules that parameters set for marks.
+    fn mark_rules(parameters: &Parameters<'_>) -> MarkRules;
+}
+
+/// Which marks a connection reacts to, and how it marks its own segments.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkRules {
+    /// Queues of the path mark at a shallow threshold, and marks are heard.
+    pub low: bool,
+    /// ... on paths of this RTT at most, µs (`bbr_ecn_max_rtt_us`).
+    pub rtt_us_max: u32,
+    /// Where accurate ECN is agreed on, segments are ECT(1).
+    pub l4s: bool,
 }
 
 /// BBRv3.
@@ -84,8 +95,8 @@ impl Version for Third {
     const FULL_LOSS_CNT: u8 = 6;
     const IS_SECOND: bool = false;
 
-    fn marks(parameters: &Parameters<'_>) -> (bool, u32, bool) {
-        (parameters.whole("ecn_low") == 1, ECN_RTT_US_MAX, false)
+    fn mark_rules(parameters: &Parameters<'_>) -> MarkRules {
+        MarkRules { low: parameters.whole("ecn_low") == 1, rtt_us_max: ECN_RTT_US_MAX, l4s: false }
     }
 }
 
@@ -217,7 +228,7 @@ impl<V: Version> Model<V> {
     /// `stream` draws the wait between probes.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, stream: Stream) -> Self {
-        let (low, rtt_us_max, l4s) = V::marks(parameters);
+        let rules = V::mark_rules(parameters);
         Self {
             version: PhantomData,
             chance: stream,
@@ -226,7 +237,7 @@ impl<V: Version> Model<V> {
             signals: Signals::default(),
             full: FullBandwidth::default(),
             upper: Upper::default(),
-            marks: (low || l4s).then(|| Box::new(Marks::new(low, rtt_us_max, l4s))),
+            marks: (rules.low || rules.l4s).then(|| Box::new(Marks::new(rules))),
             aggregation: Aggregation::default(),
             next_round_delivered: 0,
             round_start: false,
@@ -505,11 +516,11 @@ impl<V: Version> CongestionControl for Model<V> {
 
     /// `precise_ece_ack`.
     fn wants_exact_echo(&self) -> bool {
-        self.marks.as_ref().is_some_and(|marks| marks.is_low())
+        self.marks.as_ref().is_some_and(|marks| marks.rules.low)
     }
 
     fn wants_l4s(&self) -> bool {
-        self.marks.as_ref().is_some_and(|marks| marks.is_l4s())
+        self.marks.as_ref().is_some_and(|marks| marks.rules.l4s)
     }
 
     /// `bbr_skb_marked_lost`.
