@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dragstrip
+from dragstrip.cli import COMMANDS, GROUPS
 from dragstrip.display.document import StudyDocument
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.studies.sweep.progress import SweepProgress, Tally
 
 SCRIPT = "tc qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 20kb latency 50ms\n"
 
@@ -54,6 +58,45 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+FUNCTIONS = {
+    "list": "algorithms",
+    "show": "publication",
+    "run": "run",
+    "compare": "race",
+    "sweep": "sweep",
+    "play": "play",
+    "report": "Result",
+    "inspect": "inspect",
+    "diagnose": "diagnose",
+    "whatif": "whatif",
+    "identify": "identify",
+    "passport": "passport",
+    "attack": "attack",
+    "tc-import": "tc_import",
+    "conform": "conform",
+}
+"""By command: its function, or the first of several."""
+WITHOUT_FUNCTION = {
+    "export": "writes files of other programs from a folder",
+    "doctor": "is about the machine",
+    "new-algorithm": "edits the source tree",
+    "new-qdisc": "edits the source tree",
+    "help": "explains the command line; docstrings explain functions",
+    "kernel": "fetches and boots kernels, for engine vm",
+    "lab": "sets up hosts, for engine ssh",
+    "validate": "is for those who work on the simulator",
+}
+"""Commands without a function, and why."""
+
+
+def test_every_command_has_a_function_or_a_reason() -> None:
+    assert {*FUNCTIONS, *WITHOUT_FUNCTION} == {*COMMANDS, *GROUPS}
+    assert not FUNCTIONS.keys() & WITHOUT_FUNCTION.keys()
+    for name in FUNCTIONS.values():
+        assert name in dragstrip.__all__
+        assert callable(getattr(dragstrip, name))
+
+
 def test_diagnose() -> None:
     options = {"path": "home DSL"}
     answer = dragstrip.diagnose(**options)
@@ -67,6 +110,26 @@ def test_inspect(capture: Path) -> None:
     answer = dragstrip.inspect(capture, labels=True)
     assert plain(answer) == printed("inspect", str(capture), "--labels")
     assert len(answer.flows) == 1
+    with pytest.raises(BadInputError, match=r"^infer: got False, expected True"):
+        _ = answer.path
+
+
+def test_a_measured_path_is_raced_and_kept(capture: Path, tmp_path: Path) -> None:
+    answer = dragstrip.inspect(capture, infer=True)
+    assert plain(answer) == printed("inspect", str(capture), "--infer")
+    path = answer.path
+    file = path.save(tmp_path / "home.toml")
+    printed("inspect", str(capture), "--save-path", str(tmp_path / "command.toml"))
+    written = (tmp_path / "command.toml").read_text().splitlines()[3:]
+    assert file.read_text().splitlines()[3:] == written  # below the names and the source
+    assert path["options"]["rate"] == path.options()["rate"]
+    races = [
+        dragstrip.race("cubic", duration="1s", **options) for options in (path.options(), {"path": file})
+    ]
+    assert races[0]["cubic"].goodput_bps == races[1]["cubic"].goodput_bps > 0
+    assert path.options(queue="fq_codel")["queue"] == "fq_codel"
+    assert "<svg" in path._repr_html_()
+    assert dragstrip.whatif(capture, "bbr").path["options"]["rate"]
 
 
 def test_identify_and_whatif(capture: Path) -> None:
@@ -120,6 +183,12 @@ def test_passport_and_attack() -> None:
     assert isinstance(attack.finds, list)
 
 
+def test_a_passport_is_that_of_the_command(tmp_path: Path) -> None:
+    answer = plain(dragstrip.passport("reno", quick=True, only="theory", out=tmp_path / "function"))
+    words = ("passport", "reno", "--quick", "--only", "theory", "--out", str(tmp_path / "command"))
+    assert answer == printed(*words)
+
+
 def test_a_saved_path_is_taken_by_sweep_passport_and_attack(tmp_path: Path) -> None:
     """A file of `save_path` and a name: sweep races on it, passport has its chapter, an attack its figures."""
     home = tmp_path / "home.toml"
@@ -149,6 +218,10 @@ def test_errors_name_the_arguments(tmp_path: Path) -> None:
         (lambda: dragstrip.play(rate="5mbit"), "^algorithms: is needed beside rate"),
         (lambda: dragstrip.inspect(tmp_path / "none.pcap"), "no such file"),
         (lambda: dragstrip.attack("cubic", goal=["fame"]), "^goal: got 'fame'"),
+        (lambda: dragstrip.attack("cubic", using=["rain"]), "^using: got 'rain'"),
+        (lambda: dragstrip.attack("cubic", goal=["stall"], using=["rtt"]), "beside using rtt"),
+        (lambda: dragstrip.attack("cubic", other_rtt="fast"), "^other_rtt: got 'fast'"),
+        (lambda: dragstrip.inspect(), "^files: is missing"),
         (lambda: dragstrip.passport("cubic", only="nothing"), "^only: got 'nothing'"),
         (lambda: dragstrip.attack("cubic", path="nowhere"), '^path: got "nowhere"'),
         (
@@ -169,6 +242,57 @@ def test_a_sweep_of_no_repeats_writes_nothing(tmp_path: Path) -> None:
         with pytest.raises(BadInputError, match=r"^repeat: got .*, expected a whole number from 1"):
             dragstrip.sweep(race, tmp_path / "map", repeat=repeat)  # type: ignore[arg-type]
     assert not (tmp_path / "map").exists()
+
+
+def test_an_interrupt_ends_a_sweep_and_what_is_finished_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`KeyboardInterrupt`, no thread and no draft; the same sweep goes on where it was."""
+    race = dragstrip.compare(["cubic"], rate="10mbit", rtt="40ms", duration="1s")
+    options: dict[str, Any] = {"vary": {"path.rtt": [f"{ms}ms" for ms in range(1, 61)]}, "report": False}
+
+    def interrupt(progress: SweepProgress, tally: Tally) -> None:
+        if tally.executed == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    threads = threading.active_count()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(SweepProgress, "update", interrupt)
+        dragstrip.sweep(race, tmp_path / "map", workers=1, **options)
+    assert threading.active_count() == threads
+    assert not list(tmp_path.rglob("*.draft*"))
+    rest = dragstrip.sweep(race, tmp_path / "map", **options)
+    assert rest["runs"] == 60
+    assert 1 <= rest["reused"] < 60
+
+
+def test_progress_is_one_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drawn: list[str] = []
+
+    class Handle:
+        def update(self, content: dict[str, str], raw: bool) -> None:
+            assert raw
+            drawn.append(content["text/html"])
+
+    def display(content: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        assert (raw, display_id) == (True, True)
+        drawn.append(content["text/html"])
+        return Handle()
+
+    shell = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))  # type: ignore[arg-type]
+    dragstrip.race("cubic", duration="1s", rate="10mbit", rtt="40ms")
+    assert drawn == []
+    dragstrip.race("cubic", duration="1s", rate="10mbit", rtt="40ms", progress=True)
+    assert "of 1 simulated seconds" in drawn[0]
+    assert drawn[-1] == ""
+    drawn.clear()
+    race = dragstrip.compare(["cubic"], rate="10mbit", rtt="40ms", duration="1s")
+    dragstrip.sweep(race, tmp_path / "map", vary={"path.rtt": ["20ms", "40ms"]}, report=False, progress=True)
+    assert "/2 runs" in drawn[0]
+    assert 'max="1"' in drawn[0]
+    assert drawn[-1] == ""
 
 
 def test_nothing_is_printed_and_no_thread_stays(capsys: pytest.CaptureFixture[str]) -> None:

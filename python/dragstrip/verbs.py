@@ -1,17 +1,19 @@
 """The commands as functions: the same names and words, objects as answers.
 
-Nothing is printed, and nothing is written unless a folder is named. Errors name arguments as they were
-passed.
+Nothing is printed, unless `progress` asks for it on standard error, in a notebook as a bar in the cell; and
+nothing is written unless a folder is named. Errors name arguments as they were passed. An interrupt ends the
+work and raises `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from dragstrip.display.document import Listing, StudyDocument
 from dragstrip.errors import BadInputError
+from dragstrip.experiment import saved_paths
 from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.interop.arguments import named_arguments
@@ -19,7 +21,9 @@ from dragstrip.interop.arguments import named_arguments
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dragstrip.analysis.inference.path import PathEstimate
     from dragstrip.experiment.quantities import RaceQuantities
+    from dragstrip.experiment.saved_paths import SavedPath
     from dragstrip.experiment.types import Experiment
 
 PathLike: TypeAlias = str | Path
@@ -38,13 +42,60 @@ class Diagnosis(StudyDocument):
 class WhatIfVerdict(StudyDocument):
     """Predictions of other congestion controls in the place of a capture's own (docs/reference/whatif.md)."""
 
+    def __init__(self, document: Mapping[str, Any], text: str, path: SavedPath) -> None:
+        super().__init__(document, text)
+        self.path = MeasuredPath(path)
+        """The path that the capture shows, with the interval of each property."""
+
 
 class Identification(StudyDocument):
     """The congestion control that a capture shows, with each candidate's likelihood."""
 
 
+class MeasuredPath(StudyDocument):
+    """A path that captures or other programs' files show: options of `race`, with intervals and sources.
+
+    `race("cubic", **path.options())` races on it; `save` keeps it for `path=` and `--path`.
+    """
+
+    def __init__(self, path: SavedPath) -> None:
+        known = {
+            name: {key: text for key, text in vars(entry).items() if text}
+            for name, entry in path.known.items()
+        }
+        document = {"version": 1, "source": path.source, "options": dict(path.options), "known": known}
+        super().__init__(document, saved_paths.text(path))
+        self._path = path
+
+    def options(self, **given: Any) -> dict[str, Any]:
+        """Return the path's options of `race` with the given ones, which win.
+
+        Raises `BadInputError` for a property that is unknown and not given.
+        """
+        return saved_paths.merged(self._path, texts(given), "path")
+
+    def save(self, name: PathLike) -> Path:
+        """Write the path for `path=` and `--path`, by its name or into a file, and return the file.
+
+        Raises `BadInputError` for the name of a built-in path.
+        """
+        return saved_paths.write(self._path, str(name), "name")
+
+
 class Inspection(StudyDocument):
     """Bytes, round trips, retransmissions and limits of each flow in captures and other programs' files."""
+
+    def __init__(self, document: Mapping[str, Any], text: str, path: Callable[[], SavedPath]) -> None:
+        super().__init__(document, text)
+        self._make_path = path
+
+    @property
+    def path(self) -> MeasuredPath:
+        """The path of the first flow whose rate and round trip are known; needs `infer=True`.
+
+        Raises `BadInputError`, which says why, if there is none.
+        """
+        return MeasuredPath(self._make_path())
 
     @property
     def flows(self) -> list[dict[str, Any]]:
@@ -124,6 +175,7 @@ def diagnose(
     *files: PathLike,
     sender_algorithm: str | None = None,
     out: PathLike | None = None,
+    progress: bool = False,
     **options: Unpack[RaceQuantities],
 ) -> Diagnosis:
     """Return what is wrong on a path, how sure that is, and which change helps by how much.
@@ -138,38 +190,46 @@ def diagnose(
 
     expect_options(options, DESCRIBING, "diagnose")
     document = walk.diagnose(
-        _paths(files), texts(options), sender_algorithm, None if out is None else Path(out), quiet=True
+        _paths(files),
+        texts(options),
+        sender_algorithm,
+        None if out is None else Path(out),
+        quiet=not progress,
     )
     return Diagnosis(document, console.text(document))
 
 
 @named_arguments
-def inspect(*files: PathLike, labels: bool = False) -> Inspection:
+def inspect(
+    *files: PathLike, labels: bool = False, infer: bool = False, progress: bool = False
+) -> Inspection:
     """Return what captures of TCP show: bytes, round trips, retransmissions and limits of each flow.
 
     Several captures are vantage points of the same connections; other programs' files are read one by one.
-    `labels` adds the number of segments by Wireshark's words for them. Raises `BadInputError` for a file that
-    is missing or of no known format.
+    `labels` adds the number of segments by Wireshark's words for them; `infer` adds the path of each flow, of
+    which `Inspection.path` races others. Raises `BadInputError` for a file that is missing or of no known
+    format.
     """
-    from dragstrip.analysis import captures
+    from dragstrip.analysis import inspection
     from dragstrip.interop.inputs import input_of
-    from dragstrip.interop.readers import summary
 
+    if not files:
+        raise BadInputError("files", None, "is missing: a capture, or another program's file")
     inputs = [input_of(file) for file in _paths(files)]
-    for file in inputs:
-        file.expect_file()
-    measurements = [file for file in inputs if file.kind == "measurements"]
-    capture_files = [file.path for file in inputs if file.kind != "measurements"]
-    texts = []
-    report: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
-    if capture_files:
-        report, _ = captures.inspect(capture_files, rows=False, labels=labels)
-        texts.append(captures.table(report) if report["flows"] else captures.empty_text(report))
-    if measurements:
-        summaries = summary.inspect({file.path: file.recording() for file in measurements})
-        texts.append(summary.as_text(summaries))
-        report = {**report, **{key: report.get(key, []) + rows for key, rows in summaries.items()}}
-    return Inspection(report, "\n".join(texts))
+    inspected = inspection.inspect(inputs, labels=labels, infer=infer, quiet=not progress)
+    return Inspection(inspected.document(), inspected.text(), _path_of_estimates(inspected.paths))
+
+
+def _path_of_estimates(paths: Sequence[PathEstimate] | None) -> Callable[[], SavedPath]:
+    """Return what makes the path of a capture's flows, when it is asked for."""
+    from dragstrip.analysis.whatif.saved_path import from_estimates
+
+    def made() -> SavedPath:
+        if paths is None:
+            raise BadInputError("infer", False, "True: the path is not inferred otherwise")
+        return from_estimates(paths, "dragstrip.inspect")
+
+    return made
 
 
 @named_arguments
@@ -179,6 +239,7 @@ def whatif(
     sender_algorithm: str | None = None,
     flow: str | None = None,
     anyway: bool = False,
+    progress: bool = False,
     **options: Unpack[RaceQuantities],
 ) -> WhatIfVerdict:
     """Return what other congestion controls would have done in the place of a capture's own.
@@ -189,6 +250,7 @@ def whatif(
     too. Raises `BadInputError`.
     """
     from dragstrip.analysis.whatif import console, document, walk
+    from dragstrip.analysis.whatif.saved_path import from_network
 
     expect_options(options, CHANGING, "whatif")
     verdict = walk.whatif(
@@ -198,21 +260,23 @@ def whatif(
         name=flow,
         changes=texts(options),
         anyway=anyway,
-        quiet=True,
+        quiet=not progress,
     )
-    return WhatIfVerdict(document.document(verdict, addresses=True), console.text(verdict, addresses=True))
+    path = from_network(verdict.network, Path(capture).name, "dragstrip.whatif")
+    text = console.text(verdict, addresses=True)
+    return WhatIfVerdict(document.document(verdict, addresses=True), text, path)
 
 
 @named_arguments
-def identify(capture: PathLike, *, flow: str | None = None) -> Identification:
+def identify(capture: PathLike, *, flow: str | None = None, progress: bool = False) -> Identification:
     """Return which congestion control a capture shows, or why it cannot be told.
 
     `flow` chooses one of several flows by a part of its addresses, such as `:443`. Raises `BadInputError`.
     """
     from dragstrip.analysis.whatif import console, document, walk
 
-    subject, _, answer = walk.identify(Path(capture), flow, quiet=True)
-    content = {"version": document.VERSION, **document.subject(subject, True), **answer.document()}
+    subject, _, answer = walk.identify(Path(capture), flow, quiet=not progress)
+    content = document.identification(subject, answer, addresses=True)
     return Identification(content, console.identified(subject, answer, True))
 
 
@@ -227,6 +291,7 @@ def passport(
     programs: Mapping[str, str] | None = None,
     out: PathLike | None = None,
     workers: int | None = None,
+    progress: bool = False,
 ) -> PassportDocument:
     """Return what a congestion control is good at, where it fails and whom it harms, row by row.
 
@@ -245,7 +310,7 @@ def passport(
         path=None if path is None else str(path),
         baseline_file=None if against is None else Path(against),
     )
-    document = command.make(request, workers, quiet=True)
+    document = command.make(request, workers, quiet=not progress)
     if out is not None:
         command.write(document, request, Path(out))
     return PassportDocument(document, console.text(document))
@@ -267,6 +332,7 @@ def attack(
     other_rtt: str | None = None,
     programs: Mapping[str, str] | None = None,
     workers: int | None = None,
+    progress: bool = False,
 ) -> AttackDocument:
     """Search for conditions under which a congestion control fails.
 
@@ -279,12 +345,13 @@ def attack(
 
     scene = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
     if path is not None:
-        figures, _ = finds.path_figures(str(path))
-        scene = figures | {name: value for name, value in scene.items() if value is not None}
+        scene, _ = finds.on_path(str(path), scene)
     request = finds.search_request(
         algorithm, list(goal), list(using), scene, seed, evaluations, None, dict(programs or {})
     )
-    document, _ = finds.attack(request, workers, quiet=True)
+    document, _ = finds.attack(request, workers, quiet=not progress)
+    if document["partial"]:
+        raise KeyboardInterrupt
     return AttackDocument(document, console.text(document, ""))
 
 
@@ -302,13 +369,16 @@ def sweep(
     competitor: str | None = None,
     workers: int | None = None,
     report: bool = True,
+    replace: bool = False,
+    progress: bool = False,
 ) -> SweepResult:
     """Run an experiment over many values of many fields, into the folder `out`; the same one resumes it.
 
     `experiment` is an object, a file or a name of the catalogue. `vary` has lists of values, or ranges such
     as `"1mbit..1gbit:log:12"`, by dotted field or by the name of an option of `compare`. `path`, by name or
-    as a file, replaces the experiment's own. `sample` and `competitor` are those of the command line. Raises
-    `BadInputError`.
+    as a file, replaces the experiment's own. `sample` and `competitor` are those of the command line. With
+    `replace` the folder may be that of another sweep, whose runs are kept. An interrupt lets the current runs
+    finish and raises `KeyboardInterrupt`. Raises `BadInputError`.
     """
     from dragstrip.experiment import catalogue
     from dragstrip.experiment.types import Experiment as ExperimentClass
@@ -331,7 +401,11 @@ def sweep(
         competitor=competitor,
     )
     folder = Path(out)
-    document = command.run(requested, folder, Options(workers=workers, report=report), quiet=True)
+    document = command.run(
+        requested, folder, Options(workers=workers, report=report, replace=replace), quiet=not progress
+    )
+    if document["interrupted"]:
+        raise KeyboardInterrupt
     return SweepResult(document, command.summary(document, folder))
 
 

@@ -156,11 +156,10 @@ def attack(
     seconds = None if evaluations is not None else words.time_limit(time or TIME, "--time").time_s
     scene = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
     if path is not None:
-        figures, omitted = finds.path_figures(path)
+        scene, omitted = finds.on_path(path, scene)
         say_path(path)
         if omitted:
             say(f"path {path}: an attack takes rate, rtt and queue, not {', '.join(omitted)}", err=True)
-        scene = figures | {name: value for name, value in scene.items() if value is not None}
     programs = of_files(program or [])
     request = finds.search_request(
         algorithm, goal or [], using or [], scene, seed, evaluations, seconds, programs

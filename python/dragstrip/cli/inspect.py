@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +14,6 @@ from dragstrip.cli.output import keep, print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.analysis.inference.path import PathEstimate
     from dragstrip.model.recording import Recording
 
 
@@ -74,6 +74,7 @@ def inspect(
 
     Example: dragstrip inspect server.pcapng --anonymise to-send.pcap
     """
+    from dragstrip.analysis import inspection
     from dragstrip.interop.inputs import input_of
     from dragstrip.interop.readers import summary
     from dragstrip.io.files import expect_name
@@ -88,63 +89,30 @@ def inspect(
     if anonymise is not None:
         _anonymise(files, anonymise, as_json)
         return
-    if out is not None:
-        expect_name("--out", out)
-    measurements = [file for file in inputs if file.kind == "measurements"]
-    capture_files = [file.path for file in inputs if file.kind != "measurements"]
-    if capture_files and out is not None and (out / CAPTURES).exists():
-        raise BadInputError("--out", str(out / CAPTURES), "a folder that does not exist", "command line")
     names = {}
     if out is not None:
-        reserved = [CAPTURES] if capture_files else []
-        names = summary.folders([file.path for file in measurements], out, reserved)
-    recordings = {file.path: file.recording() for file in measurements}
-    summaries = summary.inspect(recordings)
-    wants_path = infer or save_path is not None
-    report, recording, paths = _captures(capture_files, wants_path, labels, out is not None)
+        expect_name("--out", out)
+        measurements = [file.path for file in inputs if file.kind == "measurements"]
+        has_captures = len(measurements) < len(inputs)
+        if has_captures and (out / CAPTURES).exists():
+            raise BadInputError("--out", str(out / CAPTURES), "a folder that does not exist", "command line")
+        names = summary.folders(measurements, out, [CAPTURES] if has_captures else [])
+    inspected = inspection.inspect(
+        inputs, labels=labels, infer=infer or save_path is not None, rows=out is not None
+    )
     if save_path is not None:
         from dragstrip.analysis.whatif.saved_path import from_estimates
 
-        keep(from_estimates(paths, "dragstrip inspect"), save_path)
+        keep(from_estimates(inspected.paths or [], "dragstrip inspect"), save_path)
     if out is not None:
-        _write(out, {name: recordings[file] for file, name in names.items()}, recording)
+        recordings = {names[file]: recording for file, recording in inspected.recordings.items()}
+        _write(out, recordings, inspected.recording)
+    if not infer:
+        inspected = replace(inspected, paths=None)
     if as_json:
-        _print_json(report, summaries if measurements else {}, paths if infer else None)
-        return
-    if capture_files:
-        _say(report)
-    if infer:
-        from dragstrip.analysis.inference import console
-
-        say("")
-        say(console.text(paths) if paths else "No path to infer: no capture with data.")
-    if measurements:
-        say(summary.as_text(summaries))
-        for note in summaries["notes"]:
-            say(f"note: {note}")
-
-
-def _captures(
-    files: list[Path], path: bool, labels: bool, rows: bool
-) -> tuple[dict[str, Any], Recording | None, list[PathEstimate]]:
-    """Return the document of captures, their recording if `rows`, and the path of each flow if `path`."""
-    from dragstrip.analysis import captures
-    from dragstrip.analysis.inference.path import of_segments
-
-    if not files:
-        return {"version": 1, "files": [], "flows": [], "notes": []}, None, []
-    if not path:
-        return *captures.inspect(files, rows=rows, labels=labels), []
-    report, recording, segments_by_file = captures.inspect_with_segments(files, rows=rows, labels=labels)
-    paths = [
-        estimate
-        for file, segments in zip(files, segments_by_file, strict=True)
-        for estimate in of_segments(file, segments)
-    ]
-    places = {(estimate.file, estimate.flow): estimate.place for estimate in paths}
-    for flow in report["flows"]:  # segments show more of the place than the handshake
-        flow["place"] = places.get((str(files[flow["file"]]), flow["label"]), flow["place"])
-    return report, recording, paths
+        print_json(inspected.document())
+    else:
+        say(inspected.text())
 
 
 def _write(out: Path, recordings: Mapping[str, Recording], capture_recording: Recording | None) -> None:
@@ -157,16 +125,6 @@ def _write(out: Path, recordings: Mapping[str, Recording], capture_recording: Re
             write(recording, draft / name)
         if capture_recording is not None:
             write(capture_recording, draft / CAPTURES)
-
-
-def _print_json(
-    report: Mapping[str, Any], summaries: Mapping[str, Any], paths: list[PathEstimate] | None
-) -> None:
-    """Print one document of captures and other files."""
-    from dragstrip.analysis.inference import console
-
-    merged = {**report, **{key: report.get(key, []) + rows for key, rows in summaries.items()}}
-    print_json(merged if paths is None else {**merged, "paths": console.document(paths)})
 
 
 def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
@@ -184,21 +142,3 @@ def _anonymise(files: list[Path], out: Path, as_json: bool) -> None:
         print_json({"version": 1, "file": str(out), "packets": packets, "kept": segment_count})
     else:
         say(f"{out}: {segment_count} TCP segments of {packets} packets")
-
-
-def _say(report: dict[str, Any]) -> None:
-    """Print what captures show."""
-    from dragstrip.analysis import captures
-
-    say(captures.table(report) if report["flows"] else captures.empty_text(report))
-    if report["flows"] and "wireshark" in report["flows"][0]:
-        say(captures.labels_table(report))
-    for line in captures.details(report):
-        say(line)
-    for file in report["files"]:
-        counts = ", ".join(
-            f"{file[name]} {name}" for name in ("missing", "duplicates", "disorder", "repeated") if file[name]
-        )
-        say(f"{file['path']}: {file['packets']} packets" + (f" ({counts})" if counts else ""))
-    for note in report["notes"]:
-        say(f"note: {note}")

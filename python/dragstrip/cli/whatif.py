@@ -138,6 +138,6 @@ def identify(
 
     subject, _, answer = walk.identify(capture, flow, quiet=as_json)
     if as_json:
-        print_json({"version": document.VERSION, **document.subject(subject, addresses), **answer.document()})
+        print_json(document.identification(subject, answer, addresses))
     else:
         say(console.identified(subject, answer, addresses))

@@ -1,4 +1,4 @@
-"""Progress messages on standard error, printed once an activity takes longer than two seconds."""
+"""Progress messages after two seconds of an activity: on standard error, or in a notebook's cell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dragstrip.display.progress_cell import REDRAWN_S, ProgressCell, in_notebook
 from dragstrip.io.untrusted import printable
 
 PATIENCE_S = 2.0
@@ -16,7 +17,7 @@ seconds."""
 
 
 class ProgressMessages:
-    """Prints messages about one activity at a time, from a thread of its own."""
+    """Shows messages about one activity at a time, from a thread of its own."""
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
@@ -24,6 +25,7 @@ class ProgressMessages:
         self._activity: Callable[[], str] | None = None
         self._ended = False
         self._thread: threading.Thread | None = None
+        self._cell = ProgressCell() if in_notebook() else None
 
     def doing(self, activity: Callable[[], str] | None) -> None:
         """Set the current activity; None means that nothing slow is running."""
@@ -41,6 +43,8 @@ class ProgressMessages:
             self._turn.notify()
         if self._thread is not None:
             self._thread.join()
+        if self._cell is not None:
+            self._cell.close()
 
     def _print(self) -> None:
         with self._turn:
@@ -49,13 +53,17 @@ class ProgressMessages:
                 while self._activity is current and not self._ended:
                     notified = self._turn.wait(None if current is None else wait_s)
                     if not notified and current is not None:
-                        say(current())
-                        wait_s = min(2 * wait_s, REPEATED_S_MAX)
+                        if self._cell is None:
+                            say(current())
+                            wait_s = min(2 * wait_s, REPEATED_S_MAX)
+                        else:
+                            self._cell.show(current())
+                            wait_s = REDRAWN_S
 
 
 @contextmanager
 def progress(activity: str, quiet: bool = False) -> Iterator[None]:
-    """Print what the block does if it takes longer than `PATIENCE_S` seconds, unless `quiet`."""
+    """Show what the block does if it takes longer than `PATIENCE_S` seconds, unless `quiet`."""
     messages = ProgressMessages()
     if not quiet:
         messages.doing(lambda: activity)

@@ -104,8 +104,14 @@ def write(path: SavedPath, name: str, option: str = "--save-path") -> Path:
         if name.lower() in _built_in() or not _is_plain(name):
             raise BadInputError(option, name, "a new name, or a file such as home.toml", "command line")
         make_folder(file.parent)
+    write_text(file, f"# A path of dragstrip: --path {name}\n" + text(path, file.stem))
+    return file
+
+
+def text(path: SavedPath, name: str = "") -> str:
+    """Return a path as TOML; `name` is that of a path without one of its own."""
     content: dict[str, Any] = {
-        "name": path.name or file.stem,
+        "name": path.name or name,
         "source": path.source,
         "path": dict(path.options),
     }
@@ -115,8 +121,7 @@ def write(path: SavedPath, name: str, option: str = "--save-path") -> Path:
     }
     if known:
         content["known"] = known
-    write_text(file, f"# A path of dragstrip: --path {name}\n" + toml.toml_text(content))
-    return file
+    return toml.toml_text(content)
 
 
 def read(file: Path) -> SavedPath:
@@ -159,7 +164,7 @@ def _text(file: Path, table: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _wrong(file: Path, key: str, value: object, expected: str) -> BadInputError:
+def _wrong(file: Path | str, key: str, value: object, expected: str) -> BadInputError:
     return BadInputError(key, None if value is None else str(value), expected, str(file))
 
 
@@ -173,19 +178,25 @@ def expanded(options: Mapping[str, Any]) -> dict[str, Any]:
     file = _saved_file(name) if isinstance(name, str) else None
     if file is None:
         return dict(options)
-    given = {key: value for key, value in options.items() if key != "path"}
-    content = read(file)
-    saved = dict(content.options)
+    return merged(read(file), {key: value for key, value in options.items() if key != "path"}, str(file))
+
+
+def merged(path: SavedPath, given: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the options of a saved path with given ones, which win; `source` names the path in errors.
+
+    Raises `BadInputError` for an option that is unknown and not given.
+    """
+    saved = dict(path.options)
     if "path" in saved and str(saved["path"]).lower() not in _built_in():
-        raise _wrong(file, "path.path", saved["path"], "the name of a built-in path")
+        raise _wrong(source, "path.path", saved["path"], "the name of a built-in path")
     if any(carrier in given for carrier in CARRIERS):
         saved = {key: value for key, value in saved.items() if key not in CARRIERS}
     options = {**saved, **given}
-    for option, knowledge in content.known.items():
+    for option, knowledge in path.known.items():
         if knowledge.unknown and option not in options:
             word = f"--{option.replace('_', '-')}"
             expected = f"is not known, {knowledge.unknown}; give {word}, or add it to [path]"
-            raise BadInputError(f"path.{option}", None, expected, str(file))
+            raise BadInputError(f"path.{option}", None, expected, source)
     return options
 
 

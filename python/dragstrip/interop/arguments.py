@@ -14,12 +14,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 """An option of the command line in a message."""
+_RENAMED = {"with": "using"}
+"""Options whose names are keywords of Python, with their arguments."""
 
 
 def _argument(field: str) -> str:
     """Return a field of the command line as an argument's name: `--sender-algorithm`, `FILE`."""
     head, *rest = field.split(" ")
     word = head.removeprefix("--").replace("-", "_")
+    word = _RENAMED.get(word, word)
     return " ".join([word.lower() if head.isupper() or head.startswith("--") else head, *rest])
 
 
@@ -33,7 +36,7 @@ def named_arguments(function: Callable[P, R]) -> Callable[P, R]:
         except BadInputError as error:
             if error.source != COMMAND_LINE and not error.field.startswith("--"):
                 raise
-            expected = _OPTION.sub(lambda match: match[1].replace("-", "_"), error.expected)
+            expected = _OPTION.sub(lambda match: _argument(match[0]), error.expected)
             raise error.reworded(_argument(error.field), expected) from None
 
     return called

@@ -1,4 +1,4 @@
-"""Progress of runs on standard error: a bar on a terminal, else a line per finished run."""
+"""Progress of runs: a bar in a notebook or on a terminal, else a line of standard error per finished run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from dragstrip.display import quantity
 from dragstrip.display.progress import ProgressMessages, say
+from dragstrip.display.progress_cell import ProgressCell, in_notebook
 from dragstrip.display.terminal import Terminal
 from dragstrip.engines.registry import named
 from dragstrip.experiment.expand import PlannedRun
@@ -20,11 +21,11 @@ STALLED_S = 30.0
 
 @contextmanager
 def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watcher]:
-    """Yield a watcher: a progress bar on a terminal, else a line per finished run, and nothing if quiet."""
+    """Yield a watcher: a bar in a notebook or on a terminal, else a line per run, and nothing if quiet."""
     if quiet:
         yield _Quiet()
         return
-    watcher = _Bar(runs) if sys.stderr.isatty() else _Lines(runs)
+    watcher = _CellBar(runs) if in_notebook() else _Bar(runs) if sys.stderr.isatty() else _Lines(runs)
     try:
         yield watcher
     finally:
@@ -171,3 +172,39 @@ class _Bar(_Lines):
     def _show(self) -> None:
         words = self.unit + self.speed.words()
         self.progress.update(self.bar, completed=round(sum(self.reached)), description=words)
+
+
+class _CellBar(_Lines):
+    """Shows one bar over the seconds of all runs in a notebook's cell, and a line for each failure."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        super().__init__(runs)
+        self.messages.doing(None)
+        self.cell = ProgressCell()
+
+    def preparing(self, activity: str) -> None:
+        self.cell.show(activity)
+
+    def started(self, index: int) -> None:
+        self._show()
+
+    def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
+        super().advanced(index, now_ns, arrived_bytes)
+        self._show()
+
+    def tell(self, line: str, outcome: Outcome) -> None:
+        self._show()
+        if outcome.summary is None:
+            say(line)
+
+    def concluding(self, activity: str) -> None:
+        self.cell.show(activity)
+
+    def close(self) -> None:
+        super().close()
+        self.cell.close()
+
+    def _show(self) -> None:
+        reached = sum(self.reached)
+        times = f"{quantity.digits(reached)} of {quantity.digits(self.total)} {self.unit}"
+        self.cell.show(f"{times}{self.speed.words()}", min(1.0, reached / self.total))

@@ -7,6 +7,7 @@ from typing import Any
 
 from dragstrip.analysis.inference.path import PathEstimate
 from dragstrip.analysis.whatif import wording
+from dragstrip.analysis.whatif.identify import Answer
 from dragstrip.analysis.whatif.verdict import FlowEvidence, Verdict, figures, flow_name
 from dragstrip.experiment.comparison import command
 
@@ -59,6 +60,11 @@ def subject(flow: FlowEvidence, addresses: bool) -> dict[str, Any]:
         "place": flow.inspect_row["place"],
         "duration_s": flow.capture.duration_s,
     }
+
+
+def identification(flow: FlowEvidence, answer: Answer, addresses: bool) -> dict[str, Any]:
+    """Return which congestion control a flow shows as JSON (docs/reference/whatif.md)."""
+    return {"version": VERSION, **subject(flow, addresses), **answer.document()}
 
 
 def _interval(interval: tuple[float, float, float] | None) -> dict[str, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def from_network(network: CandidatePaths, capture: str, source: str) -> SavedPat
     return SavedPath("", options, source, known)
 
 
-def from_estimates(paths: list[PathEstimate], source: str) -> SavedPath:
+def from_estimates(paths: Sequence[PathEstimate], source: str) -> SavedPath:
     """Return the path of the first flow whose rate and round trip are known, in the order of the capture.
 
     The queue of a policer whose burst the capture does not show is marked as unknown. Raises `BadInputError`,

@@ -11,6 +11,7 @@ from typing import Any
 from dragstrip import _core
 from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError, nearest
+from dragstrip.experiment.bottleneck import parsed
 from dragstrip.experiment.comparison import path_tables
 from dragstrip.io import toml
 from dragstrip.io.files import expect_folder
@@ -101,6 +102,9 @@ def search_request(
         goals.goal_named(_valid_word("--goal", name, [goal.name for goal in goals.GOALS]))
         for name in goal_names
     )
+    if other_rtt := path.get("other_rtt"):
+        parsed("--other-rtt", other_rtt, _core.parse_time)
+        chosen_goals = chosen_goals or tuple(goal for goal in goals.GOALS if goal.two_flows)
     chosen_vectors = tuple(_valid_word("--with", vector, elements.VECTORS) for vector in vectors)
     path_words = {name: value for name, value in path.items() if value is not None}
     request = SearchRequest(
@@ -140,8 +144,8 @@ def search_request(
     return request
 
 
-def path_figures(name: str) -> tuple[dict[str, str | None], list[str]]:
-    """Return the figures of a named path that an attack takes, and the names of those that it does not.
+def on_path(name: str, options: Mapping[str, str | None]) -> tuple[dict[str, str | None], list[str]]:
+    """Return the options over a named path's figures, and the names of figures that an attack does not take.
 
     Raises `BadInputError` for an unknown path, and for one whose bottleneck has no constant rate.
     """
@@ -150,7 +154,8 @@ def path_figures(name: str) -> tuple[dict[str, str | None], list[str]]:
         expected = f"a path with a constant rate and a round-trip time (it has no {' and no '.join(lacking)})"
         raise BadInputError("--path", name, expected, "command line")
     figures = {figure: table[figure] for figure in PATH_FIGURES if figure in table}
-    return figures, [figure for figure in table if figure not in PATH_FIGURES]
+    given = {option: value for option, value in options.items() if value is not None}
+    return figures | given, [figure for figure in table if figure not in PATH_FIGURES]
 
 
 def _valid_word(option: str, word: str, valid_words: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip import _core
+from dragstrip.display.progress_cell import in_notebook
 from dragstrip.engines import named
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError, DragstripError
@@ -26,7 +27,7 @@ from dragstrip.studies.sweep.claim import STORE, read_description
 from dragstrip.studies.sweep.grading import expect_measurable, summary_lines
 from dragstrip.studies.sweep.options import Options as Options
 from dragstrip.studies.sweep.plan import Index, Sweep
-from dragstrip.studies.sweep.progress import ProgressLine, SweepProgress, clock
+from dragstrip.studies.sweep.progress import ProgressBar, ProgressLine, SweepProgress, clock
 
 ROW_BYTES = 420
 """Bytes on disk per run, in store and dataset together, as measured in docs/how-to/sweeps.md."""
@@ -92,15 +93,15 @@ def checked(capture: CaptureRequest | None, sweep: Sweep, keep_recordings: bool)
 
 
 def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any]:
-    """Make a sweep for the command line, with progress on standard error unless quiet."""
+    """Make a sweep, and show its progress unless quiet."""
     without_pandas()
     if quiet:
         return execute(sweep, out, options, SweepProgress())
-    line = ProgressLine()
+    shown = ProgressBar() if in_notebook() else ProgressLine()
     try:
-        return execute(sweep, out, options, line)
+        return execute(sweep, out, options, shown)
     finally:
-        line.clear()
+        shown.clear()
 
 
 def execute(sweep: Sweep, out: Path, options: Options, progress: SweepProgress) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""The progress of a sweep, as one line: rewritten on a terminal, printed now and then elsewhere."""
+"""The progress of a sweep: a bar in a notebook, a line that a terminal rewrites, or lines of a log."""
 
 from __future__ import annotations
 
 import sys
 import time
 from dataclasses import dataclass, field
+
+from dragstrip.display.progress import say
+from dragstrip.display.progress_cell import ProgressCell
 
 TERMINAL_S = 0.2
 LOG_S = 10.0
@@ -80,6 +83,25 @@ class ProgressLine(SweepProgress):
         """Clear the terminal's line."""
         if self.terminal:
             sys.stderr.write("\r\x1b[K")
+
+
+class ProgressBar(SweepProgress):
+    """Shows progress as a bar in a notebook's cell."""
+
+    def __init__(self) -> None:
+        self.cell = ProgressCell()
+
+    def update(self, tally: Tally) -> None:
+        """Redraw the bar."""
+        self.cell.show(line(tally), (tally.reused + tally.executed) / max(1, tally.total))
+
+    def note(self, line: str) -> None:
+        """Print a line below the cell."""
+        say(line)
+
+    def clear(self) -> None:
+        """Remove the bar."""
+        self.cell.close()
 
 
 def line(tally: Tally) -> str:
