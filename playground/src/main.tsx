@@ -16,4 +16,9 @@ effect(() => {
   const picture = playground.session.picture.value;
   document.title = picture ? `${picture.flows.slice(0, 4).map((flow) => flow.label).join(", ")}: Dragstrip` : "Dragstrip: playground";
 });
+// In a notebook's cell: the race as an experiment, for the widget around the frame (python/dragstrip/playground/widget.js).
+effect(() => {
+  const experiment = playground.session.picture.value?.experiment;
+  if (experiment && window.parent !== window) window.parent.postMessage({ dragstripExperiment: JSON.stringify(experiment) }, "*");
+});
 playground.start();

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragstrip.experiment.quantities import RaceQuantities
     from dragstrip.experiment.saved_paths import SavedPath
     from dragstrip.experiment.types import Experiment
+    from dragstrip.playground.cell import Playground
 
 PathLike: TypeAlias = str | Path
 """A file or a folder."""
@@ -142,28 +143,6 @@ class SweepResult(StudyDocument):
         from dragstrip.studies.sweep import dataset
 
         return dataset.read(self.folder)
-
-
-class Playground:
-    """The playground's page with a race, in a frame of a notebook's cell; it needs no network."""
-
-    def __init__(self, html: str) -> None:
-        self.html = html
-        """The whole page."""
-
-    def save(self, file: PathLike) -> None:
-        """Write the page to a file; an earlier page of the playground is replaced."""
-        from dragstrip.playground import write
-
-        write(Path(file), self.html)
-
-    def __repr__(self) -> str:
-        return f"<Playground: a page of {len(self.html) / 1e6:.1f} MB; .save(file) writes it>"
-
-    def _repr_html_(self) -> str:
-        from dragstrip.display import html
-
-        return html.part("playground/cell.html", page=self.html)
 
 
 def _paths(files: Sequence[PathLike]) -> list[Path]:
@@ -503,13 +482,15 @@ def _listed(kind: str) -> Listing:
 def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
     """Return the playground with this race, which a notebook shows in the cell; without one, its own race.
 
-    The options are those of `race`; without a path it is that of the playground. Raises `BadInputError`, and
-    `DragstripError` where the page is not built.
+    The options are those of `race`; without a path it is that of the playground. `Playground.experiment` is
+    the race as its controls have changed it. Raises `BadInputError`, and `DragstripError` where the page is
+    not built.
     """
     from dragstrip import __version__
     from dragstrip.experiment.comparison import compare
     from dragstrip.experiment.saved_paths import expanded
     from dragstrip.playground import of_race, page, with_path
+    from dragstrip.playground.cell import Playground
     from dragstrip.studies.execution.runner import plan
 
     expect_options(options, [option.name for option in OPTIONS], "play")
@@ -523,4 +504,4 @@ def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
             raise BadInputError("algorithms", str(entry), expected)
     form = with_path(expanded(texts(options)))
     planned = plan(compare(list(algorithms), **form))
-    return Playground(page(of_race(algorithms, form, planned), __version__))
+    return Playground(page(of_race(algorithms, form, planned), __version__), planned.experiment)
