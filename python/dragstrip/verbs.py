@@ -113,6 +113,15 @@ class PassportDocument(StudyDocument):
         return list(self["rows"])
 
 
+class EvidenceDocument(StudyDocument):
+    """The clauses of RFC 9743, each with its verdict and the rows that answer it."""
+
+    @property
+    def clauses(self) -> list[dict[str, Any]]:
+        """The clauses, in the RFC's order."""
+        return list(self["clauses"])
+
+
 class AttackDocument(StudyDocument):
     """Conditions under which a congestion control fails."""
 
@@ -293,6 +302,35 @@ def passport(
     if out is not None:
         command.write(document, request, Path(out))
     return PassportDocument(document, console.text(document))
+
+
+@named_arguments
+def evidence(
+    algorithm: str,
+    *,
+    quick: bool = False,
+    programs: Mapping[str, str] | None = None,
+    out: PathLike | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> EvidenceDocument:
+    """Return what RFC 9743 (BCP 133) asks of a congestion control, and which rows of its passport answer it.
+
+    `quick` runs the rows that decide most. With `out`, the documents and the passport are written into that
+    folder. Raises `BadInputError`.
+    """
+    from dragstrip.studies.evidence import command, console, of_passport
+    from dragstrip.studies.passport import command as passport_command
+
+    request = passport_command.read_request(
+        algorithm, dict(programs or {}), [], quick=quick, only=None, baseline_file=None
+    )
+    rows = passport_command.make(request, workers, quiet=not progress)
+    document = of_passport(rows)
+    if out is not None:
+        passport_command.write(rows, request, Path(out))
+        command.write(document, Path(out))
+    return EvidenceDocument(document, console.text(document))
 
 
 @named_arguments

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "whatif": ("whatif:whatif", {"short_help": "Say what others would have done in a capture's place."}),
     "identify": ("whatif:identify", {"short_help": "Say which congestion control a capture shows."}),
     "passport": ("passport:passport", {"short_help": "Say what an algorithm is good at and whom it harms."}),
+    "evidence": ("evidence:evidence", {"short_help": "Answer RFC 9743, clause by clause, with figures."}),
     "attack": ("attack:attack", {"short_help": "Search for conditions under which one fails."}),
     "export": ("export:export", {"short_help": "Write recordings as files of other programs."}),
     "tc-import": (

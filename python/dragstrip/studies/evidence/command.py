@@ -1,0 +1,56 @@
+"""Steps of `dragstrip evidence`: the evidence of a stored passport, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dragstrip.io.files import adding, json_text
+from dragstrip.io.shape import TEXT, Plain, Shape, expect
+from dragstrip.studies.evidence import page
+from dragstrip.studies.evidence.document import of_passport
+from dragstrip.studies.evidence.text import APPENDIX, MARKDOWN, appendix, markdown
+from dragstrip.studies.passport import against
+
+JSON = "evidence.json"
+_TABLE = Plain("a table", lambda value: isinstance(value, dict))
+_OPTIONAL_TEXT = Plain("a text or null", lambda value: value is None or isinstance(value, str))
+_SHAPE: Mapping[str, Shape] = {
+    "version": TEXT,
+    "build": _OPTIONAL_TEXT,
+    "engine": TEXT,
+    "kernel": _OPTIONAL_TEXT,
+    "rows": [
+        {
+            "title": TEXT,
+            "measure": TEXT,
+            "unit": TEXT,
+            "rule": TEXT,
+            "source": TEXT,
+            "replay": TEXT,
+            "baselines": _TABLE,
+        }
+    ],
+}
+"""Fields of a passport that the evidence has, beside those that `against.read` expects."""
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Return the evidence of a stored passport; raises `BadInputError` for another file or suite."""
+    passport = against.read(file)
+    expect(passport, _SHAPE, str(file))
+    return of_passport(passport)
+
+
+def write(document: Mapping[str, Any], folder: Path) -> None:
+    """Write the document as JSON, HTML, Markdown and an appendix; raises `NotWrittenError`."""
+    texts = {
+        JSON: json_text(document),
+        page.NAME: page.page(document),
+        MARKDOWN: markdown(document),
+        APPENDIX: appendix(document),
+    }
+    with adding(folder) as draft:
+        for name, content in texts.items():
+            (draft / name).write_text(content, encoding="utf-8", errors="backslashreplace")

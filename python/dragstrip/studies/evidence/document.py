@@ -1,0 +1,103 @@
+"""The evidence as one document: each clause with its verdict, its rows and what is not answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from dragstrip.studies.evidence.clauses import CLAUSES, Clause
+
+FORMAT = 1
+"""The version of the document's form."""
+SUPPORTED = "supported"
+IN_PART = "supported in part"
+OPEN = "to be justified"
+CONTRADICTED = "contradicted"
+UNANSWERED = "not answered"
+BY_AUTHOR = "for the authors"
+NOT_RUN = "its rows were not run"
+SHOWN = 6
+"""Rows of a clause that are shown, the ones that say most against the algorithm first."""
+
+
+def of_passport(passport: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evidence that a passport's document holds; the same passport gives the same bytes.
+
+    A clause is `contradicted` where a document's limit is missed or a run failed under one, `to be justified`
+    where a target is missed or a figure is worse than CUBIC's and Reno's, and else `supported`, or `supported
+    in part` where no row answers some of its question. It is `not answered` without a row.
+    """
+    clauses = [_clause(clause, passport["rows"]) for clause in CLAUSES]
+    return {
+        "evidence": FORMAT,
+        "document": "RFC 9743",
+        **{
+            key: passport[key]
+            for key in ("version", "suite", "build", "engine", "kernel", "algorithm", "quick")
+        },
+        "clauses": clauses,
+        "counts": {
+            verdict: sum(clause["verdict"] == verdict for clause in clauses)
+            for verdict in (SUPPORTED, IN_PART, OPEN, CONTRADICTED, UNANSWERED, BY_AUTHOR)
+        },
+    }
+
+
+def _clause(clause: Clause, all_rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rows = [row for row in all_rows if any(fnmatchcase(row["id"], pattern) for pattern in clause.rows)]
+    against = sorted((row for row in rows if _gravity(row)), key=lambda row: (-_gravity(row), row["id"]))
+    return {
+        "number": clause.number,
+        "title": clause.title,
+        "level": clause.level,
+        "question": clause.question,
+        "verdict": _verdict(clause, rows),
+        "rows": [row["id"] for row in rows],
+        "against": [_shown(row) for row in against],
+        "lacks": [*([NOT_RUN] if clause.rows and not rows else []), *clause.lacks],
+        "author": clause.author,
+    }
+
+
+def _gravity(row: Mapping[str, Any]) -> int:
+    """Return how much a row says against the algorithm: 2 against a limit, 1 against a target, 0 nothing."""
+    verdict = row["verdict"]
+    if verdict == "failed":
+        return 2 if row["kind"] == "P" else 1
+    if verdict == "missed":
+        return 2 if row["kind"] == "P" else 1
+    return 1 if verdict in ("missed, as by CUBIC", "worse") else 0
+
+
+def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return BY_AUTHOR if clause.author and not clause.lacks else UNANSWERED
+    supported = IN_PART if clause.lacks else SUPPORTED
+    return (supported, OPEN, CONTRADICTED)[max(map(_gravity, rows))]
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as a clause lists it: its figure with the range over seeds, and the baselines'."""
+    values = row["values"]
+    return {
+        "id": row["id"],
+        "title": row["title"],
+        "measure": row["measure"],
+        "unit": row["unit"],
+        "value": row["value"],
+        "low": min(values, default=None),
+        "high": max(values, default=None),
+        "seeds": len(values),
+        "baselines": {name: baseline["value"] for name, baseline in row["baselines"].items()},
+        "differences": {
+            name: baseline["difference"]
+            for name, baseline in row["baselines"].items()
+            if "difference" in baseline
+        },
+        "verdict": row["verdict"],
+        "rule": row["rule"],
+        "source": row["source"],
+        "failure": row.get("failure", ""),
+        "replay": row["replay"],
+    }
