@@ -2,6 +2,7 @@
 
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
+use crate::capture::{FIRST_ADDRESS, flow_ports};
 use crate::changes::{changes, concerns_queue};
 use crate::error::{SetupError, problem};
 use crate::hops::{CARD, END, PROCESSOR};
@@ -21,8 +22,9 @@ use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
+use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
-use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Hosts, Streams};
+use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
     Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
@@ -121,6 +123,7 @@ impl Ports<'_> {
         &mut self,
         (from, to): (usize, usize),
         target: Target,
+        headers: Headers,
         name: &str,
         field: &str,
     ) -> Result<u32, SetupError> {
@@ -142,8 +145,28 @@ impl Ports<'_> {
         };
         let hosts = Hosts { source: address(from), destination: address(to) };
         self.addresses.hosts.push(hosts);
+        self.addresses.headers.push(headers);
         self.addresses.flows.push(Stream::named(0, name).next_u32());
         Ok(first_hop)
+    }
+
+    /// Headers of packets from one node to another.
+    fn headers(
+        &self,
+        (from, to): (usize, usize),
+        protocol: u8,
+        (source_port, destination_port): (u16, u16),
+        mark: u32,
+    ) -> Headers {
+        let address = |node: usize| FIRST_ADDRESS + node as u32;
+        Headers {
+            protocol,
+            source: address(from),
+            destination: address(to),
+            source_port,
+            destination_port,
+            mark,
+        }
     }
 
     /// The stage or processor in front of each stage, where it is always the same one; `None` where packets also come from a
@@ -171,6 +194,12 @@ impl Ports<'_> {
         feeders.into_iter().map(Option::flatten).collect()
     }
 }
+
+/// Protocols of IP, and the type of ICMP's echo request with the code behind it.
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ECHO_REQUEST: u16 = 8 << 8;
 
 /// The scenario's own algorithms.
 type Programs<'a> = BTreeMap<&'a str, Arc<Program>>;
@@ -486,19 +515,29 @@ fn build_flows(
         let from = ports.topology.node(&spec.sender).ok_or_else(|| missing("sender"))?;
         let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
         let name = |side: &str| format!("flow/{}/{side}", spec.label);
+        let dscp = Dscp::new(spec.dscp).unwrap_or_default();
+        let protocol = if spec.transport == Transport::Udp { UDP } else { TCP };
+        let there = ports.headers((from, to), protocol, flow_ports(index), spec.mark);
+        let back = Headers {
+            source: there.destination,
+            destination: there.source,
+            source_port: there.destination_port,
+            destination_port: there.source_port,
+            ..there
+        };
         let kind = match &spec.transport {
             Transport::Udp => {
                 let target = Target::Datagrams(index as u32);
-                let first_hop = ports.add((from, to), target, &name("server"), &field)?;
+                let first_hop = ports.add((from, to), target, there, &name("server"), &field)?;
                 FlowKind::Udp { first_hop }
             }
             Transport::Tcp { socket, .. } => {
                 let client = sockets.len() as u32;
                 let server = client + 1;
                 let target = Target::Endpoint(server);
-                let to_server = ports.add((from, to), target, &name("server"), &field)?;
+                let to_server = ports.add((from, to), target, there, &name("server"), &field)?;
                 let target = Target::Endpoint(client);
-                let to_client = ports.add((to, from), target, &name("client"), &field)?;
+                let to_client = ports.add((to, from), target, back, &name("client"), &field)?;
                 for (role, host, name, first_hop, pair) in [
                     (Role::Client, &spec.sender, "client", to_server, (from, to)),
                     (Role::Server, &spec.receiver, "server", to_client, (to, from)),
@@ -523,6 +562,7 @@ fn build_flows(
                         flow: index as u32,
                         sends_data: false,
                         awaited: false,
+                        dscp,
                         destination,
                     });
                 }
@@ -534,7 +574,7 @@ fn build_flows(
         let start = Instant::from_nanos(spec.start_ns);
         let player = Player::new(&spec.application).map(Box::new);
         let app = app(&spec.application, index, drafts);
-        let flow = Flow { player, ..Flow::new(kind, app, start, stop) };
+        let flow = Flow { player, dscp, ..Flow::new(kind, app, start, stop) };
         if let FlowKind::Tcp { client, server } = kind {
             sockets[client as usize].awaited = flow.awaits_bytes();
             sockets[server as usize].awaited = flow.awaits_bytes();
@@ -589,8 +629,11 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
         let name = |side: &str| format!("probe/{}/{side}", spec.label);
         let (answerer, asker) = (Target::Answerer(index as u32), Target::Asker(index as u32));
-        let forward = ports.add((from, target), answerer, &name("there"), &field)?;
-        let back = ports.add((target, from), asker, &name("back"), &field)?;
+        // ICMP's type and code stand where ports do.
+        let there = ports.headers((from, target), ICMP, (ECHO_REQUEST, 0), 0);
+        let answer = ports.headers((target, from), ICMP, (0, 0), 0);
+        let forward = ports.add((from, target), answerer, there, &name("there"), &field)?;
+        let back = ports.add((target, from), asker, answer, &name("back"), &field)?;
         probes.push(Probe::new(spec, forward, back));
     }
     Ok(probes)

@@ -4,6 +4,7 @@
 //! lines it touches. So an endpoint is laid out by hand (`repr(C)`, here and in its parts): what every segment needs
 //! lies together, what recoveries, older stacks and handshakes need comes after it.
 
+use dragstrip_packet::Dscp;
 use dragstrip_tcp::{Endpoint, Metrics};
 use dragstrip_units::Instant;
 
@@ -20,6 +21,8 @@ pub(crate) struct Socket {
     pub sends_data: bool,
     /// Something waits for a number of bytes to arrive at either end of the flow.
     pub awaited: bool,
+    /// DSCP of its packets.
+    pub dscp: Dscp,
     /// Index in [`Memory`] of its pair of host and peer.
     pub destination: u32,
     pub endpoint: Endpoint,
