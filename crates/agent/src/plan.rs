@@ -551,8 +551,8 @@ pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
 fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
     // Behind a tree that sends no faster than the line nothing waits for it.
-    if let QdiscSpec::Tc(tree) = &link.qdisc {
-        let most = tree.facts().rate_bps;
+    if let QdiscSpec::Tc(_) = &link.qdisc {
+        let most = link.qdisc.facts().rate_bps;
         if most.is_some_and(|most| most <= rate_bps) {
             return Ok(link.qdisc.clone());
         }

@@ -253,7 +253,8 @@ pub fn remove(netlink: &mut impl Rtnetlink, interface: i32) -> Result<(), Fault>
         let message = Message::new(RTM_DELQDISC, flag::ACK, &family);
         netlink.ask(message).map_err(|fault| fault.at("clsact"))?;
     }
-    let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, ROOT, TC_H_ROOT));
+    // Whatever its handle is.
+    let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, 0, TC_H_ROOT));
     netlink.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 

@@ -749,10 +749,10 @@ impl Configuration for TreeSpec {
          burst 3kb limit 30kb; tc qdisc add parent 2:1 pfifo limit 50",
     ];
     const LEAST: &'static str = "tc qdisc add root handle 1: drr; tc class add classid 1:1 drr";
-    const NOTES: &'static str = "";
+    const NOTES: &'static str = "- Its words are tc's commands, one after the other: \
+        [class trees](../how-to/class-trees.md) has the classes, filters and actions that are understood.\n";
     const CLASSFUL: bool = true;
     const KEEPS: bool = false;
-    const CHANGEABLE: bool = false;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
         let mut rest = Vec::new();

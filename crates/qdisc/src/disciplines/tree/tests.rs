@@ -474,14 +474,16 @@ fn other_cases() -> Vec<Case> {
         F parent 10: prio 1 handle 1 fw classid 10:1
         F parent 10: prio 2 handle 2 fw classid 10:2
         F parent 10: prio 3 handle 3 fw classid 10:3";
-    let spare = 10.0 - 1.9;
+    // For 25 ms of the 8 s the real-time class has 9.7.
+    let voice = 1.9 + (9.7 - 1.9) * 0.025 / 8.0;
+    let spare = 10.0 - voice;
     let shared = [0.30, 0.45, 0.15, 0.10].map(|share| share * spare);
     vec![
         case(
             "qosmate hfsc",
             QOSMATE,
             &[of_dscp("EF"), of_dscp("AF41"), one, of_dscp("AF11"), of_dscp("CS1")],
-            &[1.9, shared[0], shared[1], shared[2], shared[3]],
+            &[voice, shared[0], shared[1], shared[2], shared[3]],
         ),
         case(
             "qosmate hfsc, two",
@@ -509,16 +511,27 @@ fn other_cases() -> Vec<Case> {
     ]
 }
 
-/// Shares of classes that always have packets: guaranteed rates, borrowing by priority and quantum, ceilings, curves.
-#[test]
-fn trees_in_the_manner_of_scripts_share_as_computed() {
-    for Case { name, script, senders, shares } in htb_cases().into_iter().chain(other_cases()) {
+#[track_caller]
+fn share_as_computed(cases: Vec<Case>, tolerance: f64) {
+    for Case { name, script, senders, shares } in cases {
         let measured = rates(&script, &senders, 8);
         for (one, other) in measured.iter().zip(&shares) {
             let off = (one - other).abs();
-            assert!(off <= other * 0.005 + 1e-3, "{name}: {measured:.3?}, not {shares:.3?}");
+            assert!(off <= other * tolerance + 1e-3, "{name}: {measured:.3?}, not {shares:.3?}");
         }
     }
+}
+
+/// Shares of classes that always have packets: guaranteed rates, borrowing by priority and quantum, ceilings.
+#[test]
+fn trees_of_htb_share_as_computed() {
+    share_as_computed(htb_cases(), 0.005);
+}
+
+/// Curves, quanta, strict bands. First slopes of curves, which last 25 ms, are 1 % of what a class has.
+#[test]
+fn other_trees_share_as_computed() {
+    share_as_computed(other_cases(), 0.01);
 }
 
 /// Written and read again it is the same tree.
