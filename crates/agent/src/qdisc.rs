@@ -151,10 +151,7 @@ fn grow(netlink: &mut impl Rtnetlink, interface: i32, tree: &TreeSpec) -> Result
 
 /// Handle of the discipline at the root.
 fn root_handle(spec: &QdiscSpec) -> u32 {
-    match spec {
-        QdiscSpec::Tc(tree) => u32::from(tree.handle) << 16,
-        _ => ROOT,
-    }
+    if let QdiscSpec::Tc(tree) = spec { u32::from(tree.handle) << 16 } else { ROOT }
 }
 
 fn add(

@@ -299,9 +299,9 @@ impl TreeSpec {
         if self.filters.iter().any(exceeds) {
             return Some(("a policer that lets pass what exceeds", "\"drop\" behind it"));
         }
-        let inner = self.classes.iter().filter_map(|class| match class.leaf.as_deref() {
-            Some(QdiscSpec::Tc(inner)) => inner.beyond_kernel(),
-            _ => None,
+        let inner = self.classes.iter().filter_map(|class| {
+            let Some(QdiscSpec::Tc(inner)) = class.leaf.as_deref() else { return None };
+            inner.beyond_kernel()
         });
         inner.into_iter().next()
     }

@@ -265,10 +265,12 @@ impl Qdisc for Tree {
                 self.activate(class, &item, now, sink);
                 verdict
             }
-            Destination::Direct => match &mut self.scheduler {
-                Scheduler::Htb { direct, .. } => direct.enqueue(item, now, sink),
-                _ => unreachable!("only htb has a direct queue"),
-            },
+            Destination::Direct => {
+                let Scheduler::Htb { direct, .. } = &mut self.scheduler else {
+                    unreachable!("only htb has a direct queue")
+                };
+                direct.enqueue(item, now, sink)
+            }
             Destination::Nowhere => {
                 sink.dropped(item, DropReason::Unclassified);
                 Verdict::Dropped(DropReason::Unclassified)

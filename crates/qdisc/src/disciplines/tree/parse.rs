@@ -484,11 +484,7 @@ impl<'a> Commands<'a> {
     }
 
     fn bands(&self, scheduler: &SchedulerSpec, handle: u16) -> Result<Vec<ClassSpec>, Problem> {
-        let count = match scheduler {
-            SchedulerSpec::Prio(prio) => prio.bands as usize,
-            SchedulerSpec::Ets(ets) => ets.strict as usize + ets.quanta_bytes.len(),
-            _ => 1,
-        };
+        let count = scheduler.bands().unwrap_or(1);
         let beyond = self.disciplines.iter().find(|other| {
             other.parent.is_some_and(|at| at.major == handle && usize::from(at.minor) > count)
         });

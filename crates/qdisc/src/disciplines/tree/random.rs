@@ -74,7 +74,10 @@ fn parameters(scheduler: &SchedulerSpec, rate: u64, other: u64, quantum: u32) ->
             })
         }
         SchedulerSpec::Drr {} => ClassParameters::Drr { quantum_bytes: quantum },
-        _ => ClassParameters::Band {},
+        SchedulerSpec::Prio(_)
+        | SchedulerSpec::Ets(_)
+        | SchedulerSpec::Netem(_)
+        | SchedulerSpec::Tbf(_) => ClassParameters::Band {},
     }
 }
 

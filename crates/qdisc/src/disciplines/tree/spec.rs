@@ -351,7 +351,7 @@ impl SchedulerSpec {
     }
 
     /// Number of classes that exist by themselves; none: each is added.
-    fn bands(&self) -> Option<usize> {
+    pub(super) fn bands(&self) -> Option<usize> {
         match self {
             Self::Htb { .. } | Self::Hfsc { .. } | Self::Drr {} => None,
             Self::Prio(prio) => Some(prio.bands as usize),
@@ -459,10 +459,9 @@ impl TreeSpec {
 
     /// Trees within each other.
     fn trees(&self) -> usize {
-        let inner = self.leaves().map(|(_, leaf)| match leaf {
-            QdiscSpec::Tc(tree) => tree.trees(),
-            _ => 0,
-        });
+        let inner = self
+            .leaves()
+            .map(|(_, leaf)| if let QdiscSpec::Tc(tree) = leaf { tree.trees() } else { 0 });
         1 + inner.max().unwrap_or(0)
     }
 
@@ -521,13 +520,8 @@ impl TreeSpec {
 
     /// Packets pass that no class limits.
     fn has_direct_queue(&self) -> bool {
-        match self.scheduler {
-            SchedulerSpec::Htb { default_minor, .. } => !self
-                .classes
-                .iter()
-                .any(|class| class.minor == default_minor && class.leaf.is_some()),
-            _ => false,
-        }
+        let SchedulerSpec::Htb { default_minor, .. } = self.scheduler else { return false };
+        !self.classes.iter().any(|class| class.minor == default_minor && class.leaf.is_some())
     }
 
     fn scheduler(&self, streams: &Streams<'_>, places: &BTreeMap<u16, usize>) -> Scheduler {
@@ -567,9 +561,11 @@ impl TreeSpec {
                 Scheduler::Hfsc(hfsc::Hierarchy::new(&configs.collect::<Vec<_>>()))
             }
             SchedulerSpec::Drr {} => {
-                let quanta = self.classes.iter().map(|class| match class.parameters {
-                    ClassParameters::Drr { quantum_bytes } => Some(quantum_bytes.max(1)),
-                    _ => None,
+                let quanta = self.classes.iter().map(|class| {
+                    let ClassParameters::Drr { quantum_bytes } = class.parameters else {
+                        return None;
+                    };
+                    Some(quantum_bytes.max(1))
                 });
                 Scheduler::Drr(Rounds::new(quanta.collect()))
             }
@@ -914,12 +910,20 @@ impl Configuration for TreeSpec {
             default: match self.scheduler {
                 SchedulerSpec::Htb { default_minor, .. }
                 | SchedulerSpec::Hfsc { default_minor } => Some(default_minor),
-                _ => None,
+                SchedulerSpec::Drr {}
+                | SchedulerSpec::Prio(_)
+                | SchedulerSpec::Ets(_)
+                | SchedulerSpec::Netem(_)
+                | SchedulerSpec::Tbf(_) => None,
             },
             priomap: match &self.scheduler {
                 SchedulerSpec::Prio(prio) => Some(prio.priomap),
                 SchedulerSpec::Ets(ets) => Some(ets.priomap),
-                _ => None,
+                SchedulerSpec::Htb { .. }
+                | SchedulerSpec::Hfsc { .. }
+                | SchedulerSpec::Drr {}
+                | SchedulerSpec::Netem(_)
+                | SchedulerSpec::Tbf(_) => None,
             },
         })
     }
