@@ -78,7 +78,7 @@ impl Tree<'_> {
                 0 => format!("{:x}:", filter.major),
                 minor => format!("{:x}:{minor:x}", filter.major),
             };
-            let words = spelt(&filter.words);
+            let words = joined(&filter.words);
             let text = format!(
                 "tc filter add parent {place} protocol ip prio {} {words}",
                 filter.priority
@@ -123,7 +123,7 @@ impl Tree<'_> {
                     format!("one of it and \"stab\" (line {}): both count", stab.word.line);
                 return refuse(word, expected);
             }
-            let words = spelt(&class.words);
+            let words = joined(&class.words);
             let text = format!(
                 "tc class add parent {} classid {} {} {words}{overhead}",
                 class.parent, class.id, class.kind.text
@@ -157,7 +157,7 @@ impl Tree<'_> {
     ) -> Result<(), Wrong> {
         let handle = standing.handle.map_or(String::new(), |major| format!("handle {major:x}: "));
         let mut kind = standing.kind.text.clone();
-        let mut words = spelt(&self.without_neutral(&standing.kind, &standing.words)?);
+        let mut words = joined(&self.without_neutral(&standing.kind, &standing.words)?);
         if kind == "pfifo_fast" {
             kind = "pfifo".to_owned();
         }
@@ -196,7 +196,7 @@ impl Tree<'_> {
     }
 }
 
-fn spelt(words: &[Word]) -> String {
+fn joined(words: &[Word]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 

@@ -349,13 +349,13 @@ fn key(value: u32, mask: u32, at: u16, width: u32) -> Key {
 }
 
 /// Refuses what the simulation does not know of a packet.
-fn known(key: Key, said: &str) -> Result<Key, Problem> {
+fn comparable_key(key: Key, quoted: &str) -> Result<Key, Problem> {
     let bits = comparable(key.offset).unwrap_or(0);
     if key.mask & !bits == 0 {
         return Ok(key);
     }
     Err(wrong(
-        format!("\"match {said}\""),
+        format!("\"match {quoted}\""),
         "the length, the traffic class, the protocol, addresses, ports, or TCP's header length and flags: nothing else of a packet is modelled",
     ))
 }
@@ -398,7 +398,7 @@ fn u32_words(words: &mut Words<'_>, major: u16) -> Result<(Vec<Matching>, Does),
 
 fn u32_match(words: &mut Words<'_>) -> Result<Option<Key>, Problem> {
     let selector = following(words, "match")?;
-    let mut said = selector.to_owned();
+    let mut quoted = selector.to_owned();
     let pair = |words: &mut Words<'_>, of: &str| {
         let value = words.value(of, number)?;
         let mask = words.value(of, number)?;
@@ -434,7 +434,7 @@ fn u32_match(words: &mut Words<'_>) -> Result<Option<Key>, Problem> {
         }
         "ip" => {
             let field = following(words, "ip")?;
-            said = format!("ip {field}");
+            quoted = format!("ip {field}");
             match field {
                 "src" | "dst" => {
                     let (value, mask) = words.value(field, address)?;
@@ -490,7 +490,7 @@ fn u32_match(words: &mut Words<'_>) -> Result<Option<Key>, Problem> {
         }
         "tcp" | "udp" => {
             let field = following(words, selector)?;
-            said = format!("{selector} {field}");
+            quoted = format!("{selector} {field}");
             let at = match field {
                 "src" => NEXT_HEADER,
                 "dst" => NEXT_HEADER + 2,
@@ -507,7 +507,7 @@ fn u32_match(words: &mut Words<'_>) -> Result<Option<Key>, Problem> {
             ));
         }
     };
-    Ok(Some(known(key, &said)?).filter(|key| key.mask != 0))
+    Ok(Some(comparable_key(key, &quoted)?).filter(|key| key.mask != 0))
 }
 
 /// Values and masks that together are the ports of a range, as few as there can be.

@@ -143,7 +143,7 @@ impl<'a> Commands<'a> {
     }
 
     fn discipline(&mut self, command: &[&'a str], text: String) -> Result<(), Problem> {
-        let (mut parent, mut handle, mut placed) = (None, None, false);
+        let (mut parent, mut handle, mut has_place) = (None, None, false);
         let mut at = 0;
         let mut kind = None;
         while let Some(&word) = command.get(at) {
@@ -158,12 +158,12 @@ impl<'a> Commands<'a> {
                     let _ = value()?;
                     at += 1;
                 }
-                "root" => placed = true,
+                "root" => has_place = true,
                 "parent" => {
                     let Id { major, minor } = named(word, value()?)?;
                     // The only class of a discipline that has one.
                     parent = Some(Id { major, minor: minor.max(1) });
-                    placed = true;
+                    has_place = true;
                     at += 1;
                 }
                 "handle" => {
@@ -186,14 +186,14 @@ impl<'a> Commands<'a> {
             }
             at += 1;
         }
-        if !placed {
+        if !has_place {
             return Err(wrong("no place", "\"root\", or \"parent\" with a class"));
         }
         let Some(kind) = kind else {
             return Err(wrong("no discipline", "its name, such as fq_codel"));
         };
-        let taken = self.disciplines.iter().find(|other| other.parent == parent);
-        if let Some(other) = taken {
+        let occupant = self.disciplines.iter().find(|other| other.parent == parent);
+        if let Some(other) = occupant {
             return Err(wrong(
                 "a second discipline",
                 format!("one: \"tc {}\" is there", other.command),
@@ -266,16 +266,16 @@ impl<'a> Commands<'a> {
         let class =
             own.ok_or_else(|| wrong("no \"classid\"", "a class, such as \"classid 1:10\""))?;
         let Id { major, minor } = class;
-        let said = format!("\"classid {major:x}:{minor:x}\"");
+        let quoted = format!("\"classid {major:x}:{minor:x}\"");
         if minor == 0 {
-            return Err(wrong(said, "a class such as 1:10; a handle alone is a discipline's"));
+            return Err(wrong(quoted, "a class such as 1:10; a handle alone is a discipline's"));
         }
         let kind = kind.ok_or_else(|| wrong("no discipline", "its name, such as htb"))?;
         let Some(above) = self.disciplines.iter().find(|other| other.handle == Some(major)) else {
             let expected = format!(
                 "a class of a discipline that a command before adds with \"handle {major:x}:\""
             );
-            return Err(wrong(said, expected));
+            return Err(wrong(quoted, expected));
         };
         if above.kind != kind || !has_added_classes(kind) {
             return Err(wrong(
@@ -287,7 +287,7 @@ impl<'a> Commands<'a> {
             ));
         }
         if self.classes.iter().any(|other| other.id == class) {
-            return Err(wrong(said, "a class that is not there yet"));
+            return Err(wrong(quoted, "a class that is not there yet"));
         }
         let parent = parent.unwrap_or(Id { major, minor: 0 });
         let is_there = parent.minor == 0 || self.classes.iter().any(|other| other.id == parent);
@@ -331,9 +331,9 @@ impl<'a> Commands<'a> {
             return self.alone(standing);
         }
         let handle = standing.handle.ok_or_else(|| {
-            let said = format!("{:?} without a handle", standing.kind);
+            let quoted = format!("{:?} without a handle", standing.kind);
             wrong(
-                format!("{said} in \"tc {}\"", standing.command),
+                format!("{quoted} in \"tc {}\"", standing.command),
                 "one, such as \"handle 1:\": its classes have its number",
             )
         })?;
