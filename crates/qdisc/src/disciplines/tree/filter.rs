@@ -6,7 +6,7 @@
 //! u32 compares words of a packet from the first octet of its IP header on. The packet has a header of 20 bytes without
 //! options; `nexthdr` begins behind it.
 
-use super::spec::{Exceeds, FilterSpec, FlowKey, Key, Matching};
+use super::types::{Exceeds, FilterSpec, FlowKey, Key, Matching};
 use crate::contract::{Headers, Item, Sink};
 use crate::disciplines::police::{Buckets, Config};
 use crate::flow_hash::FlowHash;

@@ -1,14 +1,14 @@
-//! A filter in tc's words, read (tc/f_u32.c, f_fw.c, f_flow.c, f_flower.c, f_matchall.c, m_police.c of iproute2).
+//! A filter in tc's words, read (tc/f_u32.c, f_fw.c, f_flow.c, f_flower.c, f_matchall.c of iproute2).
 //!
-//! flower's matches are those of u32: a range of ports becomes several filters. What flows here is IPv4, so that a filter of
-//! another protocol takes no packet and is left out.
+//! What flows here is IPv4, so that a filter of another protocol takes no packet and is left out.
 
+use super::actions::{Does, behind, rest};
 use super::filter::{NEXT_HEADER, comparable};
-use super::parse::{Id, id};
-use super::spec::{ClassId, Exceeds, FilterSpec, FlowKey, Key, Matching, PolicerSpec};
-use crate::disciplines::QdiscSpec;
+use super::flower_words::flower;
+use super::types::{ClassId, FilterSpec, FlowKey, Key, Matching, PolicerSpec};
+use super::words::{Id, address, following, id, key, number};
 use crate::tc::{Words, unknown, unreadable, wrong};
-use dragstrip_units::{ParseError, Problem};
+use dragstrip_units::Problem;
 
 /// Priority that the kernel gives to the first filter without one (`tcf_auto_prio`); each further one gets the least so far,
 /// less one.
@@ -30,14 +30,6 @@ impl FilterWords {
         let Self { parent, priority, matching, class, drop, police } = self.clone();
         FilterSpec { parent: parent.minor, priority, matching, class, drop, police }
     }
-}
-
-/// Effects of a filter.
-#[derive(Default)]
-struct Does {
-    class: Option<ClassId>,
-    drop: bool,
-    police: Option<PolicerSpec>,
 }
 
 /// The filters that a command adds; `least` is the least priority at a place so far.
@@ -102,131 +94,6 @@ pub(super) fn read(
     let Does { class, drop, police } = does;
     let filter = |matching| FilterWords { parent, priority, matching, class, drop, police };
     Ok(matchings.into_iter().map(filter).collect())
-}
-
-/// The word behind `word`.
-fn following<'a>(words: &mut Words<'a>, word: &str) -> Result<&'a str, Problem> {
-    words
-        .next()
-        .ok_or_else(|| wrong(format!("{word:?} at the end"), format!("a value after {word:?}")))
-}
-
-/// A number as tc reads it: decimal, hexadecimal behind 0x, octal behind 0.
-fn number(text: &str) -> Result<u32, ParseError> {
-    let read = if let Some(digits) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        u32::from_str_radix(digits, 16)
-    } else if text.len() > 1
-        && let Some(digits) = text.strip_prefix('0')
-    {
-        u32::from_str_radix(digits, 8)
-    } else {
-        text.parse()
-    };
-    read.map_err(|_| unreadable(text, "a number of 32 bits, such as 0xff"))
-}
-
-/// Words behind the matches: the class, actions, a policer.
-fn rest(words: &mut Words<'_>, major: u16, accepted: &[&str]) -> Result<Does, Problem> {
-    let mut does = Does::default();
-    while let Some(word) = words.next() {
-        if !behind(word, words, major, &mut does)? {
-            let mut list = vec!["classid", "police", "action"];
-            list.extend(accepted);
-            return Err(unknown(word, &list, &[]));
-        }
-    }
-    Ok(does)
-}
-
-/// Takes a word that may stand behind any match; false: it is none.
-fn behind(word: &str, words: &mut Words<'_>, major: u16, does: &mut Does) -> Result<bool, Problem> {
-    match word {
-        "classid" | "flowid" => {
-            let Id { major: given, minor } = words.value(word, id)?;
-            does.class = Some(ClassId { major: given, minor });
-        }
-        "police" => does.police = Some(police(words)?),
-        "action" => match following(words, word)? {
-            "police" => does.police = Some(police(words)?),
-            "drop" | "shot" => does.drop = true,
-            "ok" | "pass" => {}
-            "skbedit" => {
-                let field = following(words, "skbedit")?;
-                if field != "priority" {
-                    return Err(wrong(
-                        format!("\"skbedit {field}\""),
-                        "skbedit priority: the simulator does not model another",
-                    ));
-                }
-                let Id { major: given, minor } = words.value(field, id)?;
-                if given != major {
-                    return Err(wrong(
-                        format!("\"priority {given:x}:{minor:x}\""),
-                        format!("a class of {major:x}:"),
-                    ));
-                }
-                does.class = Some(ClassId { major: given, minor });
-            }
-            other => {
-                return Err(unknown(
-                    other,
-                    &["police", "drop", "ok", "pass", "skbedit"],
-                    &[
-                        "mirred", "pedit", "connmark", "ctinfo", "gact", "xt", "csum", "continue",
-                        "pipe",
-                    ],
-                ));
-            }
-        },
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-/// The words of `police`, up to those that are the filter's again.
-fn police(words: &mut Words<'_>) -> Result<PolicerSpec, Problem> {
-    let (mut kept, mut exceeds) = (vec!["police".to_owned()], Exceeds::Ok);
-    let verdict = |text: &str| match text {
-        "drop" | "shot" => Ok(Exceeds::Drop),
-        "continue" | "unspec" => Ok(Exceeds::Continue),
-        "ok" | "pass" => Ok(Exceeds::Ok),
-        _ => Err(unreadable(text, "drop, continue or ok: the simulator does not model another")),
-    };
-    while let Some(word) = words.peek() {
-        if ["classid", "flowid", "action", "match"].contains(&word) {
-            break;
-        }
-        let _ = words.next();
-        match word {
-            "drop" | "continue" | "ok" | "pass" => {
-                exceeds = verdict(word).unwrap_or(Exceeds::Drop);
-            }
-            // What conforms goes to the class of the filter.
-            "conform-exceed" => {
-                exceeds = words.value(word, |text| {
-                    let (exceed, conform) = text.split_once('/').unwrap_or((text, "ok"));
-                    match conform {
-                        "ok" | "pass" => verdict(exceed),
-                        _ => Err(unreadable(text, "drop/ok: what conforms passes")),
-                    }
-                })?;
-            }
-            "leaf" => {
-                return Err(unknown(word, &["rate", "burst", "mtu", "peakrate", "drop"], &[]));
-            }
-            _ => kept.push(word.to_owned()),
-        }
-    }
-    match QdiscSpec::parse(&kept.join(" "))? {
-        QdiscSpec::Police(spec) => Ok(PolicerSpec {
-            rate_bps: spec.rate_bps,
-            burst_bytes: spec.burst_bytes,
-            mtu_bytes: spec.mtu_bytes,
-            peakrate_bps: spec.peakrate_bps,
-            exceeds,
-        }),
-        other => Err(wrong(other.kind(), "police")),
-    }
 }
 
 /// `handle MARK[/MASK] fw`.
@@ -309,43 +176,6 @@ fn flow(words: &mut Words<'_>, parent: Id) -> Result<(Vec<Matching>, Does), Prob
         ));
     }
     Ok((vec![Matching::Flow { keys, divisor, base }], does))
-}
-
-fn prefix_mask(bits: u32) -> u32 {
-    if bits == 0 { 0 } else { u32::MAX << (32 - bits) }
-}
-
-/// `ADDRESS[/BITS]`.
-fn address(text: &str) -> Result<(u32, u32), ParseError> {
-    const EXPECTED: &str = "an address of IPv4, such as 10.0.0.1 or 10.0.0.0/24";
-    if ["any", "all", "default"].contains(&text) {
-        return Ok((0, 0));
-    }
-    let (host, bits) = text.split_once('/').unwrap_or((text, "32"));
-    let bits = bits.parse::<u32>().ok().filter(|&bits| bits <= 32);
-    // tc fills an address of fewer than four numbers with zeros: 10/8.
-    let mut octets = [0_u8; 4];
-    let mut parts = host.split('.');
-    for octet in &mut octets {
-        let Some(part) = parts.next() else { break };
-        *octet = part.parse().map_err(|_| unreadable(text, EXPECTED))?;
-    }
-    match (bits, parts.next()) {
-        (Some(bits), None) => {
-            let mask = prefix_mask(bits);
-            Ok((u32::from_be_bytes(octets) & mask, mask))
-        }
-        _ => Err(unreadable(text, EXPECTED)),
-    }
-}
-
-/// A value of `width` bits at a position in octets, as a key of whole words.
-fn key(value: u32, mask: u32, at: u16, width: u32) -> Key {
-    let (offset, within) = (at & !3, u32::from(at & 3));
-    let shift = 32_u32.saturating_sub(within * 8 + width);
-    let ones = if width == 32 { u32::MAX } else { (1 << width) - 1 };
-    let mask = (mask & ones) << shift;
-    Key { offset, value: (value & ones) << shift & mask, mask }
 }
 
 /// Refuses what the simulation does not know of a packet.
@@ -508,104 +338,4 @@ fn u32_match(words: &mut Words<'_>) -> Result<Option<Key>, Problem> {
         }
     };
     Ok(Some(comparable_key(key, &quoted)?).filter(|key| key.mask != 0))
-}
-
-/// Values and masks that together are the ports of a range, as few as there can be.
-fn port_range(first: u32, last: u32) -> Vec<(u32, u32)> {
-    let (mut at, mut parts) = (first, Vec::new());
-    while at <= last {
-        let mut size = if at == 0 { 1 << 16 } else { 1 << at.trailing_zeros() };
-        while size > last - at + 1 {
-            size >>= 1;
-        }
-        parts.push((at, 0xffff & !(size - 1)));
-        at += size;
-    }
-    parts
-}
-
-/// `flower ip_proto tcp dst_port 80 ip_tos 0xb8/0xfc ...`.
-fn flower(words: &mut Words<'_>, major: u16) -> Result<(Vec<Matching>, Does), Problem> {
-    let mut alternatives: Vec<Vec<Key>> = vec![Vec::new()];
-    let mut does = Does::default();
-    while let Some(word) = words.next() {
-        let masked = |width: u32| {
-            move |text: &str| {
-                let (value, mask) = text.split_once('/').unwrap_or((text, "0xffffffff"));
-                Ok::<_, ParseError>((number(value)?, number(mask)? & ((1 << width) - 1)))
-            }
-        };
-        match word {
-            "ip_proto" => {
-                let protocol = words.value(word, |text| match text {
-                    "tcp" => Ok(6),
-                    "udp" => Ok(17),
-                    "icmp" => Ok(1),
-                    _ => number(text),
-                })?;
-                with(&mut alternatives, &[key(protocol, 0xff, 9, 8)]);
-            }
-            "src_ip" | "dst_ip" => {
-                let (value, mask) = words.value(word, address)?;
-                with(
-                    &mut alternatives,
-                    &[key(value, mask, if word == "src_ip" { 12 } else { 16 }, 32)],
-                );
-            }
-            "ip_tos" => {
-                let (value, mask) = words.value(word, masked(8))?;
-                with(&mut alternatives, &[key(value, mask, 1, 8)]);
-            }
-            "tcp_flags" => {
-                let (value, mask) = words.value(word, masked(12))?;
-                with(&mut alternatives, &[key(value, mask, NEXT_HEADER + 12, 16)]);
-            }
-            "src_port" | "dst_port" => {
-                let ports = words.value(word, |text| {
-                    let (first, last) = text.split_once('-').unwrap_or((text, text));
-                    let (first, last) = (number(first)?, number(last)?);
-                    if first > last || last > 0xffff {
-                        return Err(unreadable(text, "a port, or a range such as 1000-2000"));
-                    }
-                    Ok(port_range(first, last))
-                })?;
-                let at = if word == "src_port" { NEXT_HEADER } else { NEXT_HEADER + 2 };
-                let keys: Vec<Key> =
-                    ports.into_iter().map(|(value, mask)| key(value, mask, at, 16)).collect();
-                with(&mut alternatives, &keys);
-            }
-            _ => {
-                if !behind(word, words, major, &mut does)? {
-                    return Err(unknown(
-                        word,
-                        &[
-                            "ip_proto",
-                            "src_ip",
-                            "dst_ip",
-                            "src_port",
-                            "dst_port",
-                            "ip_tos",
-                            "tcp_flags",
-                            "classid",
-                            "action",
-                        ],
-                        &["ip_ttl", "src_mac", "dst_mac", "vlan_id", "skip_hw", "skip_sw", "indev"],
-                    ));
-                }
-            }
-        }
-    }
-    let matching = |mut keys: Vec<Key>| {
-        keys.retain(|key| key.mask != 0);
-        if keys.is_empty() { Matching::Everything {} } else { Matching::U32 { keys } }
-    };
-    Ok((alternatives.into_iter().map(matching).collect(), does))
-}
-
-/// Each alternative once with each of the keys.
-fn with(alternatives: &mut Vec<Vec<Key>>, keys: &[Key]) {
-    let each = alternatives.iter().flat_map(|before| {
-        keys.iter().map(move |&key| before.iter().copied().chain([key]).collect::<Vec<_>>())
-    });
-    *alternatives = each.collect();
 }

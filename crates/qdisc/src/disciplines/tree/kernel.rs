@@ -1,7 +1,7 @@
 //! A tree in the kernel's form: the messages that tc(8) would send, one for each command (`q_htb.c`, `q_hfsc.c`, `f_u32.c`,
 //! `f_fw.c`, `f_flow.c`, `f_matchall.c`).
 
-use super::spec::{
+use super::types::{
     ClassParameters, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Matching, PolicerSpec,
     SchedulerSpec, TreeSpec,
 };

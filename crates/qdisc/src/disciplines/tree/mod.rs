@@ -11,9 +11,14 @@
 //!
 //! Left out: changes of classes and filters during a run, `skb->priority` that is a class.
 
+mod actions;
+mod check;
+mod class_words;
 mod curve;
+mod facts;
 mod filter;
 mod filter_words;
+mod flower_words;
 mod hfsc;
 mod htb;
 pub mod kernel;
@@ -26,6 +31,8 @@ mod rounds;
 pub mod spec;
 #[cfg(test)]
 mod tests;
+pub mod types;
+mod words;
 
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::PRIORITIES;
@@ -37,8 +44,8 @@ use filter::{Answer, Filters};
 use leaves::Leaves;
 pub(crate) use parse::plain;
 use rounds::Rounds;
-pub use spec::TreeSpec;
 use std::collections::BTreeMap;
+pub use types::TreeSpec;
 
 /// Levels of htb's classes (`TC_HTB_MAXDEPTH`).
 pub(crate) const HTB_LEVELS: usize = 8;

@@ -1,6 +1,6 @@
 //! A tree in tc's commands, written.
 
-use super::spec::{
+use super::types::{
     ClassParameters, ClassSpec, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Key, Matching,
     PolicerSpec, SchedulerSpec, TreeSpec,
 };

@@ -1,6 +1,6 @@
 //! Random trees for property tests.
 
-use super::spec::{
+use super::types::{
     ClassId, ClassParameters, ClassSpec, CurveSpec, Exceeds, FilterSpec, FlowKey, HfscClass,
     HtbClass, Key, Matching, PolicerSpec, SchedulerSpec, TreeSpec,
 };
