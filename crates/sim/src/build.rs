@@ -2,9 +2,9 @@
 
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
-use crate::capture::{FIRST_ADDRESS, flow_ports};
 use crate::changes::{changes, concerns_queue};
 use crate::error::{SetupError, problem};
+use crate::headers;
 use crate::hops::{CARD, END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
@@ -17,7 +17,7 @@ use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
 use crate::partition::{Assignment, CutLinks, FLOWS_MIN, Partition};
 use crate::probes::Probe;
-use crate::sockets::Socket;
+use crate::sockets::{Socket, with_buffers};
 use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
@@ -150,25 +150,6 @@ impl Ports<'_> {
         Ok(first_hop)
     }
 
-    /// Headers of packets from one node to another.
-    fn headers(
-        &self,
-        (from, to): (usize, usize),
-        protocol: u8,
-        (source_port, destination_port): (u16, u16),
-        mark: u32,
-    ) -> Headers {
-        let address = |node: usize| FIRST_ADDRESS + node as u32;
-        Headers {
-            protocol,
-            source: address(from),
-            destination: address(to),
-            source_port,
-            destination_port,
-            mark,
-        }
-    }
-
     /// The stage or processor in front of each stage, where it is always the same one; `None` where packets also come from a
     /// host without a processor or from several stages.
     fn feeders(&self, stage_count: usize) -> Vec<Option<u32>> {
@@ -194,12 +175,6 @@ impl Ports<'_> {
         feeders.into_iter().map(Option::flatten).collect()
     }
 }
-
-/// Protocols of IP, and the type of ICMP's echo request with the code behind it.
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ECHO_REQUEST: u16 = 8 << 8;
 
 /// The scenario's own algorithms.
 type Programs<'a> = BTreeMap<&'a str, Arc<Program>>;
@@ -252,19 +227,6 @@ fn algorithm(
             format!("{algorithm} expects {expected}"),
         ),
     })
-}
-
-/// The settings of a socket whose buffers the application has chosen.
-fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
-    let SocketBuffers { send_bytes, receive_bytes } = socket;
-    let settings = match send_bytes {
-        Some(bytes) => settings.with_send_buffer(u64::from(bytes)),
-        None => settings,
-    };
-    match receive_bytes {
-        Some(bytes) => settings.with_receive_buffer(u64::from(bytes)),
-        None => settings,
-    }
 }
 
 /// Refuses what validation refuses.
@@ -516,15 +478,7 @@ fn build_flows(
         let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
         let name = |side: &str| format!("flow/{}/{side}", spec.label);
         let dscp = Dscp::new(spec.dscp).unwrap_or_default();
-        let protocol = if spec.transport == Transport::Udp { UDP } else { TCP };
-        let there = ports.headers((from, to), protocol, flow_ports(index), spec.mark);
-        let back = Headers {
-            source: there.destination,
-            destination: there.source,
-            source_port: there.destination_port,
-            destination_port: there.source_port,
-            ..there
-        };
+        let (there, back) = headers::of_flow((from, to), index, spec);
         let kind = match &spec.transport {
             Transport::Udp => {
                 let target = Target::Datagrams(index as u32);
@@ -629,9 +583,7 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
         let name = |side: &str| format!("probe/{}/{side}", spec.label);
         let (answerer, asker) = (Target::Answerer(index as u32), Target::Asker(index as u32));
-        // ICMP's type and code stand where ports do.
-        let there = ports.headers((from, target), ICMP, (ECHO_REQUEST, 0), 0);
-        let answer = ports.headers((target, from), ICMP, (0, 0), 0);
+        let (there, answer) = headers::of_probe((from, target));
         let forward = ports.add((from, target), answerer, there, &name("there"), &field)?;
         let back = ports.add((target, from), asker, answer, &name("back"), &field)?;
         probes.push(Probe::new(spec, forward, back));

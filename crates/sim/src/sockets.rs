@@ -5,7 +5,8 @@
 //! lies together, what recoveries, older stacks and handshakes need comes after it.
 
 use dragstrip_packet::Dscp;
-use dragstrip_tcp::{Endpoint, Metrics};
+use dragstrip_scenario::SocketBuffers;
+use dragstrip_tcp::{Endpoint, Metrics, Settings};
 use dragstrip_units::Instant;
 
 /// An endpoint, and how it is tied into the world.
@@ -26,6 +27,19 @@ pub(crate) struct Socket {
     /// Index in [`Memory`] of its pair of host and peer.
     pub destination: u32,
     pub endpoint: Endpoint,
+}
+
+/// The settings of a socket whose buffers the application has chosen.
+pub(crate) fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
+    let SocketBuffers { send_bytes, receive_bytes } = socket;
+    let settings = match send_bytes {
+        Some(bytes) => settings.with_send_buffer(u64::from(bytes)),
+        None => settings,
+    };
+    match receive_bytes {
+        Some(bytes) => settings.with_receive_buffer(u64::from(bytes)),
+        None => settings,
+    }
 }
 
 /// Metrics that hosts have cached of each other, for each pair.
