@@ -7,6 +7,7 @@
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
+use crate::trees;
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
@@ -386,32 +387,14 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             return refusal(field, host_hz.to_string(), expected);
         }
     }
-    if let Some(flow) = scenario.flows.iter().find(|flow| flow.mark != 0) {
-        let expected = "none: a kernel clears marks between namespaces";
-        return refusal(format!("flow {}: mark", flow.label), flow.mark.to_string(), expected);
-    }
+    trees::refuse(scenario)?;
     for link in &scenario.links {
-        let in_class =
-            link.qdisc.classes().into_iter().any(|class| matches!(class.child, QdiscSpec::Tc(_)));
-        if in_class {
-            let expected = "a discipline without classes, or the tree alone";
-            return refusal(
-                format!("link {}: queue", link.name),
-                "a class tree in a class",
-                expected,
-            );
-        }
         if link.qdisc.classes().iter().any(|class| *class.child == QdiscSpec::NOQUEUE) {
             let expected = format!(
                 "a queue, such as pfifo limit 1000: the kernel's {} holds packets in one",
                 link.qdisc.kind()
             );
             return refusal(format!("link {}: queue", link.name), "noqueue", expected);
-        }
-        if let QdiscSpec::Tc(tree) = &link.qdisc
-            && let Some((value, expected)) = tree.beyond_kernel()
-        {
-            return refusal(format!("link {}: queue", link.name), value, expected);
         }
         let leaves = link.qdisc.classes();
         let queues = leaves.iter().map(|class| class.child).chain([&link.qdisc]);
@@ -447,10 +430,7 @@ pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     let queue = egress(link)?;
     let classes = queue.classes();
     let specs = [&queue].into_iter().chain(classes.iter().map(|class| class.child));
-    let mut kinds = specs.flat_map(|spec| match spec {
-        QdiscSpec::Tc(tree) => tree.kinds(),
-        spec => vec![spec.kind()],
-    });
+    let mut kinds = specs.flat_map(trees::kinds);
     if let Some(kind) = kinds.find(|kind| lacks(kind)) {
         let expected = format!("one that this kernel has: it has no sch_{kind}, the engine vm has");
         return refusal(format!("link {}: queue", link.name), kind, expected);
@@ -550,14 +530,8 @@ pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
 fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
-    // Behind a tree that sends no faster than the line nothing waits for it.
     if let QdiscSpec::Tc(_) = &link.qdisc {
-        let most = link.qdisc.facts().rate_bps;
-        if most.is_some_and(|most| most <= rate_bps) {
-            return Ok(link.qdisc.clone());
-        }
-        let expected = format!("one that sends at most the link's rate, {rate_bps} bit/s, in all");
-        return refusal(format!("link {}: queue", link.name), "a class tree", expected);
+        return trees::on_line(link, rate_bps);
     }
     if link.qdisc.facts().shapes {
         let expected = "a queue that does not shape: the link has a rate of its own";
