@@ -41,6 +41,7 @@ mod qdisc;
 mod record;
 mod side;
 mod sys;
+mod trees;
 
 use dragstrip_scenario::Scenario;
 use exchange::Exchange;

@@ -7,6 +7,7 @@
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
+use crate::trees;
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
@@ -386,6 +387,7 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             return refusal(field, host_hz.to_string(), expected);
         }
     }
+    trees::refuse(scenario)?;
     for link in &scenario.links {
         if link.qdisc.classes().iter().any(|class| *class.child == QdiscSpec::NOQUEUE) {
             let expected = format!(
@@ -427,8 +429,9 @@ pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     let lacks = |kind: &str| kernel.lacks.contains(&kind);
     let queue = egress(link)?;
     let classes = queue.classes();
-    let kinds = [&queue].into_iter().chain(classes.iter().map(|class| class.child));
-    if let Some(kind) = kinds.map(QdiscSpec::kind).find(|kind| lacks(kind)) {
+    let specs = [&queue].into_iter().chain(classes.iter().map(|class| class.child));
+    let mut kinds = specs.flat_map(trees::kinds);
+    if let Some(kind) = kinds.find(|kind| lacks(kind)) {
         let expected = format!("one that this kernel has: it has no sch_{kind}, the engine vm has");
         return refusal(format!("link {}: queue", link.name), kind, expected);
     }
@@ -527,6 +530,9 @@ pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
 fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
+    if let QdiscSpec::Tc(_) = &link.qdisc {
+        return trees::on_line(link, rate_bps);
+    }
     if link.qdisc.facts().shapes {
         let expected = "a queue that does not shape: the link has a rate of its own";
         return refusal(format!("link {}: queue", link.name), link.qdisc.kind(), expected);

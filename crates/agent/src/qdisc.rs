@@ -3,7 +3,9 @@
 use crate::fault::{Fault, fault};
 use crate::netlink::{Attributes, Message, Rtnetlink, flag, long, word};
 use dragstrip_qdisc::netlink::Writer;
-use dragstrip_qdisc::{Configuration as _, Confirmation, PoliceSpec, QdiscSpec};
+use dragstrip_qdisc::{
+    Addition, Configuration as _, Confirmation, Object, PoliceSpec, QdiscSpec, TreeSpec,
+};
 use std::ops::AddAssign;
 
 const RTM_NEWQDISC: u16 = 36;
@@ -106,6 +108,9 @@ pub fn install(
         police(netlink, interface, policer)?;
     }
     let spec = &spec.unpoliced();
+    if let QdiscSpec::Tc(tree) = spec {
+        return grow(netlink, interface, tree);
+    }
     add(netlink, interface, ROOT, TC_H_ROOT, spec, seed)?;
     for (index, class) in spec.classes().iter().enumerate() {
         let create = flag::ACK | flag::CREATE | flag::EXCL;
@@ -116,6 +121,37 @@ pub fn install(
         add(netlink, interface, child_handle(index), class_handle(index), class.child, seed)?;
     }
     Ok(())
+}
+
+/// Puts a tree on an interface: the discipline at its root, classes, their disciplines, filters.
+fn grow(netlink: &mut impl Rtnetlink, interface: i32, tree: &TreeSpec) -> Result<(), Fault> {
+    for Addition { object, handle, parent, info, kind, options, nested } in tree.additions() {
+        let (message, flags) = match object {
+            Object::Qdisc => (RTM_NEWQDISC, flag::CREATE | flag::REPLACE),
+            Object::Class => (RTM_NEWTCLASS, flag::CREATE | flag::EXCL),
+            Object::Filter => (RTM_NEWTFILTER, flag::CREATE | flag::EXCL),
+        };
+        let mut family = tcmsg(interface, handle, parent);
+        family[16..20].copy_from_slice(&info.to_ne_bytes());
+        let mut message = Message::new(message, flag::ACK | flags, &family);
+        message.text(TCA_KIND, kind);
+        if let Some(options) = options {
+            let nested = if nested { NLA_F_NESTED } else { 0 };
+            message.bytes(TCA_OPTIONS | nested, &options);
+        }
+        let what = match object {
+            Object::Qdisc => kind.to_owned(),
+            Object::Class => format!("{kind} class {:x}:{:x}", handle >> 16, handle & 0xffff),
+            Object::Filter => format!("{kind} filter of {:x}:{:x}", parent >> 16, parent & 0xffff),
+        };
+        netlink.ask(message).map_err(|fault| fault.at(&what))?;
+    }
+    Ok(())
+}
+
+/// Handle of the discipline at the root.
+fn root_handle(spec: &QdiscSpec) -> u32 {
+    if let QdiscSpec::Tc(tree) = spec { u32::from(tree.handle) << 16 } else { ROOT }
 }
 
 fn add(
@@ -214,7 +250,8 @@ pub fn remove(netlink: &mut impl Rtnetlink, interface: i32) -> Result<(), Fault>
         let message = Message::new(RTM_DELQDISC, flag::ACK, &family);
         netlink.ask(message).map_err(|fault| fault.at("clsact"))?;
     }
-    let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, ROOT, TC_H_ROOT));
+    // Whatever its handle is.
+    let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, 0, TC_H_ROOT));
     netlink.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 
@@ -226,6 +263,10 @@ pub fn is_known(netlink: &mut impl Rtnetlink, interface: i32, kind: &str) -> boo
         let policer = QdiscSpec::parse(PoliceSpec::LEAST);
         let policer = policer.as_ref().ok().and_then(QdiscSpec::policer);
         return policer.is_some_and(|spec| !police(netlink, interface, spec).is_err_and(lacks));
+    }
+    // A tree is made of disciplines that are asked for by their own names.
+    if kind == TreeSpec::KIND {
+        return true;
     }
     let create = flag::ACK | flag::CREATE | flag::REPLACE;
     // The kernel chooses the handle: one of another discipline would be no name for this one.
@@ -278,7 +319,7 @@ pub fn read(
     let spec = &spec.unpoliced();
     let classes = spec.classes();
     if classes.is_empty() {
-        sum += read_handle(netlink, interface, ROOT, spec)?.counters;
+        sum += read_handle(netlink, interface, root_handle(spec), spec)?.counters;
     }
     for (index, class) in classes.iter().enumerate() {
         sum += read_handle(netlink, interface, child_handle(index), class.child)?.counters;
@@ -297,6 +338,14 @@ pub fn compare(
         policed(netlink, interface, policer)?;
     }
     let spec = &spec.unpoliced();
+    if let QdiscSpec::Tc(tree) = spec {
+        let root = read_handle(netlink, interface, root_handle(spec), spec)?;
+        if root.kind != tree.scheduler.kind() {
+            let wanted = tree.scheduler.kind();
+            return fault(format!("the queue is {:?}, not {wanted:?}", root.kind));
+        }
+        return grown(netlink, interface, tree).map(|()| whole);
+    }
     if *spec != QdiscSpec::NOQUEUE {
         check_match(spec, &read_handle(netlink, interface, ROOT, spec)?)?;
     }
@@ -314,6 +363,27 @@ pub fn compare(
         confirmed(&of, &spec.confirm_class(index, options.unwrap_or_default()))?;
     }
     Ok(whole)
+}
+
+/// A fault if a class of a tree is not there, or is another.
+fn grown(netlink: &mut impl Rtnetlink, interface: i32, tree: &TreeSpec) -> Result<(), Fault> {
+    let classes = tree.additions();
+    let added = classes.iter().filter(|addition| addition.object == Object::Class);
+    for Addition { handle, kind, options, .. } in added {
+        let of = format!("{kind} class {:x}:{:x}", handle >> 16, handle & 0xffff);
+        let family = tcmsg(interface, *handle, 0);
+        let message = Message::new(RTM_GETTCLASS, flag::ECHO | flag::ACK, &family);
+        let answer = netlink.ask(message).map_err(|fault| fault.at(&of))?;
+        let reported = answer.get(20..).and_then(|rest| Attributes(rest).get(TCA_OPTIONS));
+        let rate = |options: &[u8]| Attributes(options).get(1).and_then(|first| word(first, 8));
+        if *kind != "htb" {
+            continue;
+        }
+        let wanted = options.as_deref().and_then(rate).unwrap_or_default();
+        let what = "rate in bytes per second";
+        confirmed(&of, &[Confirmation::new(what, reported.and_then(rate), wanted)])?;
+    }
+    Ok(())
 }
 
 /// A fault if the kind, or the numbers that the kernel reports, differ.
@@ -343,7 +413,8 @@ fn read_handle(
 ) -> Result<Answer, Fault> {
     // The answer goes to the asker only if it asks for its echo.
     let flags = flag::ECHO | flag::ACK;
-    let parent = if handle == ROOT { TC_H_ROOT } else { 0 };
+    let is_root = handle == root_handle(spec);
+    let parent = if is_root { TC_H_ROOT } else { 0 };
     let message = Message::new(RTM_GETQDISC, flags, &tcmsg(interface, handle, parent));
     let answer = netlink.ask(message).map_err(|fault| fault.at("qdisc"))?;
     let Some(attributes) = answer.get(20..).map(Attributes) else {

@@ -465,7 +465,7 @@ mod tests {
         let content = form(&json!({"workload": "rrul", "flows": 2}));
         let counts: Vec<_> =
             content["flows"].as_array().unwrap().iter().map(|flow| &flow["count"]).collect();
-        assert_eq!(counts, [8, 8]);
+        assert_eq!(counts, [2; 8]);
         let experiment = Experiment::from_json(&content.to_string()).unwrap();
         let scenario = build(&experiment, "x", 1).unwrap();
         assert_eq!(scenario.validate(), Ok(()));
@@ -474,6 +474,10 @@ mod tests {
             .iter()
             .filter(|flow| flow.sender == "d" && flow.receiver.starts_with('s'));
         assert_eq!((scenario.flows.len(), up.count()), (16, 8));
+        // flent's rrul.conf: CS0, CS1, CS5 and EF, each way.
+        let marks: Vec<u8> = scenario.flows.iter().map(|flow| flow.dscp).collect();
+        let of_one_way = [0, 0, 8, 8, 40, 40, 46, 46];
+        assert_eq!(marks, [of_one_way, of_one_way].concat());
         assert_eq!(scenario.nodes.len(), 11, "eight senders, r, w, d");
     }
 

@@ -6,7 +6,9 @@ use crate::parts::u32_of;
 use crate::problem;
 use crate::quantity::TimeText;
 use crate::types::FlowForm;
-use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport};
+use dragstrip_scenario::{
+    Application, Dscp, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport,
+};
 use std::collections::BTreeMap;
 
 /// Defaults: flow i goes from sender i to receiver i, in turn; flows in the other direction are counted separately. In
@@ -70,6 +72,8 @@ pub(crate) fn flows(
                 start_ns: arrival.map_or(start_ns, |arrival| arrival.start_ns),
                 stop_ns: flow.stop.map(|stop| stop.0),
                 source: arrived.as_ref().and(u32::try_from(position).ok()),
+                dscp: flow.dscp.as_deref().and_then(Dscp::named).unwrap_or_default().value(),
+                mark: flow.mark,
             });
         }
     }

@@ -1,5 +1,6 @@
 //! Hosts, links and queues as the short form and the explicit graph both need them.
 
+use crate::problem;
 use crate::quantity::{RateText, SizeText};
 use crate::types::TransmitterKind;
 use dragstrip_scenario::{HostSpec, LinkSpec, NetemSpec, NodeSpec, Problem, QdiscSpec};
@@ -42,7 +43,14 @@ impl Transmitter {
     /// Puts the rate and the queue on a link: an htb class, its burst as tc and the kernel fill it in, or a wire.
     pub fn drive(self, link: &mut LinkSpec, queue: &str, field: &str) -> Result<(), Problem> {
         let Self { kind, rate, overhead, atm } = self;
-        match kind {
+        // A class tree stands on the interface itself, and the rate is that of the line behind it.
+        let is_tree = matches!(discipline(queue, field), Ok(QdiscSpec::Tc(_)));
+        if is_tree && atm {
+            let expected =
+                "cells in the tree's own words, such as \"linklayer atm\" of an htb class";
+            return Err(problem(field, "a class tree with atm = true", expected));
+        }
+        match if is_tree { TransmitterKind::Wire } else { kind } {
             TransmitterKind::Wire => {
                 link.rate_bps = Some(rate.0);
                 link.overhead_bytes = u32_of(overhead);

@@ -10,7 +10,7 @@ use crate::senders::SendersForm;
 use crate::tables::value_text;
 use crate::types::{ChangeForm, Experiment, FlowForm, LinkForm, PathForm, TransmitterKind};
 use crate::words::{FlowWord, check_queue};
-use dragstrip_scenario::Problem;
+use dragstrip_scenario::{Dscp, Problem};
 use dragstrip_units::{Duration, suggest, tc};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -202,6 +202,12 @@ impl Rules<'_> {
         if let Some(name) = &flow.receiver_cc {
             self.must(!udp, &at("receiver_cc"), "none: it is for a flow with a cc, over TCP")?;
             one_of(name, algorithms, &at("receiver_cc"))?;
+        }
+        if let Some(dscp) = &flow.dscp
+            && Dscp::named(dscp).is_none()
+        {
+            let expected = "a DSCP: a name such as EF, AF41 or CS1, or a number from 0 to 63";
+            return Err(problem(&at("dscp"), &format!("{dscp:?}"), expected));
         }
         self.count(&at("count"), flow.count)?;
         let bulk = matches!(*flow.application, ApplicationForm::Bulk {});

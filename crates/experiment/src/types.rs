@@ -434,6 +434,13 @@ pub struct FlowForm {
     /// The SO_RCVBUF that both ends request, limited to `net.core.rmem_max`. Default: the kernel tunes it.
     #[serde(default)]
     pub receive_buffer: Option<SizeText>,
+    /// The DSCP of all packets of the flow, those of both ends: a name (`EF`, `AF41`, `CS1`, `LE`) or a number from 0 to
+    /// 63 as text. In the word of `cc`: `cubic:dscp=EF`. Default: best effort.
+    #[serde(default)]
+    pub dscp: Option<String>,
+    /// The firewall's mark of all packets of the flow, for filters of a class tree. In the word of `cc`: `cubic:mark=1`.
+    #[serde(default)]
+    pub mark: u32,
     /// The application at the flow's sender.
     #[serde(default)]
     pub application: Tagged<ApplicationForm>,

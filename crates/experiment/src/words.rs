@@ -5,7 +5,7 @@
 use crate::problem;
 use crate::quantity::{TimeText, time};
 use crate::types::FlowForm;
-use dragstrip_scenario::{Problem, QDISC_KINDS, QdiscSpec};
+use dragstrip_scenario::{Dscp, Problem, QDISC_KINDS, QdiscSpec};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -23,6 +23,10 @@ pub struct FlowWord<'a> {
     pub name: &'a str,
     /// Its module parameters.
     pub options: BTreeMap<String, f64>,
+    /// DSCP of the flow's packets, an option that every algorithm has.
+    pub dscp: Option<Dscp>,
+    /// The firewall's mark of its packets, likewise.
+    pub mark: Option<u32>,
     /// Number of flows for each that the entry counts.
     pub count: Option<u64>,
     /// Their base RTT.
@@ -43,8 +47,21 @@ impl<'a> FlowWord<'a> {
         let (head, mut tail) = word.split_at(end);
         let (name, option_text) = head.split_once(':').unwrap_or((head, ""));
         let mut options = BTreeMap::new();
+        let (mut dscp, mut mark) = (None, None);
         if head.contains(':') {
             for option in option_text.split(',') {
+                if let Some(text) = option.strip_prefix("dscp=") {
+                    let read = Dscp::named(text.trim()).filter(|_| dscp.is_none());
+                    dscp = Some(read.ok_or_else(|| {
+                        wrong("one DSCP: a name such as EF, AF41 or CS1, or a number from 0 to 63")
+                    })?);
+                    continue;
+                }
+                if let Some(text) = option.strip_prefix("mark=") {
+                    let read = mark_of(text.trim()).filter(|_| mark.is_none());
+                    mark = Some(read.ok_or_else(|| wrong("one mark: a number such as 1 or 0x10"))?);
+                    continue;
+                }
                 let pair = option.split_once('=').and_then(|(key, value)| {
                     let number = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
                     Some((key.trim(), number?)).filter(|(key, _)| !key.is_empty())
@@ -76,7 +93,7 @@ impl<'a> FlowWord<'a> {
                 return Err(wrong("one count, one RTT and one start, such as bbr*4@20ms+5s"));
             }
         }
-        Ok(Self { head, name, options, count, rtt, start })
+        Ok(Self { head, name, options, dscp, mark, count, rtt, start })
     }
 
     /// Their base RTT in nanoseconds.
@@ -112,6 +129,14 @@ impl<'a> FlowWord<'a> {
     /// True when the word is only a name.
     fn is_plain(word: &str) -> bool {
         !word.contains(':') && first_sign(word) == word.len()
+    }
+}
+
+/// A firewall's mark: a number of 32 bits, hexadecimal behind 0x.
+fn mark_of(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
     }
 }
 
@@ -157,7 +182,7 @@ pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Probl
 fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     let mut form = flow.clone();
     let Some(text) = &flow.cc else { return Ok(form) };
-    let FlowWord { head: _, name, options, count, rtt, start } =
+    let FlowWord { head: _, name, options, dscp, mark, count, rtt, start } =
         FlowWord::parse(text, &format!("flows[{index}].cc"))?;
     let mut label = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
     // The data of a flow that asks go the other way: its receiver is the one that sends them.
@@ -170,6 +195,8 @@ fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     }
     form.cc = Some(name.to_owned());
     form.cc_options.extend(options);
+    form.dscp = dscp.map(|dscp| dscp.value().to_string()).or(form.dscp);
+    form.mark = mark.unwrap_or(form.mark);
     form.count = flow.count.saturating_mul(count.unwrap_or(1));
     form.rtt = rtt.or(flow.rtt);
     form.start = start.unwrap_or(flow.start);
@@ -310,6 +337,14 @@ mod tests {
     }
 
     #[test]
+    fn a_word_has_a_dscp_and_a_mark() {
+        let word = FlowWord::parse("cubic:dscp=EF,beta=0.8,mark=0x10*2", "cc").unwrap();
+        assert_eq!((word.dscp, word.mark, word.count), (Dscp::new(46), Some(16), Some(2)));
+        assert_eq!(word.options.len(), 1);
+        assert_eq!(FlowWord::parse("reno:dscp=8", "cc").unwrap().dscp, Dscp::new(8));
+    }
+
+    #[test]
     fn a_word_that_says_nothing_is_refused() {
         for word in [
             "cubic:",
@@ -328,6 +363,10 @@ mod tests {
             "bbr+",
             "bbr+5",
             "bbr+1s+2s",
+            "bbr:dscp=",
+            "bbr:dscp=64",
+            "bbr:dscp=EF,dscp=CS1",
+            "bbr:mark=x",
         ] {
             let problem = FlowWord::parse(word, "flows[0].cc").unwrap_err();
             assert_eq!(

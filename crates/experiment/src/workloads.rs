@@ -28,6 +28,8 @@ pub struct Part {
     pub stagger: Option<&'static str>,
     /// Amount to send.
     pub bytes: Option<&'static str>,
+    /// DSCP of its packets.
+    pub dscp: Option<&'static str>,
     /// The application, as JSON; none: bulk.
     pub application: Option<&'static str>,
 }
@@ -35,11 +37,23 @@ pub struct Part {
 /// Flows that come at random.
 const POISSON: &str = "poisson";
 
-const DOWN: Part = Part { count: 1, reverse: false, stagger: None, bytes: None, application: None };
+const DOWN: Part =
+    Part { count: 1, reverse: false, stagger: None, bytes: None, dscp: None, application: None };
 const UP: Part = Part { reverse: true, ..DOWN };
 const PLAYER: Part = Part { application: Some(r#"{"kind": "video"}"#), ..UP };
 const FOUR_DOWN: Part = Part { count: 4, ..DOWN };
 const FOUR_UP: Part = Part { count: 4, ..UP };
+/// One flow of each class, as flent's rrul.conf marks them: best effort, bulk, video and voice, each way.
+const MARKED: [Part; 8] = [
+    Part { dscp: Some("CS0"), ..DOWN },
+    Part { dscp: Some("CS1"), ..DOWN },
+    Part { dscp: Some("CS5"), ..DOWN },
+    Part { dscp: Some("EF"), ..DOWN },
+    Part { dscp: Some("CS0"), ..UP },
+    Part { dscp: Some("CS1"), ..UP },
+    Part { dscp: Some("CS5"), ..UP },
+    Part { dscp: Some("EF"), ..UP },
+];
 const FLENT: &str = "flent's test of this name";
 
 /// All workloads, in the order in which they are listed.
@@ -117,13 +131,13 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "rrul",
-        about: "four flows each way, and pings: Realtime Response Under Load",
-        source: "flent's rrul, without its DSCP marks, UDP pings, and 5 s of silence before and after",
-        flows: &[FOUR_DOWN, FOUR_UP],
+        about: "four flows each way, marked CS0, CS1, CS5 and EF, and pings: Realtime Response Under Load",
+        source: "flent's rrul, without its UDP pings and 5 s of silence before and after",
+        flows: &MARKED,
     },
     Workload {
         name: "rrul_be",
-        about: "the same as rrul: flows have no DSCP here",
+        about: "the same without marks: best effort",
         source: "flent's rrul_be, without its UDP pings and 5 s of silence before and after",
         flows: &[FOUR_DOWN, FOUR_UP],
     },
@@ -219,6 +233,9 @@ impl Part {
         }
         if let Some(bytes) = self.bytes {
             entry.insert("bytes".to_owned(), json!(bytes));
+        }
+        if let Some(dscp) = self.dscp {
+            entry.insert("dscp".to_owned(), json!(dscp));
         }
         if let Some(application) = self.application {
             let application = serde_json::from_str(application).unwrap_or_default();

@@ -48,6 +48,20 @@ impl Dscp {
         if precedence < 8 { Some(Self(precedence << 3)) } else { None }
     }
 
+    /// The codepoint of a name (`EF`, `AF41`, `CS1`, `LE`, in capitals or not) or a number from 0 to 63, which may begin with 0x.
+    #[must_use]
+    pub fn named(text: &str) -> Option<Self> {
+        let upper = text.to_ascii_uppercase();
+        if let Some((_, value)) = NAMES.iter().find(|(name, _)| *name == upper) {
+            return Some(Self(*value));
+        }
+        let number = match upper.strip_prefix("0X") {
+            Some(digits) => u8::from_str_radix(digits, 16),
+            None => upper.parse(),
+        };
+        number.ok().and_then(Self::new)
+    }
+
     /// Its value, 0 to 63.
     #[inline]
     #[must_use]
@@ -55,6 +69,36 @@ impl Dscp {
         self.0
     }
 }
+
+/// Names of codepoints: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VOICE-ADMIT), RFC 8622 (LE).
+const NAMES: [(&str, u8); 26] = [
+    ("BE", 0),
+    ("DF", 0),
+    ("LE", 1),
+    ("CS0", 0),
+    ("CS1", 8),
+    ("CS2", 16),
+    ("CS3", 24),
+    ("CS4", 32),
+    ("CS5", 40),
+    ("CS6", 48),
+    ("CS7", 56),
+    ("AF11", 10),
+    ("AF12", 12),
+    ("AF13", 14),
+    ("AF21", 18),
+    ("AF22", 20),
+    ("AF23", 22),
+    ("AF31", 26),
+    ("AF32", 28),
+    ("AF33", 30),
+    ("AF41", 34),
+    ("AF42", 36),
+    ("AF43", 38),
+    ("VA", 44),
+    ("VOICE-ADMIT", 44),
+    ("EF", 46),
+];
 
 /// The octet: DSCP in the upper six bits, ECN in the lower two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,5 +169,12 @@ mod tests {
         assert_eq!(TrafficClass::new(Dscp::EF, Ecn::Ect1).octet(), 0xb9);
         assert_eq!(Dscp::class_selector(1).map(Dscp::value), Some(8));
         assert_eq!((Dscp::new(64), Dscp::class_selector(8)), (None, None));
+    }
+
+    #[test]
+    fn a_codepoint_has_a_name_or_a_number() {
+        let of = |text| Dscp::named(text).map(Dscp::value);
+        assert_eq!(["EF", "af41", "cs1", "0x2e", "46"].map(of), [46, 34, 8, 46, 46].map(Some));
+        assert_eq!(["", "64", "AF44", "0xb8", "-1"].map(of), [None; 5]);
     }
 }

@@ -47,6 +47,10 @@ impl<S: Sink> Sink for Down<'_, S> {
         self.0.hosts(packet)
     }
 
+    fn headers(&self, packet: crate::PacketId) -> crate::Headers {
+        self.0.headers(packet)
+    }
+
     fn segment(&self, packet: crate::PacketId) -> Option<&dragstrip_packet::Segment> {
         self.0.segment(packet)
     }

@@ -93,6 +93,23 @@ pub struct Hosts {
     pub destination: u32,
 }
 
+/// Fields of a packet's headers that filters look at, beside those of an [`Item`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// IP's protocol: 1 ICMP, 6 TCP, 17 UDP.
+    pub protocol: u8,
+    /// Source address.
+    pub source: u32,
+    /// Destination address.
+    pub destination: u32,
+    /// Source port; ICMP's type and code.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// The firewall's mark.
+    pub mark: u32,
+}
+
 /// Result of `enqueue` for the packet in hand; more detailed than the kernel's `NET_XMIT` codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -120,6 +137,10 @@ pub trait Sink {
     /// The addresses of `packet`; for who knows none all are alike.
     fn hosts(&self, _packet: PacketId) -> Hosts {
         Hosts::default()
+    }
+    /// The headers of `packet`; for who knows none all fields are zero.
+    fn headers(&self, _packet: PacketId) -> Headers {
+        Headers::default()
     }
     /// The TCP segment that `packet` carries, if it is one.
     fn segment(&self, _packet: PacketId) -> Option<&Segment> {

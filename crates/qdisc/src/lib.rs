@@ -37,7 +37,8 @@ pub use change::purge;
 pub use classes::{Classes, Classify, Filter, Filters, Match, OneClass};
 pub use computed::{ComputedFifo, Departure, Server};
 pub use contract::{
-    Backlog, Change, Dequeue, DropReason, Dscp, Ecn, Hosts, Item, PacketId, Qdisc, Sink, Verdict,
+    Backlog, Change, Dequeue, DropReason, Dscp, Ecn, Headers, Hosts, Item, PacketId, Qdisc, Sink,
+    Verdict,
 };
 pub use disciplines::cake::CakeSpec;
 pub use disciplines::choke::ChokeSpec;
@@ -57,6 +58,8 @@ pub use disciplines::red::RedSpec;
 pub use disciplines::sfb::SfbSpec;
 pub use disciplines::sfq::SfqSpec;
 pub use disciplines::tbf::TbfSpec;
+pub use disciplines::tree::TreeSpec;
+pub use disciplines::tree::kernel::{Addition, Object};
 pub use disciplines::{
     Buffer, Class, Configuration, Confirmation, Discipline, Facts, KINDS, Kind, Payment, QdiscSpec,
     Streams,

@@ -169,6 +169,13 @@ impl Text {
         self
     }
 
+    /// A sign right behind the last word.
+    #[must_use]
+    pub fn joined(mut self, sign: &str) -> Self {
+        self.0.push_str(sign);
+        self
+    }
+
     /// A word and its value.
     #[must_use]
     pub fn pair(self, word: &str, value: impl ToString) -> Self {

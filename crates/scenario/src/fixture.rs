@@ -50,6 +50,8 @@ pub(crate) fn flow(label: &str, cc: &str) -> FlowSpec {
         start_ns: 0,
         stop_ns: None,
         source: None,
+        dscp: 0,
+        mark: 0,
     }
 }
 

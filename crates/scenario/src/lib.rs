@@ -21,7 +21,7 @@ mod validate;
 
 pub use changes::Period;
 pub use dragstrip_qdisc::{
-    BfifoSpec, Buffer, CodelSpec, DelayDistribution, DualPi2Spec, FqCodelSpec, HtbSpec,
+    BfifoSpec, Buffer, CodelSpec, DelayDistribution, Dscp, DualPi2Spec, FqCodelSpec, HtbSpec,
     KINDS as QDISC_KINDS, LossModel, NetemSpec, NoqueueSpec, PfifoSpec, QdiscSpec, SfqSpec,
     TbfSpec,
 };

@@ -336,6 +336,22 @@ pub struct FlowSpec {
     /// one in comparisons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<u32>,
+    /// DSCP of all its packets, those of both ends, 0 to 63.
+    #[serde(default, skip_serializing_if = "is_zero_u8")]
+    pub dscp: u8,
+    /// The firewall's mark that all its packets have on every link.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub mark: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_zero_u8(value: &u8) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_zero_u32(value: &u32) -> bool {
+    *value == 0
 }
 
 /// TCP or UDP.

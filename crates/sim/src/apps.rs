@@ -1,5 +1,6 @@
 //! Applications of flows: when they open, write, request, answer, pause and stop.
 
+use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
 use dragstrip_units::{Duration, Instant, Rate};
 
@@ -58,6 +59,8 @@ pub(crate) struct Flow {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub carry: u64,
+    /// DSCP of its datagrams; a connection's sockets have their own.
+    pub dscp: Dscp,
     /// Player of a video flow.
     pub player: Option<Box<Player>>,
 }
@@ -75,6 +78,7 @@ impl Flow {
             datagrams_sent: 0,
             datagrams_received: 0,
             carry: 0,
+            dscp: Dscp::DEFAULT,
             player: None,
         }
     }

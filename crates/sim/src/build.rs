@@ -4,6 +4,7 @@ use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
 use crate::error::{SetupError, problem};
+use crate::headers;
 use crate::hops::{CARD, END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
@@ -16,13 +17,14 @@ use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
 use crate::partition::{Assignment, CutLinks, FLOWS_MIN, Partition};
 use crate::probes::Probe;
-use crate::sockets::Socket;
+use crate::sockets::{Socket, with_buffers};
 use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
+use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
-use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Hosts, Streams};
+use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
     Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
@@ -121,6 +123,7 @@ impl Ports<'_> {
         &mut self,
         (from, to): (usize, usize),
         target: Target,
+        headers: Headers,
         name: &str,
         field: &str,
     ) -> Result<u32, SetupError> {
@@ -142,6 +145,7 @@ impl Ports<'_> {
         };
         let hosts = Hosts { source: address(from), destination: address(to) };
         self.addresses.hosts.push(hosts);
+        self.addresses.headers.push(headers);
         self.addresses.flows.push(Stream::named(0, name).next_u32());
         Ok(first_hop)
     }
@@ -223,19 +227,6 @@ fn algorithm(
             format!("{algorithm} expects {expected}"),
         ),
     })
-}
-
-/// The settings of a socket whose buffers the application has chosen.
-fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
-    let SocketBuffers { send_bytes, receive_bytes } = socket;
-    let settings = match send_bytes {
-        Some(bytes) => settings.with_send_buffer(u64::from(bytes)),
-        None => settings,
-    };
-    match receive_bytes {
-        Some(bytes) => settings.with_receive_buffer(u64::from(bytes)),
-        None => settings,
-    }
 }
 
 /// Refuses what validation refuses.
@@ -486,19 +477,21 @@ fn build_flows(
         let from = ports.topology.node(&spec.sender).ok_or_else(|| missing("sender"))?;
         let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
         let name = |side: &str| format!("flow/{}/{side}", spec.label);
+        let dscp = Dscp::new(spec.dscp).unwrap_or_default();
+        let (there, back) = headers::of_flow((from, to), index, spec);
         let kind = match &spec.transport {
             Transport::Udp => {
                 let target = Target::Datagrams(index as u32);
-                let first_hop = ports.add((from, to), target, &name("server"), &field)?;
+                let first_hop = ports.add((from, to), target, there, &name("server"), &field)?;
                 FlowKind::Udp { first_hop }
             }
             Transport::Tcp { socket, .. } => {
                 let client = sockets.len() as u32;
                 let server = client + 1;
                 let target = Target::Endpoint(server);
-                let to_server = ports.add((from, to), target, &name("server"), &field)?;
+                let to_server = ports.add((from, to), target, there, &name("server"), &field)?;
                 let target = Target::Endpoint(client);
-                let to_client = ports.add((to, from), target, &name("client"), &field)?;
+                let to_client = ports.add((to, from), target, back, &name("client"), &field)?;
                 for (role, host, name, first_hop, pair) in [
                     (Role::Client, &spec.sender, "client", to_server, (from, to)),
                     (Role::Server, &spec.receiver, "server", to_client, (to, from)),
@@ -523,6 +516,7 @@ fn build_flows(
                         flow: index as u32,
                         sends_data: false,
                         awaited: false,
+                        dscp,
                         destination,
                     });
                 }
@@ -534,7 +528,7 @@ fn build_flows(
         let start = Instant::from_nanos(spec.start_ns);
         let player = Player::new(&spec.application).map(Box::new);
         let app = app(&spec.application, index, drafts);
-        let flow = Flow { player, ..Flow::new(kind, app, start, stop) };
+        let flow = Flow { player, dscp, ..Flow::new(kind, app, start, stop) };
         if let FlowKind::Tcp { client, server } = kind {
             sockets[client as usize].awaited = flow.awaits_bytes();
             sockets[server as usize].awaited = flow.awaits_bytes();
@@ -589,8 +583,9 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
         let name = |side: &str| format!("probe/{}/{side}", spec.label);
         let (answerer, asker) = (Target::Answerer(index as u32), Target::Asker(index as u32));
-        let forward = ports.add((from, target), answerer, &name("there"), &field)?;
-        let back = ports.add((target, from), asker, &name("back"), &field)?;
+        let (there, answer) = headers::of_probe((from, target));
+        let forward = ports.add((from, target), answerer, there, &name("there"), &field)?;
+        let back = ports.add((target, from), asker, answer, &name("back"), &field)?;
         probes.push(Probe::new(spec, forward, back));
     }
     Ok(probes)

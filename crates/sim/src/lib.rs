@@ -11,6 +11,7 @@ mod calendar;
 mod capture;
 mod changes;
 mod error;
+mod headers;
 mod hops;
 mod lane;
 mod media;

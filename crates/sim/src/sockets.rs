@@ -4,7 +4,9 @@
 //! lines it touches. So an endpoint is laid out by hand (`repr(C)`, here and in its parts): what every segment needs
 //! lies together, what recoveries, older stacks and handshakes need comes after it.
 
-use dragstrip_tcp::{Endpoint, Metrics};
+use dragstrip_packet::Dscp;
+use dragstrip_scenario::SocketBuffers;
+use dragstrip_tcp::{Endpoint, Metrics, Settings};
 use dragstrip_units::Instant;
 
 /// An endpoint, and how it is tied into the world.
@@ -20,9 +22,24 @@ pub(crate) struct Socket {
     pub sends_data: bool,
     /// Something waits for a number of bytes to arrive at either end of the flow.
     pub awaited: bool,
+    /// DSCP of its packets.
+    pub dscp: Dscp,
     /// Index in [`Memory`] of its pair of host and peer.
     pub destination: u32,
     pub endpoint: Endpoint,
+}
+
+/// The settings of a socket whose buffers the application has chosen.
+pub(crate) fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
+    let SocketBuffers { send_bytes, receive_bytes } = socket;
+    let settings = match send_bytes {
+        Some(bytes) => settings.with_send_buffer(u64::from(bytes)),
+        None => settings,
+    };
+    match receive_bytes {
+        Some(bytes) => settings.with_receive_buffer(u64::from(bytes)),
+        None => settings,
+    }
 }
 
 /// Metrics that hosts have cached of each other, for each pair.

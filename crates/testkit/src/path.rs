@@ -61,6 +61,8 @@ pub fn flow(sender: &str, receiver: &str, cc: &str) -> FlowSpec {
         start_ns: 0,
         stop_ns: None,
         source: None,
+        dscp: 0,
+        mark: 0,
     }
 }
 

@@ -148,6 +148,8 @@ pub(crate) fn flow() -> impl Strategy<Value = (usize, usize, FlowSpec)> {
                 start_ns,
                 stop_ns: lasts_ns.map(|lasts| start_ns + lasts),
                 source: None,
+                dscp: 0,
+                mark: 0,
             };
             (from, to, flow)
         },

@@ -65,7 +65,7 @@ pub fn page() -> Output {
             writeln!(text, "| `{}` | {} | {} |", workload.name, workload.about, workload.source);
     }
     text.push_str(
-        "\nDifferences from [flent](https://flent.org)'s tests: no packet has a DSCP, so `rrul` and `rrul_be` are one test; latency is measured by \
+        "\nDifferences from [flent](https://flent.org)'s tests: latency is measured by \
          ICMP pings alone; the load lasts the whole run (flent waits 5 s before and after it).\n",
     );
     Output { path: "docs/reference/paths.md", text }

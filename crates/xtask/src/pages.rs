@@ -140,7 +140,7 @@ fn settings_table(text: &mut String, lines: &[Sysctl]) {
 }
 
 fn qdiscs(model: &Model) -> String {
-    let classful = |kind: &&dragstrip_qdisc::Kind| kind.classful;
+    let classful = |kind: &&dragstrip_qdisc::Kind| (kind.words)().contains(&"leaf");
     let behind: Vec<String> = dragstrip_qdisc::KINDS
         .iter()
         .filter(classful)

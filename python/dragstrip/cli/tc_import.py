@@ -100,4 +100,8 @@ def _toml(path: dict[str, Any]) -> str:
     fields = {field: text == "true" if field == "atm" else text for field, text in path["path"].items()}
     line = "" if "rate" in fields else "# rate: that of the line, which tc does not state\n"
     head, _, rest = toml.toml_text({"path": fields}).partition("\n")
+    for queue in {text for text in fields.values() if isinstance(text, str) and text.startswith("tc ")}:
+        # A class tree has a command on each line.
+        commands = queue.replace("; tc ", "\ntc ")
+        rest = rest.replace(f'"{queue}"', f'"""\n{commands}\n"""')
     return f"{head}  # {path['device']}\n{line}{rest.rstrip()}"

@@ -14,6 +14,8 @@ pub struct Table {
     queues: BTreeMap<u32, (u32, String, Vec<u8>)>,
     classes: BTreeMap<u32, Vec<u8>>,
     filter: Option<Vec<u8>>,
+    /// Filters of a tree.
+    of_tree: Vec<Vec<u8>>,
     /// Types of the requests so far.
     requests: Vec<u16>,
     /// Statistics that every discipline reports (`TCA_STATS2`).
@@ -41,7 +43,10 @@ impl Rtnetlink for Table {
         };
         match request {
             RTM_NEWQDISC if creates => {
-                assert!(parent >= TC_H_CLSACT || self.classes.contains_key(&parent), "the parent");
+                // Bands are there without being added.
+                let of_handle = self.queues.contains_key(&(parent & 0xffff_0000));
+                let is_class = self.classes.contains_key(&parent) || of_handle;
+                assert!(parent >= TC_H_CLSACT || is_class, "the parent");
                 self.queues.insert(handle, (parent, kind, options));
             }
             RTM_NEWQDISC => {
@@ -56,9 +61,10 @@ impl Rtnetlink for Table {
                 Some((_, kind, options)) => return Ok(report(kind, options)),
                 None => return fault("No such file or directory"),
             },
-            RTM_DELQDISC if handle == ROOT => {
+            RTM_DELQDISC if parent == TC_H_ROOT => {
                 self.queues.retain(|_, (parent, ..)| *parent == TC_H_CLSACT);
                 self.classes.clear();
+                self.of_tree.clear();
             }
             RTM_DELQDISC => {
                 self.queues.remove(&handle);
@@ -68,6 +74,10 @@ impl Rtnetlink for Table {
                 self.classes.insert(handle, options);
             }
             RTM_GETTCLASS => return Ok(report("", &self.classes[&handle])),
+            RTM_NEWTFILTER if parent < TC_H_CLSACT => {
+                assert!(self.queues.contains_key(&(parent & 0xffff_0000)), "the discipline");
+                self.of_tree.push(options);
+            }
             RTM_NEWTFILTER => {
                 assert!(self.queues.contains_key(&CLSACT) && self.filter.is_none());
                 self.filter = Some(options);

@@ -156,9 +156,13 @@ impl<'a> End<'a> {
 
     fn open(&self) -> Result<OwnedFd, Fault> {
         let Some(name) = self.congestion().map(sys::in_kernel) else {
-            return sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
+            let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+            self.mark(&socket)?;
+            return Ok(socket);
         };
         let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        // Accepted sockets inherit it too.
+        self.mark(&socket)?;
         // Closing leaves no state behind: the path may be used for another run a moment later. Accepted sockets
         // inherit it from the listener.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -184,6 +188,15 @@ impl<'a> End<'a> {
             }
         }
         Ok(socket)
+    }
+
+    /// Sets the flow's DSCP; the kernel keeps TCP's ECN bits.
+    fn mark(&self, socket: &OwnedFd) -> Result<(), Fault> {
+        if self.spec.dscp == 0 {
+            return Ok(());
+        }
+        let octet = i32::from(self.spec.dscp) << 2;
+        sys::set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &octet, "IP_TOS")
     }
 
     /// The flow begins: a client opens its socket; the thread is in the host's namespace.

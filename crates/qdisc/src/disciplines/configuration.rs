@@ -276,10 +276,31 @@ impl<'a> Streams<'a> {
         Self { seed, link }
     }
 
+    /// Those of a class of the link's discipline.
+    #[must_use]
+    pub fn within(&self, class: &str) -> ClassStreams {
+        ClassStreams { seed: self.seed, place: format!("{}/{class}", self.link) }
+    }
+
     /// The stream of the discipline called `kind`.
     #[must_use]
     pub fn named(&self, kind: &str) -> Stream {
         Stream::named(self.seed, &format!("link/{}/{kind}", self.link))
+    }
+}
+
+/// The named streams of randomness of a class.
+#[derive(Clone, Debug)]
+pub struct ClassStreams {
+    seed: u64,
+    place: String,
+}
+
+impl ClassStreams {
+    /// The same for what is in the class.
+    #[must_use]
+    pub fn as_streams(&self) -> Streams<'_> {
+        Streams::of_link(self.seed, &self.place)
     }
 }
 

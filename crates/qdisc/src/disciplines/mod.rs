@@ -23,6 +23,7 @@ pub mod sfb;
 pub mod sfq;
 pub mod skbprio;
 pub mod tbf;
+pub mod tree;
 
 pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Payment, Streams};
 
@@ -37,6 +38,8 @@ use serde::{Deserialize, Serialize};
 
 /// Packets in a queue of Ethernet's default length (`txqueuelen`).
 pub(crate) const TXQUEUELEN: u32 = 1000;
+/// Priorities of `skb->priority` that `priomap` names (`TC_PRIO_MAX` + 1).
+pub(crate) const PRIORITIES: usize = 16;
 /// Bytes of a full Ethernet frame without FCS (`psched_mtu` at an MTU of 1500).
 pub(crate) const FRAME: u32 = 1514;
 /// The kernel's most for a quantum (`FQ_CODEL_QUANTUM_MAX` and sfq's).
@@ -320,6 +323,7 @@ disciplines! {
     Dualpi2(dualpi2::DualPi2Spec),
     Netem(Box<netem::NetemSpec>),
     Skbprio(skbprio::SkbprioSpec),
+    Tc(Box<tree::TreeSpec>),
 }
 
 impl Default for QdiscSpec {
@@ -371,7 +375,8 @@ impl QdiscSpec {
     /// An unknown word, a missing or unreadable value, a missing mandatory word; the problem's `value`
     /// is the word, its `field` is empty.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let mut words = Words::new(text);
+        let plain = tree::plain(text);
+        let mut words = Words::new(&plain);
         Self::parse_words(&mut words)
     }
 

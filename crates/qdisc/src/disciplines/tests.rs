@@ -457,8 +457,8 @@ fn what_is_sent_is_confirmed() {
             "{text}: {confirmations:?}"
         );
     }
-    // htb's class is confirmed, and sfq's kernel reports other numbers than it was given.
-    assert_eq!(silent, ["noqueue", "htb", "sfq"]);
+    // The classes of htb and of a tree are confirmed, and sfq's kernel reports other numbers than it was given.
+    assert_eq!(silent, ["noqueue", "htb", "sfq", "tc"]);
     let htb = ok("htb rate 3mbit");
     let confirmations = htb.confirm_class(0, &htb.classes()[0].options);
     assert_eq!(

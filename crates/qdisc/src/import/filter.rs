@@ -1,4 +1,6 @@
 //! `tc filter`: what leads packets to a class, to another interface or to a policer.
+//!
+//! One that takes every packet is understood here; of any other the words are kept for a tree, which reads them.
 
 use super::Wrong;
 use super::lines::Word;
@@ -25,26 +27,26 @@ pub(super) fn perform(
     interfaces: &mut Interfaces,
 ) -> Result<(), Wrong> {
     let (mut dev, mut hangs, mut priority, mut kind) = (None, None, None, None);
+    let (mut minor, mut foreign, mut handle) = (0, false, None);
     while let Some(word) = rest.next() {
         match word.text.as_str() {
             "dev" => dev = Some(rest.value(word)?),
             "parent" => {
                 let word = rest.value(word)?;
                 let at = id(word)?;
-                if at.minor != 0 && (at.major, at.minor) != (0xffff, 0xfff2) {
-                    let expected = "a discipline's handle, such as 1: (filters of classes, and of clsact's egress, are not modelled)";
+                if at.major == 0xffff && ![0, 0xfff2].contains(&at.minor) {
+                    let expected = "a discipline or a class of it, such as 1: (filters of clsact's egress are not modelled)";
                     return refused(word, expected);
                 }
+                minor = if at.major == 0xffff { 0 } else { at.minor };
                 hangs = Some((at.major, word));
             }
             "root" => hangs = Some((0, word)),
             "ingress" => hangs = Some((0xffff, word)),
             "protocol" => {
-                let word = rest.value(word)?;
-                if !["ip", "all"].contains(&word.text.as_str()) {
-                    return refused(word, "ip or all: what flows here is IPv4");
-                }
+                foreign = !["ip", "all"].contains(&rest.value(word)?.text.as_str());
             }
+            "handle" => handle = Some(rest.value(word)?),
             "prio" | "pref" | "priority" => {
                 let word = rest.value(word)?;
                 match word.text.parse::<u32>() {
@@ -52,15 +54,9 @@ pub(super) fn perform(
                     Ok(_) | Err(_) => return refused(word, "a number from 1 to 65535"),
                 }
             }
-            "u32" | "matchall" => {
+            _ => {
                 kind = Some(word);
                 break;
-            }
-            _ => {
-                return refused(
-                    word,
-                    "u32 or matchall, which take every packet: the simulator models no other filter",
-                );
             }
         }
     }
@@ -104,19 +100,50 @@ pub(super) fn perform(
     let Some(kind) = kind else {
         return refused(verb, "a filter, such as \"matchall\"");
     };
-    let Does { class, redirect, police } = options(kind, &mut rest, major)?;
+    let tail = rest.all();
+    let read = options(kind, &mut Rest::of(&tail), major);
+    let (Does { class, redirect, police }, mut selective) = match read {
+        Ok(does) => (does, None),
+        // At ingress, and of what no discipline sees, nothing else is modelled.
+        Err(wrong) if major == 0xffff => return Err(wrong),
+        Err(wrong) => (Does::default(), Some(wrong)),
+    };
+    if selective.is_none() && (foreign || minor != 0 || handle.is_some() || police.is_some()) {
+        let expected = "a filter of the discipline itself that takes every packet";
+        selective = refused::<()>(kind, expected).err();
+    }
+    if foreign && major == 0xffff {
+        return refused(kind, "protocol ip or all: what flows here is IPv4");
+    }
+    let of_handle =
+        handle.map(|handle| [Word { text: "handle".to_owned(), ..handle.clone() }, handle.clone()]);
+    let words = of_handle.into_iter().flatten().chain([kind.clone()]).chain(tail).collect();
     let redirect = redirect.map(|to| Word { text: full(&to.text, namespace.as_deref()), ..to });
     let least = || interface.filters.iter().filter(|filter| filter.major == major);
     let automatic =
         || least().map(|filter| filter.priority.saturating_sub(1)).min().unwrap_or(PRIORITY);
     let priority = priority.unwrap_or_else(automatic);
     let word = kind.clone();
-    interface.filters.push(Filter { major, priority, word, class, redirect, police });
+    interface.filters.push(Filter {
+        major,
+        minor,
+        words,
+        foreign,
+        selective,
+        priority,
+        word,
+        class,
+        redirect,
+        police,
+    });
     Ok(())
 }
 
 /// Reads the options after `u32` or `matchall`: the class, or the interface.
 fn options(kind: &Word, rest: &mut Rest<'_>, major: u16) -> Result<Does, Wrong> {
+    if !["u32", "matchall"].contains(&kind.text.as_str()) {
+        return refused(kind, "u32 or matchall, which take every packet");
+    }
     let mut does = Does::default();
     let mut matches = kind.text == "matchall";
     while let Some(word) = rest.next() {
@@ -173,8 +200,7 @@ fn everything(of: &Word, rest: &mut Rest<'_>) -> Result<(), Wrong> {
         let text = word.text.trim_start_matches("0x");
         !text.is_empty() && text.chars().all(|c| c == '0')
     };
-    let expected = "a match that every packet fulfils, such as \"match u32 0 0\": \
-                    the simulator models no filter that tells packets apart";
+    let expected = "a match that every packet fulfils, such as \"match u32 0 0\"";
     match what.text.as_str() {
         "u32" | "u16" | "u8" => {
             let _ = rest.value(what)?;

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The commands are replayed in their order (`add`, `replace`, `change`, `del`), with what the kernel would refuse; then the tree
-//! of each interface becomes one [`QdiscSpec`]. What is valid tc and has no counterpart here is refused with its line.
+//! of each interface becomes one [`QdiscSpec`]: a single discipline where all packets take one way through it, else the tree
+//! itself. What is valid tc and has no counterpart here is refused with its line.
 
 mod command;
 mod filter;
@@ -13,6 +14,7 @@ mod lines;
 mod resolve;
 mod shapes;
 mod tree;
+mod whole;
 mod within;
 mod words;
 

@@ -87,7 +87,13 @@ pub(super) fn resolve(interfaces: &Interfaces) -> Result<Vec<Imported>, Wrong> {
         let Some(root) = interface.at(Place::Root) else { continue };
         let into = led_to.iter().find(|(through, _)| *through == interface.name);
         let mut tree = Tree::of(interface, 0);
-        let queue = tree.discipline(root)?;
+        let queue = match tree.discipline(root) {
+            Ok(queue) => queue,
+            Err(wrong) => {
+                tree = Tree::of(interface, 0);
+                tree.whole(root, wrong)?
+            }
+        };
         let Tree { mut lines, notes, front, .. } = tree;
         if let Some((_, outer)) = into {
             let outer = interfaces.all.iter().find(|interface| interface.name == *outer);
@@ -298,8 +304,8 @@ impl<'a> Tree<'a> {
         let mut filters: Vec<_> = self.interface.filters.iter().collect();
         filters.retain(|filter| of.handle.is_some_and(|major| filter.hangs_on(major)));
         filters.sort_by_key(|filter| filter.priority);
-        if let Some(filter) = filters.iter().find(|filter| filter.police.is_some()) {
-            return refuse(&filter.word, "no police: within a discipline it is not modelled");
+        if let Some(wrong) = filters.iter().find_map(|filter| filter.selective.as_ref()) {
+            return Err(wrong.clone());
         }
         self.lines.extend(filters.iter().map(|filter| filter.word.line));
         Ok(filters)

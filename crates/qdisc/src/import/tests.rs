@@ -172,10 +172,15 @@ fn the_class_that_all_packets_go_to_is_found() {
         ["prio 1 (line 3)", "quantum 1514 (line 3)", "class 1:1 (line 2)", "class 1:20 (line 4)"];
     assert_eq!(imported.notes.len(), begins.len(), "{:?}", imported.notes);
     assert!(imported.notes.iter().zip(begins).all(|(note, begin)| note.starts_with(begin)));
+    // A class that borrows is one of a tree.
     let led = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 0.0.0.0/0 flowid 1:20";
-    let (line, said) = refusal(&format!("{HTB}{classes}{led}"));
-    assert_eq!(line, 4);
-    assert!(said.contains("borrow"), "{said}");
+    import_as(
+        &format!("{HTB}{classes}{led}"),
+        "tc qdisc add root handle 1: htb default 10; tc class add parent 1: classid 1:1 htb rate 20mbit; \
+         tc class add parent 1:1 classid 1:10 htb rate 10mbit prio 1 quantum 1514; \
+         tc class add parent 1:1 classid 1:20 htb rate 5mbit ceil 20mbit; tc qdisc add parent 1:20 sfq; \
+         tc filter add parent 1: protocol ip prio 1 matchall classid 1:20",
+    );
     let later = "tc filter add dev eth0 parent 1: protocol ip prio 9 matchall classid 1:10\n";
     import_as(&format!("{HTB}{classes}{}", later), "htb rate 10mbit");
 }
@@ -237,7 +242,6 @@ fn what_cannot_be_is_refused_with_its_line() {
         (&format!("tc qdisc add dev eth0 root handle 1: htb\n{class}"), 1, "no \"default\""),
         (&format!("{htb}{class}"), 3, "not there yet"),
         (&htb.replace("htb rate", "hfsc rate"), 2, "\"hfsc\""),
-        (&htb.replace("htb rate", "hfsc sc rate").replace("htb", "hfsc"), 2, "an upper limit"),
         (&htb.replace("1mbit", "1mbit mtu x"), 2, "\"mtu x\""),
         ("X=$(a b)\ntc qdisc add dev $X root sfq", 2, "line 1 leaves it to a shell"),
         (
@@ -251,27 +255,58 @@ fn what_cannot_be_is_refused_with_its_line() {
         (&htb.replace("parent 1:", "parent 1:9"), 2, "\"parent 1:9\""),
         (&htb.replace("1:10", "1:xyz"), 2, "\"1:xyz\""),
         (
-            &format!(
-                "{htb}tc filter add dev eth0 parent 1: u32 match ip dport 80 0xffff flowid 1:10"
-            ),
+            &format!("{htb}tc filter add dev eth0 parent 1: u32 match ip ttl 80 0xff flowid 1:10"),
             3,
-            "\"dport\"",
+            "\"ttl\"",
         ),
         (
-            &format!("{htb}tc filter add dev eth0 parent 1: flower ip_proto tcp classid 1:10"),
+            &format!("{htb}tc filter add dev eth0 parent 1: flower ip_ttl 9 classid 1:10"),
             3,
-            "\"flower\"",
+            "\"ip_ttl\"",
         ),
         (
-            &format!("{htb}tc filter add dev eth0 parent 1: protocol ipv6 matchall classid 1:10"),
+            &format!("{htb}tc filter add dev eth0 parent 1: basic match x classid 1:10"),
             3,
-            "\"ipv6\"",
+            "\"basic\"",
         ),
     ] {
         let (at, text) = refusal(script);
         assert_eq!(at, line, "{script}: {text}");
         assert!(text.contains(said), "{script}: {text}");
     }
+}
+
+/// What filters tell apart is a tree; filters of other protocols take nothing.
+#[test]
+fn a_script_with_filters_is_a_tree() {
+    let script = format!(
+        "DEV=eth0\nRATE=10000\n{}\
+         tc class add dev $DEV parent 1: classid 1:1 htb rate ${{RATE}}kbit\n\
+         tc class add dev $DEV parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit prio 2\n\
+         tc class add dev $DEV parent 1:1 classid 1:11 htb rate 1mbit ceil 3mbit prio 1 mtu 1514\n\
+         tc qdisc add dev $DEV parent 1:10 handle 100: fq_codel\n\
+         tc filter add dev $DEV parent 1:0 protocol ip prio 1 handle 1/0xff fw classid 1:11\n\
+         tc filter add dev $DEV parent 1: protocol ip prio 2 u32 match ip tos 0xb8 0xfc flowid 1:11\n\
+         tc filter add dev $DEV parent 1: protocol ipv6 prio 3 matchall classid 1:11\n",
+        HTB
+    );
+    let tree = "tc qdisc add root handle 1: htb default 10; tc class add parent 1: classid 1:1 htb rate 10mbit; \
+                tc class add parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit prio 2; \
+                tc class add parent 1:1 classid 1:11 htb rate 1mbit ceil 3mbit prio 1; \
+                tc qdisc add parent 1:10 fq_codel; \
+                tc filter add parent 1: protocol ip prio 1 handle 0x1/0xff fw classid 1:11; \
+                tc filter add parent 1: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc classid 1:11";
+    let imported = import_as(&script, tree);
+    assert_eq!(imported.lines, [3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(imported.notes.len(), 2, "{:?}", imported.notes);
+    assert_eq!(imported.path(), [("queue", imported.queue.print())]);
+    // A queue that no line limits is as long as its interface's.
+    let ifb = script.replace("eth0", "ifb0");
+    let [on_ifb] = queues(&ifb).try_into().unwrap();
+    assert!(on_ifb.queue.print().contains("tc qdisc add parent 1:11 pfifo limit 32"));
+    let size = script.replace("root handle 1:", "root handle 1: stab overhead 18 linklayer atm");
+    let [sized] = queues(&size).try_into().unwrap();
+    assert_eq!(sized.queue.print().matches("overhead 18 linklayer atm").count(), 3);
 }
 
 /// Words that change nothing are named in a note.

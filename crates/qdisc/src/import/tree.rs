@@ -60,11 +60,19 @@ pub(super) struct ClassOf {
     pub(super) words: Vec<Word>,
 }
 
-/// A filter that takes every packet, which is what is modelled.
+/// A filter.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
     /// The major number of the discipline that it hangs on; `ffff` is ingress.
     pub(super) major: u16,
+    /// The minor number of the class that it hangs on; 0: the discipline itself.
+    pub(super) minor: u16,
+    /// Its handle, kind and options, for a tree.
+    pub(super) words: Vec<Word>,
+    /// Its protocol is another than IPv4's: no packet has it here.
+    pub(super) foreign: bool,
+    /// Why it is none that takes every packet.
+    pub(super) selective: Option<Wrong>,
     /// The lowest comes first.
     pub(super) priority: u32,
     /// The word that begins it.
@@ -79,6 +87,14 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) const fn hangs_on(&self, major: u16) -> bool {
         self.major == major
+    }
+
+    /// Leads to a class by its number.
+    fn names(&self, class: Id) -> bool {
+        self.words.windows(2).any(|pair| {
+            ["flowid", "classid"].contains(&pair[0].text.as_str())
+                && pair[1].text == class.to_string()
+        })
     }
 }
 
@@ -279,7 +295,7 @@ impl Interface {
         if !self.classes.iter().any(|class| class.id == id) {
             return refuse("a class that a line before adds");
         }
-        let led = self.filters.iter().any(|filter| filter.class == Some(id));
+        let led = self.filters.iter().any(|filter| filter.class == Some(id) || filter.names(id));
         if led || self.classes.iter().any(|class| class.parent == id) {
             return refuse("a class without classes below it and without filters that lead to it");
         }

@@ -52,7 +52,10 @@ fn check_flow(
         start_ns,
         stop_ns,
         source: _,
+        dscp,
+        mark: _,
     } = flow;
+    report.at_most(format!("{at}.dscp"), u64::from(*dscp), 63);
     let is_host = check_host(scenario, sender, &format!("{at}.sender"), topology, report)
         & check_host(scenario, receiver, &format!("{at}.receiver"), topology, report);
     if is_host && sender == receiver {

@@ -17,6 +17,7 @@ use dragstrip_scenario::{NodeSpec, Scenario, Topology};
 use dragstrip_units::Instant;
 use order::Order;
 use std::io::{self, Write};
+pub(crate) use wire::{FIRST_ADDRESS, flow_ports};
 use wire::{Mark, Wire};
 
 pub(crate) use ends::BothEnds;

@@ -10,12 +10,18 @@ use dragstrip_scenario::{Scenario, Topology};
 use dragstrip_units::Stream;
 
 /// The address of the first node; the others follow.
-const FIRST_ADDRESS: u32 = 0x0a00_0001;
+pub(crate) const FIRST_ADDRESS: u32 = 0x0a00_0001;
 /// The receiver's port of the first flow, and the sender's.
 pub(super) const FIRST_PORT: u16 = 5_001;
 pub(super) const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Flows whose ports are apart; where there are more, ports are used again, from another address as a rule.
 pub(super) const PORTS: usize = 25_000;
+
+/// Ports of the sender and the receiver of a flow, by its number.
+pub(crate) const fn flow_ports(flow: usize) -> (u16, u16) {
+    let port = (flow % PORTS) as u16;
+    (FIRST_CLIENT_PORT + port, FIRST_PORT + port)
+}
 
 /// Header state of a packet in flight.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +72,8 @@ impl Wire {
         let end =
             |name: &str, port: u16| End { address: address_of(topology, name).to_be_bytes(), port };
         let flow = |(index, flow): (usize, &dragstrip_scenario::FlowSpec)| {
-            let port = (index % PORTS) as u16;
-            let ends = [
-                end(&flow.sender, FIRST_CLIENT_PORT + port),
-                end(&flow.receiver, FIRST_PORT + port),
-            ];
+            let (client, server) = flow_ports(index);
+            let ends = [end(&flow.sender, client), end(&flow.receiver, server)];
             let mut isns = Stream::named(scenario.seed, &format!("capture/{}", flow.label));
             Conversation::new(ends, [isns.next_u32(), isns.next_u32()], 0)
         };

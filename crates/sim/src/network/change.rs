@@ -53,7 +53,7 @@ impl<O: Observer> Network<O> {
         let mut sink = Losses {
             packets: &mut self.packets,
             hops: &self.hops,
-            hosts: &self.addresses.hosts,
+            addresses: &self.addresses,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,

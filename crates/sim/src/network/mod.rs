@@ -25,8 +25,8 @@ use crate::packets::{Packet, Packets};
 use dragstrip_link::{Header, Ring, SharedMedium, Transmitter};
 use dragstrip_packet::{Body, Dscp, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::{
-    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Hosts, Item, PacketId, Qdisc, Sink,
-    Verdict,
+    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Headers, Hosts, Item, PacketId, Qdisc,
+    Sink, Verdict,
 };
 use dragstrip_units::{Duration, Instant};
 
@@ -145,6 +145,7 @@ pub(crate) enum Target {
 pub(crate) struct Addresses {
     pub flows: Vec<u32>,
     pub hosts: Vec<Hosts>,
+    pub headers: Vec<Headers>,
 }
 
 /// The port at the end of the path that `hop` is part of.
@@ -185,7 +186,7 @@ fn tcp_header(packet: &Packet, hops: &[u32]) -> Option<Header> {
 pub(crate) struct Losses<'a, O> {
     pub packets: &'a mut Packets,
     pub hops: &'a [u32],
-    pub hosts: &'a [Hosts],
+    pub addresses: &'a Addresses,
     pub counters: &'a mut StageCounters,
     pub watch: &'a mut Watch<O>,
     pub stage: usize,
@@ -228,7 +229,12 @@ impl<O: Observer> Sink for Losses<'_, O> {
 
     fn hosts(&self, packet: PacketId) -> Hosts {
         let port = port(self.hops, self.packets.get(packet).hop);
-        port.map(|port| self.hosts[port]).unwrap_or_default()
+        port.map(|port| self.addresses.hosts[port]).unwrap_or_default()
+    }
+
+    fn headers(&self, packet: PacketId) -> Headers {
+        let port = port(self.hops, self.packets.get(packet).hop);
+        port.map(|port| self.addresses.headers[port]).unwrap_or_default()
     }
 
     fn segment(&self, packet: PacketId) -> Option<&Segment> {
@@ -408,7 +414,7 @@ impl<O: Observer> Network<O> {
         let mut sink = Losses {
             packets: &mut self.packets,
             hops: &self.hops,
-            hosts: &self.addresses.hosts,
+            addresses: &self.addresses,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,
@@ -439,7 +445,7 @@ impl<O: Observer> Network<O> {
             let mut sink = Losses {
                 packets: &mut self.packets,
                 hops: &self.hops,
-                hosts: &self.addresses.hosts,
+                addresses: &self.addresses,
                 counters: &mut stage.counters,
                 watch: &mut self.watch,
                 stage: index,
@@ -472,7 +478,7 @@ impl<O: Observer> Network<O> {
         let mut sink = Losses {
             packets: &mut self.packets,
             hops: &self.hops,
-            hosts: &self.addresses.hosts,
+            addresses: &self.addresses,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,

@@ -74,12 +74,20 @@ pub(crate) struct World<O> {
 struct Out<'a, O> {
     network: &'a mut Network<O>,
     first_hop: u32,
+    dscp: Dscp,
+}
+
+impl<'a, O> Out<'a, O> {
+    #[inline]
+    fn of(network: &'a mut Network<O>, socket: &Socket) -> Self {
+        Self { network, first_hop: socket.first_hop, dscp: socket.dscp }
+    }
 }
 
 impl<O: Observer> Outbox for Out<'_, O> {
     #[inline]
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
-        let class = TrafficClass::new(Dscp::DEFAULT, ecn);
+        let class = TrafficClass::new(self.dscp, ecn);
         self.network.send(Packet::tcp(segment, class), self.first_hop, now)
     }
 
@@ -90,7 +98,7 @@ impl<O: Observer> Outbox for Out<'_, O> {
         ecn: Ecn,
         now: Instant,
     ) -> Option<Instant> {
-        let class = TrafficClass::new(Dscp::DEFAULT, ecn);
+        let class = TrafficClass::new(self.dscp, ecn);
         self.network.send(Packet::whole(segment, segments, class), self.first_hop, now)
     }
 }
@@ -325,7 +333,7 @@ impl<O: Observer> World<O> {
     #[inline]
     fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, ecn: Ecn, frame: u32) {
         let index = endpoint as usize;
-        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        let mut out = Out::of(&mut self.network, &self.sockets[index]);
         let new_bytes = self.sockets[index].endpoint.on_segment(segment, ecn, self.now, &mut out);
         let socket = &self.sockets[index];
         let (flow, awaited) = (socket.flow as usize, socket.awaited);
@@ -383,8 +391,7 @@ impl<O: Observer> World<O> {
     fn on_endpoint_timer(&mut self, endpoint: u32) {
         let index = endpoint as usize;
         if self.sockets[index].endpoint.deadline() <= self.now {
-            let mut out =
-                Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+            let mut out = Out::of(&mut self.network, &self.sockets[index]);
             self.sockets[index].endpoint.on_deadline(self.now, &mut out);
         }
         let deadline = self.sockets[index].endpoint.deadline();
@@ -434,7 +441,7 @@ impl<O: Observer> World<O> {
         if !self.assignment.has_socket(index) {
             return;
         }
-        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        let mut out = Out::of(&mut self.network, &self.sockets[index]);
         self.sockets[index].endpoint.write_until(total, self.now, &mut out);
         self.reschedule(index);
     }
@@ -444,7 +451,7 @@ impl<O: Observer> World<O> {
         if !self.assignment.has_socket(index) {
             return;
         }
-        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        let mut out = Out::of(&mut self.network, &self.sockets[index]);
         self.sockets[index].endpoint.write_endless(self.now, &mut out);
         self.reschedule(index);
     }
@@ -455,7 +462,7 @@ impl<O: Observer> World<O> {
             return;
         }
         self.memory.recall(&mut self.sockets[index]);
-        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        let mut out = Out::of(&mut self.network, &self.sockets[index]);
         self.sockets[index].endpoint.open(self.now, &mut out);
         self.reschedule(index);
     }
@@ -542,7 +549,8 @@ impl<O: Observer> World<O> {
         flow.phase = Phase::Busy;
         flow.datagrams_sent += 1;
         let body = Body::Udp(Datagram { number: flow.datagrams_sent, len: datagram as u16 });
-        self.network.send(Packet::new(body, TrafficClass::default()), first_hop, self.now);
+        let class = TrafficClass::new(flow.dscp, Ecn::NotEct);
+        self.network.send(Packet::new(body, class), first_hop, self.now);
     }
 
     /// The flow's time is over: a TCP connection is reset, as the kernel engines' agent does.

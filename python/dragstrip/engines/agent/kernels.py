@@ -40,6 +40,25 @@ def _kinds(qdisc: Json) -> Iterator[str]:
         yield kind
 
 
+def _beyond_kernel(qdisc: Json) -> tuple[str, str] | None:
+    """Return the part of a class tree that a kernel is not given, and what would be right."""
+    if qdisc["kind"] != "tc":
+        return ("a class tree in a class", "a discipline without classes, or the tree alone") if (
+            (qdisc.get("leaf") or {}).get("kind") == "tc"
+        ) else None
+    for rule in qdisc["filters"]:
+        matching = rule["matching"]
+        if matching["kind"] == "fw" or "mark" in matching.get("keys", ()):
+            return (
+                "a filter by mark",
+                "filters by address, port, protocol or DSCP: the kernel clears marks between namespaces",
+            )
+        if (rule.get("police") or {"exceeds": "drop"})["exceeds"] != "drop":
+            return "a policer that lets pass what exceeds", '"drop" behind it'
+    inner = (_beyond_kernel(each["leaf"]) for each in qdisc["classes"] if each.get("leaf"))
+    return next((refusal for refusal in inner if refusal is not None), None)
+
+
 def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
     """The disciplines that a kernel of this release does not have yet."""
     for kind in dict.fromkeys(_kinds(qdisc)):
@@ -107,6 +126,8 @@ def without_a_kernel(
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
             expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
             refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
+        if (beyond := _beyond_kernel(qdisc)) is not None:
+            refusals.append(Refusal(f"{where}: queue", *beyond))
         refusals += [] if release is None else _too_young(where, qdisc, release)
         netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
         if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
@@ -117,6 +138,9 @@ def without_a_kernel(
             expected = "none: a kernel has only links of its own"
             refusals.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
     for flow in scenario["flows"]:
+        if flow.get("mark"):
+            expected = "none: a kernel clears marks between namespaces"
+            refusals.append(Refusal(f"flow {flow['label']}: mark", str(flow["mark"]), expected))
         for field in ("cc", "receiver_cc"):
             cc = flow["transport"].get(field)
             if cc is not None and alike(cc) not in map(alike, algorithms) and cc in _core.ALGORITHMS:

@@ -47,7 +47,7 @@ GUEST_MODULES = (
     *("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_rng"),
     *(name for name in MODULES if name != "ib700wdt"),
     # Modules of a host for engine ssh and for people: netem at a host's ingress, ss(8), tunnels.
-    *("ifb", "cls_u32", "act_mirred", "tcp_diag", "udp_diag", "tun", "dummy"),
+    *("ifb", "act_mirred", "tcp_diag", "udp_diag", "tun", "dummy"),
 )
 """Modules for a guest in real time (engines/vm/guest.py), which is a host like any other."""
 

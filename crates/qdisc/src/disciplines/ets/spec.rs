@@ -1,9 +1,11 @@
 //! ets in words, checks and the kernel's form (`q_ets.c`).
 
 use super::Ets;
+use crate::disciplines::prio::Priomap;
 use crate::disciplines::prio::spec::{check_priomap, octets, printed, priomap};
-use crate::disciplines::prio::{PRIORITIES, Priomap};
-use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams, TXQUEUELEN};
+use crate::disciplines::{
+    Buffer, Configuration, Confirmation, FRAME, Facts, PRIORITIES, Streams, TXQUEUELEN,
+};
 use crate::netlink::{Attributes, Writer};
 use crate::table::{Draft, Given, Place, Word, table, whole};
 use crate::tc::wrong;
@@ -91,7 +93,7 @@ fn check_quanta(spec: &EtsSpec, field: &str, report: &mut Report) {
 }
 
 impl EtsSpec {
-    fn bands(&self) -> usize {
+    pub(crate) fn bands(&self) -> usize {
         self.strict as usize + self.quanta_bytes.len()
     }
 }

@@ -10,13 +10,10 @@ pub mod spec;
 
 use crate::classes::{Classes, Classify};
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
-use crate::disciplines::TXQUEUELEN;
 use crate::disciplines::fifo::Fifo;
+use crate::disciplines::{PRIORITIES, TXQUEUELEN};
 use dragstrip_units::Instant;
 pub use spec::PrioSpec;
-
-/// Priorities (`TC_PRIO_MAX` + 1).
-pub(crate) const PRIORITIES: usize = 16;
 
 /// The band of each priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! prio in words, checks and the kernel's form (`q_prio.c`).
 
-use super::{PRIORITIES, Prio, Priomap};
-use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams, TXQUEUELEN};
+use super::{Prio, Priomap};
+use crate::disciplines::{
+    Buffer, Configuration, Confirmation, Facts, PRIORITIES, Streams, TXQUEUELEN,
+};
 use crate::netlink::word;
 use crate::table::{self, Layout, Place, Word, table, whole};
 use crate::tc::{Words, wrong};

@@ -1,0 +1,308 @@
+//! A tree in the kernel's form: the messages that tc(8) would send, one for each command (`q_htb.c`, `q_hfsc.c`, `f_u32.c`,
+//! `f_fw.c`, `f_flow.c`, `f_matchall.c`).
+
+use super::types::{
+    ClassParameters, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Matching, PolicerSpec,
+    SchedulerSpec, TreeSpec,
+};
+use crate::disciplines::police::PoliceSpec;
+use crate::disciplines::{Configuration as _, QdiscSpec};
+use crate::netlink::{Writer, ratespec, saturated, ticks, words};
+
+/// `TC_H_ROOT`.
+const ROOT: u32 = u32::MAX;
+/// `ETH_P_IP` in network order, the lower half of a filter's `tcm_info`.
+const IPV4: u32 = 0x0800_u16.to_be() as u32;
+/// `TC_U32_TERMINAL`.
+const TERMINAL: u8 = 1;
+/// `TC_ACT_SHOT`.
+const SHOT: u32 = 2;
+
+/// What a message adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A discipline.
+    Qdisc,
+    /// A class.
+    Class,
+    /// A filter.
+    Filter,
+}
+
+/// A message: the fields of `struct tcmsg` and the attributes behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// What is added.
+    pub object: Object,
+    /// Its number; 0: the kernel's choice.
+    pub handle: u32,
+    /// The number that it hangs on.
+    pub parent: u32,
+    /// Priority and protocol of a filter.
+    pub info: u32,
+    /// `TCA_KIND`.
+    pub kind: &'static str,
+    /// The value of `TCA_OPTIONS`; none: the kind says it all.
+    pub options: Option<Vec<u8>>,
+    /// True when the kernel wants those options flagged as nested.
+    pub nested: bool,
+}
+
+const fn id(major: u16, minor: u16) -> u32 {
+    (major as u32) << 16 | minor as u32
+}
+
+impl TreeSpec {
+    /// The messages in the order in which they are sent.
+    #[must_use]
+    pub fn additions(&self) -> Vec<Addition> {
+        let mut additions = Vec::new();
+        self.add(ROOT, &mut additions);
+        additions
+    }
+
+    fn add(&self, parent: u32, additions: &mut Vec<Addition>) {
+        let nothing = Addition {
+            object: Object::Qdisc,
+            handle: id(self.handle, 0),
+            parent,
+            info: 0,
+            kind: self.scheduler.kind(),
+            options: None,
+            nested: false,
+        };
+        let (options, nested) = scheduler_options(&self.scheduler);
+        additions.push(Addition { options, nested, ..nothing.clone() });
+        for class in &self.classes {
+            let Some(options) = class_options(&class.parameters) else { continue };
+            additions.push(Addition {
+                object: Object::Class,
+                handle: id(self.handle, class.minor),
+                parent: id(self.handle, class.parent),
+                options: Some(options),
+                ..nothing.clone()
+            });
+        }
+        for class in &self.classes {
+            let at = id(self.handle, class.minor);
+            match class.leaf.as_deref() {
+                Some(QdiscSpec::Tc(inner)) => inner.add(at, additions),
+                Some(leaf) => additions.push(Addition {
+                    handle: 0,
+                    parent: at,
+                    kind: leaf.kind(),
+                    options: leaf.options(),
+                    nested: leaf.nested(),
+                    ..nothing.clone()
+                }),
+                None => {}
+            }
+        }
+        for filter in &self.filters {
+            let (kind, handle, options) = filter_options(filter, self.handle);
+            additions.push(Addition {
+                object: Object::Filter,
+                handle,
+                parent: id(self.handle, filter.parent),
+                info: u32::from(filter.priority) << 16 | IPV4,
+                kind,
+                options,
+                nested: false,
+            });
+        }
+    }
+}
+
+fn scheduler_options(scheduler: &SchedulerSpec) -> (Option<Vec<u8>>, bool) {
+    match scheduler {
+        SchedulerSpec::Htb { default_minor, direct_packets } => {
+            let options = Writer::value(|inside| {
+                // TCA_HTB_INIT, struct tc_htb_glob; TCA_HTB_DIRECT_QLEN
+                inside.bytes(2, &words(&[3, 10, u32::from(*default_minor), 0, 0]));
+                inside.u32(5, *direct_packets);
+            });
+            (Some(options), false)
+        }
+        // struct tc_hfsc_qopt
+        SchedulerSpec::Hfsc { default_minor } => {
+            (Some(default_minor.to_ne_bytes().to_vec()), false)
+        }
+        SchedulerSpec::Drr {} => (None, false),
+        SchedulerSpec::Prio(prio) => (prio.options(), false),
+        SchedulerSpec::Ets(ets) => (ets.options(), true),
+        SchedulerSpec::Netem(netem) => (netem.options(), false),
+        SchedulerSpec::Tbf(tbf) => (tbf.options(), false),
+    }
+}
+
+/// The value of a class's `TCA_OPTIONS`; none: it exists by itself.
+fn class_options(parameters: &ClassParameters) -> Option<Vec<u8>> {
+    Some(match parameters {
+        ClassParameters::Htb(htb) => htb_options(htb),
+        ClassParameters::Hfsc(hfsc) => Writer::value(|inside| {
+            // TCA_HFSC_RSC, FSC, USC: struct tc_service_curve
+            for (kind, curve) in [(1, hfsc.real_time), (2, hfsc.link_share), (3, hfsc.upper_limit)]
+            {
+                if let Some(CurveSpec { m1_bps, d_ns, m2_bps }) = curve {
+                    let numbers = [m1_bps / 8, d_ns.div_ceil(1_000), m2_bps / 8];
+                    inside.bytes(kind, &words(&numbers.map(saturated)));
+                }
+            }
+        }),
+        ClassParameters::Drr { quantum_bytes } => Writer::value(|inside| {
+            inside.u32(1, *quantum_bytes); // TCA_DRR_QUANTUM
+        }),
+        ClassParameters::Band {} => return None,
+    })
+}
+
+fn htb_options(htb: &HtbClass) -> Vec<u8> {
+    let spec = |rate_bps| ratespec(rate_bps, htb.overhead_bytes, htb.mpu_bytes, htb.linklayer_atm);
+    let mut parameters = spec(htb.rate_bps);
+    parameters.extend(spec(htb.ceil_bps));
+    let (buffer, cbuffer) =
+        (ticks(htb.rate_bps, htb.burst_bytes), ticks(htb.ceil_bps, htb.cburst_bytes));
+    let priority = u32::from(htb.priority);
+    parameters.extend(words(&[buffer, cbuffer, htb.quantum_bytes, 0, priority]));
+    Writer::value(|inside| {
+        inside.bytes(1, &parameters); // TCA_HTB_PARMS
+        inside.u64(6, htb.rate_bps / 8).u64(7, htb.ceil_bps / 8); // TCA_HTB_RATE64, TCA_HTB_CEIL64
+    })
+}
+
+/// Kind, number and options of a filter.
+fn filter_options(filter: &FilterSpec, major: u16) -> (&'static str, u32, Option<Vec<u8>>) {
+    let class = filter.class.map(|class| id(class.major, class.minor));
+    let actions = |inside: &mut Writer, kind: u16| {
+        if filter.police.is_none() && !filter.drop {
+            return;
+        }
+        inside.nest(kind, |actions| {
+            let police =
+                filter.police.as_ref().map(|police| (PoliceSpec::KIND, police_options(police)));
+            // TCA_GACT_PARMS, struct tc_gact: what it does is the third word.
+            let gact = || {
+                Writer::value(|inside| {
+                    inside.bytes(2, &words(&[0, 0, SHOT, 0, 0]));
+                })
+            };
+            let drop = filter.drop.then(|| ("gact", gact()));
+            for (number, (kind, options)) in (1..).zip(police.into_iter().chain(drop)) {
+                actions.nest(number, |action| {
+                    action.text(1, kind).bytes(2, &options);
+                });
+            }
+        });
+    };
+    match &filter.matching {
+        Matching::Everything {} => {
+            let options = Writer::value(|inside| {
+                if let Some(class) = class {
+                    inside.u32(1, class);
+                }
+                actions(inside, 2);
+            });
+            ("matchall", 0, Some(options))
+        }
+        Matching::U32 { keys } => {
+            // struct tc_u32_sel, with a struct tc_u32_key for each word.
+            let mut selector = vec![TERMINAL, 0, u8::try_from(keys.len()).unwrap_or(u8::MAX)];
+            selector.resize(16, 0);
+            for key in keys {
+                selector.extend_from_slice(&key.mask.to_be_bytes());
+                selector.extend_from_slice(&key.value.to_be_bytes());
+                selector.extend(words(&[u32::from(key.offset), 0]));
+            }
+            let options = Writer::value(|inside| {
+                if let Some(class) = class {
+                    inside.u32(1, class);
+                }
+                actions(inside, 7);
+                inside.bytes(5, &selector);
+            });
+            ("u32", 0, Some(options))
+        }
+        Matching::Fw { mark: None, .. } => ("fw", 0, None),
+        Matching::Fw { mark: Some(mark), mask } => {
+            let options = Writer::value(|inside| {
+                if let Some(class) = class {
+                    inside.u32(1, class);
+                }
+                actions(inside, 4);
+                if *mask != u32::MAX {
+                    inside.u32(5, *mask);
+                }
+            });
+            ("fw", *mark, Some(options))
+        }
+        Matching::Flow { keys, divisor, base } => {
+            let bits = keys.iter().fold(0, |sum, key| sum | 1 << flow_key(*key));
+            let options = Writer::value(|inside| {
+                // TCA_FLOW_KEYS, MODE (hash), BASECLASS, DIVISOR
+                inside.u32(1, bits).u32(2, 1).u32(3, id(major, *base)).u32(8, *divisor);
+                actions(inside, 9);
+            });
+            ("flow", 1, Some(options))
+        }
+    }
+}
+
+/// `FLOW_KEY_SRC` and on.
+const fn flow_key(key: FlowKey) -> u32 {
+    match key {
+        FlowKey::Src => 0,
+        FlowKey::Dst => 1,
+        FlowKey::Proto => 2,
+        FlowKey::ProtoSrc => 3,
+        FlowKey::ProtoDst => 4,
+        FlowKey::Priority => 6,
+        FlowKey::Mark => 7,
+    }
+}
+
+fn police_options(police: &PolicerSpec) -> Vec<u8> {
+    let PolicerSpec { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, exceeds: _ } = *police;
+    let spec =
+        PoliceSpec { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, ..PoliceSpec::default() };
+    spec.options().unwrap_or_default()
+}
+
+impl TreeSpec {
+    /// Names of all disciplines in it.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&'static str> {
+        let leaves = self.classes.iter().filter_map(|class| class.leaf.as_deref());
+        let inner = leaves.flat_map(|leaf| match leaf {
+            QdiscSpec::Tc(inner) => inner.kinds(),
+            leaf => vec![leaf.kind()],
+        });
+        [self.scheduler.kind()].into_iter().chain(inner).collect()
+    }
+
+    /// Something in it that a kernel is not given here, and what would be right.
+    #[must_use]
+    pub fn beyond_kernel(&self) -> Option<(&'static str, &'static str)> {
+        let exceeds = |filter: &FilterSpec| {
+            filter.police.as_ref().is_some_and(|police| police.exceeds != Exceeds::Drop)
+        };
+        let marks = |filter: &FilterSpec| match &filter.matching {
+            Matching::Fw { .. } => true,
+            Matching::Flow { keys, .. } => keys.contains(&FlowKey::Mark),
+            Matching::Everything {} | Matching::U32 { .. } => false,
+        };
+        if self.filters.iter().any(marks) {
+            return Some((
+                "a filter by mark",
+                "filters by address, port, protocol or DSCP: the kernel clears marks between namespaces",
+            ));
+        }
+        if self.filters.iter().any(exceeds) {
+            return Some(("a policer that lets pass what exceeds", "\"drop\" behind it"));
+        }
+        let inner = self.classes.iter().filter_map(|class| {
+            let Some(QdiscSpec::Tc(inner)) = class.leaf.as_deref() else { return None };
+            inner.beyond_kernel()
+        });
+        inner.into_iter().next()
+    }
+}
