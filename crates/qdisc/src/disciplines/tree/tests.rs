@@ -411,7 +411,8 @@ fn htb_cases() -> Vec<Case> {
         case("seven levels", deep, &[one], &[12.0]),
         // 1554 bytes are 33 cells of 53 bytes.
         case("cells", atm, &[one], &[8.0 * 1514.0 / (33.0 * 53.0)]),
-        case("a policed class", policed, &[of_dscp("EF")], &[1.0]),
+        // Its bucket of 15 kB is full at first.
+        case("a policed class", policed, &[of_dscp("EF")], &[1.0 + 15_360.0 * 8.0 / 8e6]),
         case(
             "prio and drr in a class",
             nested,
