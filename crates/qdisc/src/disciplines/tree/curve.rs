@@ -171,7 +171,7 @@ mod tests {
         running.begin(&curve, at(100), 5_000);
         assert_eq!(running.time_of(5_000), at(100));
         let served = |ms: u64| running.service_at(at(ms)) / 10 * 10;
-        assert_eq!((served(105), served(110)), (9_990, 14_990));
+        assert_eq!((served(105), served(110)), (10_000, 15_000));
         let mut convex = Running::new(Curve::new(0, 10_000_000, 8_000_000));
         convex.begin(&Curve::new(0, 10_000_000, 8_000_000), at(100), 5_000);
         assert_eq!(convex.service_at(at(109)), 5_000);
