@@ -366,7 +366,11 @@ def tc_import(
     folder = None if sources is None else Path(sources)
     given = {str(name): str(value) for name, value in (variables or {}).items()}
     inputs = scripts.ScriptInputs(given, [str(word) for word in arguments], folder)
-    document = scripts.document(script, "script", inputs)
+    try:
+        document = scripts.document(script, "script", inputs)
+    except BadInputError as error:
+        field, expected = scripts.python_words(error.field), scripts.python_words(error.expected)
+        raise error.reworded(field, expected, error.source) from None
     lines = [f"{queue['device']}, {queue['direction']}: {queue['queue']}" for queue in document["queues"]]
     return ImportedQueues(document, "\n".join(lines))
 

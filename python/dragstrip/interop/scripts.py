@@ -117,6 +117,13 @@ def settings(texts: Iterable[str], name: str = "--set") -> dict[str, str]:
     return given
 
 
+def python_words(text: str) -> str:
+    """Return an error's text with the arguments of a function instead of the command's options."""
+    text = re.sub(r"--set ('?)(.+?)=(VALUE|true)\1", r'variables={"\2": "\3"}', text)
+    text = text.replace("dragstrip tc-import FILE ARGUMENTS", "arguments=[...]")
+    return text.replace("--sources FOLDER", "sources=FOLDER").replace("--set", "variables")
+
+
 def _keys(given: Mapping[str, str]) -> dict[str, str]:
     """Return given values by keys as the interpreter asks for them."""
     return {" ".join(re.sub(r"^\$\((.*)\)$", r"\1", key).split()): value for key, value in given.items()}

@@ -33,6 +33,8 @@ class FollowedScript:
     """The commands of a script, each on a line of its own, and what was met on the way."""
 
     text: str = ""
+    words: list[tuple[str, ...]] = field(default_factory=list)
+    """The words of each command."""
     lines: list[FlatLine] = field(default_factory=list)
     queried: list[tuple[int, str]] = field(default_factory=list)
     """Programs whose output or status was asked for, and files that are not there."""
@@ -83,6 +85,7 @@ def _flatten(commands: Sequence[Emitted], result: FollowedScript) -> None:
             if (command.words[0].position, texts) in seen:
                 continue
             seen.add((command.words[0].position, texts))
+        result.words.append(texts)
         parts: list[str] = []
         for at, word in enumerate(command.words):
             parts.append(_quoted(word.text))

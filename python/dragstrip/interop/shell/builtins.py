@@ -147,21 +147,29 @@ def read(shell: Interpreter, fields: list[Expanded]) -> None:
                 shell.set_variable(name, shell.gap(UNKNOWN, gap.text, name), False)
         shell.end(None, gap)
         return
-    blanks = shell.scalar("IFS") if "IFS" in shell.state.variables else " \t"
-    pieces = shell.split(line.strip(" \t") if blanks else line) if line else []
     if array:
-        shell.assign(names[-1], {str(index): piece for index, piece in enumerate(pieces)})
+        shell.assign(names[-1], {str(index): piece for index, piece in enumerate(shell.split(line)) if piece})
     else:
-        for index, name in enumerate(names):
-            last = index == len(names) - 1
-            value = pieces[index] if index < len(pieces) else ""
-            if last and len(pieces) > len(names):
-                value = (blanks or " ")[0].join(pieces[index:])
+        for name, value in zip(names, _shares(line, len(names), shell.separators()), strict=True):
             if re.fullmatch(r"[A-Za-z_]\w*", name):
-                shell.assign(name, line.strip(" \t") if last and len(names) == 1 and blanks else value)
-                if not blanks:
-                    shell.assign(name, line)
+                shell.assign(name, value)
     shell.end(0 if newline or line else 1)
+
+
+def _shares(line: str, count: int, separators: tuple[str, str]) -> list[str]:
+    """Return the fields of a line for so many variables; the last one gets all that is left."""
+    blanks, others = separators
+    rest, shares = line.lstrip(blanks), []
+    while len(shares) < count - 1:
+        end = next((at for at, character in enumerate(rest) if character in blanks + others), len(rest))
+        shares.append(rest[:end])
+        rest = rest[end:].lstrip(blanks)
+        if rest[:1] and rest[0] in others:
+            rest = rest[1:].lstrip(blanks)
+    last = rest.rstrip(blanks)
+    if last[-1:] and last[-1] in others and not any(character in others for character in last[:-1]):
+        last = last[:-1].rstrip(blanks)
+    return [*shares, last]
 
 
 def getopts(shell: Interpreter, fields: list[Expanded]) -> None:

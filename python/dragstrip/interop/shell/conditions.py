@@ -174,7 +174,7 @@ class Condition:
             pattern = self._next_pattern()
             if GAPS.search(left + pattern):
                 return None
-            self._shell.charge(1 + len(left) * len(pattern) // 1_000)
+            self._shell.charge(patterns.cost(pattern, left))
             return patterns.matches(pattern, left) == (operator != "!=")
         right = self._next()
         if GAPS.search(left + right):

@@ -268,16 +268,16 @@ class Expander(ABC):
             while slash and pattern.endswith("\\"):
                 more, slash, by = by.partition("/")
                 pattern = f"{pattern[:-1]}/{more}"
-            self.charge(1 + len(value) ** 2 * (1 + len(pattern)) // 10_000)
+            many = len(value) if patterns.is_pattern(pattern) else 1
+            self.charge(patterns.cost(pattern, value, many))
             return self._known(
                 value + pattern, patterns.replaced(pattern, value, patterns.plain(by), operator == "//")
             )
         pattern = self.settled(self.pattern(operand))
         longest = len(operator) == 2
+        self.charge(patterns.cost(pattern, value))
         if operator[0] == "#":
-            self.charge(1 + len(value) * len(pattern) // 1_000)
             return self._known(value + pattern, patterns.without_prefix(pattern, value, longest))
-        self.charge(1 + len(value) ** 2 * (1 + len(pattern)) // 10_000)
         return self._known(value + pattern, patterns.without_suffix(pattern, value, longest))
 
     def _known(self, of: str, result: str) -> str:
@@ -466,16 +466,21 @@ class Expander(ABC):
                     current = [*(current or []), piece]
         end()
 
+    def separators(self) -> tuple[str, str]:
+        """Return the characters of `IFS`: blanks, and others."""
+        signs = (self.scalar("IFS") or "") if "IFS" in self.state.variables else " \t\n"
+        return "".join(sign for sign in signs if sign in " \t\n"), "".join(
+            sign for sign in signs if sign not in " \t\n"
+        )
+
     def split(self, text: str) -> list[str]:
         """Split a text at `IFS`; an empty first or last piece stands for a separator at that end."""
         if not text:
             return [""]
         self.charge(1 + len(text) // 100)
-        separators = self.scalar("IFS") if "IFS" in self.state.variables else " \t\n"
-        if not separators:
+        blanks, others = self.separators()
+        if not blanks and not others:
             return [text]
-        blanks = "".join(sign for sign in separators if sign in " \t\n")
-        others = "".join(sign for sign in separators if sign not in " \t\n")
         blank = f"[{re.escape(blanks)}]" if blanks else "(?!)"
         if not others:
             return re.split(f"{blank}+", text)

@@ -218,7 +218,6 @@ class Interpreter(Recorder):
         if (given := self.given.get(key)) is not None:
             self.used.add(key)
             return given
-        self.state.status = 0
         output = self._captured(lambda: self.sequence(body)).rstrip("\n")
         if not body.items:
             self.state.status, self.state.cause = status
@@ -279,7 +278,8 @@ class Interpreter(Recorder):
 
     def _conditional(self, command: Conditional, at: int) -> None:
         if at == len(command.cases):
-            self.end(0)
+            if command.otherwise is None:
+                self.end(0)
             self.sequence(command.otherwise)
             return
         condition, body = command.cases[at]
@@ -303,13 +303,14 @@ class Interpreter(Recorder):
         known: Answer = False
         for word in words:
             pattern = self.settled(self.pattern(word))
-            self.charge(1 + len(subject) * len(pattern) // 1_000)
+            self.charge(patterns.cost(pattern, subject))
             if GAPS.search(subject + pattern):
                 known = True if pattern == "*" else None if known is False else known
             elif patterns.matches(pattern, subject):
                 known = True
         if known:
-            self.end(0)
+            if not body.items:
+                self.end(0)
             self.sequence(body)
         elif known is None:
             ways = [

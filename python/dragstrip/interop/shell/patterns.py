@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 _CLASSES: dict[str, Callable[[str], bool]] = {
@@ -58,15 +58,17 @@ def _pieces(pattern: str) -> list[Piece]:
 
 
 def _set_end(pattern: str, at: int) -> int:
-    start = at + (pattern[at : at + 1] in ("!", "^"))
-    end = pattern.find("]", start + 1)
-    while (
-        end > 0
-        and "[:" in pattern[start:end]
-        and pattern[start:end].count("[:") > pattern[start : end + 1].count(":]")
-    ):
-        end = pattern.find("]", end + 1)
-    return max(end, 0)
+    """Return where the set ends whose first member is at `at`; 0: it does not end."""
+    at += pattern[at : at + 1] in ("!", "^")
+    start = at
+    while at < len(pattern):
+        if pattern.startswith("[:", at) and (end := pattern.find(":]", at + 2)) > 0:
+            at = end + 2
+        elif pattern[at] == "]" and at > start:
+            return at
+        else:
+            at += 2 if pattern[at] == "\\" else 1
+    return 0
 
 
 def _members(text: str) -> tuple[str, ...]:
@@ -106,8 +108,12 @@ def _is_member(member: str, character: str) -> bool:
 
 def prefixes(pattern: str, text: str) -> list[bool]:
     """Return for each length from 0 on whether the pattern matches the text's first characters."""
+    return _reached(_pieces(pattern), text)
+
+
+def _reached(pieces: Sequence[Piece], text: str) -> list[bool]:
     reach = [True] + [False] * len(text)
-    for piece in _pieces(pattern):
+    for piece in pieces:
         if piece == "*":
             seen = False
             for at, reached in enumerate(reach):
@@ -119,6 +125,11 @@ def prefixes(pattern: str, text: str) -> list[bool]:
                 *(before and _fits(piece, character) for before, character in zip(reach, text, strict=False)),
             ]
     return reach
+
+
+def cost(pattern: str, text: str, places: int = 1) -> int:
+    """Return the steps that a match takes, at each of so many places."""
+    return 1 + len(pattern) * len(text) * places // 50
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -134,8 +145,9 @@ def without_prefix(pattern: str, text: str, longest: bool) -> str:
 
 def without_suffix(pattern: str, text: str, longest: bool) -> str:
     """Return the text without what the pattern matches at its end."""
-    order = range(len(text) + 1) if longest else range(len(text), -1, -1)
-    return next((text[:at] for at in order if matches(pattern, text[at:])), text)
+    reach = _reached(_pieces(pattern)[::-1], text[::-1])
+    lengths = [at for at, reached in enumerate(reach) if reached]
+    return text[: len(text) - (lengths[-1] if longest else lengths[0])] if lengths else text
 
 
 def replaced(pattern: str, text: str, by: str, everywhere: bool) -> str:
@@ -145,6 +157,8 @@ def replaced(pattern: str, text: str, by: str, everywhere: bool) -> str:
     if anchor == "%":
         shorter = without_suffix(pattern, text, True)
         return shorter + by if shorter != text or matches(pattern, "") else text
+    if not anchor and not is_pattern(pattern):
+        return text.replace(plain(pattern), by, -1 if everywhere else 1) if pattern else text
     result, at = [], 0
     while at < len(text):
         lengths = [
