@@ -1,4 +1,4 @@
-"""Scripts that are followed: what the interpreter makes of them, against a shell that runs them, and of damaged ones.
+"""Scripts as the interpreter follows them: generated ones against a shell that runs them, and damaged ones.
 
     python fuzz/shell.py --count 2000 --seed 7        # generated scripts, against bash and dash
     python fuzz/shell.py --damaged --count 100000     # scripts with pieces cut, doubled and mixed
@@ -56,31 +56,38 @@ class Generator:
 
     def script(self) -> str:
         """Return a script that ends."""
-        return "a=1 b='b c' n=7 c=\n" + self.statements(self.random.randint(2, 7))
+        return "a=1 b='b c' n=7 c=\n" + self._statements(self.random.randint(2, 7))
 
-    def statements(self, count: int) -> str:
-        return "".join(f"{self.statement()}\n" for _ in range(count))
+    def _statements(self, count: int) -> str:
+        return "".join(f"{self._statement()}\n" for _ in range(count))
 
-    def statement(self) -> str:
-        kinds: list[Callable[[], str]] = [self.assignment, self.command, self.command, self.arithmetic]
+    def _statement(self) -> str:
+        kinds: list[Callable[[], str]] = [self._assignment, self._command, self._command, self._arithmetic]
         if self.depth < 3:
-            kinds += [self.conditional, self.case, self.each, self.counted, self.function, self.subshell]
-            kinds += [self.document, self.positional, self.and_or, self.piped, self.read]
+            kinds += [
+                self._conditional,
+                self._case,
+                self._each,
+                self._counted,
+                self._function,
+                self._subshell,
+            ]
+            kinds += [self._document, self._positional, self._and_or, self._piped, self._read]
         self.depth += 1
         text = self.random.choice(kinds)()
         self.depth -= 1
         return text
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return self.random.choice("abcn")
 
-    def quoted(self, text: str) -> str:
+    def _quoted(self, text: str) -> str:
         if self.random.random() < 0.5 and "'" not in text:
             return f"'{text}'"
         return '"' + re.sub(r'(["$`\\])', r"\\\1", text) + '"'
 
-    def expansion(self) -> str:
-        name, choice = self.name(), self.random.random()
+    def _expansion(self) -> str:
+        name, choice = self._name(), self.random.random()
         if choice < 0.35:
             return self.random.choice([f"${name}", f"${{{name}}}"])
         if choice < 0.5:
@@ -92,13 +99,13 @@ class Generator:
         if choice < 0.72:
             return f"${{#{name}}}"
         if choice < 0.85:
-            return f"$(({self.expression()}))"
+            return f"$(({self._expression()}))"
         if choice < 0.95 and self.depth < 3:
             self.depth += 1
             inner = self.random.choice(
                 [
-                    f"echo {self.word()}",
-                    f"printf '%s-%s' {self.word()} x",
+                    f"echo {self._word()}",
+                    f"printf '%s-%s' {self._word()} x",
                     f"expr {self.random.choice(NUMBERS)} + 2",
                 ]
             )
@@ -106,21 +113,21 @@ class Generator:
             return f"$({inner})"
         return self.random.choice(["$#", "$1", "$*", "$?"])
 
-    def word(self) -> str:
+    def _word(self) -> str:
         choice = self.random.random()
         if choice < 0.3:
-            return self.quoted(self.random.choice(TEXTS))
+            return self._quoted(self.random.choice(TEXTS))
         if choice < 0.5:
-            return f'"{self.expansion()}"'
+            return f'"{self._expansion()}"'
         if choice < 0.7:
-            return self.expansion()
+            return self._expansion()
         if choice < 0.8:
-            return f'{self.random.choice(["p", "1:"])}{self.expansion()}"{self.expansion()}"'
+            return f'{self.random.choice(["p", "1:"])}{self._expansion()}"{self._expansion()}"'
         if choice < 0.85:
             return '"$@"'
         return self.random.choice(["eth0", "1:10", "10mbit", "ffff:", "p\\ q", "a\\$b"])
 
-    def expression(self) -> str:
+    def _expression(self) -> str:
         number = self.random.choice([*NUMBERS[:-1], "n", "$n"])
         if self.random.random() < 0.5:
             return number
@@ -129,19 +136,19 @@ class Generator:
         right = "3" if operator in ("/", "%", "<<") else right
         return f"{number} {operator} {right}"
 
-    def assignment(self) -> str:
+    def _assignment(self) -> str:
         name = self.random.choice("abc")
-        return f"{name}={self.word()}" if self.random.random() < 0.9 else f"{name}="
+        return f"{name}={self._word()}" if self.random.random() < 0.9 else f"{name}="
 
-    def arithmetic(self) -> str:
-        return f"n=$(({self.expression()}))"
+    def _arithmetic(self) -> str:
+        return f"n=$(({self._expression()}))"
 
-    def command(self) -> str:
-        words = " ".join(self.word() for _ in range(self.random.randint(1, 4)))
+    def _command(self) -> str:
+        words = " ".join(self._word() for _ in range(self.random.randint(1, 4)))
         return f"tc qdisc add {words}"
 
-    def test(self) -> str:
-        a, b = f'"{self.expansion()}"', self.quoted(self.random.choice(TEXTS))
+    def _test(self) -> str:
+        a, b = f'"{self._expansion()}"', self._quoted(self.random.choice(TEXTS))
         return self.random.choice(
             [
                 f"[ {a} = {b} ]",
@@ -156,58 +163,58 @@ class Generator:
             ]
         )
 
-    def conditional(self) -> str:
-        text = f"if {self.test()}; then\n{self.statements(1)}"
+    def _conditional(self) -> str:
+        text = f"if {self._test()}; then\n{self._statements(1)}"
         if self.random.random() < 0.4:
-            text += f"elif {self.test()}; then\n{self.statements(1)}"
+            text += f"elif {self._test()}; then\n{self._statements(1)}"
         if self.random.random() < 0.5:
-            text += f"else\n{self.statements(1)}"
+            text += f"else\n{self._statements(1)}"
         return text + "fi"
 
-    def case(self) -> str:
+    def _case(self) -> str:
         arms = "".join(
-            f"{self.random.choice(PATTERNS)}{self.random.choice(['', '|10'])}) {self.statements(1)};;\n"
+            f"{self.random.choice(PATTERNS)}{self.random.choice(['', '|10'])}) {self._statements(1)};;\n"
             for _ in range(self.random.randint(1, 3))
         )
-        return f"case {self.word()} in\n{arms}esac"
+        return f"case {self._word()} in\n{arms}esac"
 
-    def each(self) -> str:
-        words = " ".join(self.word() for _ in range(self.random.randint(0, 3)))
-        leave = self.random.choice(["", "", f"{self.test()} && break\n", f"{self.test()} && continue\n"])
-        return f"for c in {words}; do\n{leave}{self.statements(1)}done"
+    def _each(self) -> str:
+        words = " ".join(self._word() for _ in range(self.random.randint(0, 3)))
+        leave = self.random.choice(["", "", f"{self._test()} && break\n", f"{self._test()} && continue\n"])
+        return f"for c in {words}; do\n{leave}{self._statements(1)}done"
 
-    def counted(self) -> str:
+    def _counted(self) -> str:
         self.loops += 1
         name = f"i{self.loops}"
-        return f"{name}=0\nwhile [ ${name} -lt 3 ]; do\n{name}=$(({name}+1))\n{self.statements(1)}done"
+        return f"{name}=0\nwhile [ ${name} -lt 3 ]; do\n{name}=$(({name}+1))\n{self._statements(1)}done"
 
-    def function(self) -> str:
+    def _function(self) -> str:
         self.functions += 1
         name = f"f{self.functions}"
         local = self.random.choice(["", "local a; a=5\n"])
-        leave = self.random.choice(["", f"{self.test()} || return 3\n"])
-        words = " ".join(self.word() for _ in range(self.random.randint(0, 3)))
-        return f'{name}() {{\n{local}{leave}tc class add "$1" $#\n{self.statements(1)}}}\n{name} {words}'
+        leave = self.random.choice(["", f"{self._test()} || return 3\n"])
+        words = " ".join(self._word() for _ in range(self.random.randint(0, 3)))
+        return f'{name}() {{\n{local}{leave}tc class add "$1" $#\n{self._statements(1)}}}\n{name} {words}'
 
-    def subshell(self) -> str:
-        return f"( {self.statements(1)} )" if self.random.random() < 0.5 else f"{{ {self.statements(1)} }}"
+    def _subshell(self) -> str:
+        return f"( {self._statements(1)} )" if self.random.random() < 0.5 else f"{{ {self._statements(1)} }}"
 
-    def document(self) -> str:
+    def _document(self) -> str:
         end = self.random.choice(["EOF", "'EOF'"])
-        return f"a=$(cat <<{end}\nrate {self.expansion()}\nEOF\n)"
+        return f"a=$(cat <<{end}\nrate {self._expansion()}\nEOF\n)"
 
-    def positional(self) -> str:
-        words = " ".join(self.word() for _ in range(self.random.randint(1, 3)))
+    def _positional(self) -> str:
+        words = " ".join(self._word() for _ in range(self.random.randint(1, 3)))
         return f"set -- x {words}\n" + self.random.choice(["", "shift"])
 
-    def and_or(self) -> str:
+    def _and_or(self) -> str:
         operator = self.random.choice(["&&", "||"])
-        return f"{self.test()} {operator} {self.random.choice([self.command(), self.assignment()])}"
+        return f"{self._test()} {operator} {self.random.choice([self._command(), self._assignment()])}"
 
-    def piped(self) -> str:
-        return f'echo {self.word()} | while read -r a b; do tc filter add "$a" "$b"; done'
+    def _piped(self) -> str:
+        return f'echo {self._word()} | while read -r a b; do tc filter add "$a" "$b"; done'
 
-    def read(self) -> str:
+    def _read(self) -> str:
         return f"IFS=: read -r a b <<EOF\n{self.random.choice(TEXTS[:9])}\nEOF"
 
 
