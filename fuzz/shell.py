@@ -149,13 +149,17 @@ class Generator:
 
     def _test(self) -> str:
         a, b = f'"{self._expansion()}"', self._quoted(self.random.choice(TEXTS))
+        comparison, number = (
+            self.random.choice(["eq", "ne", "lt", "le", "gt", "ge"]),
+            self.random.choice(NUMBERS),
+        )
         return self.random.choice(
             [
                 f"[ {a} = {b} ]",
                 f"[ {a} != {b} ]",
                 f"[ -n {a} ]",
                 f"[ -z {a} ]",
-                f'[ "$n" -{self.random.choice(["eq", "ne", "lt", "le", "gt", "ge"])} {self.random.choice(NUMBERS)} ]',
+                f'[ "$n" -{comparison} {number} ]',
                 f"test -n {a} -a -z {b}",
                 f"! [ -n {a} ]",
                 "true",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import sys
 import time
@@ -121,6 +123,8 @@ def test_a_wrapper_s_commands_have_the_lines_of_their_words(tmp_path: Path) -> N
         ("f() { f; }; f", "at most 40 calls within each other"),
         ("tc qdisc add dev a root fq\nif true; then", "'fi', which ends the 'if' of line 2"),
         ("tc qdisc add dev a root 'fq", "line 1: got \"'\", expected the quote's end"),
+        ("if [ -e /x ]; then f() { tc qdisc add dev a root fq; }; else f() { :; }; fi; f", 'got "[ -e /x ]"'),
+        ("tc qdisc add dev a root fq && setup-more a", 'got "setup-more"'),
         ("docker exec r1 tc qdisc add dev a root fq", 'line 1: got "docker"'),
         ("for d in /sys/class/net/*; do tc qdisc add dev $d root fq; done", "--set d=VALUE"),
         ("x=$((1/0)); tc qdisc add dev a root fq", "expected an arithmetic expression"),
@@ -159,6 +163,25 @@ tc qdisc add dev ifb0 root fq
     assert document["assumed"] == [{"line": 3, "condition": "[ -e /var/run/lock ]", "value": "false"}]
     assert {row["line"] for row in document["skipped"]} == {1, 2}
     assert 'got "lsmod | grep -q fq"' in refused(script + "tc qdisc add dev eth0 root $MODULE")
+
+
+def test_the_page_s_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[1] / "docs/how-to/router-scripts.md").read_text()
+    script, command, output = re.findall(r"^```\w*\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:3]
+    error = re.search(r"^error: (.*)", page, re.MULTILINE)
+    assert error is not None
+    monkeypatch.chdir(tmp_path)
+    Path("shaper.sh").write_text(script)
+    words = shlex.split(command)[1:]
+    monkeypatch.setattr(sys, "argv", ["dragstrip", *words])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert capsys.readouterr().out == output
+    inputs = scripts.ScriptInputs({"UPLINK": "20000"}, ["eth0"])
+    with pytest.raises(BadInputError, match=f"^{re.escape(error[1])}$"):
+        scripts.imported(script, "shaper.sh", inputs)
 
 
 def test_the_command_and_the_function_give_one_document(

@@ -365,8 +365,8 @@ def tc_import(
 
     folder = None if sources is None else Path(sources)
     given = {str(name): str(value) for name, value in (variables or {}).items()}
-    inputs = scripts.ScriptInputs(given, [str(word) for word in arguments], folder)
     try:
+        inputs = scripts.ScriptInputs(given, [str(word) for word in arguments], folder)
         document = scripts.document(script, "script", inputs)
     except BadInputError as error:
         field, expected = scripts.python_words(error.field), scripts.python_words(error.expected)

@@ -93,6 +93,10 @@ class ScriptInputs:
     sources: Path | None = None
     """The folder of the files that it sources."""
 
+    def __post_init__(self) -> None:
+        if self.sources is not None and not self.sources.is_dir():
+            raise BadInputError("--sources", str(self.sources), "a folder", "command line")
+
     def file(self, path: str) -> tuple[str, str] | None:
         """Return a sourced file's name and text, or None; only the folder itself is looked in."""
         name = path.rpartition("/")[2]
@@ -121,7 +125,11 @@ def python_words(text: str) -> str:
     """Return an error's text with the arguments of a function instead of the command's options."""
     text = re.sub(r"--set ('?)(.+?)=(VALUE|true)\1", r'variables={"\2": "\3"}', text)
     text = text.replace("dragstrip tc-import FILE ARGUMENTS", "arguments=[...]")
-    return text.replace("--sources FOLDER", "sources=FOLDER").replace("--set", "variables")
+    return (
+        text.replace("--sources FOLDER", "sources=FOLDER")
+        .replace("--set", "variables")
+        .replace("--sources", "sources")
+    )
 
 
 def _keys(given: Mapping[str, str]) -> dict[str, str]:

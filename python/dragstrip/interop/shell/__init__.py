@@ -99,12 +99,16 @@ def _flatten(commands: Sequence[Emitted], result: FollowedScript) -> None:
 
 def _without_deleted(commands: Sequence[Emitted]) -> list[Emitted]:
     """Return the commands without those for interfaces that the script deletes later."""
-    kept: list[Emitted] = []
+    kept: list[Emitted | None] = []
+    places: dict[str, list[int]] = {}
     for command in commands:
         if match := _DELETED.search(" ".join(word.text for word in command.words)):
-            kept = [earlier for earlier in kept if not earlier.queues or _device(earlier) != match[1]]
+            for place in places.pop(match[1], []):
+                kept[place] = None
+        elif command.queues:
+            places.setdefault(_device(command), []).append(len(kept))
         kept.append(command)
-    return kept
+    return [command for command in kept if command is not None]
 
 
 def _device(command: Emitted) -> str:

@@ -619,7 +619,11 @@ class Interpreter(Recorder):
 
     def call(self, name: str, arguments: list[Expanded]) -> None:
         """Run a function."""
-        body, source = self.state.functions[name]
+        function = self.state.functions[name]
+        if isinstance(function, Gap):
+            self.refuse(function)
+            return
+        body, source = function
         self.enter()
         outer_arguments, outer_source, outer_position = self.state.arguments, self.source, self.position
         loose = ""

@@ -200,7 +200,7 @@ class Recorder(Ways):
         )
         if sets_length or deletes:
             self.emit(plain, True, deletes)
-        elif self.captures or self.tests:
+        elif self.captures:
             self.queried.append((self.line_of(fields[-1].position), shown))
         else:
             self.emit(plain, False)
@@ -274,6 +274,9 @@ class Recorder(Ways):
         for field in fields:
             if gap := self.gap_of(field.text, (UNKNOWN, UNSET)):
                 self.refuse(gap)
+        if self.answer_for(" ".join(texts)) == "false":
+            self.end(1)
+            return
         first = fields[min(at + 1, len(fields) - 1)].position
         placed = [
             field._replace(position=first) if index <= at else field for index, field in enumerate(fields)

@@ -98,7 +98,8 @@ class State:
     """A shell: what a subshell copies and a branch may change."""
 
     variables: dict[str, VariableValue] = field(default_factory=dict)
-    functions: dict[str, tuple[AnyCommand, str | None]] = field(default_factory=dict)
+    functions: dict[str, tuple[AnyCommand, str | None] | Gap] = field(default_factory=dict)
+    """Bodies with their files; a gap: of several, nobody knows which."""
     arguments: list[Expanded] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     output: str = ""

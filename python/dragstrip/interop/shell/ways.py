@@ -179,8 +179,9 @@ class Ways(Expander):
             mine, theirs = state.variables.get(name), other.variables.get(name)
             if mine != theirs:
                 state.variables[name] = self._doubtful(name, cause)
-        for name, value in other.functions.items():
-            state.functions.setdefault(name, value)
+        for name, function in other.functions.items():
+            if state.functions.setdefault(name, function) != function:
+                state.functions[name] = cause
         for name in {**state.files, **other.files}:
             if state.files.get(name) != other.files.get(name):
                 state.files[name] = self._doubtful("", cause)
