@@ -159,7 +159,8 @@ def read(shell: Interpreter, fields: list[Expanded]) -> None:
 def _shares(line: str, count: int, separators: tuple[str, str]) -> list[str]:
     """Return the fields of a line for so many variables; the last one gets all that is left."""
     blanks, others = separators
-    rest, shares = line.lstrip(blanks), []
+    rest = line.lstrip(blanks)
+    shares: list[str] = []
     while len(shares) < count - 1:
         end = next((at for at, character in enumerate(rest) if character in blanks + others), len(rest))
         shares.append(rest[:end])
