@@ -91,6 +91,7 @@ fuzz: core  ## Every parser of foreign text or bytes, with the same inputs each 
 	@! .ci/tools --has fuzz || $(STAGE) "fuzz targets" $(XTASK) fuzz
 	@$(STAGE) "fuzz recordings" $(UV) run --no-sync python fuzz/recording.py
 	@$(STAGE) "fuzz foreign files" $(UV) run --no-sync python fuzz/foreign.py
+	@$(STAGE) "fuzz shell scripts" $(UV) run --no-sync python fuzz/shell.py
 
 fuzz-long:  ## New inputs, for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}

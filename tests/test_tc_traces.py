@@ -47,7 +47,7 @@ def test_a_trace_is_its_commands(trace: str) -> None:
     assert scripts.is_script(trace)
     (wanted,) = scripts.imported(COMMANDS, "router.sh")["queues"]
     (queue,) = scripts.imported(trace, "trace")["queues"]
-    assert {**queue, "lines": []} == {**wanted, "lines": []}
+    assert {**queue, "lines": [], "commands": []} == {**wanted, "lines": [], "commands": []}
     first = next(
         at for at, line in enumerate(trace.splitlines(), 1) if "default 12" in line and "COMMAND" not in line
     )

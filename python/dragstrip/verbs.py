@@ -438,17 +438,32 @@ def _with_commas(field: str, values: str | Sequence[object]) -> str:
 
 
 @named_arguments
-def tc_import(script: str) -> ImportedQueues:
-    """Return the queues that a script of tc commands sets up; `script` is its text.
+def tc_import(
+    script: str,
+    *,
+    variables: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    sources: PathLike | None = None,
+) -> ImportedQueues:
+    """Return the queues that a router's script sets up; `script` is its text, and nothing of it is run.
 
+    `variables` gives values that the script does not contain (`{"UPLINK": "20000"}`), also of commands
+    (`{"cat /sys/class/net/eth0/mtu": "1500"}`); `sources` is the folder of the files that it sources.
     Commands of other programs are skipped and listed. Raises `BadInputError` for a command of tc without a
-    counterpart, with its line.
+    counterpart and for a value that nobody knows, with its line.
     """
     from dragstrip.interop import scripts
 
-    imported = scripts.imported(script, "script")
-    lines = [f"{queue['device']}, {queue['direction']}: {queue['queue']}" for queue in imported["queues"]]
-    return ImportedQueues({"version": 1, **imported}, "\n".join(lines))
+    folder = None if sources is None else Path(sources)
+    given = {str(name): str(value) for name, value in (variables or {}).items()}
+    try:
+        inputs = scripts.ScriptInputs(given, [str(word) for word in arguments], folder)
+        document = scripts.document(script, "script", inputs)
+    except BadInputError as error:
+        field, expected = scripts.python_words(error.field), scripts.python_words(error.expected)
+        raise error.reworded(field, expected, error.source) from None
+    lines = [f"{queue['device']}, {queue['direction']}: {queue['queue']}" for queue in document["queues"]]
+    return ImportedQueues(document, "\n".join(lines))
 
 
 @named_arguments

@@ -1,16 +1,15 @@
-"""`dragstrip tc-import`: the queues that a script of tc commands makes."""
+"""`dragstrip tc-import`: the queues that a router's script makes."""
 
 from __future__ import annotations
 
 import shlex
-from itertools import groupby
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say
-from dragstrip.errors import BadInputError
 
 OPTIONS = {"rate", "queue", "rtt", "loss", "netem"}
 """Fields of a path that are options of `compare` too."""
@@ -18,41 +17,69 @@ OPTIONS = {"rate", "queue", "rtt", "loss", "netem"}
 
 def tc_import(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A script of tc commands, or - for standard input.")
+        str, typer.Argument(metavar="FILE", help="A script with tc commands, or - for standard input.")
     ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ARGUMENT]...", help="Arguments of the script; -- in front of its options."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A variable of the script, or what a command answers that nobody runs "
+            "('cat /sys/class/net/eth0/mtu=1500', '[ -d /sys/class/net/ifb0 ]=true'); repeatable.",
+        ),
+    ] = None,
+    sources: Annotated[
+        Path | None,
+        typer.Option("--sources", metavar="FOLDER", help="Folder of the files that the script sources."),
+    ] = None,
+    commands: Annotated[
+        bool,
+        typer.Option("--commands", help="Print the tc commands that the script gives, with their lines."),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Print the queues that a script of tc commands sets up, as options of `compare` and experiment fields.
+    """Print the queues that a router's script sets up, as options of `compare` and experiment fields.
 
-    The commands are processed in order. One of tc without a counterpart is refused with its line; those of
-    other programs (ip, ethtool, iptables, ...) are skipped and listed.
+    The script is followed (variables, functions, if, for, case, $(( ))) and nothing is run. A command of tc
+    without a counterpart is refused with its line; so is a value that the script does not contain, with the
+    --set that gives it. Commands of other programs (ip, ethtool, iptables, ...) are skipped and listed.
 
-    Example: dragstrip tc-import router.sh
+    Example: dragstrip tc-import router.sh --set UPLINK=20000
     """
     from dragstrip.interop import scripts
     from dragstrip.io.untrusted import DESCRIPTION_MAX, text_or_input
 
+    given = scripts.settings(settings or [])
+    inputs = scripts.ScriptInputs(given, arguments or [], sources)
     script, name = text_or_input(file, DESCRIPTION_MAX, "a script of tc commands")
-    imported = scripts.imported(script, name)
-    queues, skipped = imported["queues"], imported["skipped"]
-    paths = [_path(device, list(of)) for device, of in _by_device(queues)]
-    if as_json:
-        print_json({"version": 1, "file": name, "queues": queues, "paths": paths, "skipped": skipped})
+    if commands:
+        say(scripts.printed_commands(script, name, inputs))
         return
-    if not queues:
+    document = scripts.document(script, name, inputs)
+    if as_json:
+        print_json(document)
+        return
+    if not document["queues"]:
         say("No queue is left: the commands delete every queue that they add.")
-    for queue in queues:
+    for queue in document["queues"]:
         say(_queue_text(queue))
-    if skipped:
-        lines = "".join(f"  line {command['line']}: {command['command']}\n" for command in skipped)
+    if document["assumed"]:
+        lines = _assumed_text(document["assumed"])
+        say(f"Taken for granted, since the script sets up its queues then:\n{lines}")
+    if document["skipped"]:
+        lines = "".join(
+            f"  line {command['line']}: {command['command']}\n" for command in document["skipped"]
+        )
         say(f"Skipped, since they make no queue:\n{lines}")
-    say("\n\n".join(_toml(path) for path in paths))
+    say("\n\n".join(_toml(path) for path in document["paths"]))
 
 
-def _by_device(queues: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    devices = list(dict.fromkeys(queue["device"] for queue in queues))
-    ordered = sorted(queues, key=lambda queue: devices.index(queue["device"]))
-    return [(device, list(of)) for device, of in groupby(ordered, key=lambda queue: queue["device"])]
+def _assumed_text(assumed: list[dict[str, Any]]) -> str:
+    return "".join(f"  line {row['line']}: {row['condition']} is {row['value']}\n" for row in assumed)
 
 
 def _queue_text(queue: dict[str, Any]) -> str:
@@ -72,26 +99,6 @@ def _queue_text(queue: dict[str, Any]) -> str:
     words = fields["queue"] if expressible else queue["queue"]
     notes = "".join(f"\n  note: {note}" for note in queue["notes"])
     return f'{head}\n  {options}--queue "{words}"{notes}\n'
-
-
-def _path(device: str, queues: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return an interface's path; of two queues, the incoming one becomes the bottleneck."""
-    if len(queues) == 1:
-        return {"device": device, "path": queues[0]["path"]}
-    path: dict[str, str] = {}
-    for queue in queues:
-        fields = dict(queue["path"])
-        whole = {name: fields.pop(name) for name in ("rtt", "loss", "netem") if name in fields}
-        if not fields.keys() <= {"rate", "queue"}:
-            fields = {"queue": queue["queue"]}
-        up = "" if queue["direction"] == "in" else "up_"
-        path |= {f"{up}{field}": text for field, text in fields.items()}
-        if whole.keys() & path.keys() or (up and whole.keys() & {"loss", "netem"}):
-            name = next(name for name in ("loss", "netem", "rtt") if name in whole)
-            expected = "a netem with a delay alone, in one direction: a path has one loss, of what comes in"
-            raise BadInputError(name, whole[name], expected, f"{device}: netem")
-        path |= whole
-    return {"device": device, "path": dict(sorted(path.items(), key=lambda item: item[0].startswith("up_")))}
 
 
 def _toml(path: dict[str, Any]) -> str:

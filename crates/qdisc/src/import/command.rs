@@ -12,48 +12,23 @@ fn begins(word: &str, whole: &str) -> bool {
     !word.is_empty() && whole.starts_with(word)
 }
 
-/// Programs that make no queue; `ip netns exec` and `ip link set ... txqueuelen` are looked at.
-const OTHERS: [&str; 40] = [
-    "ip",
-    "ifconfig",
-    "route",
-    "arp",
-    "bridge",
-    "brctl",
-    "ethtool",
-    "iw",
-    "iwconfig",
-    "iptables",
-    "ip6tables",
-    "ebtables",
-    "nft",
-    "ipset",
-    "modprobe",
-    "insmod",
-    "rmmod",
-    "sysctl",
-    "echo",
-    "printf",
-    "cat",
-    "sleep",
-    "wait",
-    "date",
-    "logger",
-    "ping",
-    "iperf",
-    "iperf3",
-    "netperf",
-    "netserver",
-    "flent",
-    "ss",
-    "systemctl",
-    "service",
-    "dhclient",
-    "mkdir",
-    "set",
-    "true",
-    ":",
-    "exit",
+/// Programs that make no queue; `ip netns exec` and `ip link set ... txqueuelen` are looked at. One that may run others
+/// (ssh, docker, xargs) is not among them.
+#[rustfmt::skip]
+const OTHERS: &[&str] = &[
+    "ip", "ifconfig", "route", "arp", "bridge", "brctl", "ethtool", "iw", "iwconfig", "iptables",
+    "ip6tables", "iptables-nft", "ip6tables-nft", "iptables-restore", "ip6tables-restore",
+    "ebtables", "nft", "ipset", "conntrack", "wg", "wg-quick", "modprobe", "insmod", "rmmod",
+    "lsmod", "depmod", "sysctl", "echo", "printf", "cat", "sleep", "usleep", "wait", "date",
+    "logger", "logread", "ping", "traceroute", "mtr", "iperf", "iperf3", "netperf", "netserver",
+    "flent", "ss", "nc", "tcpdump", "tshark", "systemctl", "service", "dhclient", "udhcpc",
+    "dnsmasq", "hostapd", "ifup", "ifdown", "nmcli", "networkctl", "uci", "ubus", "nvram", "opkg",
+    "apk", "apt", "apt-get", "mkdir", "rmdir", "rm", "touch", "mv", "cp", "ln", "ls", "chmod",
+    "chown", "mount", "umount", "stat", "find", "df", "free", "kill", "killall", "pkill", "pgrep",
+    "ps", "uname", "hostname", "id", "whoami", "grep", "egrep", "fgrep", "awk", "sed", "cut", "tr",
+    "head", "tail", "sort", "uniq", "wc", "tee", "md5sum", "sha256sum", "bc", "expr", "seq",
+    "basename", "dirname", "mktemp", "wget", "curl", "git", "make", "go", "crontab", "read",
+    "test", "cd", "pwd", "export", "set", "true", "false", ":", "exit",
 ];
 
 /// Does what a command says; the answer is whether it is one of tc's, and not another program's that makes no queue.

@@ -170,7 +170,6 @@ def _part(probe: PingSeries, mask: npt.NDArray[np.bool_], loaded: bool) -> PingS
 def _of_script(file: Path, script: str) -> Observations:
     """Return the queues of a script of tc commands."""
     imported = scripts.imported(script, str(file))
-    lines = script.splitlines()
     queues, notes = [], []
     for row in imported["queues"]:
         way = "outgoing" if row["direction"] == "out" else "incoming"
@@ -183,7 +182,7 @@ def _of_script(file: Path, script: str) -> Observations:
                 queue=row["queue"],
                 kind=listing.kind_of(row["queue"]),
                 shaped_bps=row["rate_bps"],
-                tree=_tree([lines[at - 1] for at in row["lines"]], row["rate_bps"]),
+                tree=_tree(row["commands"], row["rate_bps"]),
             )
         )
         notes += [f"{file}: {note}" for note in row["notes"]]
