@@ -319,6 +319,7 @@ fn an_unrelated_flow_changes_no_bucket() {
         drop_batch_packets: 64,
         ecn: false,
         ce_threshold_ns: None,
+        ce_threshold_selector: None,
     });
     let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc, ..path::link("r", "d") };
     for seed in 0..8 {
