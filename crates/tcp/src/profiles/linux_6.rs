@@ -38,7 +38,7 @@ pub const LINUX_5_15_L4S: StackRow = StackRow {
 pub const LINUX_4_15: StackRow = StackRow {
     kernel: "Linux 4.15",
     settings: Settings::linux_4_15,
-    sysctls: Sysctls::Linux { lacks: &[SINCE_5_15, SINCE_4_15] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_4_15, SINCE_5_15] },
     accurate_ecn: false,
     tolerates_threshold: false,
     ..LINUX_6
