@@ -71,7 +71,7 @@ MUST: dict[str, list[str]] = {
 }
 """Claims that hang on nothing unmodelled: losing one of them means that the simulator has changed."""
 
-GRIDS = ("bbr-dominance-2024", "datta-fund-2023")
+GRIDS = ("bbr-dominance-2024", "datta-fund-2023", "l4s-pam2025")
 """Publications of cells: written by a program from their data, the causes of contradicted cells on their pages."""
 
 DENIED: dict[str, list[str]] = {

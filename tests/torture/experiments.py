@@ -68,6 +68,7 @@ NETEMS = (
     ),
 )
 PROFILES = {
+    "linux-5.15-l4s": ("prague", "bbr2", "cubic"),
     "linux-4.15": ("reno", "cubic", "vegas", "bbr"),
     "linux-2.2": ("reno", "vegas"),
     "linux-2.6.27": ("reno", "cubic", "exp"),

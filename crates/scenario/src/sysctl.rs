@@ -342,7 +342,7 @@ impl Sysctls {
         profile: StackProfile,
         map: &BTreeMap<String, String>,
     ) -> (Self, Vec<Problem>) {
-        let StackRow { kernel, settings, sysctls, .. } = profile.row();
+        let StackRow { kernel, settings, sysctls, accurate_ecn, .. } = profile.row();
         let lacks = sysctls.lacks().unwrap_or_default();
         let mut sysctls = Self::of(&settings());
         let mut problems = Vec::new();
@@ -355,7 +355,7 @@ impl Sysctls {
                 continue;
             }
             match sysctls.set(name, text) {
-                Ok(true) if sysctls.tcp_ecn > 2 && profile != StackProfile::Linux6 => {
+                Ok(true) if sysctls.tcp_ecn > 2 && !accurate_ecn => {
                     sysctls.tcp_ecn = 2;
                     let expected = format!("from 0 to 2: {kernel} has no accurate ECN");
                     problems.push(Problem::new(at(name), format!("{text:?}"), expected));
@@ -485,10 +485,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_profile_can_be_given_accurate_ecn() {
+    fn only_profiles_of_kernels_with_it_can_be_given_accurate_ecn() {
         let map = BTreeMap::from([("net.ipv4.tcp_ecn".to_owned(), "3".to_owned())]);
         let of = |profile| Sysctls::of_kernel(profile, &map);
         assert_eq!(of(StackProfile::Linux6).unwrap().tcp_ecn, 3);
+        assert_eq!(of(StackProfile::Linux515L4s).unwrap().tcp_ecn, 3);
         let problem = of(StackProfile::Linux2627).unwrap_err();
         assert_eq!(problem.expected, "from 0 to 2: Linux 2.6 has no accurate ECN");
     }

@@ -106,6 +106,7 @@ fn nothing_appears_and_nothing_vanishes_either() {
 #[test]
 fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
     const STACKS: &[(StackProfile, &[&str])] = &[
+        (StackProfile::Linux515L4s, &["prague", "bbr2", "cubic"]),
         (StackProfile::Linux415, &["reno", "cubic", "vegas", "bbr"]),
         (StackProfile::Linux22, &["reno", "vegas"]),
         (StackProfile::Linux2627, &["reno", "cubic", "exp"]),
@@ -319,6 +320,7 @@ fn an_unrelated_flow_changes_no_bucket() {
         drop_batch_packets: 64,
         ecn: false,
         ce_threshold_ns: None,
+        ce_threshold_selector: None,
     });
     let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc, ..path::link("r", "d") };
     for seed in 0..8 {

@@ -257,6 +257,7 @@ fn fair_queues_share_alike() {
         drop_batch_packets: 64,
         ecn: false,
         ce_threshold_ns: None,
+        ce_threshold_selector: None,
     });
     let sfq = QdiscSpec::from(SfqSpec {
         limit_packets: 1_270,

@@ -33,6 +33,10 @@ pub struct Profile {
     /// A recovery that has retransmitted nothing yet is taken back when the data that it waits for arrive
     /// (`tcp_packet_delayed` since 6.12, 6.1 since October 2024).
     pub undoes_before_retransmitting: bool,
+    /// Accurate ECN takes the marks that no acknowledgement has told of for 15 at least, too many to wait: each segment that
+    /// takes the general way and advances the timestamp to echo is acknowledged at once (L4STeam's 5.15:
+    /// `tcp_ecn_received_counters`, `__tcp_accecn_process`).
+    pub overstates_pending_marks: bool,
     /// Accounting of the send buffer.
     pub send_buffer: SendBuffer,
     /// Timestamps stand still between ticks; otherwise they count milliseconds.

@@ -113,10 +113,35 @@ fn codel_and_fq_codel_have_the_kernels_defaults() {
             drop_batch_packets: 64,
             ecn,
             ce_threshold_ns: None,
+            ce_threshold_selector: None,
         })
     };
     assert_eq!(ok("fq_codel"), fq_codel(true));
     assert_eq!(ok("fq_codel noecn"), fq_codel(false));
+}
+
+/// tc reads C's numbers; to the kernel, which shows one with every threshold, a mask of nothing is no selector.
+#[test]
+fn a_selector_of_fq_codel_is_a_value_and_a_mask() {
+    let selector = |text: &str| {
+        let QdiscSpec::FqCodel(spec) = ok(&format!("fq_codel ce_threshold 1ms {text}")) else {
+            panic!("an fq_codel")
+        };
+        spec.ce_threshold_selector.map(|selector| (selector.value, selector.mask))
+    };
+    assert_eq!(selector("ce_threshold_selector 0x01/0x03"), Some((1, 3)));
+    assert_eq!(selector("ce_threshold_selector 010/255"), Some((8, 255)));
+    assert_eq!(selector("ce_threshold_selector 0/0"), None);
+    for (text, expected) in [
+        ("ce_threshold 1ms ce_threshold_selector 0x2/0x1", "a mask with the value's bits"),
+        ("ce_threshold_selector 0x1/0x1", "a ce_threshold too"),
+    ] {
+        let mut report = Report::default();
+        ok(&format!("fq_codel {text}")).check("qdisc", &mut report);
+        let problem = report.problems.first().expect(text);
+        assert_eq!(problem.field, "qdisc.ce_threshold_selector", "{text}");
+        assert!(problem.expected.starts_with(expected), "{text}: {problem}");
+    }
 }
 
 #[test]
@@ -241,7 +266,14 @@ fn mistakes_name_the_word_and_what_would_be_right() {
         ("htb rate 1mbit quantum 1514", "\"quantum\"", "does not model \"quantum\""),
         ("htb rate 1mbit leaf", "nothing", "a queue discipline"),
         ("codel target 5", "\"target 5\"", "a time with its unit"),
-        ("fq_codel ce_threshold_selector 0x1/0x3", "\"ce_threshold_selector\"", "does not model"),
+        ("fq_codel ce_threshold_selector 1", "\"ce_threshold_selector 1\"", "such as 0x1/0x3"),
+        (
+            "fq_codel ce_threshold_selector 0x1/",
+            "\"ce_threshold_selector 0x1/\"",
+            "such as 0x1/0x3",
+        ),
+        ("fq_codel ce_threshold_selector 1/300", "\"ce_threshold_selector 1/300\"", "of 8 bits"),
+        ("fq_codel ce_threshold_selector 1/2/3", "\"ce_threshold_selector 1/2/3\"", "a mask"),
         ("pie target 15", "\"target 15\"", "a time with its unit"),
         ("pie beta 1.25", "\"beta 1.25\"", "a whole number"),
         ("sfq headdrop", "\"headdrop\"", "does not model"),
@@ -397,6 +429,10 @@ fn netlink_has_the_bytes_that_the_kernel_was_given() {
         (
             "fq_codel noecn memory_limit 1mb",
             "0800010088130000080002000028000008000300a08601000800040000000000080005000004000008000600ea05000008000800400000000800090000001000",
+        ),
+        (
+            "fq_codel limit 500 flows 64 drop_batch 7 noecn ce_threshold 2ms ce_threshold_selector 0x1/0x3",
+            "080001008813000008000200f401000008000300a08601000800040000000000080005004000000008000600ea0500000800080007000000080009000000000205000a000100000005000b000300000008000700d0070000",
         ),
         (
             "sfq perturb 10",

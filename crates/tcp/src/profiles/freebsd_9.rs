@@ -19,6 +19,7 @@ pub const FREEBSD_9: StackRow = StackRow {
         "fixed",
     ]),
     sysctls: Sysctls::Freebsd,
+    accurate_ecn: false,
     no_bursts: Some("bursts of FreeBSD 9 are not modelled"),
     tolerates_threshold: false,
 };
@@ -69,6 +70,7 @@ impl Profile {
         full_push_acknowledged: false,
         two_ticks_on_top: false,
         undoes_before_retransmitting: false,
+        overstates_pending_marks: false,
         send_buffer: SendBuffer::Payload,
         ticked_timestamps: true,
         paws_window: 0,

@@ -17,6 +17,7 @@ pub const LINUX_2_2: StackRow = StackRow {
     initial_window: |_| INITIAL_WINDOW,
     algorithms: Some(&["reno", "vegas", "fixed"]),
     sysctls: Sysctls::Linux { lacks: &[SINCE_2_6, SINCE_2_2] },
+    accurate_ecn: false,
     no_bursts: Some("Linux 2.2 offloads nothing"),
     tolerates_threshold: false,
 };
@@ -61,6 +62,7 @@ impl Profile {
         full_push_acknowledged: false,
         two_ticks_on_top: false,
         undoes_before_retransmitting: false,
+        overstates_pending_marks: false,
         send_buffer: SendBuffer::Fixed,
         ticked_timestamps: true,
         paws_window: 0,

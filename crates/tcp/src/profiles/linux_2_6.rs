@@ -13,6 +13,7 @@ pub const LINUX_2_6_27: StackRow = StackRow {
     initial_window: rfc3390_window,
     algorithms: Some(&["reno", "cubic", "exp", "fixed"]),
     sysctls: Sysctls::Linux { lacks: &[SINCE_2_6] },
+    accurate_ecn: false,
     no_bursts: None,
     tolerates_threshold: false,
 };
@@ -76,6 +77,7 @@ impl Profile {
         full_push_acknowledged: true,
         two_ticks_on_top: true,
         undoes_before_retransmitting: false,
+        overstates_pending_marks: false,
         send_buffer: SendBuffer::Segments,
         ticked_timestamps: true,
         paws_window: 1,

@@ -19,23 +19,37 @@ pub const LINUX_6: StackRow = StackRow {
     initial_window: |_| INITIAL_WINDOW,
     algorithms: None,
     sysctls: Sysctls::Linux { lacks: &[] },
+    accurate_ecn: true,
     no_bursts: None,
     // tcp_no_ssthresh_metrics_save: it leaves the threshold alone, and may be run beside those that do not.
     tolerates_threshold: true,
+};
+
+/// L4STeam's Linux 5.15.
+pub const LINUX_5_15_L4S: StackRow = StackRow {
+    kernel: "L4STeam's Linux 5.15",
+    settings: Settings::linux_5_15_l4s,
+    sysctls: Sysctls::Linux { lacks: &[SINCE_5_15] },
+    tolerates_threshold: false,
+    ..LINUX_6
 };
 
 /// Linux 4.15.
 pub const LINUX_4_15: StackRow = StackRow {
     kernel: "Linux 4.15",
     settings: Settings::linux_4_15,
-    sysctls: Sysctls::Linux { lacks: &[SINCE_4_15] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_4_15, SINCE_5_15] },
+    accurate_ecn: false,
     tolerates_threshold: false,
     ..LINUX_6
 };
 
-/// Settings that came after 4.15.
+/// Settings that came after 5.15.
+const SINCE_5_15: &[&str] = &["tcp_tso_rtt_log"];
+
+/// Settings that came after 4.15, until 5.15.
 const SINCE_4_15: &[&str] =
-    &["tcp_comp_sack_delay_ns", "tcp_comp_sack_nr", "tcp_comp_sack_slack_ns", "tcp_tso_rtt_log"];
+    &["tcp_comp_sack_delay_ns", "tcp_comp_sack_nr", "tcp_comp_sack_slack_ns"];
 
 impl Profile {
     /// Linux 6.1.
@@ -58,10 +72,20 @@ impl Profile {
         full_push_acknowledged: true,
         two_ticks_on_top: false,
         undoes_before_retransmitting: true,
+        overstates_pending_marks: false,
         send_buffer: SendBuffer::Memory,
         ticked_timestamps: false,
         paws_window: 1,
         reordering_bits: 32,
+    };
+
+    /// L4STeam's Linux 5.15.72.
+    pub const LINUX_5_15_L4S: Self = Self {
+        full_push_acknowledged: false,
+        two_ticks_on_top: true,
+        undoes_before_retransmitting: false,
+        overstates_pending_marks: true,
+        ..Self::LINUX_6
     };
 
     /// Linux 4.15.
@@ -140,6 +164,13 @@ impl Settings {
                 receive_step: 16_384,
             },
         }
+    }
+
+    /// L4STeam's Linux 5.15.
+    #[must_use]
+    pub fn linux_5_15_l4s() -> Self {
+        // tcp_tso_autosize takes no notice of the RTT before 5.18.
+        Self { profile: Profile::LINUX_5_15_L4S, tso_rtt_log: 0, ..Self::linux_6() }
     }
 
     /// A stock Linux 4.15, as far as it differs from 6.1.

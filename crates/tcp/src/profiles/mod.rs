@@ -8,7 +8,7 @@ mod linux_6;
 pub use freebsd_9::{FREEBSD_9, bsd_initial_window};
 pub use linux_2_2::LINUX_2_2;
 pub use linux_2_6::{LINUX_2_6_27, LINUX_2_6_38};
-pub use linux_6::{LINUX_4_15, LINUX_6};
+pub use linux_6::{LINUX_4_15, LINUX_5_15_L4S, LINUX_6};
 
 use crate::profile::Settings;
 
@@ -25,6 +25,8 @@ pub struct StackRow {
     pub algorithms: Option<&'static [&'static str]>,
     /// System whose names its settings have.
     pub sysctls: Sysctls,
+    /// `tcp_ecn` can ask for accurate ECN, which `linux-6` has from 7.0.
+    pub accurate_ecn: bool,
     /// Why it sends no bursts for an interface to cut; `None`: it does.
     pub no_bursts: Option<&'static str>,
     /// A history of thresholds may be given to it, which it ignores. Those that keep metrics ([`Settings::metrics_cache`]) begin with
@@ -63,6 +65,10 @@ macro_rules! stack_profiles {
         $callback! {
             /// A stock Linux 6.1.
             Linux6 "linux-6" LINUX_6,
+            /// L4STeam's Linux 5.15 (2022), which testbeds of L4S ran: as 6.1, but with accurate ECN nearly every segment is acknowledged
+            /// that comes a millisecond after the last, a pushed full segment is not acknowledged by itself, and probe and reordering
+            /// timers have two ticks on top.
+            Linux515L4s "linux-5.15-l4s" LINUX_5_15_L4S,
             /// Linux 4.15 (2018): as 6.1, but a segment takes 4352 bytes of the send buffer, 20 are offered at first, SACKs are not
             /// compressed, a pushed full segment is not acknowledged by itself, and probe and reordering timers have two ticks on top.
             Linux415 "linux-4.15" LINUX_4_15,
@@ -129,6 +135,7 @@ mod tests {
             limit_output_bytes: Some(1_048_576),
             initial_window: 10,
         };
+        let linux_5_15_l4s = Defaults { row: LINUX_5_15_L4S, ..linux_6 };
         let linux_4_15 = Defaults {
             row: LINUX_4_15,
             rmem: [4096, 87_380, 6_291_456],
@@ -178,7 +185,9 @@ mod tests {
             initial_window: 3,
             ..linux_2_2
         };
-        for kernel in [linux_6, linux_4_15, linux_2_6_27, linux_2_6_38, linux_2_2, freebsd_9] {
+        for kernel in
+            [linux_6, linux_5_15_l4s, linux_4_15, linux_2_6_27, linux_2_6_38, linux_2_2, freebsd_9]
+        {
             let settings = (kernel.row.settings)();
             let name = kernel.row.kernel;
             assert_eq!(u64::from(settings.hz), kernel.hz, "{name}: HZ");

@@ -29,6 +29,8 @@ pub(super) struct Counters {
     last: Ecn,
     /// The peer had an option in its part of the handshake (`saw_accecn_opt`).
     tells_bytes: bool,
+    /// The kernel takes what is pending for 15 at least (`max` for `min` in `tcp_ecn_received_counters`).
+    overstates_pending: bool,
 }
 
 impl Counters {
@@ -37,6 +39,17 @@ impl Counters {
     pub fn new(seen: Ecn, client: bool, tells_bytes: bool) -> Self {
         let packets = u8::from(client && seen == Ecn::Ce);
         Self { packets, last: seen, tells_bytes, ..Self::default() }
+    }
+
+    /// The counters of a kernel that overstates what is pending, or does not.
+    pub fn overstating(self, overstates_pending: bool) -> Self {
+        Self { overstates_pending, ..self }
+    }
+
+    /// True when a segment that advances the timestamp to echo is acknowledged at once (`__tcp_accecn_process`, which the general
+    /// way alone calls for data: that of segments with an option).
+    pub fn hurries(&self) -> bool {
+        self.overstates_pending && self.tells_bytes && self.last.is_capable()
     }
 
     /// The option of a data segment.

@@ -66,6 +66,8 @@ pub(crate) struct Receiver {
     refused_ms: u32,
     /// Counters of accurate ECN, if it was agreed on.
     counters: Option<Box<Counters>>,
+    /// The kernel's counters overstate what is pending.
+    overstates_pending_marks: bool,
 }
 
 /// Outcome of a data segment.
@@ -95,6 +97,7 @@ impl Receiver {
             unread: None,
             refused_ms: 0,
             counters: None,
+            overstates_pending_marks: settings.profile.overstates_pending_marks,
             paws_window_ms: settings.profile.paws_window * settings.ticks().stamp_step_ms(),
         }
     }
@@ -120,7 +123,8 @@ impl Receiver {
     /// Accurate ECN was agreed on; `seen`: how the peer's SYN or SYN-ACK came; `tells_bytes`: its part of the handshake had an
     /// option.
     pub fn count_marks(&mut self, seen: Ecn, client: bool, tells_bytes: bool) {
-        self.counters = Some(Box::new(Counters::new(seen, client, tells_bytes)));
+        let counters = Counters::new(seen, client, tells_bytes);
+        self.counters = Some(Box::new(counters.overstating(self.overstates_pending_marks)));
     }
 
     /// The AccECN option of a data segment, which is complete but for that.
@@ -187,6 +191,13 @@ impl Receiver {
             && segment.seq <= self.last_acked
             && val >= self.ts_recent
         {
+            // FLAG_TS_PROGRESS
+            if val > self.ts_recent
+                && segment.len > 0
+                && self.counters.as_ref().is_some_and(|counters| counters.hurries())
+            {
+                self.acks.acknowledge_now();
+            }
             self.ts_recent = val;
         }
     }

@@ -21,7 +21,7 @@
 //! - **Steady state**: `1 − p = p W/2` for a share `p` of marks, where `W` are the packets of T or RTT, whichever is longer: two marks
 //!   in that time, whatever the rate. As a reduction waits for the first mark after the last one's round, with marks at random it is 2.7.
 //! - **Needs** accurate ECN at both ends, and sends ECT(1): a queue with a low marking threshold for L4S (`dualpi2`, `fq_codel ce_threshold
-//!   1ms`). Where accurate ECN was not granted it is Reno, without ECN.
+//!   1ms ce_threshold_selector 0x1/0x1`). Where accurate ECN was not granted it is Reno, without ECN.
 //! - **Window**: in force is `w`, rounded up; it follows by a packet per ACK, so that proportional rate reduction has no part in it.
 //!   Packets are paced at `w` per RTT, a quarter of a millisecond's worth at once at most.
 //! - **Module 0.6** (`prague_version` 6), of L4STeam's 5.15 kernels, which testbeds of 2022 to 2024 ran: α starts at 1; in slow

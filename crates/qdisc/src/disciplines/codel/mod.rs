@@ -27,6 +27,7 @@ pub mod spec;
 
 use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
+use dragstrip_packet::TrafficClass;
 use dragstrip_units::{Duration, Instant};
 pub use spec::CodelSpec;
 use std::collections::VecDeque;
@@ -54,6 +55,25 @@ pub struct Params {
     pub ecn: bool,
     /// Mark every ECN-capable packet that has waited longer.
     pub ce_threshold: Option<Duration>,
+    /// Packets to which that threshold applies; none: to all.
+    pub ce_threshold_selector: Option<Selector>,
+}
+
+/// Packets that have one value in some bits of the traffic class (`ce_threshold_selector`, `ce_threshold_mask`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Selector {
+    /// Value of these bits.
+    pub value: u8,
+    /// The bits.
+    pub mask: u8,
+}
+
+impl Selector {
+    fn takes(self, item: &Item) -> bool {
+        TrafficClass::new(item.dscp, item.ecn).octet() & self.mask == self.value
+    }
 }
 
 impl Default for Params {
@@ -65,6 +85,7 @@ impl Default for Params {
             mtu: 1514,
             ecn: false,
             ce_threshold: None,
+            ce_threshold_selector: None,
         }
     }
 }
@@ -174,7 +195,9 @@ impl Controller {
         sink: &mut S,
     ) -> Option<Item> {
         let mut head = self.control(source, params, Time::of(now), sink)?;
-        if params.ce_threshold.is_some_and(|threshold| self.sojourn.exceeds(threshold)) {
+        let late = params.ce_threshold.is_some_and(|threshold| self.sojourn.exceeds(threshold));
+        // `codel_dequeue`: the law may have marked it already, and the selector then sees CE.
+        if late && params.ce_threshold_selector.is_none_or(|selector| selector.takes(&head)) {
             head.mark(sink);
         }
         Some(head)
@@ -348,8 +371,8 @@ impl Qdisc for Codel {
 
 #[cfg(test)]
 mod tests {
-    use super::{Codel, Config, Controller, InverseSqrt, Params, Source, Time};
-    use crate::contract::{DropReason, Ecn, Item, PacketId, Qdisc};
+    use super::{Codel, Config, Controller, InverseSqrt, Params, Selector, Source, Time};
+    use crate::contract::{DropReason, Dscp, Ecn, Item, PacketId, Qdisc};
     use crate::model::common::arrivals;
     use crate::model::conservation::account;
     use crate::testing::Log;
@@ -455,12 +478,17 @@ mod tests {
 
     /// Packets of 1514 bytes on 10 Mbit/s, twelve at once; two leave at the start.
     fn marked_above_4_ms(ecn: Ecn) -> Vec<u32> {
+        marked_where(None, ecn, Dscp::DEFAULT)
+    }
+
+    /// The same of packets that a selector may leave out.
+    fn marked_where(ce_threshold_selector: Option<Selector>, ecn: Ecn, dscp: Dscp) -> Vec<u32> {
         let ce_threshold = Some(Duration::from_millis(4));
-        let params = Params { ce_threshold, ..Params::default() };
+        let params = Params { ce_threshold, ce_threshold_selector, ..Params::default() };
         let mut codel = Codel::new(Config { limit: 1000, params });
         let mut log = Log::default();
         for id in 0..12 {
-            let _ = codel.enqueue(frame(id, ecn), micros(0), &mut log);
+            let _ = codel.enqueue(Item { dscp, ..frame(id, ecn) }, micros(0), &mut log);
         }
         codel.dequeue(micros(0), &mut log);
         codel.dequeue(micros(0), &mut log);
@@ -475,6 +503,24 @@ mod tests {
     fn above_the_threshold_every_packet_is_marked_that_can_be() {
         assert_eq!(marked_above_4_ms(Ecn::Ect0), [5, 6, 7, 8, 9, 10, 11]);
         assert!(marked_above_4_ms(Ecn::NotEct).is_empty());
+    }
+
+    /// `codel_dequeue`: `(dsfield & mask) == selector`.
+    #[test]
+    fn a_selector_leaves_packets_to_the_law_alone() {
+        let marked = |value, mask, ecn, dscp| {
+            let marks = marked_where(Some(Selector { value, mask }), ecn, dscp);
+            assert!([0, 7].contains(&marks.len()), "{marks:?}");
+            !marks.is_empty()
+        };
+        for (mask, ect0, ect1, ce) in [(1, false, true, true), (3, false, true, false)] {
+            assert_eq!(marked(1, mask, Ecn::Ect0, Dscp::DEFAULT), ect0);
+            assert_eq!(marked(1, mask, Ecn::Ect1, Dscp::DEFAULT), ect1);
+            assert_eq!(marked(1, mask, Ecn::Ce, Dscp::DEFAULT), ce);
+            assert!(!marked(1, mask, Ecn::NotEct, Dscp::DEFAULT));
+        }
+        assert!(marked(0xb8, 0xfc, Ecn::Ect0, Dscp::EF));
+        assert!(!marked(0xb8, 0xfc, Ecn::Ect0, Dscp::LE));
     }
 
     #[test]
