@@ -185,7 +185,13 @@ impl Scenario {
         let pacing = self.links.iter().filter(|link| paces(&link.qdisc));
         let senders: BTreeSet<&str> = pacing.map(|link| link.from.as_str()).collect();
         let has_fq = |host: &&HostSpec| {
-            matches!(host.profile, StackProfile::Linux6 | StackProfile::Linux415)
+            matches!(
+                host.profile,
+                StackProfile::Linux6
+                    | StackProfile::Linux612
+                    | StackProfile::Linux7
+                    | StackProfile::Linux415
+            )
         };
         let hosts = self.nodes.iter().filter_map(NodeSpec::host).filter(has_fq);
         hosts.map(|host| host.name.as_str()).filter(|name| senders.contains(name)).collect()

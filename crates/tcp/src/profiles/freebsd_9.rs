@@ -9,6 +9,7 @@ use dragstrip_units::Duration;
 /// FreeBSD 9.
 pub const FREEBSD_9: StackRow = StackRow {
     kernel: "FreeBSD 9",
+    nearest_since: None,
     settings: Settings::freebsd_9,
     initial_window: |mss| bsd_initial_window(mss, false, true),
     algorithms: Some(&[
@@ -19,6 +20,7 @@ pub const FREEBSD_9: StackRow = StackRow {
         "fixed",
     ]),
     sysctls: Sysctls::Freebsd,
+    accurate_ecn: false,
     no_bursts: Some("bursts of FreeBSD 9 are not modelled"),
     tolerates_threshold: false,
 };
@@ -63,13 +65,20 @@ impl Profile {
         stack: StackKind::Freebsd9,
         timer_wheel: TimerWheel::Exact,
         receive_tuning: ReceiveTuning::Step,
+        measured_share: false,
+        least_receiver_rtt: false,
         initial_offer: u32::MAX,
+        initial_offer_unscaled: true,
         initial_room: 0,
         delayed_ack: DelayedAck::EverySecond,
         full_push_acknowledged: false,
         two_ticks_on_top: false,
         undoes_before_retransmitting: false,
+        counts_sacked: true,
         send_buffer: SendBuffer::Payload,
+        skb_overhead: 1_280,
+        fills_bursts: false,
+        limits_paced_output: true,
         ticked_timestamps: true,
         paws_window: 0,
         reordering_bits: 32,
