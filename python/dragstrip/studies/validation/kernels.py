@@ -141,7 +141,8 @@ def _folders(source: Path) -> dict[str, Path]:
         folder = (file.parent / read(file)[0].recordings).resolve()
         recording = next(iter(sorted(folder.glob("*.json.xz"))), None)
         if recording is not None:
-            folders[load(recording).kernel.removeprefix("linux-image-")] = folder
+            package, _, _ = load(recording).kernel.partition("_")
+            folders[package.removeprefix("linux-image-")] = folder
     return folders
 
 
