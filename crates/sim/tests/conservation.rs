@@ -106,6 +106,8 @@ fn nothing_appears_and_nothing_vanishes_either() {
 #[test]
 fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
     const STACKS: &[(StackProfile, &[&str])] = &[
+        (StackProfile::Linux612, &["reno", "cubic", "vegas", "bbr"]),
+        (StackProfile::Linux7, &["reno", "cubic", "vegas", "bbr"]),
         (StackProfile::Linux415, &["reno", "cubic", "vegas", "bbr"]),
         (StackProfile::Linux22, &["reno", "vegas"]),
         (StackProfile::Linux2627, &["reno", "cubic", "exp"]),
