@@ -11,6 +11,7 @@ from dragstrip.engines.kernels import kernel
 from dragstrip.errors import BadInputError
 from dragstrip.studies.validation import grid, kernels
 from dragstrip.studies.validation.kernel import KernelRun, load, packed
+from dragstrip.studies.validation.translate import scenario
 
 GRID, SOURCE = grid.read(None)
 OWN = "6.1.0-56-amd64"
@@ -47,14 +48,29 @@ def test_what_differs_is_told_and_what_does_not_is_counted(other: str, tmp_path:
     assert not by_name[OTHER_CELL].beyond
     assert len(by_name[OTHER_CELL].figures) > 5
     told = list(kernels.lines(found))
-    assert told[0].startswith(f"{OWN} -> {other}: 1 of ")
+    assert told[0] == f"linux-6 against {OWN}: 2 cells"
+    assert any(line.startswith(f"{OWN} -> {other}: 1 of ") for line in told)
     assert told[-1].startswith(f"  {CELL}: goodput ")
     kernels.page(found, tmp_path / "kernels.md")
     page = (tmp_path / "kernels.md").read_text()
     assert f"| {CELL} | goodput " in page
-    assert OTHER_CELL not in page
+    assert OTHER_CELL not in page.split(f"## {OWN} to {other}")[1].split("## ")[0]
+    assert f"`linux-6` from {OWN}" in page
     against = kernels.document(found)["against"][other]
     assert {"quantity": "goodput", "within": len(by_name) - 1, "cells": len(by_name)} in against["standings"]
+    assert kernels.document(found)["simulator"][OWN]["profile"] == "linux-6"
+
+
+def test_a_recording_is_simulated_on_the_profile_nearest_to_its_kernel() -> None:
+    run = load(SOURCE.parent / GRID.recordings / f"{CELL}.json.xz")
+    for package, profile in [
+        ("linux-image-6.1.0-56-amd64", "linux-6"),
+        ("linux-image-6.12.117+deb13-amd64", "linux-6.12"),
+        ("linux-image-7.3.4+deb13-amd64", "linux-7"),
+    ]:
+        content = {**run.content, "run": {**run.content["run"], "kernel": package}}
+        hosts = [node for node in scenario(KernelRun(CELL, content))["nodes"] if node["kind"] == "host"]
+        assert {host["profile"] for host in hosts} == {profile}
 
 
 def test_the_cells_are_open_ones_of_the_grid() -> None:
@@ -69,7 +85,7 @@ def test_the_cells_are_open_ones_of_the_grid() -> None:
 def test_a_kernel_that_is_not_there_is_refused_before_anything_is_recorded(other: str) -> None:
     for first, against, option in ((OWN, "9.8-amd64", "--against-kernel"), ("9.8-amd64", other, "--kernel")):
         with pytest.raises(
-            BadInputError, match=rf"{option}: got '9.8-amd64', expected one of {OWN}, {other}"
+            BadInputError, match=rf"{option}: got '9.8-amd64', expected one of {OWN}, .*, {other}"
         ):
             kernels.compare_kernels(GRID, SOURCE, first, [against], CELL, 1, print)
     with pytest.raises(BadInputError, match="--only: got 'zzz'"):

@@ -37,5 +37,20 @@ def test_no_error_has_grown_past_its_band(cases: dict[str, Case], name: str) -> 
     assert not beyond, "\n".join(beyond)
 
 
+LATER = [DATA.parent / name for name in ("linux-6.12", "linux-7.3")]
+
+
+@pytest.mark.parametrize("folder", LATER, ids=lambda folder: folder.name)
+def test_the_profiles_of_later_kernels_stay_within_their_bands(folder: Path) -> None:
+    sample = grid.read(folder / "grid.toml")[0].sample
+    found = validate([run for run in load_all(folder / "recordings") if run.case in sample])
+    assert not found.failed
+    limits = bands.read(folder / "bands.json")
+    assert {case.name for case in found.cases} == set(limits) == set(sample)
+    beyond = [line for case in found.cases for line in bands.beyond(case, limits[case.name])]
+    assert not beyond, "\n".join(beyond)
+
+
 def test_the_recordings_stay_small() -> None:
-    assert sum(file.stat().st_size for file in (DATA / "recordings").iterdir()) < 10_000_000
+    folders = [folder / "recordings" for folder in (DATA, *LATER)]
+    assert sum(file.stat().st_size for folder in folders for file in folder.iterdir()) < 10_000_000

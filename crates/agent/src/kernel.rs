@@ -11,11 +11,13 @@ pub struct Kernel {
     pub tick_hz: Option<u32>,
     /// Queue disciplines that it lacks.
     pub lacks: Vec<&'static str>,
+    /// Its release (`uname -r`), where it is known.
+    pub release: Option<String>,
 }
 
 impl Kernel {
     /// Debian builds its kernels with 250 ticks per second and every discipline.
-    pub const DEBIAN: Self = Self { tick_hz: Some(250), lacks: Vec::new() };
+    pub const DEBIAN: Self = Self { tick_hz: Some(250), lacks: Vec::new(), release: None };
 
     /// Description of this machine's abilities, as JSON.
     pub fn describe(&self) -> Value {

@@ -14,7 +14,11 @@ const NONE: &str = "noqueue";
 pub fn kernel() -> Result<Kernel, Fault> {
     let kinds: Vec<&str> =
         KINDS.iter().map(|kind| kind.name).filter(|kind| *kind != NONE).collect();
-    Ok(Kernel { tick_hz: sys::tick_hz(), lacks: network::unknown_kinds(&kinds)? })
+    Ok(Kernel {
+        tick_hz: sys::tick_hz(),
+        lacks: network::unknown_kinds(&kinds)?,
+        release: Some(network::kernel_release()),
+    })
 }
 
 /// Settings that can take them away, and the value that does.

@@ -98,7 +98,8 @@ fn as_first(arguments: &[String]) -> Result<(), Fault> {
     first::prepare()?;
     let exchange = Exchange::open(file(arguments, "exchange")?)?;
     first::ready(file(arguments, "watchdog")?)?;
-    serve(&exchange, Grant::MACHINE, || Ok(Kernel::DEBIAN))
+    let release = Some(network::kernel_release());
+    serve(&exchange, Grant::MACHINE, || Ok(Kernel { release, ..Kernel::DEBIAN }))
 }
 
 fn as_guest(arguments: &[String]) -> Result<(), Fault> {

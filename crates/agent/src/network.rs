@@ -359,7 +359,8 @@ pub fn has_accurate_ecn() -> bool {
     option && major.is_some_and(|major| major >= 7)
 }
 
-fn kernel_release() -> String {
+/// The kernel's release (`uname -r`).
+pub fn kernel_release() -> String {
     let release = fs::read_to_string(proc_file("kernel.osrelease")).unwrap_or_default();
     release.trim().to_owned()
 }

@@ -356,13 +356,13 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
         }
     }
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
-        if host.profile != StackProfile::Linux6 {
+        let nearest = kernel.release.as_deref().map(StackProfile::of_release);
+        if host.profile != StackProfile::Linux6 && Some(host.profile) != nearest {
             let profile = serialized(&host.profile, None);
-            return refusal(
-                format!("host {}: profile", host.name),
-                profile,
-                "linux-6, the kernel's own stack",
-            );
+            let others = nearest.filter(|&stack| stack != StackProfile::Linux6);
+            let or = others.map_or_else(String::new, |stack| format!(" or {}", stack.name()));
+            let expected = format!("linux-6{or}, the kernel's own stack");
+            return refusal(format!("host {}: profile", host.name), profile, expected);
         }
         if host.gso == dragstrip_scenario::GsoMode::Whole && !keeps_bursts(scenario) {
             let expected =
@@ -844,5 +844,14 @@ mod tests {
             refusal(&scenario),
             "host s: profile: got linux-2.6.38, expected linux-6, the kernel's own stack"
         );
+        let newer = Kernel { release: Some("7.3.4+deb13-amd64".to_owned()), ..Kernel::DEBIAN };
+        assert_eq!(
+            Plan::new(&scenario, &newer).unwrap_err().to_string(),
+            "host s: profile: got linux-2.6.38, expected linux-6 or linux-7, the kernel's own stack"
+        );
+        let NodeSpec::Host(host) = &mut scenario.nodes[0] else { panic!() };
+        host.profile = StackProfile::Linux7;
+        assert!(refuse(&scenario, &newer).is_ok());
+        assert!(refuse(&scenario, &Kernel::DEBIAN).is_err());
     }
 }

@@ -123,6 +123,12 @@ fn import_tc<'py>(py: Python<'py>, script: &str) -> PyResult<Bound<'py, PyAny>> 
     })
 }
 
+/// Returns the stack profile nearest to a Linux kernel of this release, as `uname -r` says it.
+#[pyfunction]
+fn stack_of_release(release: &str) -> &'static str {
+    dragstrip_scenario::StackProfile::of_release(release).name()
+}
+
 /// A rate with its unit, in bits per second.
 #[pyfunction]
 fn parse_rate(text: &str) -> PyResult<u64> {
@@ -183,6 +189,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
     module.add_function(wrap_pyfunction!(queue_marks, module)?)?;
     module.add_function(wrap_pyfunction!(import_tc, module)?)?;
+    module.add_function(wrap_pyfunction!(stack_of_release, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;

@@ -118,6 +118,9 @@ fn linux_settings(host: &HostSpec) -> Result<Settings, Problem> {
         comp_sack_delay: Duration::from_nanos(sysctls.tcp_comp_sack_delay_ns),
         comp_sack_slack: Duration::from_nanos(sysctls.tcp_comp_sack_slack_ns),
         comp_sack_nr: sysctls.tcp_comp_sack_nr,
+        comp_sack_rtt_percent: sysctls.tcp_comp_sack_rtt_percent,
+        rcvbuf_low_rtt: Duration::from_micros(sysctls.tcp_rcvbuf_low_rtt.into()),
+        syn_linear_timeouts: sysctls.tcp_syn_linear_timeouts,
         min_rtt_wlen_s: sysctls.tcp_min_rtt_wlen,
         metrics_cache: stock.metrics_cache && !sysctls.tcp_no_metrics_save,
         history: history(host, &stock),
@@ -171,6 +174,9 @@ impl Sysctls {
             tcp_comp_sack_delay_ns: settings.comp_sack_delay.as_nanos(),
             tcp_comp_sack_slack_ns: settings.comp_sack_slack.as_nanos(),
             tcp_comp_sack_nr: settings.comp_sack_nr,
+            tcp_comp_sack_rtt_percent: settings.comp_sack_rtt_percent,
+            tcp_rcvbuf_low_rtt: settings.rcvbuf_low_rtt.as_micros_floor() as u32,
+            tcp_syn_linear_timeouts: settings.syn_linear_timeouts,
             tcp_min_rtt_wlen: settings.min_rtt_wlen_s,
             ..Self::linux_6()
         }

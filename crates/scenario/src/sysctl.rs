@@ -1,4 +1,4 @@
-//! Kernel settings by their own names, as Linux 6.1 knows them.
+//! Kernel settings by their own names, as Linux knows them: 6.1, and what came later.
 //!
 //! A scenario sets them verbatim (`net.ipv4.tcp_sack` → `0`). What the simulator cannot honour is
 //! refused, never ignored: a setting that exists in the kernel and is not modelled may only be set
@@ -73,7 +73,7 @@ pub struct Sysctl {
     pub name: &'static str,
     /// Accepted values.
     pub kind: Kind,
-    /// Linux 6.1's default, as `sysctl -n` prints it.
+    /// Linux 6.1's default, as `sysctl -n` prints it; of what came later, what 6.1 does.
     pub default: String,
     /// Meaning, with its unit.
     pub meaning: &'static str,
@@ -154,7 +154,7 @@ macro_rules! sysctls {
         }
 
         impl Sysctls {
-            /// Linux 6.1's defaults.
+            /// Linux 6.1's defaults; of what came later, what it does.
             #[must_use]
             pub const fn linux_6() -> Self {
                 Self { $($field: $default,)+ }
@@ -234,7 +234,7 @@ sysctls! {
     "net.ipv4." tcp_rmem: BufferSizes = BufferSizes { min: 4096, default: 131_072, max: 6_291_456 } => Modelled;
     /// Send buffer: min, initial, max, bytes of memory.
     "net.ipv4." tcp_wmem: BufferSizes = BufferSizes { min: 4096, default: 16_384, max: 4_194_304 } => Modelled;
-    /// RACK (RFC 8985), bits: 1 on, 2 fixed reordering window, 4 no early entry at three duplicate ACKs.
+    /// RACK (RFC 8985), bits: 1 on (since 6.17 always), 2 fixed reordering window, 4 no early entry at three duplicate ACKs.
     "net.ipv4." tcp_recovery: u32 = 1, 0..=7 => Modelled;
     /// Tail loss probe: 0 off, 3 and 4 on (1 and 2 no longer mean anything).
     "net.ipv4." tcp_early_retrans: u32 = 3, 0..=4 => Modelled;
@@ -246,7 +246,8 @@ sysctls! {
     "net.ipv4." tcp_no_ssthresh_metrics_save: bool = true => FRESH;
     /// Shrink the window after an idle time of one RTO (RFC 2861).
     "net.ipv4." tcp_slow_start_after_idle: bool = true => Modelled;
-    /// Share of the receive buffer that is advertised: n > 0: all but 1/2^n; n ≤ 0: 1/2^-n of it.
+    /// Share of the receive buffer that is advertised: n > 0: all but 1/2^n; n ≤ 0: 1/2^-n of it. No effect since 6.6, which
+    /// measures the share.
     "net.ipv4." tcp_adv_win_scale: i32 = 1, -31..=31 => Modelled;
     /// Autotuning of the receive buffer.
     "net.ipv4." tcp_moderate_rcvbuf: bool = true => Modelled;
@@ -268,6 +269,12 @@ sysctls! {
     "net.ipv4." tcp_comp_sack_nr: u32 = 44, 0..=255 => Modelled;
     /// Slack of the joint SACK after its due time, ns.
     "net.ipv4." tcp_comp_sack_slack_ns: u64 = 100_000 => Modelled;
+    /// Longest wait for SACKs to be sent together, percent of the RTT (since 6.19).
+    "net.ipv4." tcp_comp_sack_rtt_percent: u32 = 5, 1..=1000 => Modelled;
+    /// Below this RTT the receive buffer grows gently, µs (since 6.19).
+    "net.ipv4." tcp_rcvbuf_low_rtt: u32 = 0 => Modelled;
+    /// Retransmissions of a SYN, one timeout apart, before that time doubles (since 6.5).
+    "net.ipv4." tcp_syn_linear_timeouts: u32 = 0, 0..=127 => Modelled;
     /// Window of the minimum RTT filter, seconds.
     "net.ipv4." tcp_min_rtt_wlen: u32 = 300, 0..=86_400 => Modelled;
     /// Linear retransmission timeouts for connections with few packets in flight.
@@ -406,7 +413,12 @@ mod tests {
 
     #[test]
     fn every_default_can_be_set_and_changes_nothing() {
+        let lacks = StackProfile::Linux6.row().sysctls.lacks().unwrap();
         for line in sysctl_table() {
+            let plain = line.name.strip_prefix("net.ipv4.");
+            if lacks.iter().copied().flatten().any(|absent| plain == Some(absent)) {
+                continue;
+            }
             assert_eq!(
                 parse_setting(line.name, &line.default),
                 Ok(Sysctls::linux_6()),
@@ -466,6 +478,21 @@ mod tests {
     }
 
     #[test]
+    fn a_release_has_the_nearest_profile() {
+        for (release, profile) in [
+            ("6.1.0-56-amd64", StackProfile::Linux6),
+            ("4.15.0-213-generic", StackProfile::Linux415),
+            ("5.15.0-101-generic", StackProfile::Linux6),
+            ("6.12.117+deb13-amd64", StackProfile::Linux612),
+            ("6.18.44", StackProfile::Linux7),
+            ("7.3.4+deb13-amd64", StackProfile::Linux7),
+            ("unknown", StackProfile::Linux6),
+        ] {
+            assert_eq!(StackProfile::of_release(release), profile, "{release}");
+        }
+    }
+
+    #[test]
     fn features_that_a_kernel_lacks_are_in_the_table() {
         let lacks = StackProfile::ALL.iter().filter_map(|profile| profile.row().sysctls.lacks());
         for absent in lacks.flatten().copied().flatten() {
@@ -485,11 +512,30 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_later_kernels_are_refused_by_name() {
+        let of = |profile, name: &str, value: &str| {
+            let map = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            Sysctls::of_kernel(profile, &map)
+        };
+        let (syn, sack) =
+            ("net.ipv4.tcp_syn_linear_timeouts", "net.ipv4.tcp_comp_sack_rtt_percent");
+        let problem = of(StackProfile::Linux6, syn, "4").unwrap_err();
+        assert_eq!(problem.expected, "a setting that Linux 6.1 has");
+        assert_eq!(of(StackProfile::Linux612, syn, "2").unwrap().tcp_syn_linear_timeouts, 2);
+        let problem = of(StackProfile::Linux612, sack, "5").unwrap_err();
+        assert_eq!(problem.expected, "a setting that Linux 6.12 has");
+        assert_eq!(of(StackProfile::Linux7, sack, "5").unwrap().tcp_comp_sack_rtt_percent, 5);
+    }
+
+    #[test]
     fn only_profiles_of_kernels_with_it_can_be_given_accurate_ecn() {
         let map = BTreeMap::from([("net.ipv4.tcp_ecn".to_owned(), "3".to_owned())]);
         let of = |profile| Sysctls::of_kernel(profile, &map);
         assert_eq!(of(StackProfile::Linux6).unwrap().tcp_ecn, 3);
         assert_eq!(of(StackProfile::Linux515L4s).unwrap().tcp_ecn, 3);
+        assert_eq!(of(StackProfile::Linux7).unwrap().tcp_ecn, 3);
+        let problem = of(StackProfile::Linux612).unwrap_err();
+        assert_eq!(problem.expected, "from 0 to 2: Linux 6.12 has no accurate ECN");
         let problem = of(StackProfile::Linux2627).unwrap_err();
         assert_eq!(problem.expected, "from 0 to 2: Linux 2.6 has no accurate ECN");
     }

@@ -202,6 +202,17 @@ macro_rules! profiles {
                 match self { Self::$first => $first_name, $(Self::$variant => $name,)+ }
             }
 
+            /// The profile nearest to a Linux kernel of this release, as `uname -r` says it: `7.3.4-amd64`.
+            #[must_use]
+            pub fn of_release(release: &str) -> Self {
+                let mut digits = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+                let mut next = || digits.next().and_then(Result::ok).unwrap_or(0);
+                let version = (next(), next());
+                let since = |profile: &Self| profile.row().nearest_since.filter(|&since| since <= version);
+                let nearest = Self::ALL.iter().copied().filter(|profile| since(profile).is_some());
+                nearest.max_by_key(since).unwrap_or_default()
+            }
+
             /// Description of the profile.
             #[must_use]
             pub const fn row(self) -> &'static dragstrip_tcp::profiles::StackRow {

@@ -107,6 +107,8 @@ fn nothing_appears_and_nothing_vanishes_either() {
 fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
     const STACKS: &[(StackProfile, &[&str])] = &[
         (StackProfile::Linux515L4s, &["prague", "bbr2", "cubic"]),
+        (StackProfile::Linux612, &["reno", "cubic", "vegas", "bbr"]),
+        (StackProfile::Linux7, &["reno", "cubic", "vegas", "bbr"]),
         (StackProfile::Linux415, &["reno", "cubic", "vegas", "bbr"]),
         (StackProfile::Linux22, &["reno", "vegas"]),
         (StackProfile::Linux2627, &["reno", "cubic", "exp"]),

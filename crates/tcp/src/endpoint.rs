@@ -472,7 +472,12 @@ impl Endpoint {
         if self.role == Role::Server && self.ecn.by_counters() && self.syn_retransmits == 0 {
             segment.set_ecn_bytes(EcnBytes::of_handshake());
         }
-        let backoff = self.syn_retransmits.min(6);
+        // A client's first timeouts may stay as they are (tcp_retransmit_timer).
+        let linear = match self.role {
+            Role::Client => settings.syn_linear_timeouts,
+            Role::Server => 0,
+        };
+        let backoff = self.syn_retransmits.saturating_sub(linear).min(6);
         let delay = self.ticks.count_span_ceil(settings.rto_initial) << backoff;
         self.syn_deadline = self.ticks.timer(now, delay);
         out.send(&segment, codepoint, now);

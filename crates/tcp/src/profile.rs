@@ -19,8 +19,16 @@ pub struct Profile {
     pub timer_wheel: TimerWheel,
     /// Growth of the receive buffer.
     pub receive_tuning: ReceiveTuning,
+    /// The window's share of the receive buffer is that of payload in the memory of the first full segment, and half until then
+    /// (`scaling_ratio`: dfa2f0483360, 6.6; 697a6c8cec03, 6.10); otherwise `tcp_adv_win_scale` says it.
+    pub measured_share: bool,
+    /// A shorter RTT replaces the receiver's estimate, and is not averaged (`tcp_rcv_rtt_update`: b879dcb1aeec, 6.16, and older
+    /// kernels' stable series since).
+    pub least_receiver_rtt: bool,
     /// Segments offered at first at most.
     pub initial_offer: u32,
+    /// What is offered at first is no more than an unscaled field holds (`tcp_select_initial_window` until 378979e94e95, 6.10).
+    pub initial_offer_unscaled: bool,
     /// Segments that the receive buffer has room for at first at least, four times as many where it is tuned
     /// (`tcp_fixup_rcvbuf` until 4.20).
     pub initial_room: u64,
@@ -37,8 +45,17 @@ pub struct Profile {
     /// takes the general way and advances the timestamp to echo is acknowledged at once (L4STeam's 5.15:
     /// `tcp_ecn_received_counters`, `__tcp_accecn_process`).
     pub overstates_pending_marks: bool,
+    /// Without RACK (`tcp_recovery`) the SACKed segments above a hole are counted (RFC 6675; until 1c120191dcec, 6.17).
+    pub counts_sacked: bool,
     /// Accounting of the send buffer.
     pub send_buffer: SendBuffer,
+    /// Memory of a socket buffer beside its payload, bytes, where [`SendBuffer::Memory`] counts it: an sk_buff of 256 and a head that
+    /// comes out of the allocator's 1024 bytes, since 6.3 out of a cache of its own with 640 (bf9f1baa279f).
+    pub skb_overhead: u64,
+    /// A socket buffer smaller than what may leave takes the rest from the next (`tcp_grow_skb`: 8ee602c63520, 6.10).
+    pub fills_bursts: bool,
+    /// `tcp_limit_output_bytes` holds for paced connections too (c4221a8cc3a7, 6.16).
+    pub limits_paced_output: bool,
     /// Timestamps stand still between ticks; otherwise they count milliseconds.
     pub ticked_timestamps: bool,
     /// By how much a timestamp may be older than the one to echo before its segment is refused, in units of its clock
@@ -70,6 +87,9 @@ pub enum StackKind {
 pub enum ReceiveTuning {
     /// To twice what was read and room for slow start.
     Headroom,
+    /// The same by `tcp_rcvbuf_grow` (65c5287892e9, 6.16; repaired by aa251c84636c and b1e014a1f327, 6.18): without sixteen segments of
+    /// cushion, but with room for what is out of order, and on short paths with less for slow start (ecfea98b7d0d, 6.19).
+    Growth,
     /// To twice what was read, which is also all that is offered.
     Twice,
     /// By a step when seven eighths of it arrived in a round trip (FreeBSD); all of it is offered.
@@ -212,6 +232,12 @@ pub struct Settings {
     pub comp_sack_slack: Duration,
     /// `tcp_comp_sack_nr`.
     pub comp_sack_nr: u32,
+    /// `tcp_comp_sack_rtt_percent` (416dd649f3aa, 6.19); 5 before.
+    pub comp_sack_rtt_percent: u32,
+    /// `tcp_syn_linear_timeouts` (ccce324dabfe, 6.5): timeouts of a SYN before they double; 0 before.
+    pub syn_linear_timeouts: u32,
+    /// `tcp_rcvbuf_low_rtt` (ecfea98b7d0d, 6.19): below this RTT the receive buffer grows gently; zero before.
+    pub rcvbuf_low_rtt: Duration,
     /// `tcp_min_rtt_wlen`, seconds.
     pub min_rtt_wlen_s: u32,
     /// Minimum of the RTO's variance term (`TCP_RTO_MIN`).
@@ -232,7 +258,23 @@ pub struct Settings {
     pub bsd: BsdSettings,
 }
 
+impl ReceiveTuning {
+    /// The buffer grows with room for slow start, as in every kernel since 3.x.
+    #[inline]
+    #[must_use]
+    pub fn has_headroom(self) -> bool {
+        matches!(self, Self::Headroom | Self::Growth)
+    }
+}
+
 impl Settings {
+    /// Segments sent later and SACKed show by their time what is lost. A setting that nothing stands behind has no effect.
+    #[inline]
+    #[must_use]
+    pub fn detects_by_time(&self) -> bool {
+        self.rack || !self.profile.counts_sacked
+    }
+
     /// `SO_SNDBUF` (sock_setsockopt): twice what is asked for, as far as `wmem_max` and not below a minimum; it stays
     /// (`SOCK_SNDBUF_LOCK`).
     #[must_use]

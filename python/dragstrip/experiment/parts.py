@@ -357,6 +357,8 @@ class Route(Part):
 StackProfile: TypeAlias = Literal[
     "linux-6",
     "linux-5.15-l4s",
+    "linux-6.12",
+    "linux-7",
     "linux-4.15",
     "linux-2.2",
     "linux-2.6.27",

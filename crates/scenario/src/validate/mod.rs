@@ -185,8 +185,8 @@ impl Scenario {
         let pacing = self.links.iter().filter(|link| paces(&link.qdisc));
         let senders: BTreeSet<&str> = pacing.map(|link| link.from.as_str()).collect();
         let has_fq = |host: &&HostSpec| {
-            use StackProfile::{Linux6, Linux415, Linux515L4s};
-            matches!(host.profile, Linux6 | Linux515L4s | Linux415)
+            use StackProfile::{Linux6, Linux7, Linux415, Linux515L4s, Linux612};
+            matches!(host.profile, Linux6 | Linux612 | Linux7 | Linux515L4s | Linux415)
         };
         let hosts = self.nodes.iter().filter_map(NodeSpec::host).filter(has_fq);
         hosts.map(|host| host.name.as_str()).filter(|name| senders.contains(name)).collect()

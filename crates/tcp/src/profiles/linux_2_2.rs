@@ -1,6 +1,7 @@
 //! Linux 2.2.
 
 use super::linux_2_6::SINCE_2_6;
+use super::linux_6::{SINCE_6_1, SINCE_6_12};
 use super::{StackRow, Sysctls};
 use crate::profile::{DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind};
 use crate::ticks::TimerWheel;
@@ -13,10 +14,11 @@ const INITIAL_WINDOW: u32 = 2;
 /// Linux 2.2.
 pub const LINUX_2_2: StackRow = StackRow {
     kernel: "Linux 2.2",
+    nearest_since: None,
     settings: Settings::linux_2_2,
     initial_window: |_| INITIAL_WINDOW,
     algorithms: Some(&["reno", "vegas", "fixed"]),
-    sysctls: Sysctls::Linux { lacks: &[SINCE_2_6, SINCE_2_2] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_2_6, SINCE_2_2, SINCE_6_1, SINCE_6_12] },
     accurate_ecn: false,
     no_bursts: Some("Linux 2.2 offloads nothing"),
     tolerates_threshold: false,
@@ -56,14 +58,21 @@ impl Profile {
         stack: StackKind::Linux22,
         timer_wheel: TimerWheel::Exact,
         receive_tuning: ReceiveTuning::Fixed,
+        measured_share: false,
+        least_receiver_rtt: false,
         initial_offer: u32::MAX,
+        initial_offer_unscaled: true,
         initial_room: 0,
         delayed_ack: DelayedAck::Spacing,
         full_push_acknowledged: false,
         two_ticks_on_top: false,
         undoes_before_retransmitting: false,
         overstates_pending_marks: false,
+        counts_sacked: true,
         send_buffer: SendBuffer::Fixed,
+        skb_overhead: 1_280,
+        fills_bursts: false,
+        limits_paced_output: true,
         ticked_timestamps: true,
         paws_window: 0,
         reordering_bits: 32,

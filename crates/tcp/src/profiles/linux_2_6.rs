@@ -1,5 +1,6 @@
 //! Linux 2.6.27 and 2.6.38.
 
+use super::linux_6::{SINCE_6_1, SINCE_6_12};
 use super::{StackRow, Sysctls};
 use crate::profile::{DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind};
 use crate::ticks::TimerWheel;
@@ -9,10 +10,11 @@ use dragstrip_units::Duration;
 /// Linux 2.6.27.
 pub const LINUX_2_6_27: StackRow = StackRow {
     kernel: "Linux 2.6",
+    nearest_since: None,
     settings: Settings::linux_2_6_27,
     initial_window: rfc3390_window,
     algorithms: Some(&["reno", "cubic", "exp", "fixed"]),
-    sysctls: Sysctls::Linux { lacks: &[SINCE_2_6] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_2_6, SINCE_6_1, SINCE_6_12] },
     accurate_ecn: false,
     no_bursts: None,
     tolerates_threshold: false,
@@ -71,14 +73,21 @@ impl Profile {
         stack: StackKind::Linux26 { fack: true },
         timer_wheel: TimerWheel::Exact,
         receive_tuning: ReceiveTuning::Twice,
+        measured_share: false,
+        least_receiver_rtt: false,
         initial_offer: 4,
+        initial_offer_unscaled: true,
         initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
         two_ticks_on_top: true,
         undoes_before_retransmitting: false,
         overstates_pending_marks: false,
+        counts_sacked: true,
         send_buffer: SendBuffer::Segments,
+        skb_overhead: 1_280,
+        fills_bursts: false,
+        limits_paced_output: true,
         ticked_timestamps: true,
         paws_window: 1,
         reordering_bits: 8,

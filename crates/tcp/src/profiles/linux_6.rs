@@ -1,4 +1,5 @@
-//! Linux 6.1 and, as far as it differs, 4.15. Defaults: linux `tcp_ipv4.c`, `tcp_sk_init`.
+//! Linux 6.1 and, as far as they differ, 4.15, 6.12 and 7. Defaults: linux `tcp_ipv4.c`, `tcp_sk_init`; of 6.12 and 7 as Debian's
+//! 6.12.117 and 7.3.4 have them. Each change names its commit and the release that it came with.
 
 use super::{StackRow, Sysctls};
 use crate::metrics::Metrics;
@@ -15,10 +16,12 @@ const INITIAL_WINDOW: u32 = 10;
 /// Linux 6.1.
 pub const LINUX_6: StackRow = StackRow {
     kernel: "Linux 6.1",
+    nearest_since: Some((5, 0)),
     settings: Settings::linux_6,
     initial_window: |_| INITIAL_WINDOW,
     algorithms: None,
-    sysctls: Sysctls::Linux { lacks: &[] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_6_1, SINCE_6_12] },
+    // Of the kernel since 7.0 (`LINUX_7`): here for scenarios of 6.1 with it.
     accurate_ecn: true,
     no_bursts: None,
     // tcp_no_ssthresh_metrics_save: it leaves the threshold alone, and may be run beside those that do not.
@@ -28,8 +31,9 @@ pub const LINUX_6: StackRow = StackRow {
 /// L4STeam's Linux 5.15.
 pub const LINUX_5_15_L4S: StackRow = StackRow {
     kernel: "L4STeam's Linux 5.15",
+    nearest_since: None,
     settings: Settings::linux_5_15_l4s,
-    sysctls: Sysctls::Linux { lacks: &[SINCE_5_15] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_5_15, SINCE_6_1, SINCE_6_12] },
     tolerates_threshold: false,
     ..LINUX_6
 };
@@ -37,10 +41,31 @@ pub const LINUX_5_15_L4S: StackRow = StackRow {
 /// Linux 4.15.
 pub const LINUX_4_15: StackRow = StackRow {
     kernel: "Linux 4.15",
+    nearest_since: Some((4, 15)),
     settings: Settings::linux_4_15,
-    sysctls: Sysctls::Linux { lacks: &[SINCE_4_15, SINCE_5_15] },
+    sysctls: Sysctls::Linux { lacks: &[SINCE_4_15, SINCE_5_15, SINCE_6_1, SINCE_6_12] },
     accurate_ecn: false,
     tolerates_threshold: false,
+    ..LINUX_6
+};
+
+/// Linux 6.12.
+pub const LINUX_6_12: StackRow = StackRow {
+    kernel: "Linux 6.12",
+    nearest_since: Some((6, 6)),
+    settings: Settings::linux_6_12,
+    sysctls: Sysctls::Linux { lacks: &[SINCE_6_12] },
+    accurate_ecn: false,
+    ..LINUX_6
+};
+
+/// Linux 7.
+pub const LINUX_7: StackRow = StackRow {
+    kernel: "Linux 7",
+    nearest_since: Some((6, 16)),
+    settings: Settings::linux_7,
+    sysctls: Sysctls::Linux { lacks: &[] },
+    accurate_ecn: true,
     ..LINUX_6
 };
 
@@ -50,6 +75,12 @@ const SINCE_5_15: &[&str] = &["tcp_tso_rtt_log"];
 /// Settings that came after 4.15, until 5.15.
 const SINCE_4_15: &[&str] =
     &["tcp_comp_sack_delay_ns", "tcp_comp_sack_nr", "tcp_comp_sack_slack_ns"];
+
+/// Settings that came after 6.1: with 6.5.
+pub(super) const SINCE_6_1: &[&str] = &["tcp_syn_linear_timeouts"];
+
+/// Settings that came after 6.12: with 6.19.
+pub(super) const SINCE_6_12: &[&str] = &["tcp_comp_sack_rtt_percent", "tcp_rcvbuf_low_rtt"];
 
 impl Profile {
     /// Linux 6.1.
@@ -66,14 +97,21 @@ impl Profile {
         stack: StackKind::Linux6,
         timer_wheel: TimerWheel::Buckets,
         receive_tuning: ReceiveTuning::Headroom,
+        measured_share: false,
+        least_receiver_rtt: false,
         initial_offer: u32::MAX,
+        initial_offer_unscaled: true,
         initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
         two_ticks_on_top: false,
         undoes_before_retransmitting: true,
         overstates_pending_marks: false,
+        counts_sacked: true,
         send_buffer: SendBuffer::Memory,
+        skb_overhead: 1_280,
+        fills_bursts: false,
+        limits_paced_output: false,
         ticked_timestamps: false,
         paws_window: 1,
         reordering_bits: 32,
@@ -97,7 +135,28 @@ impl Profile {
         full_push_acknowledged: false,
         two_ticks_on_top: true,
         undoes_before_retransmitting: false,
+        // Not for paced connections since 4.20 (c73e5807e4f6).
+        limits_paced_output: true,
         ..Self::LINUX_6
+    };
+
+    /// Linux 6.12. HyStart's round start (25c1a9ca53db), the timers' 2 ms (1c2709cfff1d) and the rules of undoing (e37ab7373696,
+    /// b41b4cbd9655, a6458ab7fd4f) are those of 6.1, whose stable series have them.
+    pub const LINUX_6_12: Self = Self {
+        measured_share: true,
+        least_receiver_rtt: true,
+        initial_offer_unscaled: false,
+        fills_bursts: true,
+        skb_overhead: 896,
+        ..Self::LINUX_6
+    };
+
+    /// Linux 7.
+    pub const LINUX_7: Self = Self {
+        receive_tuning: ReceiveTuning::Growth,
+        counts_sacked: false,
+        limits_paced_output: true,
+        ..Self::LINUX_6_12
     };
 }
 
@@ -147,6 +206,9 @@ impl Settings {
             comp_sack_delay: Duration::from_millis(1),
             comp_sack_slack: Duration::from_micros(100),
             comp_sack_nr: 44,
+            comp_sack_rtt_percent: 5,
+            syn_linear_timeouts: 0,
+            rcvbuf_low_rtt: Duration::ZERO,
             min_rtt_wlen_s: 300,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),
@@ -171,6 +233,32 @@ impl Settings {
     pub fn linux_5_15_l4s() -> Self {
         // tcp_tso_autosize takes no notice of the RTT before 5.18.
         Self { profile: Profile::LINUX_5_15_L4S, tso_rtt_log: 0, ..Self::linux_6() }
+    }
+
+    /// A stock Linux 6.12, as far as it differs from 6.1.
+    #[must_use]
+    pub fn linux_6_12() -> Self {
+        Self { profile: Profile::LINUX_6_12, syn_linear_timeouts: 4, ..Self::linux_6() }
+    }
+
+    /// A stock Linux 7, as far as it differs from 6.12.
+    #[must_use]
+    pub fn linux_7() -> Self {
+        Self {
+            profile: Profile::LINUX_7,
+            // 572be9bf9d0d, 6.16.
+            rmem: [4096, 131_072, 33_554_432],
+            // a6d4f25888b8, 6.18.
+            core_rmem_max: 4_194_304,
+            core_wmem_max: 4_194_304,
+            // 9ea3bfa61b09, 6.16.
+            limit_output_bytes: 4_194_304,
+            // ca412f25d6b2, 6.19.
+            comp_sack_slack: Duration::from_micros(10),
+            comp_sack_rtt_percent: 33,
+            rcvbuf_low_rtt: Duration::from_millis(1),
+            ..Self::linux_6_12()
+        }
     }
 
     /// A stock Linux 4.15, as far as it differs from 6.1.

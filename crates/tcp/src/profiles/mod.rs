@@ -8,7 +8,7 @@ mod linux_6;
 pub use freebsd_9::{FREEBSD_9, bsd_initial_window};
 pub use linux_2_2::LINUX_2_2;
 pub use linux_2_6::{LINUX_2_6_27, LINUX_2_6_38};
-pub use linux_6::{LINUX_4_15, LINUX_5_15_L4S, LINUX_6};
+pub use linux_6::{LINUX_4_15, LINUX_5_15_L4S, LINUX_6, LINUX_6_12, LINUX_7};
 
 use crate::profile::Settings;
 
@@ -17,6 +17,9 @@ use crate::profile::Settings;
 pub struct StackRow {
     /// Name in messages.
     pub kernel: &'static str,
+    /// The first Linux release that it is nearest to of all that it may stand for in a comparison with a kernel, whose release
+    /// says which; `None`: it does not.
+    pub nearest_since: Option<(u32, u32)>,
     /// Its stack, the variants of its rules, its ticks per second and the defaults of its settings.
     pub settings: fn() -> Settings,
     /// Its initial window, for segments of so many bytes.
@@ -25,7 +28,7 @@ pub struct StackRow {
     pub algorithms: Option<&'static [&'static str]>,
     /// System whose names its settings have.
     pub sysctls: Sysctls,
-    /// `tcp_ecn` can ask for accurate ECN, which `linux-6` has from 7.0.
+    /// `tcp_ecn` may ask for accurate ECN (RFC 9768): `tcp_ecn_mode_max` is 5 (8ae3e8e6ceed, 7.0).
     pub accurate_ecn: bool,
     /// Why it sends no bursts for an interface to cut; `None`: it does.
     pub no_bursts: Option<&'static str>,
@@ -37,7 +40,7 @@ pub struct StackRow {
 /// System whose names a kernel's settings have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sysctls {
-    /// Linux 6.1's, but for those that came later than this kernel: without `net.ipv4.`.
+    /// Linux's, but for those that came later than this kernel: without `net.ipv4.`.
     Linux {
         /// Lists of them.
         lacks: &'static [&'static [&'static str]],
@@ -47,7 +50,7 @@ pub enum Sysctls {
 }
 
 impl Sysctls {
-    /// Lists of Linux 6.1's settings that came later, without `net.ipv4.`; `None` where the names are others.
+    /// Lists of Linux's settings that came later, without `net.ipv4.`; `None` where the names are others.
     #[must_use]
     pub const fn lacks(self) -> Option<&'static [&'static [&'static str]]> {
         match self {
@@ -69,6 +72,14 @@ macro_rules! stack_profiles {
             /// that comes a millisecond after the last, a pushed full segment is not acknowledged by itself, and probe and reordering
             /// timers have two ticks on top.
             Linux515L4s "linux-5.15-l4s" LINUX_5_15_L4S,
+            /// Linux 6.12 (2024, Debian 13): as 6.1, but the whole initial receive window is offered at once, the window follows the
+            /// measured share of payload in the buffer, bursts cross the ends of socket buffers, which take less memory, and a SYN is
+            /// sent again five times, a second apart, before that time doubles.
+            Linux612 "linux-6.12" LINUX_6_12,
+            /// Linux 7 (2026; as in 7.3): as 6.12, but receive buffers of up to 32 MB that grow by other rules, SACKs held back
+            /// for a third of the RTT at most, no loss detection but by RACK, 4 MB in the own interface, and accurate ECN where
+            /// `tcp_ecn` asks for it, which by default it does not.
+            Linux7 "linux-7" LINUX_7,
             /// Linux 4.15 (2018): as 6.1, but a segment takes 4352 bytes of the send buffer, 20 are offered at first, SACKs are not
             /// compressed, a pushed full segment is not acknowledged by itself, and probe and reordering timers have two ticks on top.
             Linux415 "linux-4.15" LINUX_4_15,
@@ -136,6 +147,14 @@ mod tests {
             initial_window: 10,
         };
         let linux_5_15_l4s = Defaults { row: LINUX_5_15_L4S, ..linux_6 };
+        // tcp_sk_init and tcp_init of 6.12.117 and 7.3.4; tcp_ecn is TCP_ECN_IN_ECN_OUT_NOECN in 7.3, which is 2.
+        let linux_6_12 = Defaults { row: LINUX_6_12, ..linux_6 };
+        let linux_7 = Defaults {
+            row: LINUX_7,
+            rmem: [4096, 131_072, 33_554_432],
+            limit_output_bytes: Some(4_194_304),
+            ..linux_6
+        };
         let linux_4_15 = Defaults {
             row: LINUX_4_15,
             rmem: [4096, 87_380, 6_291_456],
@@ -185,9 +204,17 @@ mod tests {
             initial_window: 3,
             ..linux_2_2
         };
-        for kernel in
-            [linux_6, linux_5_15_l4s, linux_4_15, linux_2_6_27, linux_2_6_38, linux_2_2, freebsd_9]
-        {
+        for kernel in [
+            linux_6,
+            linux_6_12,
+            linux_7,
+            linux_5_15_l4s,
+            linux_4_15,
+            linux_2_6_27,
+            linux_2_6_38,
+            linux_2_2,
+            freebsd_9,
+        ] {
             let settings = (kernel.row.settings)();
             let name = kernel.row.kernel;
             assert_eq!(u64::from(settings.hz), kernel.hz, "{name}: HZ");

@@ -49,6 +49,8 @@ pub(super) struct Acknowledger {
     full_push_acknowledged: bool,
     sack_delay: Duration,
     sack_slack: Duration,
+    /// Share of the RTT for which SACKs are held back at most, per cent.
+    sack_rtt_percent: u32,
     /// `TCP_DELACK_MAX`: 200 ms.
     max_ticks: u32,
     /// Delay of the first of two segments where every second one is acknowledged; 0: none.
@@ -99,6 +101,7 @@ impl Acknowledger {
             duplicates_of: 0,
             sack_delay: settings.comp_sack_delay,
             sack_slack: settings.comp_sack_slack,
+            sack_rtt_percent: settings.comp_sack_rtt_percent,
             sack_limit: settings.comp_sack_nr,
             advmss: settings.advmss(),
             min_ticks: u64::from(settings.hz / 25),
@@ -370,7 +373,7 @@ impl Acknowledger {
         false
     }
 
-    /// SACK compression: at most one ACK per 5 % of the RTT or per `tcp_comp_sack_delay_ns`.
+    /// SACK compression: at most one ACK per `tcp_comp_sack_rtt_percent` of the RTT or per `tcp_comp_sack_delay_ns`.
     fn compress(&mut self, situation: &Situation) {
         self.compressed += 1;
         if self.compressed_deadline != Instant::NEVER {
@@ -380,7 +383,8 @@ impl Acknowledger {
         if situation.srtt_us_x8 > 0 {
             rtt_us_x8 = rtt_us_x8.min(u64::from(situation.srtt_us_x8));
         }
-        let delay = self.sack_delay.min(Duration::from_nanos(rtt_us_x8 * (1_000 >> 3) / 20));
+        let share = rtt_us_x8 * (1_000 >> 3) * u64::from(self.sack_rtt_percent) / 100;
+        let delay = self.sack_delay.min(Duration::from_nanos(share));
         // Nothing else interrupts the processor, so the timer goes off at the end of its slack.
         self.compressed_deadline = situation.now + delay + self.sack_slack;
     }

@@ -281,7 +281,8 @@ impl Receiver {
             }
             bytes -= copied_bytes;
             read = true;
-            self.window.adjust_space(now, unread.copied());
+            let beyond = self.reassembly.reach(self.rcv_nxt);
+            self.window.adjust_space(now, unread.copied(), beyond);
         }
         if !read {
             return false;
@@ -403,8 +404,11 @@ impl Receiver {
             let in_order = self.rcv_nxt > before;
             if in_order {
                 self.window.measure_window(now, self.rcv_nxt);
-                let offered = self.window.offered();
+                let (offered, longest) = (self.window.offered(), self.acks.segment_size());
                 self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
+                if self.acks.segment_size() > longest {
+                    self.window.measure_share(segment.len);
+                }
                 self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
             }
             // tcp_data_queue_ofo: without SACK a window that grows would hide a duplicate ACK.
@@ -415,12 +419,16 @@ impl Receiver {
             {
                 self.acks.quick_once();
             }
+            if !in_order {
+                self.window.make_room_beyond(self.reassembly.reach(self.rcv_nxt));
+            }
         }
         let now_ms = self.ticks.stamp_ms(now);
         self.window.measure_echo(now_ms, self.rcv_nxt, segment, before);
         let reads = self.unread.is_none();
         if reads && self.rcv_nxt > before {
-            self.window.adjust_space(now, self.rcv_nxt);
+            let beyond = self.reassembly.reach(self.rcv_nxt);
+            self.window.adjust_space(now, self.rcv_nxt, beyond);
         }
         let situation = self.situation(now, srtt_us_x8, reads);
         let acknowledge = self.acks.decide(&situation);

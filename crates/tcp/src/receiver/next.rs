@@ -33,11 +33,15 @@ impl Receiver {
         let before = self.rcv_nxt;
         self.rcv_nxt = segment.end_seq();
         let tick = self.ticks.at(now);
+        let longest = self.acks.segment_size();
         self.acks.estimate(segment, tick, self.window.offered(), rto_ticks);
+        if self.acks.segment_size() > longest {
+            self.window.measure_share(segment.len);
+        }
         if self.window.is_new_echo(segment) {
             self.window.measure_echo(self.ticks.stamp_ms(now), self.rcv_nxt, segment, before);
         }
-        self.window.adjust_space(now, self.rcv_nxt);
+        self.window.adjust_space(now, self.rcv_nxt, 0);
         let opened = self.window.has_opened(self.rcv_nxt, 0, self.acks.segment_size());
         let unacked = self.rcv_nxt - self.last_acked;
         Received {

@@ -37,6 +37,12 @@ impl Reassembly {
         self.queued + self.queued * 19 / 32
     }
 
+    /// How far beyond `rcv_nxt` queued data reach, bytes.
+    #[inline]
+    pub fn reach(&self, rcv_nxt: u64) -> u64 {
+        self.ranges.last().map_or(0, |range| range.1 - rcv_nxt)
+    }
+
     /// The next acknowledgement reports `[start, end)` as a duplicate (RFC 2883).
     pub fn set_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));

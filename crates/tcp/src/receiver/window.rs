@@ -1,6 +1,6 @@
 //! The window offered to the sender, and the receive buffer behind it.
 //!
-//! Kernel: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_grow_window`, `tcp_rcv_space_adjust`,
+//! Kernel: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_grow_window`, `tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`,
 //! `tcp_rcv_rtt_measure_ts`. Where the application reads at once, only data out of order
 //! occupy the buffer.
 
@@ -44,8 +44,18 @@ pub(super) struct WindowOffer {
 #[derive(Clone, Debug)]
 struct Tuning {
     adv_win_scale: i32,
+    /// 256ths of the buffer that are window, where they are measured (`scaling_ratio`); otherwise 0.
+    share: u16,
     moderate: bool,
     tuning: ReceiveTuning,
+    /// Memory of a segment beside its payload.
+    skb_overhead: u64,
+    /// A shorter RTT replaces the estimate.
+    least_rtt: bool,
+    /// The initial offer fits an unscaled field.
+    unscaled: bool,
+    /// RTT × 8 below which the buffer grows gently, µs (`tcp_rcvbuf_low_rtt`).
+    low_rtt_us_x8: u64,
     /// Segments offered at first, at most (`tcp_select_initial_window` before 3.x).
     few: u64,
     rmem_max: u64,
@@ -59,6 +69,9 @@ struct Tuning {
     mss: u64,
 }
 
+/// `TCP_DEFAULT_SCALING_RATIO`, in 256ths.
+const HALF: u16 = 128;
+
 /// Memory of a segment received: its headers and payload in a block of the allocator's, which are powers of two, and the
 /// `sk_buff` (256 bytes on x86-64). `SKB_TRUESIZE` of what `sock_alloc_send_pskb` gives for a frame of 82 bytes of headers and room.
 pub(super) fn segment_memory(len: u64) -> u64 {
@@ -70,11 +83,15 @@ impl Tuning {
     /// the offer then grows, every segment is acknowledged at once.
     fn initial(&self, full: u64, mss: u64) -> u64 {
         let whole = if full > mss { full - full % mss } else { full };
-        whole.min(65_535).min(self.few * self.advmss)
+        let most = if self.unscaled { 65_535 } else { u64::MAX };
+        whole.min(most).min(self.few.saturating_mul(self.advmss))
     }
 
+    #[inline]
     fn window_from_space(&self, space: u64) -> u64 {
-        if self.adv_win_scale <= 0 {
+        if self.share > 0 {
+            (space * u64::from(self.share)) >> 8
+        } else if self.adv_win_scale <= 0 {
             space >> -self.adv_win_scale
         } else {
             space - (space >> self.adv_win_scale)
@@ -83,11 +100,20 @@ impl Tuning {
 }
 
 impl Tuning {
+    /// Buffer that a window takes: `tcp_space_from_win`, or so many segments with the memory of each.
+    fn space_from_window(&self, window: u64) -> u64 {
+        if self.share > 0 {
+            (window << 8) / u64::from(self.share)
+        } else {
+            window / self.advmss * self.segment_memory()
+        }
+    }
+
     /// Memory of one segment as the tuning sees it: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), enlarged
     /// until its share of window holds the segment.
     fn segment_memory(&self) -> u64 {
         let overhead = match self.tuning {
-            ReceiveTuning::Headroom => 320 + 256 + 320,
+            ReceiveTuning::Headroom | ReceiveTuning::Growth => 320 + 256 + 320,
             // 2.6.27 on 32 bits: headers 160, 16, an sk_buff of 184 (unverified).
             ReceiveTuning::Twice => 160 + 16 + 184,
             ReceiveTuning::Step | ReceiveTuning::Fixed => 0,
@@ -104,8 +130,13 @@ impl WindowOffer {
     pub fn new(settings: &Settings) -> Self {
         let tuning = Tuning {
             adv_win_scale: settings.adv_win_scale,
+            share: if settings.profile.measured_share { HALF } else { 0 },
             moderate: settings.moderate_rcvbuf,
             tuning: settings.profile.receive_tuning,
+            skb_overhead: settings.profile.skb_overhead,
+            least_rtt: settings.profile.least_receiver_rtt,
+            unscaled: settings.profile.initial_offer_unscaled,
+            low_rtt_us_x8: settings.rcvbuf_low_rtt.as_micros_floor() << 3,
             few: u64::from(settings.profile.initial_offer),
             rmem_max: settings.rmem[2],
             core_rmem_max: settings.core_rmem_max,
@@ -117,7 +148,7 @@ impl WindowOffer {
         let rcvbuf = match tuning.tuning {
             // tcp_fixup_rcvbuf leaves alone what an application has chosen.
             _ if settings.receive_locked => settings.rmem[1],
-            ReceiveTuning::Headroom | ReceiveTuning::Twice => {
+            ReceiveTuning::Headroom | ReceiveTuning::Growth | ReceiveTuning::Twice => {
                 let tuned = if tuning.moderate { 4 } else { 1 };
                 let room = settings.profile.initial_room * tuned * tuning.segment_memory();
                 settings.rmem[1].max(room.min(tuning.rmem_max))
@@ -164,7 +195,7 @@ impl WindowOffer {
             // tcp_finish_connect, and TCP_SYN_RECV in tcp_rcv_state_process.
             self.settings.advmss -= 12;
         }
-        if self.settings.tuning == ReceiveTuning::Headroom && self.clamp > 2 * reserved {
+        if self.has_headroom() && self.clamp > 2 * reserved {
             self.clamp = (2 * reserved).max(self.clamp - reserved);
             self.ssthresh = self.ssthresh.min(self.clamp);
         }
@@ -172,18 +203,20 @@ impl WindowOffer {
         if !scaling {
             self.scale = 0;
             self.clamp = self.clamp.min(65_535);
+            self.ssthresh = self.ssthresh.min(self.clamp);
         }
     }
 
     /// Returns the window that the handshake offers. On Linux segments count without the room for timestamps until
     /// these are agreed on.
     pub fn initial(&mut self, stamped: bool) -> u32 {
-        if matches!(self.settings.tuning, ReceiveTuning::Headroom | ReceiveTuning::Twice) {
+        if self.has_headroom() || self.settings.tuning == ReceiveTuning::Twice {
             let mss = self.settings.advmss - if stamped { 12 } else { 0 };
             self.offered = self.settings.initial(self.clamp, mss);
             self.ssthresh = self.offered;
         }
-        self.offered as u32
+        // A handshake's window has no scale (tcp_transmit_skb).
+        self.offered.min(65_535) as u32
     }
 
     pub fn scale(&self) -> u8 {
@@ -335,7 +368,7 @@ impl WindowOffer {
         if room == 0 {
             return false;
         }
-        let increment = if self.settings.tuning == ReceiveTuning::Headroom {
+        let increment = if self.has_headroom() {
             match self.increment(len, rcv_mss) {
                 0 => return false,
                 increment => increment,
@@ -369,7 +402,7 @@ impl WindowOffer {
     /// it, the shortest such time is the estimate.
     #[inline]
     pub fn measure_window(&mut self, now: Instant, rcv_nxt: u64) {
-        if self.settings.tuning != ReceiveTuning::Headroom {
+        if !self.has_headroom() {
             return;
         }
         if rcv_nxt < self.measured_until {
@@ -387,7 +420,7 @@ impl WindowOffer {
     /// True when the buffer grows with room for slow start.
     #[inline]
     pub fn has_headroom(&self) -> bool {
-        self.settings.tuning == ReceiveTuning::Headroom
+        self.settings.tuning.has_headroom()
     }
 
     /// True when data in order up to `end` ends no measurement of a window, and the offer has grown as far as it may:
@@ -421,8 +454,14 @@ impl WindowOffer {
             && u64::from(segment.len) >= self.settings.mss
         {
             self.last_echo = ecr;
-            let delta_us = u64::from(now_ms.saturating_sub(ecr).max(1)) * 1_000;
-            if self.rtt_us_x8 == 0 {
+            let delta_ms = now_ms.saturating_sub(ecr);
+            if self.settings.least_rtt && delta_ms == 0 {
+                // tcp_rcv_rtt_measure_ts since 6.12 (d59fc95be9d0, 6.16, and its stable series): nothing is known of less than a millisecond.
+                return;
+            }
+            let delta_us = u64::from(delta_ms.max(1)) * 1_000;
+            let is_least = self.settings.least_rtt && delta_us << 3 < self.rtt_us_x8;
+            if self.rtt_us_x8 == 0 || is_least {
                 self.rtt_us_x8 = delta_us << 3;
             } else {
                 self.rtt_us_x8 = self.rtt_us_x8 - (self.rtt_us_x8 >> 3) + delta_us;
@@ -430,27 +469,30 @@ impl WindowOffer {
         }
     }
 
-    /// `tcp_rcv_space_adjust`: once per round trip, when more was read than in any before.
+    /// `tcp_rcv_space_adjust`: once per round trip, when more was read than in any before. `beyond`: how far data out of order
+    /// reach.
     #[inline]
-    pub fn adjust_space(&mut self, now: Instant, copied_seq: u64) {
+    pub fn adjust_space(&mut self, now: Instant, copied_seq: u64, beyond: u64) {
         if matches!(self.settings.tuning, ReceiveTuning::Step) {
             return;
         }
         let rtt_ns = (self.rtt_us_x8 >> 3) * 1_000;
         if self.rtt_us_x8 > 0 && now.since(self.space_at).as_nanos() >= rtt_ns {
-            self.end_round(now, copied_seq);
+            self.end_round(now, copied_seq, beyond);
         }
     }
 
     /// A round trip has passed since the reading rate was last looked at.
     #[inline(never)]
-    fn end_round(&mut self, now: Instant, copied_seq: u64) {
+    fn end_round(&mut self, now: Instant, copied_seq: u64, beyond: u64) {
         let copied = copied_seq - self.space_seq;
         if copied > self.space {
             match self.settings.tuning {
                 ReceiveTuning::Headroom if self.settings.moderate => self.enlarge(copied),
+                ReceiveTuning::Growth if self.settings.moderate => self.expand(copied, beyond),
                 ReceiveTuning::Twice if self.settings.moderate => self.double(copied),
                 ReceiveTuning::Headroom
+                | ReceiveTuning::Growth
                 | ReceiveTuning::Twice
                 | ReceiveTuning::Step
                 | ReceiveTuning::Fixed => {}
@@ -503,11 +545,121 @@ impl WindowOffer {
         let grow =
             (u128::from(window) * u128::from(copied - self.space) / u128::from(self.space)) as u64;
         window += 2 * grow;
-        let memory = window / self.settings.advmss * self.settings.segment_memory();
-        let rcvbuf = memory.min(self.settings.rmem_max);
+        self.provide(window);
+    }
+
+    /// A buffer for so much of a window, as far as it may grow.
+    fn provide(&mut self, window: u64) {
+        let rcvbuf = self.settings.space_from_window(window).min(self.settings.rmem_max);
         if rcvbuf > self.rcvbuf {
             self.rcvbuf = rcvbuf;
             self.clamp = self.settings.window_from_space(rcvbuf);
         }
+    }
+
+    /// `tcp_rcvbuf_grow`: `copied` bytes were read in a round trip.
+    fn expand(&mut self, copied: u64, beyond: u64) {
+        let window = 2 * copied;
+        let low_us_x8 = self.settings.low_rtt_us_x8;
+        let slow_start = if self.rtt_us_x8 < low_us_x8 {
+            window * self.rtt_us_x8 / low_us_x8
+        } else {
+            2 * window * (copied - self.space) / self.space
+        };
+        self.provide(window + slow_start + beyond);
+    }
+
+    /// The same when data came out of order, in kernels that make room for them (`tcp_data_queue_ofo`).
+    #[inline]
+    pub fn make_room_beyond(&mut self, beyond: u64) {
+        if self.settings.tuning == ReceiveTuning::Growth && self.settings.moderate {
+            self.expand(self.space, beyond);
+        }
+    }
+
+    /// The first segment longer than those before it shows how much of the buffer is payload (`tcp_measure_rcv_mss`).
+    #[cold]
+    pub fn measure_share(&mut self, len: u16) {
+        if self.settings.share == 0 {
+            return;
+        }
+        let len = u64::from(len);
+        let share = ((len << 8) / (len + self.settings.skb_overhead)).max(1) as u16;
+        if share != std::mem::replace(&mut self.settings.share, share) {
+            self.clamp = self.settings.window_from_space(self.rcvbuf);
+            self.space = self.space.min(self.clamp);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dragstrip_units::Duration;
+
+    /// A connection of 100 ms whose first full segment has come; segments carry 1448 bytes.
+    fn window(settings: &Settings, rtt_us: u64) -> WindowOffer {
+        let mut window = WindowOffer::new(settings);
+        window.initial(true);
+        window.establish(Instant::ZERO, true, true, 1_448);
+        window.measure_share(1_448);
+        window.rtt_us_x8 = rtt_us << 3;
+        window
+    }
+
+    /// Buffer and window after twenty segments were read in the first round trip; the first measure is ten.
+    fn grown(settings: &Settings, rtt_us: u64, beyond: u64) -> (u64, u64) {
+        let mut window = window(settings, rtt_us);
+        assert_eq!(window.space, 14_480);
+        window.adjust_space(Instant::ZERO + Duration::from_micros(rtt_us), 28_960, beyond);
+        (window.rcvbuf, window.clamp)
+    }
+
+    /// `tcp_measure_rcv_mss`: 1448 of 1448 + 896 bytes are 158/256; of 131072 bytes that is 80896. Until then half is window.
+    #[test]
+    fn the_first_full_segment_shows_the_share_of_the_window() {
+        let mut later = WindowOffer::new(&Settings::linux_6_12());
+        assert_eq!((later.clamp, later.initial(true)), (65_536, 65_160));
+        later.measure_share(1_448);
+        assert_eq!((later.clamp, later.settings.share), (80_896, 158));
+        let mut stock = WindowOffer::new(&Settings::linux_6());
+        stock.measure_share(1_448);
+        assert_eq!(stock.clamp, 65_536);
+    }
+
+    /// `tcp_select_initial_window`: a field of 16 bits in the handshake, all of it after that.
+    #[test]
+    fn a_large_initial_buffer_is_offered_at_once() {
+        let rmem = [4_096, 8_388_608, 67_108_864];
+        let mut stock = WindowOffer::new(&Settings { rmem, ..Settings::linux_6() });
+        assert_eq!((stock.initial(true), stock.offered()), (65_535, 65_535));
+        let mut later = WindowOffer::new(&Settings { rmem, ..Settings::linux_6_12() });
+        assert_eq!((later.initial(true), later.offered()), (65_535, 4_194_304 / 1_448 * 1_448));
+    }
+
+    /// `tcp_rcv_space_adjust`: 2 · 28960 + 16 · 1448 and twice as much for slow start are 243264 bytes of window; 6.1 takes 2984
+    /// bytes for each of the 168 segments, 6.12 divides by its share.
+    #[test]
+    fn room_for_slow_start_is_a_share_of_the_buffer() {
+        assert_eq!(grown(&Settings::linux_6(), 100_000, 0).0, 168 * 2_984);
+        assert_eq!(grown(&Settings::linux_6_12(), 100_000, 0), (394_149, 243_263));
+        assert_eq!(grown(&Settings::linux_6_12(), 100_000, 14_480), (394_149, 243_263));
+    }
+
+    /// `tcp_rcvbuf_grow`: 2 · 28960, twice that for slow start, and what data out of order need; below 1 ms only the RTT's part
+    /// of it for slow start.
+    #[test]
+    fn linux_7_grows_by_its_own_rule() {
+        let window_of = |buffer: u64| (buffer << 8) / 158;
+        let stock = Settings::linux_7();
+        assert_eq!(grown(&stock, 100_000, 0).0, window_of(3 * 57_920));
+        assert_eq!(grown(&stock, 100_000, 14_480).0, window_of(3 * 57_920 + 14_480));
+        assert_eq!(grown(&stock, 500, 0).0, window_of(57_920 + 28_960));
+        let mut waiting = window(&stock, 100_000);
+        waiting.make_room_beyond(200_000);
+        assert_eq!(waiting.rcvbuf, window_of(2 * 14_480 + 200_000));
+        let mut older = window(&Settings::linux_6_12(), 100_000);
+        older.make_room_beyond(200_000);
+        assert_eq!(older.rcvbuf, 131_072);
     }
 }

@@ -100,8 +100,10 @@ def without_a_kernel(
     for host in hosts:
         where = f"host {host['name']}"
         profile, hz = host.get("profile", stack), host.get("tick_hz")
-        if profile != stack:
-            refusals.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
+        nearest = None if release is None or stack is None else _core.stack_of_release(release)
+        if profile not in (stack, nearest):
+            stacks = " or ".join(dict.fromkeys(name for name in (stack, nearest) if name is not None))
+            refusals.append(Refusal(f"{where}: profile", str(profile), f"{stacks}, the kernel's own stack"))
         elif tick_hz is not None and hz not in (None, tick_hz):
             refusals.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
         ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from dragstrip import _core
 from dragstrip.engines.kernels import kernel
-from dragstrip.errors import BadInputError, nearest
+from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.io.cache import cache
 from dragstrip.io.files import write_text
 from dragstrip.studies.validation.conditions import conditions
 from dragstrip.studies.validation.figures import Compared, figures
-from dragstrip.studies.validation.grid import Grid
+from dragstrip.studies.validation.grid import Grid, read
 from dragstrip.studies.validation.kernel import Json, KernelRun, load
 from dragstrip.studies.validation.record import record
 from dragstrip.studies.validation.targets import BY_KEY, QUANTITIES
@@ -47,15 +48,20 @@ class KernelComparison:
 
     first: str
     comparisons: dict[str, list[CellComparison]]
-    simulator: list[CellComparison]
-    """The simulator compared with the first kernel."""
+    simulator: dict[str, list[CellComparison]]
+    """The simulator compared with each kernel, with the stack profile nearest to it."""
 
-    def standings(self, kernel_name: str | None) -> Iterator[tuple[str, int, int]]:
-        """Yield quantity, cells within its limit and cells that have it.
+    @property
+    def columns(self) -> list[tuple[str, list[CellComparison]]]:
+        """The other kernels beside the first, then each profile beside its kernel: a title each."""
+        return [
+            *((f"{name} from {self.first}", cells) for name, cells in self.comparisons.items()),
+            *((f"`{profile(name)}` from {name}", cells) for name, cells in self.simulator.items()),
+        ]
 
-        They are another kernel's, or for None the simulator's.
-        """
-        cells = self.simulator if kernel_name is None else self.comparisons[kernel_name]
+    @staticmethod
+    def standings(cells: Sequence[CellComparison]) -> Iterator[tuple[str, int, int]]:
+        """Yield quantity, cells within its limit and cells that have it."""
         for quantity in QUANTITIES:
             quantity_figures = [f for cell in cells for f in cell.figures if f.quantity == quantity.key]
             judged = [figure for figure in quantity_figures if figure.limit is not None]
@@ -74,28 +80,27 @@ def compare_kernels(
 ) -> KernelComparison:
     """Compare a kernel with each of the others over the grid's cells `between_kernels`.
 
-    Missing recordings are made first: the grid has those of its own kernel, and those of others are kept in
-    the cache. Raises `BadInputError` for a kernel that is not in the cache, or if no cell fits.
+    Recordings that no grid beside this one has are made first, and kept in the cache. Raises
+    `BadInputError` for a kernel that is in neither, or if no cell fits.
     """
     pattern = f"*{only or ''}*" if not only or not set("*?[") & set(only) else only
     cells = [cell for cell in grid.between_kernels if fnmatchcase(cell, pattern)]
     if not cells:
         raise BadInputError("--only", only, "a part of the name of a cell in between_kernels", str(source))
     seeds = {cell: min(grid.described[cell], SEEDS_MAX) for cell in cells}
-    stored = _stored((source.parent / grid.recordings).resolve(), seeds)
-    grid_kernels = {run.kernel.removeprefix("linux-image-") for runs in stored.values() for run in runs}
+    folders = _folders(source)
     for option, name in (
         ("--kernel", first),
         *(("--against-kernel", kernel_name) for kernel_name in other_kernels),
     ):
-        kernel_names = sorted({cached_kernel.name for cached_kernel in kernel.kernels()} | grid_kernels)
+        kernel_names = sorted({cached_kernel.name for cached_kernel in kernel.kernels()} | set(folders))
         if name not in kernel_names:
             raise BadInputError(
                 option, name, f"one of {', '.join(kernel_names)}{nearest(name, kernel_names)}", "command line"
             )
 
     def recorded(name: str) -> dict[str, list[KernelRun]]:
-        return stored if grid_kernels == {name} else _recorded(name, seeds, workers, notify)
+        return _stored(folders[name], seeds) if name in folders else _recorded(name, seeds, workers, notify)
 
     first_runs = recorded(first)
     other_runs = {name: recorded(name) for name in other_kernels}
@@ -105,11 +110,20 @@ def compare_kernels(
             name: [compared(cell, first_runs[cell], runs[cell]) for cell in cells]
             for name, runs in other_runs.items()
         },
-        [
-            CellComparison(case.name, case.figures)
-            for case in validate([run for runs in first_runs.values() for run in runs], workers).cases
-        ],
+        {name: _simulated(runs, workers) for name, runs in {first: first_runs, **other_runs}.items()},
     )
+
+
+def profile(kernel_name: str) -> str:
+    """Return the stack profile nearest to a kernel."""
+    return _core.stack_of_release(kernel_name)
+
+
+def _simulated(runs: Mapping[str, Sequence[KernelRun]], workers: int | None) -> list[CellComparison]:
+    agreement = validate([run for repeats in runs.values() for run in repeats], workers)
+    for name, reason in agreement.failed.items():
+        raise DragstripError(f"{name}: {reason}")
+    return [CellComparison(case.name, case.figures) for case in agreement.cases]
 
 
 def compared(cell: str, first: Sequence[KernelRun], second: Sequence[KernelRun]) -> CellComparison:
@@ -120,8 +134,20 @@ def compared(cell: str, first: Sequence[KernelRun], second: Sequence[KernelRun])
     )
 
 
+def _folders(source: Path) -> dict[str, Path]:
+    """Return the folders of recordings of this grid and those beside it, by the name of their kernel."""
+    folders = {}
+    for file in sorted(source.parent.parent.glob(f"*/{source.name}")):
+        folder = (file.parent / read(file)[0].recordings).resolve()
+        recording = next(iter(sorted(folder.glob("*.json.xz"))), None)
+        if recording is not None:
+            package, _, _ = load(recording).kernel.partition("_")
+            folders[package.removeprefix("linux-image-")] = folder
+    return folders
+
+
 def _stored(folder: Path, seeds: Mapping[str, int]) -> dict[str, list[KernelRun]]:
-    """Return the grid's own recordings of these cells, the given number of each."""
+    """Return a grid's recordings of these cells, the given number of each."""
     names = {cell: [cell, *(f"{cell}-seed{n}" for n in range(2, count + 1))] for cell, count in seeds.items()}
     return {
         cell: [load(folder / f"{name}.json.xz") for name in run_names] for cell, run_names in names.items()
@@ -143,40 +169,48 @@ def document(comparison: KernelComparison) -> Json:
     """Return the result as JSON."""
     return {
         "kernel": comparison.first,
-        "against": {
-            kernel_name: {
-                "standings": [
-                    {"quantity": title, "within": within_limit, "cells": cells}
-                    for title, within_limit, cells in comparison.standings(kernel_name)
-                ],
-                "cells": [
-                    {
-                        "name": cell.name,
-                        "figures": {
-                            figure.quantity: {
-                                "first": figure.kernel,
-                                "other": figure.simulator,
-                                "difference": figure.error,
-                                "limit": figure.limit,
-                                "within": figure.reached,
-                            }
-                            for figure in cell.figures
-                        },
-                    }
-                    for cell in cells
-                ],
-            }
-            for kernel_name, cells in comparison.comparisons.items()
+        "against": {name: _cells(cells) for name, cells in comparison.comparisons.items()},
+        "simulator": {
+            name: {"profile": profile(name), **_cells(cells)} for name, cells in comparison.simulator.items()
         },
+    }
+
+
+def _cells(cells: Sequence[CellComparison]) -> Json:
+    return {
+        "standings": [
+            {"quantity": title, "within": within_limit, "cells": count}
+            for title, within_limit, count in KernelComparison.standings(cells)
+        ],
+        "cells": [
+            {
+                "name": cell.name,
+                "figures": {
+                    figure.quantity: {
+                        "first": figure.kernel,
+                        "other": figure.simulator,
+                        "difference": figure.error,
+                        "limit": figure.limit,
+                        "within": figure.reached,
+                    }
+                    for figure in cell.figures
+                },
+            }
+            for cell in cells
+        ],
     }
 
 
 def lines(comparison: KernelComparison) -> Iterator[str]:
     """Yield the result as lines for a terminal."""
+    for kernel_name, cells in comparison.simulator.items():
+        yield f"{profile(kernel_name)} against {kernel_name}: {len(cells)} cells"
+        for title, within_limit, count in comparison.standings(cells):
+            yield f"  {title:24} {within_limit:4} of {count} within the limit"
     for kernel_name, cells in comparison.comparisons.items():
         changed = [cell for cell in cells if cell.beyond]
         yield f"{comparison.first} -> {kernel_name}: {len(changed)} of {len(cells)} cells differ"
-        for title, within_limit, count in comparison.standings(kernel_name):
+        for title, within_limit, count in comparison.standings(cells):
             yield f"  {title:24} {within_limit:4} of {count} within the limit"
         for cell in changed:
             yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
@@ -200,13 +234,16 @@ HEAD = """\
 {cells} cells of the [grid](fidelity.md), recorded on each kernel in the same emulator: one flow or several,
 drop-tail and every discipline, loss, without SACK, RACK or timestamps. A figure counts as changed if the two
 kernels are further apart than the [targets](fidelity.md#no-random-loss) allow the simulator to be from a
-kernel. The last column gives the simulator's own distance over the same cells.
+kernel. The last columns give the simulator's own distance over the same cells: each [stack
+profile](profiles.md) from the kernel that it stands for ([what a profile
+changes](../explanation/known-gaps.md#the-profiles-linux-612-and-linux-7)).
 
 If nothing is random, a kernel repeats itself to the byte. But microseconds can decide a case, and another
 kernel takes a slightly different time per packet: a change in a single distribution or count is seldom more
 than that. Look at goodput and median RTT first.
 
-    dragstrip kernel fetch --suite trixie-backports
+    dragstrip kernel fetch 6.12 --suite trixie
+    dragstrip kernel fetch 7.3 --suite trixie-backports
     dragstrip validate --kernel {first} --against-kernel {others} --write-docs docs/reference/{file}
 
 """
@@ -214,21 +251,28 @@ than that. Look at goodput and median RTT first.
 
 def page(comparison: KernelComparison, file: Path) -> None:
     """Write the page of documentation."""
-    names = list(comparison.comparisons)
-    cells = len(next(iter(comparison.comparisons.values())))
-    parts = [HEAD.format(first=comparison.first, others=",".join(names), file=file.name, cells=cells)]
-    parts.append(f"| within the limit of {comparison.first} | {' | '.join(names)} | the simulator |")
-    parts.append("|---|" + "---|" * len(names) + "---|")
-    columns = [*names, None]
-    tables = [{title: f"{k} of {n}" for title, k, n in comparison.standings(name)} for name in columns]
+    columns = comparison.columns
+    cells_count = len(columns[0][1])
+    others = ",".join(comparison.comparisons)
+    parts = [HEAD.format(first=comparison.first, others=others, file=file.name, cells=cells_count)]
+    parts.append(f"| within the limit | {' | '.join(title for title, _ in columns)} |")
+    parts.append("|---|" + "---|" * len(columns))
+    tables = [{title: f"{k} of {n}" for title, k, n in comparison.standings(cells)} for _, cells in columns]
     for title in tables[0]:
         parts.append(f"| {title} | {' | '.join(table.get(title, '–') for table in tables)} |")
-    for name, kernel_cells in comparison.comparisons.items():
-        changed = [cell for cell in kernel_cells if cell.beyond]
-        parts += ["", f"## {comparison.first} to {name}", ""]
-        parts += [f"{len(changed)} of {len(kernel_cells)} cells differ in some figure.", ""]
-        parts += ["| cell | what differs |", "|---|---|"]
-        for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
-            worst = sorted(cell.beyond, key=lambda figure: -figure.severity)
-            parts.append(f"| {cell.name} | {'; '.join(map(in_words, worst)).replace('->', '→')} |")
+    for name, cells in comparison.comparisons.items():
+        parts += _section(f"{comparison.first} to {name}", "kernel to kernel", cells)
+    for name, cells in comparison.simulator.items():
+        parts += _section(f"{name} to the profile {profile(name)}", "kernel to simulator", cells)
     write_text(file, "\n".join(parts) + "\n")
+
+
+def _section(title: str, direction: str, cells: Sequence[CellComparison]) -> Iterator[str]:
+    """Yield a section: the cells that differ, worst first."""
+    changed = [cell for cell in cells if cell.beyond]
+    yield from ("", f"## {title}", "")
+    yield from (f"{len(changed)} of {len(cells)} cells differ in some figure ({direction}).", "")
+    yield from ("| cell | what differs |", "|---|---|")
+    for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
+        worst = sorted(cell.beyond, key=lambda figure: -figure.severity)
+        yield f"| {cell.name} | {'; '.join(map(in_words, worst)).replace('->', '→')} |"

@@ -95,7 +95,12 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
     senders = sorted({flow["src"] for flow in spec["flows"]})
     sysctl = {"net.ipv4.tcp_no_metrics_save": "1"}
     sysctl.update({key: str(value) for key, value in spec.get("sysctl", {}).items()})
-    host = {"kind": "host", "sysctl": sysctl, "gso": spec.get("gso", "auto")}
+    host = {
+        "kind": "host",
+        "profile": _core.stack_of_release(run.kernel.removeprefix("linux-image-")),
+        "sysctl": sysctl,
+        "gso": spec.get("gso", "auto"),
+    }
     nodes = [
         *({**host, "name": name} for name in senders),
         {"kind": "router", "name": "r"},

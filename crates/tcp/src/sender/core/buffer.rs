@@ -13,9 +13,6 @@ use super::Core;
 use crate::profile::{SendBuffer, Settings};
 use std::collections::VecDeque;
 
-/// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
-pub(in crate::sender) const SKB_OVERHEAD: u64 = 1_280;
-
 /// The same where every segment is an skb of its own (2.6.27 on 32 bits, no offload): headers 160, an sk_buff of 184; not
 /// verified, as in the receiver's window.
 const SEGMENT_OVERHEAD: u64 = 160 + 184;
@@ -59,6 +56,8 @@ pub(in crate::sender) struct Buffer {
     write_bytes: u64,
     /// Bytes of a full socket buffer, were it not for the peer's window.
     chunk_bytes: u64,
+    /// Memory of a socket buffer beyond its payload (`truesize`).
+    skb_overhead: u64,
     /// Socket buffers of more than one segment.
     pub bursts: bool,
     /// Largest window the peer ever offered (`max_window`).
@@ -115,6 +114,7 @@ impl Buffer {
             per_segment: per_segment as u32,
             write_bytes: settings.write_bytes,
             chunk_bytes: 0,
+            skb_overhead: settings.profile.skb_overhead,
             bursts: settings.gso && style == SendBuffer::Memory,
             max_window: 0,
             pushed: 0,
@@ -203,7 +203,7 @@ impl Buffer {
         let bytes = self.written - snd_una;
         match self.style {
             SendBuffer::Memory | SendBuffer::Payload => {
-                bytes + SKB_OVERHEAD * (self.skbs_unsent(snd_nxt) + bursts_out)
+                bytes + self.skb_overhead * (self.skbs_unsent(snd_nxt) + bursts_out)
             }
             SendBuffer::LinearSegments | SendBuffer::Segments | SendBuffer::Fixed => {
                 bytes + self.overhead() * bytes.div_ceil(self.mss)
@@ -213,7 +213,7 @@ impl Buffer {
 
     fn overhead(&self) -> u64 {
         match self.style {
-            SendBuffer::Memory | SendBuffer::Payload => SKB_OVERHEAD,
+            SendBuffer::Memory | SendBuffer::Payload => self.skb_overhead,
             SendBuffer::LinearSegments => u64::from(self.per_segment) - self.mss,
             SendBuffer::Segments | SendBuffer::Fixed => SEGMENT_OVERHEAD,
         }
@@ -252,6 +252,21 @@ impl Buffer {
         None
     }
 
+    /// `tcp_grow_skb`: the first unsent buffer, which ends before `until`, takes what it lacks from the next one.
+    pub fn fill_head(&mut self, until: u64) -> Option<(u64, bool)> {
+        let mut head = *self.chunks.front()?;
+        if let Some(next) = self.chunks.get_mut(1) {
+            head.end = until.min(next.end);
+            next.start = head.end;
+            if head.end == next.end {
+                head.pushed |= next.pushed;
+                self.chunks.remove(1);
+            }
+            self.chunks[0] = head;
+        }
+        Some((head.end, head.pushed))
+    }
+
     /// `tcp_xmit_size_goal`: bytes of a buffer, at most half the peer's window.
     fn size_goal(&self) -> u64 {
         let half = (self.max_window / 2 / self.mss).max(1) * self.mss;
@@ -264,7 +279,7 @@ impl Buffer {
         let unsent = self.written - snd_nxt;
         if self.style == SendBuffer::Memory {
             let skbs = self.skbs_unsent(snd_nxt) + bursts_out;
-            return self.is_free(self.written - snd_una + SKB_OVERHEAD * skbs, unsent);
+            return self.is_free(self.written - snd_una + self.skb_overhead * skbs, unsent);
         }
         let memory = self.memory(snd_una, snd_nxt, bursts_out);
         match self.style {

@@ -27,7 +27,7 @@ mod transmission;
 
 pub(super) use ack::{Ack, AckFlags};
 pub(crate) use buffer::Supply;
-pub(super) use buffer::{Buffer, SKB_OVERHEAD, Wrote};
+pub(super) use buffer::{Buffer, Wrote};
 pub(super) use rate::{Draft, sent_after};
 pub(super) use rtx_queue::Cleaned;
 pub(super) use scoreboard::{Flight, Marks, Plain, Scoreboard, Sent};

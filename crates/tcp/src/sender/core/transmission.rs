@@ -2,7 +2,7 @@
 //!
 //! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
 
-use super::{Core, Io, Marks, SKB_OVERHEAD, Sent, Stack};
+use super::{Core, Io, Marks, Sent, Stack};
 use crate::ecn::{Agreed, Carries};
 use crate::segment::{Ecn, Flags, Outbox, Segment};
 use dragstrip_cc::{CongestionControl, Event, PacingStatus};
@@ -271,7 +271,8 @@ impl Core {
         };
         let Some(leaves) = has_left else { return false };
         if leaves > self.view.now {
-            stack.on_queued_locally(leaves, u64::from(sent.len) + SKB_OVERHEAD);
+            let memory = u64::from(sent.len) + self.settings.profile.skb_overhead;
+            stack.on_queued_locally(leaves, memory);
         }
         true
     }

@@ -38,7 +38,11 @@ pub(in crate::sender) struct Sendable {
 
 /// Returns the data that congestion window and receiver release; `None`: nothing now.
 #[inline]
-pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendable> {
+pub(in crate::sender) fn sendable(
+    core: &mut Core,
+    push: Push,
+    max_segments: u32,
+) -> Option<Sendable> {
     let in_flight = core.in_flight();
     let quota = if in_flight < core.window.cwnd {
         // At least two bursts per window (tcp_cwnd_test).
@@ -48,7 +52,13 @@ pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendabl
     } else {
         return None;
     };
-    let (end, pushed) = core.buffer.head(core.view.snd_nxt)?;
+    let (mut end, mut pushed) = core.buffer.head(core.view.snd_nxt)?;
+    if core.settings.profile.fills_bursts {
+        let most = u64::from(quota.min(max_segments)) * u64::from(core.view.mss);
+        if end < core.view.snd_nxt + most {
+            (end, pushed) = core.buffer.fill_head(core.view.snd_nxt + most)?;
+        }
+    }
     let bytes = end - core.view.snd_nxt;
     let room = core.room();
     if room < u64::from(core.view.mss).min(bytes) {

@@ -22,7 +22,7 @@ impl Linux26 {
             self.linux.restart_after_idle(core);
         }
         while core.unsent() > 0 && !core.is_pacing_blocked() {
-            let head = linux::sendable(core, push);
+            let head = linux::sendable(core, push, 1);
             let Some(burst) = head.and_then(|head| linux::one_segment(core, head, push)) else {
                 break;
             };

@@ -51,7 +51,8 @@ impl Linux6 {
         }
         let head = core.board.head();
         for number in head..core.board.tail() {
-            let may_be_under_way = !reneged && core.settings.rack && core.settings.sack;
+            let by_time = core.settings.detects_by_time() && core.settings.sack;
+            let may_be_under_way = !reneged && by_time;
             if may_be_under_way && number != head && !self.rack_expired(core, number) {
                 continue;
             }

@@ -6,9 +6,9 @@
 use super::Linux6;
 use super::timers::Pending;
 use crate::segment::Outbox;
-use crate::sender::core::{Burst, Core, Io, Push, SKB_OVERHEAD, Stack};
+use crate::sender::core::{Burst, Core, Io, Push, Stack};
 use crate::sender::linux::{self, Sendable};
-use dragstrip_cc::CaState;
+use dragstrip_cc::{CaState, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -62,7 +62,7 @@ impl Linux6 {
             if core.unsent() == 0 || core.is_pacing_blocked() {
                 break;
             }
-            let Some(head) = linux::sendable(core, push) else { break };
+            let Some(head) = linux::sendable(core, push, max_segments) else { break };
             let burst = if head.bytes <= u64::from(core.view.mss) || !core.buffer.bursts {
                 let Some(burst) = linux::one_segment(core, head, push) else { break };
                 burst
@@ -140,10 +140,15 @@ impl Linux6 {
         if self.device.bytes == 0 {
             return false;
         }
-        let next = bytes + SKB_OVERHEAD;
-        let limit = (core.window.pacing_rate >> core.view.pacing_shift)
-            .max(2 * next)
-            .min(core.settings.limit_output_bytes);
+        let profile = &core.settings.profile;
+        let next = bytes + profile.skb_overhead;
+        let paced = core.view.pacing_status != PacingStatus::None;
+        let most = if paced && !profile.limits_paced_output {
+            u64::MAX
+        } else {
+            core.settings.limit_output_bytes
+        };
+        let limit = (core.window.pacing_rate >> core.view.pacing_shift).max(2 * next).min(most);
         if self.device.bytes < limit || core.view.packets_out <= 1 {
             return false;
         }

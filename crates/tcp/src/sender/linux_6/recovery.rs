@@ -191,7 +191,7 @@ impl Linux6 {
         }
         if !core.settings.sack {
             self.newreno_mark_lost(core, ack.flags.has(AckFlags::ADVANCED));
-        } else if core.settings.rack {
+        } else if core.settings.detects_by_time() {
             let retrans_out = core.view.retrans_out;
             if self.rack_mark_lost(core) {
                 ack.flags.clear(AckFlags::SET_TIMER);
