@@ -42,6 +42,7 @@ impl Profile {
     pub const LINUX_6: Self = Self {
         congestion: Rules {
             growth: Growth::Packets,
+            module_growth: Growth::Packets,
             slow_start_at_threshold: false,
             limited: CwndLimited::Recently,
             hystart: HyStartClock::Microseconds,
@@ -56,6 +57,7 @@ impl Profile {
         initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
+        burst_end_pushed: true,
         two_ticks_on_top: false,
         undoes_before_retransmitting: true,
         send_buffer: SendBuffer::Memory,
@@ -66,11 +68,13 @@ impl Profile {
 
     /// Linux 4.15.
     pub const LINUX_4_15: Self = Self {
+        congestion: Rules { module_growth: Growth::Acks, ..Self::LINUX_6.congestion },
         send_buffer: SendBuffer::LinearSegments,
         // tcp_default_init_rwnd, until 4.20.
         initial_offer: 20,
         initial_room: 40,
         full_push_acknowledged: false,
+        burst_end_pushed: false,
         two_ticks_on_top: true,
         undoes_before_retransmitting: false,
         ..Self::LINUX_6

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from dragstrip import _core
 from dragstrip.analysis import captures
 from dragstrip.analysis.inference import path as inference
 from dragstrip.analysis.whatif import fit as fitting
-from dragstrip.analysis.whatif import flow_trace, network
+from dragstrip.analysis.whatif import flow_trace, network, vantage
 from dragstrip.analysis.whatif import identify as identifying
 from dragstrip.analysis.whatif.bench import BITS_MAX, Bench, FlowRun, bench
 from dragstrip.analysis.whatif.fit import NOT_EXPLAINED
@@ -132,11 +134,45 @@ def calibrated(
 
 
 def identify(file: Path, name: str | None, quiet: bool) -> tuple[FlowEvidence, CandidatePaths | None, Answer]:
-    """Return which congestion control a flow of a capture shows."""
+    """Return which congestion control a flow of a capture shows.
+
+    A flow that was captured elsewhere than at its sender is looked at as the sender would have seen it.
+    """
     flow = read(file, name)
+    flow = at_sender(flow) or flow
     with bench("running candidates", quiet) as workers:
         base_network, answer = _identified(flow, workers)
     return flow, base_network, answer
+
+
+def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
+    """Return what the flow's sender would have captured, or None for a sender's capture and where that is open."""
+    if flow.path.place == "sender" and _has_waited(flow):
+        return None
+    ports = tuple(int(port) for port in re.findall(r":(\d+)(?=\s|$)", flow.inspect_row["label"]))
+    if len(ports) != 2:
+        return None
+    content = vantage.at_sender(flow.file, (ports[0], ports[1]), flow.inspect_row["bytes"])
+    if content is None:
+        return None
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "sender.pcap"
+        file.write_bytes(content)
+        moved = read(file, None)
+    if moved.path.place != "sender" or (flow.path.place == "sender" and not _has_waited(moved)):
+        return None
+    label = flow.inspect_row["label"]
+    path = replace(moved.path, file=str(flow.file), flow=label)
+    row = {**moved.inspect_row, "label": label}
+    return replace(moved, file=flow.file, inspect_row=row, path=path, other_flows=flow.other_flows)
+
+
+def _has_waited(flow: FlowEvidence) -> bool:
+    """Return whether round trips grew or segments were lost behind the capture, as at a sender whose window is felt."""
+    base, trips = flow.path.base_rtt_ms.value, flow.capture.rtt_quantiles_ms
+    if flow.capture.retransmitted or base is None or trips is None:
+        return True
+    return trips[2] >= base * (1 + identifying.RTT_RISE_MIN)
 
 
 def _identified(flow: FlowEvidence, bench: Bench) -> tuple[CandidatePaths | None, Answer]:
