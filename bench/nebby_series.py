@@ -175,9 +175,7 @@ class Series:
         acked, again = np.cumsum(self.acked[:count]), np.cumsum(self.retransmitted[:count])
         second = np.convolve(self.acked[:count], np.ones(2), "same") + PAYLOAD
         flight, duration = self.flight_max[:count], count * STEP_S
-        return FlowTrace(
-            duration, at, second, at, flight, acked, again, float(acked[-1]), int(again[-1])
-        )
+        return FlowTrace(duration, at, second, at, flight, acked, again, float(acked[-1]), int(again[-1]))
 
 
 def published(folder: Path) -> dict[tuple[str, Key], Series]:
@@ -195,7 +193,9 @@ def simulated(job: tuple[str, Key, int]) -> Series:
     algorithm, path, number = job
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "s.pcapng"
-        _core.Scenario(scenario(algorithm, path, drawn(path, number))).run(None, ([("s", str(file))], 96, ""), 1)
+        _core.Scenario(scenario(algorithm, path, drawn(path, number))).run(
+            None, ([("s", str(file))], 96, ""), 1
+        )
         _, flows = captures.segments(file, quiet=True)
     rows = max(flows, key=lambda flow: len(flow["time_ns"]))
     column = {name: np.frombuffer(rows[name], "<i8") for name in ("time_ns", "kind", "position", "bytes")}
@@ -231,9 +231,7 @@ class PathRuns:
     def __init__(self, path: Key, runs: Mapping[str, Sequence[Series]]) -> None:
         self.idle_ms = base_ms(path)
         self.shapes = {name: [self.shape(run) for run in runs[name]] for name in CANDIDATES}
-        pairs = [
-            pair for name in CANDIDATES for pair in combinations(self.shapes[name][:SPREAD_DRAWS], 2)
-        ]
+        pairs = [pair for name in CANDIDATES for pair in combinations(self.shapes[name][:SPREAD_DRAWS], 2)]
         self.spread = distances(pairs).reshape(len(CANDIDATES), -1, len(MEASURES))
 
     def shape(self, run: Series) -> Shape:
@@ -280,9 +278,7 @@ def judged(folder: Path, workers: int) -> list[Judged]:
         for path in sorted({path for _, path in runs}):
             jobs = [(name, path, number) for name in CANDIDATES for number in range(DRAWS)]
             series = list(pool.map(simulated, jobs, chunksize=DRAWS))
-            by_name = {
-                name: series[at * DRAWS : (at + 1) * DRAWS] for at, name in enumerate(CANDIDATES)
-            }
+            by_name = {name: series[at * DRAWS : (at + 1) * DRAWS] for at, name in enumerate(CANDIDATES)}
             path_runs = PathRuns(path, by_name)
             for (truth, where), run in sorted(runs.items()):
                 if where == path:

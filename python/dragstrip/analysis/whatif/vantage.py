@@ -115,9 +115,7 @@ def _header(at_ns: int, frame: bytes) -> Header | None:
     length = (offset >> 4) * 4
     data = max(0, ip_bytes - front - length)
     stamps = _stamps(frame[front + 20 : front + length])
-    return Header(
-        at_ns, (ends[0], source), (ends[1], target), seq, ack, flags, data, stamps, frame, ip_bytes
-    )
+    return Header(at_ns, (ends[0], source), (ends[1], target), seq, ack, flags, data, stamps, frame, ip_bytes)
 
 
 def _stamps(options: bytes) -> tuple[int, int] | None:
@@ -164,9 +162,7 @@ def _handshake(forth: Sequence[Header], back: Sequence[Header]) -> tuple[Header,
     answer = next((packet for packet in back if packet.is_opening), None)
     if syn is None or answer is None or answer.at_ns < syn.at_ns:
         return None
-    third = next(
-        (packet for packet in forth if packet.at_ns >= answer.at_ns and not packet.is_opening), None
-    )
+    third = next((packet for packet in forth if packet.at_ns >= answer.at_ns and not packet.is_opening), None)
     return None if third is None else (syn, answer, third.at_ns)
 
 

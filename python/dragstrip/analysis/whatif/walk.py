@@ -28,7 +28,7 @@ from dragstrip.errors import BadInputError, nearest
 from dragstrip.experiment.comparison import COMMAND_LINE, reworded
 from dragstrip.experiment.expand import expand
 from dragstrip.model.recording import Recording
-from dragstrip.model.scenario.paths import PAYLOAD_BYTES
+from dragstrip.model.scenario.paths import IP_BYTES, PAYLOAD_BYTES
 
 OTHERS = ("cubic", "bbr", "reno")
 """Algorithms that are raced if none is named."""
@@ -42,6 +42,8 @@ RECEIVER_SHARE = 0.05
 """Share of the time from which the receiver's window is a part of the path."""
 SEGMENTS = 2.0
 """A capture's full segments carry at most so many times more or less than those of the runs."""
+MTU_MIN, MTU_MAX = 68, 9000
+"""Bytes of IP packets of other full segments with which candidates run (RFC 791's least; jumbo frames)."""
 SEEDS = 5
 """Runs with other seeds where something on the path is random."""
 
@@ -99,20 +101,26 @@ def queue_bytes(flow: FlowEvidence) -> float:
     return max(0.0, (longest - base.value) / 1e3 * bps / 8)
 
 
-def on_path(flow: FlowEvidence) -> CandidatePaths:
-    """Return the path to run on; raises `BadInputError` where it is not known well enough."""
+def on_path(flow: FlowEvidence, has_own_size: bool = False) -> CandidatePaths:
+    """Return the path to run on; raises `BadInputError` where it is not known well enough.
+
+    With `has_own_size` its hosts send segments of the capture's size, if that is far from the usual one.
+    """
     if flow.path.place in ("receiver", "queue"):
         where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
         expected = f"a capture at the sender: one {where} shows neither its round trips nor the buffer"
         raise BadInputError(flow.path.flow, None, expected, str(flow.file))
+    ip_bytes = IP_BYTES
     if not PAYLOAD_BYTES / SEGMENTS <= flow.full_bytes <= PAYLOAD_BYTES * SEGMENTS:
+        ip_bytes = flow.full_bytes + network.HEADER_BYTES
+    if ip_bytes != IP_BYTES and not (has_own_size and MTU_MIN <= ip_bytes <= MTU_MAX):
         expected = f"a capture of segments with about {PAYLOAD_BYTES} bytes of data, as runs have; these have"
         raise BadInputError(flow.path.flow, None, f"{expected} {flow.full_bytes}", str(flow.file))
     limits = flow.inspect_row["limited_s"]
     limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
     has_losses = flow.capture.retransmitted > 0
     return network.from_estimate(
-        flow.path, bool(flow.inspect_row["ecn"]), limited, queue_bytes(flow), has_losses
+        flow.path, bool(flow.inspect_row["ecn"]), limited, queue_bytes(flow), has_losses, ip_bytes
     )
 
 
@@ -123,7 +131,8 @@ def calibrated(
     if not len(flow.capture.rtt_ms):
         return base_network
     duration = min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps)
-    (run,) = bench.flow_traces([FlowRun(algorithm, base_network.middle.options(duration))])
+    middle = base_network.middle
+    (run,) = bench.flow_traces([FlowRun(algorithm, middle.options(duration), middle.ip_bytes)])
     if not len(run.rtt_ms):
         return base_network
     run_ms, capture_ms = (float(trace.rtt_ms.min()) for trace in (run, flow.capture))
@@ -181,7 +190,7 @@ def _identified(flow: FlowEvidence, bench: Bench) -> tuple[CandidatePaths | None
     if reason:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, reason)
     try:
-        base_network = on_path(flow)
+        base_network = on_path(flow, has_own_size=True)
     except BadInputError as error:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.explanation}")
     paths, answer = _identified_on_paths(flow, base_network, bench)
