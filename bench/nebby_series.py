@@ -9,8 +9,9 @@ bytes, over mahimahi's opportunities of 1,500 bytes in both directions.
 
 What the publication leaves open is drawn, each draw the same for all candidates: when the first packet leaves
 after an opportunity, the time that shells take, the rest of the round trip, and how many arrivals the
-receiver's network card merges. Which kernels sent and received, that SACK was on, and over how
-long the receiver's card merges were inferred from these same runs (`KERNELS`, `Draw`); no candidate's row and no limit was.
+receiver's network card merges. Which kernels sent and received, that SACK
+was on, and over how long the receiver's card merges were inferred from these same runs (`KERNELS`, `Draw`);
+no candidate's row was, and no limit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -46,8 +47,9 @@ CANDIDATES = (
     *("bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois"),
     *("lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""Linux's, as the runs have them. Without ECN `dctcp` is Reno, and so is `lp` in seven of eight connections."""
+"""Linux's, as the runs have them."""
 RENO = frozenset(("reno", "lp", "dctcp"))
+"""The same here: `dctcp` without ECN, `lp` in seven of eight connections."""
 MTU, PAYLOAD, TUN, ETHERNET = 100, 48, 4, 14
 """Bytes: of the interface, of a segment's data, that mahimahi counts beside IP's, and that queues here count."""
 PRE_DELAY_MS = 5
@@ -56,7 +58,7 @@ STEP_S, DURATION_S = 0.5, 29.0
 DRAWS, SPREAD_DRAWS = 24, 6
 ACK_BYTES = 52
 WIRE_BPS = 91_200_000
-"""A frame of 114 bytes each 10 µs: what a shell takes for a packet. It spreads arrivals over interrupts."""
+"""A frame of 114 bytes each 10 µs: what a shell takes for a packet."""
 RIGHT = 0.97
 """The target: share of answers that are right; 85 % of the runs should get one."""
 MARKS = ("<!-- from bench/nebby_series.py -->", "<!-- end of bench/nebby_series.py -->")
@@ -156,7 +158,7 @@ def _opportunities(kbit: int, draw: Draw, way: str) -> list[int]:
 
 
 KERNELS: tuple[dict[str, Any], dict[str, Any]] = ({"profile": "linux-4.15"}, {"profile": "linux-6"})
-"""Sender's and receiver's. The sender grows by ACKs where BIC, Scalable, Veno and YeAH did so until Linux 5.7, and
+"""Sender's and receiver's. The sender counts ACKs as BIC, Scalable, Veno and YeAH did until Linux 5.7, and
 repairs dozens of losses in a round trip, as with SACK alone; the receiver offers 64 KB at once."""
 
 
@@ -213,7 +215,7 @@ def _series(column: Mapping[str, npt.NDArray[np.int64]]) -> Series:
     steps = np.arange(0, int(DURATION_S / STEP_S) + 1) * STEP_S
     ends = np.searchsorted(time, steps, "right") - 1
     ends[0] = 0
-    most = [flight[begin : end + 1].max() for begin, end in zip(ends, ends[1:], strict=False)]
+    most = [flight[begin : end + 1].max() for begin, end in pairwise(ends)]
     passed = acked[ends] - first
     passed[0] = 0
     return Series(np.array(most, float), np.diff(passed).astype(float), np.diff(again[ends]).astype(float))
@@ -284,14 +286,14 @@ def judged(folder: Path, workers: int) -> list[Judged]:
                 if where == path:
                     answer = identify.judged(CANDIDATES, [path_runs.measured(run)], rate_open=False)
                     results.append(Judged(truth, path, answer))
-            print(f"{path[0]} ms, {path[1]} kbit/s: done", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{path[0]} ms, {path[1]} kbit/s: done\n")
     return results
 
 
 def held_out(results: Sequence[Judged]) -> tuple[int, int]:
-    """Return how many runs get a name, and the right one, at a least confidence that their path had no part in.
+    """Return how many runs get a name, and the right one, at a least confidence from other paths.
 
-    It is the lowest from which on the names of all other paths' runs were right as often as `RIGHT` asks.
+    It is the lowest from which on the names of all their runs were right as often as `RIGHT` asks.
     """
     named = right = 0
     for path in {result.path for result in results}:
@@ -325,11 +327,14 @@ def page(results: Sequence[Judged]) -> Iterator[str]:
     named, right = held_out(results)
     yield ""
     yield (
-        f"With the least confidence of `identify`, {100 * answers / len(results):.0f} % of {len(results)} runs get an "
-        f"answer and {100 * counts['right'] / max(1, answers):.0f} % of these are right. With the one that the runs "
-        f"of all other paths give (97 % right), {100 * named / len(results):.0f} % get an answer and "
-        f"{100 * right / max(1, named):.0f} % of these are right."
+        f"With `identify`'s least confidence {_share(answers, len(results))} of {len(results)} runs get a name, "
+        f"right in {_share(counts['right'], answers)}. With the least that the runs of all other paths give "
+        f"(97 % right there) {_share(named, len(results))} get one, right in {_share(right, named)}."
     )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / max(1, whole):.0f} %"
 
 
 def main() -> None:
@@ -341,7 +346,7 @@ def main() -> None:
     options = parser.parse_args()
     text = "\n".join(page(judged(options.folder, options.workers)))
     if options.write_docs is None:
-        print(text)
+        sys.stdout.write(f"{text}\n")
         return
     before, rest = options.write_docs.read_text().split(MARKS[0], 1)
     after = rest.split(MARKS[1], 1)[1]

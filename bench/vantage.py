@@ -31,7 +31,7 @@ Result: TypeAlias = dict[str, str]
 PATHS = (100,)
 DURATION = "25s"
 PLACES = {"sender": "s1", "bottleneck": "r-d", "receiver": "d"}
-"""Places by the host or the link that is captured: a link's capture is taken where packets leave its queue."""
+"""Places by the host or the link that is captured, the latter where packets leave its queue."""
 TITLES = ("at the sender", "behind the bottleneck", "at the receiver")
 RENO = frozenset(("dctcp", "prague"))
 """Without ECN they are Reno, and right as it."""
@@ -52,9 +52,10 @@ def results(job: tuple[str, int]) -> Result:
             _, _, answer = walk.identify(file, None, quiet=True)
             answers[place] = answer.kind
             if answer.kind == identify.GIVEN:
-                is_right = ("reno" if algorithm in RENO else algorithm) in answer.names
+                names = {algorithm, "reno"} if algorithm in RENO else {algorithm}
+                is_right = not names.isdisjoint(answer.names)
                 answers[place] = "right" if is_right else f"wrong: {answer.names[0]}"
-    print(algorithm, number, answers, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{algorithm} {number} {answers}\n")
     return answers
 
 
@@ -99,7 +100,7 @@ def main() -> None:
         answers = list(pool.map(results, jobs))
     text = "\n".join(page(algorithms, answers))
     if options.write_docs is None:
-        print(text)
+        sys.stdout.write(f"{text}\n")
         return
     before, rest = options.write_docs.read_text().split(MARKS[0], 1)
     after = rest.split(MARKS[1], 1)[1]

@@ -39,7 +39,7 @@ QUEUE_WORDS = (EARLY, "buffer:")
 
 
 def _framed(value: float, ip_bytes: int = IP_BYTES) -> int:
-    """Return a rate or a size of the IP layer as queues and links count it, where packets have so many bytes."""
+    """Return a rate or a size of the IP layer as queues and links count it, with packets of `ip_bytes`."""
     return round(value * (ip_bytes + FRAME_BYTES - IP_BYTES) / ip_bytes)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,9 @@ PACKETS_MAX = 400_000
 HEAD = 24
 """Bytes of a pcap file's header (pcap-savefile(5)), and below of a packet's."""
 RECORD = struct.Struct("<IIII")
-SYN, FIN, RST, ACK = 2, 1, 4, 16
+IPV4, IPV4_BYTES, IPV6_BYTES = 4, 20, 40
+"""The version and the lengths of headers (RFC 791, RFC 8200)."""
+SYN, RST, ACK = 2, 4, 16
 TIME_STAMP = 8
 """TCP's option of time stamps (RFC 7323)."""
 SEQUENCES = 1 << 32
@@ -102,12 +104,11 @@ def _packets(file: Path) -> Iterator[Header]:
 
 
 def _header(at_ns: int, frame: bytes) -> Header | None:
-    version = frame[0] >> 4
-    if version == 4:
-        front, ip_bytes = 20, int.from_bytes(frame[2:4])
+    if frame[0] >> 4 == IPV4:
+        front, ip_bytes = IPV4_BYTES, int.from_bytes(frame[2:4])
         ends = frame[12:16], frame[16:20]
     else:
-        front, ip_bytes = 40, 40 + int.from_bytes(frame[4:6])
+        front, ip_bytes = IPV6_BYTES, IPV6_BYTES + int.from_bytes(frame[4:6])
         ends = frame[8:24], frame[24:40]
     if len(frame) < front + 20:
         return None
@@ -140,7 +141,7 @@ def _stamps(options: bytes) -> tuple[int, int] | None:
 def _directions(
     packets: Iterator[Header], ports: tuple[int, int], data_bytes: int
 ) -> tuple[list[Header], list[Header]]:
-    """Return the packets of the flow with these ports whose data are nearest to so many bytes, and those back."""
+    """Return the packets of the flow with these ports and nearly so many bytes of data, and those back."""
     flows: dict[tuple[tuple[bytes, int], tuple[bytes, int]], list[Header]] = defaultdict(list)
     for packet in packets:
         if {packet.source[1], packet.target[1]} == set(ports):
@@ -182,7 +183,7 @@ def _by_echoes(
             echoing[packet.stamps[1]] += 1
     opening = [packet for packet in forth if packet.is_opening]
     if handshake is not None:
-        syn, answer, third_ns = handshake
+        _, answer, third_ns = handshake
         earlier_ns = third_ns - answer.at_ns
         opening = [replace(packet, at_ns=packet.at_ns - earlier_ns) for packet in opening]
     seen: dict[int, int] = defaultdict(int)
@@ -204,7 +205,7 @@ def _by_echoes(
 def _by_handshake(
     forth: Sequence[Header], back: Sequence[Header], handshake: tuple[Header, Header, int] | None
 ) -> list[Header] | None:
-    """Return the data earlier by the handshake's way to the sender and back; None where segments were lost before."""
+    """Return the data earlier by the handshake's way to the sender and back; None if some were lost before."""
     if handshake is None:
         return None
     _, answer, third_ns = handshake
@@ -246,7 +247,7 @@ def _with_lost(forth: Sequence[Header]) -> list[Header]:
             arrivals[packet.seq].append(packet)
     lost: dict[int, list[Header]] = defaultdict(list)
     full = max((packet.bytes for packet in forth), default=0)
-    for place, begin, missing in _holes(forth):
+    for place, begin, _ in _holes(forth):
         behind = forth[place]
         at, pieces = begin, 0
         while _after(behind.seq, at) > 0 and pieces < SYNTHETIC_MAX:
@@ -254,13 +255,30 @@ def _with_lost(forth: Sequence[Header]) -> list[Header]:
             fills = [fill for fill in arrivals.get(at, ()) if fill.at_ns > behind.at_ns]
             if fills:
                 size = min(size, fills[0].bytes)
-                lost[place].append(replace(fills[0], at_ns=behind.at_ns))
+                lost[place].append(_copy(behind, at, size))
             at, pieces = (at + size) % SEQUENCES, pieces + 1
     whole: list[Header] = []
     for place, packet in enumerate(forth):
         whole += lost.get(place, ())
         whole.append(packet)
     return whole
+
+
+def _copy(packet: Header, seq: int, data_bytes: int) -> Header:
+    """Return a packet that left with this one and carried other data.
+
+    It has this one's stamps and identification: what repeats those of the repair is a capture's duplicate.
+    """
+    ip_bytes = packet.ip_bytes - packet.bytes + data_bytes
+    frame = bytearray(packet.frame)
+    if frame[0] >> 4 == IPV4:
+        front = IPV4_BYTES
+        struct.pack_into(">H", frame, 2, ip_bytes)
+    else:
+        front = IPV6_BYTES
+        struct.pack_into(">H", frame, 4, ip_bytes - IPV6_BYTES)
+    struct.pack_into(">I", frame, front + 4, seq)
+    return replace(packet, seq=seq, bytes=data_bytes, ip_bytes=ip_bytes, frame=bytes(frame))
 
 
 def _file(packets: Sequence[Header]) -> bytes:

@@ -155,7 +155,7 @@ def identify(file: Path, name: str | None, quiet: bool) -> tuple[FlowEvidence, C
 
 
 def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
-    """Return what the flow's sender would have captured, or None for a sender's capture and where that is open."""
+    """Return what the sender would have captured; None for a sender's capture and where that is open."""
     if flow.path.place == "sender" and _has_waited(flow):
         return None
     ports = tuple(int(port) for port in re.findall(r":(\d+)(?=\s|$)", flow.inspect_row["label"]))
@@ -177,7 +177,7 @@ def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
 
 
 def _has_waited(flow: FlowEvidence) -> bool:
-    """Return whether round trips grew or segments were lost behind the capture, as at a sender whose window is felt."""
+    """Return whether round trips grew or segments were lost behind the capture, as at a sender."""
     base, trips = flow.path.base_rtt_ms.value, flow.capture.rtt_quantiles_ms
     if flow.capture.retransmitted or base is None or trips is None:
         return True
