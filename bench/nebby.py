@@ -106,8 +106,7 @@ made here.
 """
 WHY = """
 The link passes up to 15 of these packets at once, 4 to 33 times a second, and idles in between because the
-buffer holds no more. That is no link of one rate, which is what is inferred, and the candidates run with
-segments of 1448 bytes: captures of others are refused.
+buffer holds no more. That is no link of one rate, which is what is inferred.
 """
 
 

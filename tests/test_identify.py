@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import blind_captures
-from dragstrip.analysis.whatif import identify
+from dragstrip.analysis.whatif import identify, network, walk
 from dragstrip.analysis.whatif.identify import GIVEN, IMPOSSIBLE, NONE, UNCERTAIN
 from dragstrip.analysis.whatif.shapes import FLOORS, MEASURES, warped
 from dragstrip.cli import app
@@ -26,7 +26,9 @@ PATH = {"rate": "5mbit", "rtt": "60ms", "queue": "bfifo limit 60kb", "duration":
 
 
 def raced(folder: Path, algorithms: tuple[str, ...], **options: Any) -> Path:
-    planned = captured(plan(compare(algorithms, **{**PATH, **options})), CaptureRequest(points=("s1", "d")))
+    planned = captured(
+        plan(compare(algorithms, **{**PATH, **options})), CaptureRequest(points=("s1", "d", "r-d"))
+    )
     execute(planned, folder, report=False)
     return folder
 
@@ -58,10 +60,41 @@ def test_a_capture_is_named(made: Path, algorithm: str) -> None:
     assert document["flow"] == "flow 0", "no addresses unless asked for"
 
 
-def test_at_the_receiver_it_cannot_be_told(made: Path) -> None:
-    document = answer(sender(made, "d"))
-    assert document["kind"] == IMPOSSIBLE
-    assert document["answer"] is None
+@pytest.mark.parametrize("place", ["d", "r-d"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_capture_from_elsewhere_is_named(made: Path, algorithm: str, place: str) -> None:
+    (file,) = made.glob(f"runs/*-{algorithm}/captures/{place}.pcapng")
+    document = answer(file)
+    assert document["answer"] in (algorithm, None), document["reason"]
+    assert algorithm in document["among"]
+
+
+def test_the_path_from_elsewhere_is_that_from_the_sender(made: Path) -> None:
+    (at_sender,) = made.glob("runs/*-cubic/captures/s1.pcapng")
+    (at_receiver,) = made.glob("runs/*-cubic/captures/d.pcapng")
+    whole = walk.read(at_sender, None)
+    moved = walk.at_sender(walk.read(at_receiver, None))
+    assert moved is not None
+    assert moved.path.base_rtt_ms.value == pytest.approx(whole.path.base_rtt_ms.value, rel=0.02)
+    assert moved.path.rate_bps.value == pytest.approx(whole.path.rate_bps.value, rel=0.02)
+    assert moved.path.buffer_bytes.value == pytest.approx(whole.path.buffer_bytes.value, rel=0.05)
+    assert moved.capture.retransmitted == whole.capture.retransmitted
+    assert walk.at_sender(whole) is None
+
+
+@pytest.mark.parametrize("point", ["s1", "d"])
+def test_candidates_have_the_segments_of_the_capture(tmp_path: Path, point: str) -> None:
+    options = {"rate": "1mbit", "rtt": "60ms", "queue": "bfifo limit 9kb", "duration": "20s"}
+    planned = plan(network.experiment(options, ["cubic"], mtu_bytes=100))
+    execute(captured(planned, CaptureRequest(points=("s1", "d"))), tmp_path / "short", report=False)
+    document = answer(sender(tmp_path / "short", point))
+    assert (document["kind"], document["answer"]) == (GIVEN, "cubic"), document["reason"]
+
+
+def test_at_the_receiver_without_time_stamps_it_cannot_be_told(tmp_path: Path) -> None:
+    file = sender(raced(tmp_path / "bare", ("cubic",), sysctl={"net.ipv4.tcp_timestamps": "0"}), "d")
+    document = answer(file)
+    assert (document["kind"], document["answer"]) == (IMPOSSIBLE, None)
     assert "at the receiver" in document["reason"]
 
 

@@ -9,6 +9,9 @@
 pub struct Rules {
     /// Unit of growth.
     pub growth: Growth,
+    /// Unit of congestion avoidance in BIC, Scalable, Veno and YeAH, which went on to count ACKs until 5.7 ("fix stretch ACK
+    /// bugs", Yang, March 2020).
+    pub module_growth: Growth,
     /// Slow start holds while `cwnd <= ssthresh`, not `<`.
     pub slow_start_at_threshold: bool,
     /// Criterion for a used window.

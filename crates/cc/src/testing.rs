@@ -9,6 +9,7 @@ use dragstrip_units::{Instant, Stream};
 /// The rules of Linux 6.1.
 pub const RULES: Rules = Rules {
     growth: Growth::Packets,
+    module_growth: Growth::Packets,
     slow_start_at_threshold: false,
     limited: CwndLimited::Recently,
     hystart: HyStartClock::Microseconds,
@@ -20,6 +21,7 @@ pub const RULES: Rules = Rules {
 /// The rules of Linux 2.6.27.
 pub const OLD_RULES: Rules = Rules {
     growth: Growth::Acks,
+    module_growth: Growth::Acks,
     slow_start_at_threshold: true,
     limited: CwndLimited::WithinBurst,
     hystart: HyStartClock::None,

@@ -17,6 +17,8 @@ pub struct Window {
     pub pacing_rate: u64,
     /// Unit of growth.
     pub(crate) growth: Growth,
+    /// The same in the congestion avoidance of some modules ([`Rules::module_growth`]).
+    pub(crate) module_growth: Growth,
     /// Slow start still holds when the window has just reached the threshold: 2.2 and 2.6 compare by `<=`,
     /// kernels since 4.0 by `<`.
     pub(crate) slow_start_at_threshold: bool,
@@ -36,6 +38,7 @@ impl Window {
             clamp: u32::MAX,
             pacing_rate: u64::MAX,
             growth: Growth::Packets,
+            module_growth: Growth::Packets,
             slow_start_at_threshold: false,
         }
     }
@@ -45,6 +48,7 @@ impl Window {
     pub const fn with_rules(initial_cwnd: u32, rules: &Rules) -> Self {
         Self {
             growth: rules.growth,
+            module_growth: rules.module_growth,
             slow_start_at_threshold: rules.slow_start_at_threshold,
             ..Self::new(initial_cwnd)
         }
@@ -89,6 +93,19 @@ impl Window {
     #[inline]
     pub fn beyond_slow_start(&mut self, acked: u32) -> u32 {
         if self.in_slow_start() { self.slow_start(acked) } else { acked }
+    }
+
+    /// The same for modules that may count ACKs: one of them, and nothing of one that slow start has used.
+    #[inline]
+    pub fn beyond_slow_start_by_module(&mut self, acked: u32) -> u32 {
+        match self.module_growth {
+            Growth::Packets => self.beyond_slow_start(acked),
+            Growth::Acks if self.in_slow_start() => {
+                self.slow_start(acked);
+                0
+            }
+            Growth::Acks => 1,
+        }
     }
 
     /// `tcp_cong_avoid_ai`: one more packet per `w` packets delivered.

@@ -124,6 +124,7 @@ struct Host {
 fn rules() -> impl Strategy<Value = Rules> {
     (
         prop_oneof![Just(Growth::Packets), Just(Growth::Acks)],
+        prop_oneof![Just(Growth::Packets), Just(Growth::Acks)],
         any::<bool>(),
         prop_oneof![
             Just(CwndLimited::Recently),
@@ -140,9 +141,29 @@ fn rules() -> impl Strategy<Value = Rules> {
         prop_oneof![Just(VegasRule::Module), Just(VegasRule::Patch)],
         prop_oneof![Just(BsdHost::Native), Just(BsdHost::Foreign)],
     )
-        .prop_map(|(growth, slow_start_at_threshold, limited, hystart, cubic, vegas, bsd)| {
-            Rules { growth, slow_start_at_threshold, limited, hystart, cubic, vegas, bsd }
-        })
+        .prop_map(
+            |(
+                growth,
+                module_growth,
+                slow_start_at_threshold,
+                limited,
+                hystart,
+                cubic,
+                vegas,
+                bsd,
+            )| {
+                Rules {
+                    growth,
+                    module_growth,
+                    slow_start_at_threshold,
+                    limited,
+                    hystart,
+                    cubic,
+                    vegas,
+                    bsd,
+                }
+            },
+        )
 }
 
 fn host() -> impl Strategy<Value = Host> {

@@ -36,6 +36,9 @@ pub struct Profile {
     pub delayed_ack: DelayedAck,
     /// A full segment with PSH is the end of a write, and acknowledged when it has been read (6.7, 6.1 since October 2023).
     pub full_push_acknowledged: bool,
+    /// The last of several segments that leave together carries PSH, so that receivers do not wait for more to merge with it
+    /// (5.4, `__tcp_transmit_skb`).
+    pub burst_end_pushed: bool,
     /// Probe and reordering timers have two ticks on top, not 2 ms (`TCP_TIMEOUT_MIN`, until late in 6.1's stable series).
     pub two_ticks_on_top: bool,
     /// A recovery that has retransmitted nothing yet is taken back when the data that it waits for arrive

@@ -214,7 +214,7 @@ impl CongestionControl for Bic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let avoidance_packets = window.beyond_slow_start(acked);
+        let avoidance_packets = window.beyond_slow_start_by_module(acked);
         if avoidance_packets > 0 {
             self.update(view, window.cwnd);
             window.additive_increase(self.cnt, avoidance_packets);

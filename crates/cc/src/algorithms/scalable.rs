@@ -55,7 +55,7 @@ impl CongestionControl for Scalable {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let avoidance_packets = window.beyond_slow_start(acked);
+        let avoidance_packets = window.beyond_slow_start_by_module(acked);
         if avoidance_packets > 0 {
             window.additive_increase(window.cwnd.min(STEP), avoidance_packets);
         }

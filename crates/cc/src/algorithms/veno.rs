@@ -81,7 +81,7 @@ impl Veno {
         let twice = u64::from(window.cwnd) << 1;
         let target = twice * u64::from(self.base_rtt_us) / u64::from(self.min_rtt_us);
         self.queued_x2 = (twice as u32).wrapping_sub(target as u32);
-        let avoidance_packets = window.beyond_slow_start(acked);
+        let avoidance_packets = window.beyond_slow_start_by_module(acked);
         if avoidance_packets > 0 {
             self.avoid(window, avoidance_packets);
         }

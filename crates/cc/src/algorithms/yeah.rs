@@ -20,8 +20,8 @@
 use super::vegas::rounds::{NO_RTT, Rounds};
 use super::{highspeed, scalable};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Signal,
-    Unit, Variable, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Growth, Needs, Parameters, Response, Rules,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -136,10 +136,16 @@ impl CongestionControl for Yeah {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let avoidance_packets = window.beyond_slow_start(acked);
+        let avoidance_packets = window.beyond_slow_start_by_module(acked);
         if avoidance_packets > 0 {
-            let step = if self.slow_rounds > 0 { u32::MAX } else { scalable::STEP };
-            window.additive_increase(window.cwnd.min(step), avoidance_packets);
+            if self.slow_rounds > 0 {
+                window.additive_increase(window.cwnd, avoidance_packets);
+            } else {
+                // The fast mode has always counted packets (`yeah->pkts_acked`).
+                let packets =
+                    if window.module_growth == Growth::Acks { acked } else { avoidance_packets };
+                window.additive_increase(window.cwnd.min(scalable::STEP), packets);
+            }
         }
         if self.rounds.ended(view) {
             if self.rounds.samples > 2 {

@@ -54,6 +54,7 @@ impl Profile {
     pub const FREEBSD_9: Self = Self {
         congestion: Rules {
             growth: Growth::Packets,
+            module_growth: Growth::Packets,
             slow_start_at_threshold: true,
             limited: CwndLimited::AsTold,
             // What Linux's algorithms would do: it has none of them.
@@ -72,6 +73,7 @@ impl Profile {
         initial_room: 0,
         delayed_ack: DelayedAck::EverySecond,
         full_push_acknowledged: false,
+        burst_end_pushed: false,
         two_ticks_on_top: false,
         undoes_before_retransmitting: false,
         overstates_pending_marks: false,

@@ -47,6 +47,7 @@ impl Profile {
     pub const LINUX_2_2: Self = Self {
         congestion: Rules {
             growth: Growth::Acks,
+            module_growth: Growth::Acks,
             slow_start_at_threshold: true,
             limited: CwndLimited::Always,
             hystart: HyStartClock::None,
@@ -65,6 +66,7 @@ impl Profile {
         initial_room: 0,
         delayed_ack: DelayedAck::Spacing,
         full_push_acknowledged: false,
+        burst_end_pushed: false,
         two_ticks_on_top: false,
         undoes_before_retransmitting: false,
         overstates_pending_marks: false,

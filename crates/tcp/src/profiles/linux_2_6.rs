@@ -63,6 +63,7 @@ impl Profile {
     pub const LINUX_2_6_27: Self = Self {
         congestion: Rules {
             growth: Growth::Acks,
+            module_growth: Growth::Acks,
             slow_start_at_threshold: true,
             limited: CwndLimited::WithinBurst,
             hystart: HyStartClock::None,
@@ -80,6 +81,7 @@ impl Profile {
         initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
+        burst_end_pushed: false,
         two_ticks_on_top: true,
         undoes_before_retransmitting: false,
         overstates_pending_marks: false,

@@ -87,6 +87,7 @@ impl Profile {
     pub const LINUX_6: Self = Self {
         congestion: Rules {
             growth: Growth::Packets,
+            module_growth: Growth::Packets,
             slow_start_at_threshold: false,
             limited: CwndLimited::Recently,
             hystart: HyStartClock::Microseconds,
@@ -104,6 +105,7 @@ impl Profile {
         initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
+        burst_end_pushed: true,
         two_ticks_on_top: false,
         undoes_before_retransmitting: true,
         overstates_pending_marks: false,
@@ -128,11 +130,13 @@ impl Profile {
 
     /// Linux 4.15.
     pub const LINUX_4_15: Self = Self {
+        congestion: Rules { module_growth: Growth::Acks, ..Self::LINUX_6.congestion },
         send_buffer: SendBuffer::LinearSegments,
         // tcp_default_init_rwnd, until 4.20.
         initial_offer: 20,
         initial_room: 40,
         full_push_acknowledged: false,
+        burst_end_pushed: false,
         two_ticks_on_top: true,
         undoes_before_retransmitting: false,
         // Not for paced connections since 4.20 (c73e5807e4f6).

@@ -14,6 +14,7 @@ from dragstrip.engines.contract import Progress
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.experiment.comparison import COMMAND_LINE, reworded
 from dragstrip.experiment.expand import expand
+from dragstrip.model.scenario.paths import IP_BYTES
 from dragstrip.runs import run_parallel
 
 BITS_MAX = 20e9
@@ -26,6 +27,7 @@ class FlowRun:
 
     algorithm: str
     options: Options
+    mtu_bytes: int = IP_BYTES
 
 
 class Bench:
@@ -38,7 +40,7 @@ class Bench:
         """Return the trace of each run's flow, in order; raises `BadInputError` for an impossible run."""
         scenarios = []
         for run in runs:
-            described = network.experiment(run.options, [run.algorithm])
+            described = network.experiment(run.options, [run.algorithm], mtu_bytes=run.mtu_bytes)
             scenarios.append(reworded(lambda race=described: expand(race)[0].scenario, COMMAND_LINE))  # type: ignore[misc]
         return run_parallel(_flow_trace, scenarios, finished=self._count)
 

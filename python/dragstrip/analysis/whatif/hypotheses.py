@@ -17,7 +17,6 @@ from dragstrip.analysis.whatif.network import (
     CandidatePath,
     CandidatePaths,
 )
-from dragstrip.model.scenario.paths import IP_BYTES
 
 LIKELY = 0.75
 """Random loss, as a share of its upper bound, where only the bound is known."""
@@ -46,7 +45,7 @@ def hypotheses(
     if path.queue == "tail drop":
         lossy = [replace(plain, loss=loss)] if bound.value is None and loss >= LOSS_MIN else []
         return [base_network, *(_of(base_network, network, bound) for network in lossy)]
-    least = max(BUFFER_PACKETS_MIN * IP_BYTES, longest_queue_bytes)
+    least = max(BUFFER_PACKETS_MIN * middle.ip_bytes, longest_queue_bytes)
     deep = max(least, BUFFER_BDP_MAX * plain.bdp_bytes)
     managed = [replace(middle, discipline=_word(name, middle.ecn), loss=0.0) for name in DISCIPLINES]
     short, open_ = replace(plain, buffer_bytes=least), replace(plain, buffer_bytes=deep)

@@ -214,12 +214,13 @@ def measured(
     duration = window_s(capture, path.middle.rate_bps)
     paths = draws(path, count)
     runs = [
-        FlowRun(name, network.options(duration, seed=number + 1))
+        FlowRun(name, network.options(duration, seed=number + 1), network.ip_bytes)
         for name in names
         for number, network in enumerate(paths)
     ]
-    shapes = [Shape(trace, idle) for trace in bench.flow_traces(runs)]
-    mine = Shape(capture.first(duration), idle)
+    full = path.middle.full_bytes
+    shapes = [Shape(trace, idle, full) for trace in bench.flow_traces(runs)]
+    mine = Shape(capture.first(duration), idle, full)
     by_candidate = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
     near = distances([(mine, shape) for shape in shapes])
     pairs = [pair for shapes in by_candidate for pair in combinations(shapes, 2)]

@@ -15,7 +15,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.experiment.bottleneck import Bottleneck, socket_buffers
 from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
 from dragstrip.experiment.types import Experiment
-from dragstrip.model.scenario.paths import FRAME_OVER_IP, IP_BYTES
+from dragstrip.model.scenario.paths import FRAME_BYTES, IP_BYTES, PAYLOAD_BYTES
 
 Options: TypeAlias = dict[str, Any]
 
@@ -30,15 +30,17 @@ JITTER_WIDTH = 1.5
 """Mean of a delay between nothing and twice this, over the mean change between neighbours."""
 FAST_LINK = 10.0
 """The link behind a policer or a shaper was not reached: it is taken to be so many times faster."""
+HEADER_BYTES = IP_BYTES - PAYLOAD_BYTES
+"""Headers of IP and TCP in a segment with data."""
 SEED = 1
 EARLY = "the queue drops early; it is taken for CoDel with its defaults"
 QUEUE_WORDS = (EARLY, "buffer:")
 """Opening words of assumptions about the queue."""
 
 
-def _framed(value: float) -> int:
-    """Return a rate or a size of the IP layer as queues and links count it."""
-    return round(value * FRAME_OVER_IP)
+def _framed(value: float, ip_bytes: int = IP_BYTES) -> int:
+    """Return a rate or a size of the IP layer as queues and links count it, with packets of `ip_bytes`."""
+    return round(value * (ip_bytes + FRAME_BYTES - IP_BYTES) / ip_bytes)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,13 @@ class CandidatePath:
     window_bytes: float | None = None
     """The receiver's window, if it limited the sender."""
     ecn: bool = False
+    ip_bytes: int = IP_BYTES
+    """IP packet of a full segment: the MTU of the hosts."""
+
+    @property
+    def full_bytes(self) -> int:
+        """Data of a full segment."""
+        return self.ip_bytes - HEADER_BYTES
 
     @property
     def link_bps(self) -> float:
@@ -67,7 +76,7 @@ class CandidatePath:
     @property
     def sending_ms(self) -> float:
         """The time to send a full packet."""
-        return IP_BYTES * 8 / self.link_bps * 1e3
+        return self.ip_bytes * 8 / self.link_bps * 1e3
 
     @property
     def idle_ms(self) -> float:
@@ -86,7 +95,7 @@ class CandidatePath:
             # Half of the buffer is the window (tcp_adv_win_scale is 1).
             sysctl = {"net.ipv4.tcp_rmem": socket_buffers(round(2 * self.window_bytes))}
         return Bottleneck(
-            rate=f"{max(8000, _framed(self.link_bps))}bit",
+            rate=f"{max(8000, _framed(self.link_bps, self.ip_bytes))}bit",
             rtt=f"{max(1, round(self.rtt_ms * 1e3))}us",
             queue=self.discipline or self._queue(),
             duration=f"{max(1, round(duration_s * 1e3))}ms",
@@ -98,10 +107,11 @@ class CandidatePath:
         ).options()
 
     def _queue(self) -> str:
-        limit = f"limit {_framed(self.buffer_bytes)}"
+        limit = f"limit {_framed(self.buffer_bytes, self.ip_bytes)}"
         if self.bucket_bytes is None:
             return f"bfifo {limit}"
-        return f"tbf rate {_framed(self.rate_bps)}bit burst {_framed(self.bucket_bytes)} {limit}"
+        rate, bucket = (_framed(value, self.ip_bytes) for value in (self.rate_bps, self.bucket_bytes))
+        return f"tbf rate {rate}bit burst {bucket} {limit}"
 
 
 @dataclass(frozen=True)
@@ -136,11 +146,12 @@ def from_estimate(
     receiver_limited: bool,
     longest_queue_bytes: float,
     has_losses: bool = False,
+    ip_bytes: int = IP_BYTES,
 ) -> CandidatePaths:
     """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
 
     `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size; where
-    a capture `has_losses`, though too few to judge by, it was probably full then.
+    a capture `has_losses`, though too few to judge by, it was probably full then. `ip_bytes` is the hosts' MTU.
     """
     assumed: list[str] = []
     policed = path.queue == "policer" and path.policer_rate_bps.value is not None
@@ -155,6 +166,7 @@ def from_estimate(
         jitter_ms=_jitter(path.jitter_ms, rtt_ms),
         window_bytes=path.receiver_window_bytes.value if receiver_limited else None,
         ecn=ecn,
+        ip_bytes=ip_bytes,
     )
     if policed:
         return _policer(middle, path, assumed)
@@ -205,7 +217,7 @@ def _buffer(
 ) -> tuple[float, float | None, float | None]:
     """Return the buffer with its interval in bytes."""
     estimate = path.buffer_bytes
-    least = BUFFER_PACKETS_MIN * IP_BYTES
+    least = BUFFER_PACKETS_MIN * middle.ip_bytes
     if estimate.value is not None:
         return max(least, estimate.value), estimate.low and max(least, estimate.low), estimate.high
     if path.queue == "aqm":
@@ -239,7 +251,8 @@ def _policer(middle: CandidatePath, path: PathEstimate, assumed: list[str]) -> C
     assumed.append(_behind("policer"))
 
     def policed(rate_bps: float, burst_bytes: float) -> CandidatePath:
-        words = f"police rate {_framed(rate_bps)}bit burst {_framed(burst_bytes)}b"
+        bps, bucket = (_framed(value, middle.ip_bytes) for value in (rate_bps, burst_bytes))
+        words = f"police rate {bps}bit burst {bucket}b"
         link = middle.rate_bps * FAST_LINK
         return replace(middle, rate_bps=link, discipline=words, buffer_bytes=link)
 
@@ -260,7 +273,12 @@ def _jitter(estimate: Estimate, rtt_ms: float) -> float:
     return value if value > JITTER_SHARE_MIN * rtt_ms else 0.0
 
 
-def experiment(options: Mapping[str, Any], algorithms: list[str], title: str = "") -> Experiment:
+def experiment(
+    options: Mapping[str, Any], algorithms: list[str], title: str = "", mtu_bytes: int = IP_BYTES
+) -> Experiment:
     """Return what `compare` means by these options; raises `BadInputError` in words of the command line."""
     race = reworded(lambda: compare(algorithms, source=COMMAND_LINE, **options), COMMAND_LINE)
+    if mtu_bytes != IP_BYTES:
+        hosts = {name: replace(host, mtu=f"{mtu_bytes}b") for name, host in race.hosts.items()}
+        race = race.changed(hosts=hosts)
     return race.changed(title=title, source="dragstrip whatif") if title else race

@@ -39,6 +39,8 @@ class Shape:
     trace: FlowTrace
     base_ms: float
     """The idle round-trip time of the path."""
+    full_bytes: int = PAYLOAD_BYTES
+    """Data of a full segment."""
 
     @cached_property
     def queueing(self) -> FloatArray:
@@ -48,7 +50,7 @@ class Shape:
     @cached_property
     def flight(self) -> FloatArray:
         """The logarithm of the bytes in flight, likewise."""
-        return self._course(self.trace.at_s, np.log(np.maximum(self.trace.flight_bytes, PAYLOAD_BYTES)))
+        return self._course(self.trace.at_s, np.log(np.maximum(self.trace.flight_bytes, self.full_bytes)))
 
     @cached_property
     def queueing_shares(self) -> FloatArray:
@@ -125,7 +127,7 @@ class Shape:
                 at + 1.5 * self.typical_ms / 1e3, at + 3.5 * self.typical_ms / 1e3 + 0.2
             )
             if before is not None and after is not None:
-                ratios.append(math.log(max(after, PAYLOAD_BYTES) / max(before, PAYLOAD_BYTES)))
+                ratios.append(math.log(max(after, self.full_bytes) / max(before, self.full_bytes)))
         return np.percentile(ratios, (25, 50, 75)) if ratios else np.zeros(3)
 
     def _flight_between(self, begin: float, end: float) -> float | None:

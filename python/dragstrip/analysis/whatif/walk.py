@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from dragstrip import _core
 from dragstrip.analysis import captures
 from dragstrip.analysis.inference import path as inference
 from dragstrip.analysis.whatif import fit as fitting
-from dragstrip.analysis.whatif import flow_trace, network
+from dragstrip.analysis.whatif import flow_trace, network, vantage
 from dragstrip.analysis.whatif import identify as identifying
 from dragstrip.analysis.whatif.bench import BITS_MAX, Bench, FlowRun, bench
 from dragstrip.analysis.whatif.fit import NOT_EXPLAINED
@@ -26,7 +28,7 @@ from dragstrip.errors import BadInputError, nearest
 from dragstrip.experiment.comparison import COMMAND_LINE, reworded
 from dragstrip.experiment.expand import expand
 from dragstrip.model.recording import Recording
-from dragstrip.model.scenario.paths import PAYLOAD_BYTES
+from dragstrip.model.scenario.paths import IP_BYTES, PAYLOAD_BYTES
 
 OTHERS = ("cubic", "bbr", "reno")
 """Algorithms that are raced if none is named."""
@@ -40,6 +42,8 @@ RECEIVER_SHARE = 0.05
 """Share of the time from which the receiver's window is a part of the path."""
 SEGMENTS = 2.0
 """A capture's full segments carry at most so many times more or less than those of the runs."""
+MTU_MIN, MTU_MAX = 68, 9000
+"""Bytes of IP packets of other full segments with which candidates run (RFC 791's least; jumbo frames)."""
 SEEDS = 5
 """Runs with other seeds where something on the path is random."""
 
@@ -97,20 +101,26 @@ def queue_bytes(flow: FlowEvidence) -> float:
     return max(0.0, (longest - base.value) / 1e3 * bps / 8)
 
 
-def on_path(flow: FlowEvidence) -> CandidatePaths:
-    """Return the path to run on; raises `BadInputError` where it is not known well enough."""
+def on_path(flow: FlowEvidence, has_own_size: bool = False) -> CandidatePaths:
+    """Return the path to run on; raises `BadInputError` where it is not known well enough.
+
+    With `has_own_size` its hosts send segments of the capture's size, if that is far from the usual one.
+    """
     if flow.path.place in ("receiver", "queue"):
         where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
         expected = f"a capture at the sender: one {where} shows neither its round trips nor the buffer"
         raise BadInputError(flow.path.flow, None, expected, str(flow.file))
+    ip_bytes = IP_BYTES
     if not PAYLOAD_BYTES / SEGMENTS <= flow.full_bytes <= PAYLOAD_BYTES * SEGMENTS:
+        ip_bytes = flow.full_bytes + network.HEADER_BYTES
+    if ip_bytes != IP_BYTES and not (has_own_size and MTU_MIN <= ip_bytes <= MTU_MAX):
         expected = f"a capture of segments with about {PAYLOAD_BYTES} bytes of data, as runs have; these have"
         raise BadInputError(flow.path.flow, None, f"{expected} {flow.full_bytes}", str(flow.file))
     limits = flow.inspect_row["limited_s"]
     limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
     has_losses = flow.capture.retransmitted > 0
     return network.from_estimate(
-        flow.path, bool(flow.inspect_row["ecn"]), limited, queue_bytes(flow), has_losses
+        flow.path, bool(flow.inspect_row["ecn"]), limited, queue_bytes(flow), has_losses, ip_bytes
     )
 
 
@@ -121,7 +131,8 @@ def calibrated(
     if not len(flow.capture.rtt_ms):
         return base_network
     duration = min(flow.capture.duration_s, BITS_MAX / base_network.middle.rate_bps)
-    (run,) = bench.flow_traces([FlowRun(algorithm, base_network.middle.options(duration))])
+    middle = base_network.middle
+    (run,) = bench.flow_traces([FlowRun(algorithm, middle.options(duration), middle.ip_bytes)])
     if not len(run.rtt_ms):
         return base_network
     run_ms, capture_ms = (float(trace.rtt_ms.min()) for trace in (run, flow.capture))
@@ -132,11 +143,45 @@ def calibrated(
 
 
 def identify(file: Path, name: str | None, quiet: bool) -> tuple[FlowEvidence, CandidatePaths | None, Answer]:
-    """Return which congestion control a flow of a capture shows."""
+    """Return which congestion control a flow of a capture shows.
+
+    A flow that was captured elsewhere than at its sender is looked at as the sender would have seen it.
+    """
     flow = read(file, name)
+    flow = at_sender(flow) or flow
     with bench("running candidates", quiet) as workers:
         base_network, answer = _identified(flow, workers)
     return flow, base_network, answer
+
+
+def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
+    """Return what the sender would have captured; None for a sender's capture and where that is open."""
+    if flow.path.place == "sender" and _has_waited(flow):
+        return None
+    ports = tuple(int(port) for port in re.findall(r":(\d+)(?=\s|$)", flow.inspect_row["label"]))
+    if len(ports) != 2:
+        return None
+    content = vantage.at_sender(flow.file, (ports[0], ports[1]), flow.inspect_row["bytes"])
+    if content is None:
+        return None
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "sender.pcap"
+        file.write_bytes(content)
+        moved = read(file, None)
+    if moved.path.place != "sender" or (flow.path.place == "sender" and not _has_waited(moved)):
+        return None
+    label = flow.inspect_row["label"]
+    path = replace(moved.path, file=str(flow.file), flow=label)
+    row = {**moved.inspect_row, "label": label}
+    return replace(moved, file=flow.file, inspect_row=row, path=path, other_flows=flow.other_flows)
+
+
+def _has_waited(flow: FlowEvidence) -> bool:
+    """Return whether round trips grew or segments were lost behind the capture, as at a sender."""
+    base, trips = flow.path.base_rtt_ms.value, flow.capture.rtt_quantiles_ms
+    if flow.capture.retransmitted or base is None or trips is None:
+        return True
+    return trips[2] >= base * (1 + identifying.RTT_RISE_MIN)
 
 
 def _identified(flow: FlowEvidence, bench: Bench) -> tuple[CandidatePaths | None, Answer]:
@@ -145,7 +190,7 @@ def _identified(flow: FlowEvidence, bench: Bench) -> tuple[CandidatePaths | None
     if reason:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, reason)
     try:
-        base_network = on_path(flow)
+        base_network = on_path(flow, has_own_size=True)
     except BadInputError as error:
         return None, Answer(identifying.IMPOSSIBLE, (), 0.0, f"it takes {error.explanation}")
     paths, answer = _identified_on_paths(flow, base_network, bench)

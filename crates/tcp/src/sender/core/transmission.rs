@@ -52,14 +52,14 @@ impl Default for Transmission {
     }
 }
 
-/// Flags of a data segment. `ends_burst`: it is the last of several that leave together, which is pushed so that receivers do
-/// not wait for more to merge with it (Linux 5.4, `__tcp_transmit_skb`).
-#[inline]
-fn flags(marks: Marks, ends_burst: bool) -> Flags {
-    Flags::ACK.with_if(Flags::PSH, ends_burst || marks.has(Marks::PUSHED))
-}
-
 impl Core {
+    /// Flags of a data segment. `ends_burst`: it is the last of several that leave together.
+    #[inline]
+    fn flags(&self, marks: Marks, ends_burst: bool) -> Flags {
+        let pushed = ends_burst && self.settings.profile.burst_end_pushed;
+        Flags::ACK.with_if(Flags::PSH, pushed || marks.has(Marks::PUSHED))
+    }
+
     /// The first unsent segment alone.
     pub fn one_segment(&mut self) -> Burst {
         let head = self.buffer.head(self.view.snd_nxt);
@@ -119,7 +119,8 @@ impl Core {
         let mut segment = Sent { seq, len: len as u16, marks, ..Sent::default() };
         self.stamp(&mut segment, self.view.departure.as_micros_floor());
         self.board.push(&segment);
-        if !self.transmit(stack, &segment, flags(marks, false), true, 1, io)
+        let flags = self.flags(marks, false);
+        if !self.transmit(stack, &segment, flags, true, 1, io)
             && self.view.packets_out > 0
             && S::UNSENT_IF_REFUSED
         {
@@ -169,7 +170,7 @@ impl Core {
             if burst.pushed && last_of_burst {
                 segment.marks.set(Marks::PUSHED);
             }
-            let flags = flags(segment.marks, burst.segments > 1 && last_of_burst);
+            let flags = self.flags(segment.marks, burst.segments > 1 && last_of_burst);
             self.stamp(&mut segment, departure_us);
             self.board.push(&segment);
             // A segment that is alone counts as sent, or nothing would ever send it again.
@@ -187,7 +188,8 @@ impl Core {
         }
         if whole {
             let segment = Sent { seq: first, len: burst.bytes as u16, ..Sent::default() };
-            self.emit(stack, &segment, flags(last_marks, true), true, burst.segments, io);
+            let flags = self.flags(last_marks, true);
+            self.emit(stack, &segment, flags, true, burst.segments, io);
         }
         self.transmission.bursts_out += 1;
         self.after_data(burst.bytes, u64::from(burst.segments));
@@ -314,7 +316,7 @@ impl Core {
             segment.marks.set(Marks::EVER_RETRANS);
             self.board.set(number, &segment);
             self.counters.retransmits += 1;
-            last_flags = flags(segment.marks, segments > 1 && number == last);
+            last_flags = self.flags(segment.marks, segments > 1 && number == last);
             if !whole {
                 self.emit(stack, &segment, last_flags, false, 1, io);
             }
