@@ -139,6 +139,8 @@ fn flow(options: &Options, index: u64, senders: u64) -> FlowSpec {
         start_ns: options.start_ns(index),
         stop_ns: None,
         source: None,
+        dscp: 0,
+        mark: 0,
     }
 }
 
