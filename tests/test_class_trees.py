@@ -44,8 +44,11 @@ def goodputs(
 def test_the_pages_example(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shares = goodputs(EXAMPLE, tmp_path, monkeypatch, capsys)
-    assert shares == pytest.approx([3.333 * HEADERS, 5.0 * HEADERS, 1.667 * HEADERS], rel=0.03)
+    voice, other, background = goodputs(EXAMPLE, tmp_path, monkeypatch, capsys)
+    assert [voice, other] == pytest.approx([3.333 * HEADERS, 5.0 * HEADERS], rel=0.04)
+    # Its own rate, and what the others leave while their windows are small.
+    assert 1.667 * HEADERS * 0.99 < background < 1.667 * HEADERS * 1.15
+    assert voice + other + background == pytest.approx(10 * HEADERS, rel=0.01)
 
 
 def test_a_mistake_names_the_command(
@@ -96,4 +99,4 @@ def test_a_script_with_filters_is_a_path(
     flows = '\n[[flows]]\ncc = "cubic:dscp=EF"\n\n[[flows]]\ncc = "cubic"\n'
     text = f'duration = "20s"\n{path}\nrate = "100mbit"\nrtt = "40ms"\n{flows}'
     shares = goodputs(text, tmp_path, monkeypatch, capsys)
-    assert shares == pytest.approx([2.0 * HEADERS, 6.0 * HEADERS], rel=0.03)
+    assert shares == pytest.approx([2.0 * HEADERS, 6.0 * HEADERS], rel=0.05)
