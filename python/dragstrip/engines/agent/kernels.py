@@ -43,9 +43,9 @@ def _kinds(qdisc: Json) -> Iterator[str]:
 def _beyond_kernel(qdisc: Json) -> tuple[str, str] | None:
     """Return the part of a class tree that a kernel is not given, and what would be right."""
     if qdisc["kind"] != "tc":
-        return ("a class tree in a class", "a discipline without classes, or the tree alone") if (
-            (qdisc.get("leaf") or {}).get("kind") == "tc"
-        ) else None
+        in_class = (qdisc.get("leaf") or {}).get("kind") == "tc"
+        beyond = ("a class tree in a class", "a discipline without classes, or the tree alone")
+        return beyond if in_class else None
     for rule in qdisc["filters"]:
         matching = rule["matching"]
         if matching["kind"] == "fw" or "mark" in matching.get("keys", ()):

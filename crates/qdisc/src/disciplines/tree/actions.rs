@@ -111,14 +111,14 @@ fn police(words: &mut Words<'_>) -> Result<PolicerSpec, Problem> {
             _ => kept.push(word.to_owned()),
         }
     }
-    match QdiscSpec::parse(&kept.join(" "))? {
-        QdiscSpec::Police(spec) => Ok(PolicerSpec {
-            rate_bps: spec.rate_bps,
-            burst_bytes: spec.burst_bytes,
-            mtu_bytes: spec.mtu_bytes,
-            peakrate_bps: spec.peakrate_bps,
-            exceeds,
-        }),
-        other => Err(wrong(other.kind(), "police")),
-    }
+    let QdiscSpec::Police(spec) = QdiscSpec::parse(&kept.join(" "))? else {
+        unreachable!("the words begin with police")
+    };
+    Ok(PolicerSpec {
+        rate_bps: spec.rate_bps,
+        burst_bytes: spec.burst_bytes,
+        mtu_bytes: spec.mtu_bytes,
+        peakrate_bps: spec.peakrate_bps,
+        exceeds,
+    })
 }

@@ -272,9 +272,8 @@ impl TreeSpec {
     #[must_use]
     pub fn kinds(&self) -> Vec<&'static str> {
         let leaves = self.classes.iter().filter_map(|class| class.leaf.as_deref());
-        let inner = leaves.flat_map(|leaf| match leaf {
-            QdiscSpec::Tc(inner) => inner.kinds(),
-            leaf => vec![leaf.kind()],
+        let inner = leaves.flat_map(|leaf| {
+            if let QdiscSpec::Tc(inner) = leaf { inner.kinds() } else { vec![leaf.kind()] }
         });
         [self.scheduler.kind()].into_iter().chain(inner).collect()
     }

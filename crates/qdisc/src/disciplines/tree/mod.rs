@@ -222,7 +222,7 @@ fn from_behind<S: Sink>(
             Dequeue::Wait(until) => {
                 return match leaves.dequeue(0, now, sink) {
                     Dequeue::Packet(item) => Dequeue::Packet(item),
-                    answer => sooner(answer, until),
+                    answer @ (Dequeue::Wait(_) | Dequeue::Empty) => sooner(answer, until),
                 };
             }
             Dequeue::Empty => return leaves.dequeue(0, now, sink),
@@ -290,7 +290,7 @@ impl Qdisc for Tree {
         match &mut self.scheduler {
             Scheduler::Htb { hierarchy, direct } => match direct.dequeue(now, sink) {
                 Dequeue::Empty => hierarchy.dequeue(leaves, now, sink),
-                answer => answer,
+                answer @ (Dequeue::Packet(_) | Dequeue::Wait(_)) => answer,
             },
             Scheduler::Hfsc(hierarchy) => hierarchy.dequeue(leaves, now, sink),
             Scheduler::Drr(rounds) => rounds.dequeue(leaves, now, sink),
@@ -300,7 +300,7 @@ impl Qdisc for Tree {
                 Dequeue::Empty => rounds.dequeue(leaves, now, sink),
                 Dequeue::Wait(until) => match rounds.dequeue(leaves, now, sink) {
                     Dequeue::Packet(item) => Dequeue::Packet(item),
-                    answer => sooner(answer, until),
+                    answer @ (Dequeue::Wait(_) | Dequeue::Empty) => sooner(answer, until),
                 },
             },
             Scheduler::Netem(netem) => from_behind(netem, leaves, now, sink),

@@ -390,16 +390,13 @@ impl<'a> Commands<'a> {
                 None => Ok(SchedulerSpec::Drr {}),
                 Some(word) => Err(unknown(word, &[], &[])),
             },
-            kind => match QdiscSpec::parse(&format!("{kind} {text}"))? {
-                QdiscSpec::Prio(prio) => Ok(SchedulerSpec::Prio(prio)),
-                QdiscSpec::Ets(ets) => Ok(SchedulerSpec::Ets(ets)),
-                QdiscSpec::Netem(netem) => Ok(SchedulerSpec::Netem(netem)),
-                QdiscSpec::Tbf(tbf) => Ok(SchedulerSpec::Tbf(tbf)),
-                other => Err(wrong(
-                    format!("{:?}", other.kind()),
-                    "a discipline with classes: htb, hfsc, drr, prio, ets, netem or tbf",
-                )),
-            },
+            kind => QdiscSpec::parse(&format!("{kind} {text}")).and_then(|spec| {
+                SchedulerSpec::of(&spec).ok_or_else(|| {
+                    let expected =
+                        "a discipline with classes: htb, hfsc, drr, prio, ets, netem or tbf";
+                    wrong(format!("{kind:?}"), expected)
+                })
+            }),
         };
         spec.map_err(|problem: Problem| {
             within(problem, &standing.command.split(' ').collect::<Vec<_>>())

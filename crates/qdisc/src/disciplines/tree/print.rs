@@ -39,9 +39,10 @@ fn add(tree: &TreeSpec, place: &str, lines: &mut Vec<String>) {
     for class in &tree.classes {
         let Some(leaf) = &class.leaf else { continue };
         let place = format!("parent {handle:x}:{:x}", class.minor);
-        match &**leaf {
-            QdiscSpec::Tc(inner) => add(inner, &place, lines),
-            leaf => lines.push(format!("tc qdisc add {place} {}", leaf.print())),
+        if let QdiscSpec::Tc(inner) = &**leaf {
+            add(inner, &place, lines);
+        } else {
+            lines.push(format!("tc qdisc add {place} {}", leaf.print()));
         }
     }
     for filter in &tree.filters {

@@ -68,14 +68,18 @@ fn parameters(scheduler: &SchedulerSpec, rate: u64, other: u64, quantum: u32) ->
             priority: (quantum % 8) as u8,
             overhead_bytes: 0,
             mpu_bytes: 0,
-            linklayer_atm: quantum % 2 == 0,
+            linklayer_atm: quantum.is_multiple_of(2),
         }),
         SchedulerSpec::Hfsc { .. } => {
             let curve = |m1_bps, m2_bps| Some(CurveSpec { m1_bps, d_ns: 10_000_000, m2_bps });
             ClassParameters::Hfsc(HfscClass {
-                real_time: if quantum % 2 == 0 { curve(other, rate) } else { None },
+                real_time: if quantum.is_multiple_of(2) { curve(other, rate) } else { None },
                 link_share: curve(rate, other),
-                upper_limit: if quantum % 3 == 0 { curve(0, rate.max(other)) } else { None },
+                upper_limit: if quantum.is_multiple_of(3) {
+                    curve(0, rate.max(other))
+                } else {
+                    None
+                },
             })
         }
         SchedulerSpec::Drr {} => ClassParameters::Drr { quantum_bytes: quantum },

@@ -116,13 +116,13 @@ impl Configuration for TreeSpec {
         while let Some(word) = words.next() {
             rest.push(word);
         }
-        match parse::tree(&rest)? {
-            QdiscSpec::Tc(tree) => Ok(*tree),
-            other => Err(tc::wrong(
-                format!("\"tc ... {}\" alone", other.kind()),
-                format!("a discipline with classes; one without is written {:?}", other.print()),
-            )),
+        let spec = parse::tree(&rest)?;
+        if let QdiscSpec::Tc(tree) = spec {
+            return Ok(*tree);
         }
+        let expected =
+            format!("a discipline with classes; one without is written {:?}", spec.print());
+        Err(tc::wrong(format!("\"tc ... {}\" alone", spec.kind()), expected))
     }
 
     fn unknown(word: &str) -> Problem {

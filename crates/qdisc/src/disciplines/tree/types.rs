@@ -347,18 +347,33 @@ impl SchedulerSpec {
     }
 
     pub(super) const fn takes(&self, parameters: &ClassParameters) -> bool {
-        match (self, parameters) {
+        matches!(
+            (self, parameters),
             (Self::Htb { .. }, ClassParameters::Htb(_))
-            | (Self::Hfsc { .. }, ClassParameters::Hfsc(_))
-            | (Self::Drr {}, ClassParameters::Drr { .. })
-            | (
-                Self::Prio(_) | Self::Ets(_) | Self::Netem(_) | Self::Tbf(_),
-                ClassParameters::Band {},
-            ) => true,
-            _ => false,
+                | (Self::Hfsc { .. }, ClassParameters::Hfsc(_))
+                | (Self::Drr {}, ClassParameters::Drr { .. })
+                | (
+                    Self::Prio(_) | Self::Ets(_) | Self::Netem(_) | Self::Tbf(_),
+                    ClassParameters::Band {},
+                )
+        )
+    }
+
+    /// A discipline whose classes are there without being added, if it is one.
+    pub(super) fn of(spec: &QdiscSpec) -> Option<Self> {
+        if let QdiscSpec::Prio(prio) = spec {
+            return Some(Self::Prio(*prio));
         }
+        if let QdiscSpec::Ets(ets) = spec {
+            return Some(Self::Ets(ets.clone()));
+        }
+        if let QdiscSpec::Netem(netem) = spec {
+            return Some(Self::Netem(netem.clone()));
+        }
+        if let QdiscSpec::Tbf(tbf) = spec { Some(Self::Tbf(*tbf)) } else { None }
     }
 }
+
 impl TreeSpec {
     /// Classes by their minor numbers: the position of each in the list.
     pub(super) fn places(&self) -> BTreeMap<u16, usize> {
