@@ -23,7 +23,7 @@ from typing import NoReturn
 from dragstrip.interop import shell
 
 SHELLS = [name for name in ("bash", "dash") if shutil.which(name)]
-PRELUDE = "tc() { printf '[%s]' \"$@\"; echo; }\n"
+PRELUDE = "set -f; tc() { printf '[%s]' \"$@\"; echo; }\n"
 TEXTS = [
     "a",
     "b c",
