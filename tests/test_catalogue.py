@@ -66,6 +66,8 @@ MUST: dict[str, list[str]] = {
     "caia-110729a/homeplug": ["throughput-newreno", "throughput-vegas", "throughput-vegas-hit"],
     "caia-110729a/adsl1": ["rtt-cubic", "rtt-vegas-lower", "rtt-cdg-lower"],
     "caia-110729a/adsl1-tunnel": ["rtt-newreno", "rtt-cubic", "throughput-newreno", "rtt-order"],
+    # Receivers of L4STeam's kernel: with delayed ACKs 26 ms.
+    "l4s-pam2025/prague-bbr3": ["rtt-dualpi2-1bdp-2ms-prague"],
     "linux-vegas-1999/modem": ["stock-stall", "vegas-sustained", "vegas-no-stalls", "vegas-text"],
     "bufferbloat-2011/vegas-80211n": ["throughput-ten-vegas", "vegas-share", "larger-windows"],
 }

@@ -186,6 +186,18 @@ mod tests {
         assert_eq!(counters.fit(true, &mut 0), None);
     }
 
+    /// 15 marks for pending, whatever came: an option keeps the segment from header prediction.
+    #[test]
+    fn l4steams_kernel_hurries_where_a_segment_has_an_option() {
+        let hurries = |seen, tells_bytes, overstates| {
+            Counters::new(seen, false, tells_bytes).overstating(overstates).hurries()
+        };
+        assert!(hurries(Ecn::Ect1, true, true));
+        assert!(!hurries(Ecn::Ect1, true, false), "other kernels");
+        assert!(!hurries(Ecn::Ect1, false, true), "no option");
+        assert!(!hurries(Ecn::NotEct, true, true), "not counted");
+    }
+
     #[test]
     fn a_change_and_a_sixth_mark_are_told_at_once() {
         let mut counters = Counters::new(Ecn::NotEct, false, true);
