@@ -79,7 +79,7 @@ def at_sender(file: Path, ports: tuple[int, int], data_bytes: int) -> bytes | No
 
 
 def _packets(file: Path) -> Iterator[Header]:
-    """Yield the TCP packets of a capture of any form: the core writes them without link layers and tunnels."""
+    """Yield the TCP packets of a capture of any form, as the core writes them without link layers."""
     content, place, begin = b"", -HEAD, b""
     copy, count = _core.Anonymous(), 0
     for piece, _ in capture_pieces(file):
@@ -205,7 +205,7 @@ def _by_echoes(
 def _by_handshake(
     forth: Sequence[Header], back: Sequence[Header], handshake: tuple[Header, Header, int] | None
 ) -> list[Header] | None:
-    """Return the data earlier by the handshake's way to the sender and back; None if some were lost before."""
+    """Return the data earlier by the handshake's way to the sender and back; None if some were lost."""
     if handshake is None:
         return None
     _, answer, third_ns = handshake
