@@ -51,11 +51,11 @@ CANDIDATES = (
 RENO = frozenset(("reno", "lp", "dctcp"))
 """The same here: `dctcp` without ECN, `lp` in seven of eight connections."""
 MTU, PAYLOAD, TUN, ETHERNET = 100, 48, 4, 14
-"""Bytes: of the interface, of a segment's data, that mahimahi counts beside IP's, and that queues here count."""
+"""Bytes: of a packet, of its data, and what mahimahi and queues here count beside a packet."""
 PRE_DELAY_MS = 5
 OPPORTUNITY_BITS = 12_000
 STEP_S, DURATION_S = 0.5, 29.0
-DRAWS, SPREAD_DRAWS = 24, 6
+DRAWS, SPREAD_DRAWS = 12, 6
 ACK_BYTES = 52
 WIRE_BPS = 91_200_000
 """A frame of 114 bytes each 10 µs: what a shell takes for a packet."""
@@ -327,7 +327,7 @@ def page(results: Sequence[Judged]) -> Iterator[str]:
     named, right = held_out(results)
     yield ""
     yield (
-        f"With `identify`'s least confidence {_share(answers, len(results))} of {len(results)} runs get a name, "
+        f"At `identify`'s own confidence {_share(answers, len(results))} of the runs get a name, "
         f"right in {_share(counts['right'], answers)}. With the least that the runs of all other paths give "
         f"(97 % right there) {_share(named, len(results))} get one, right in {_share(right, named)}."
     )

@@ -151,7 +151,7 @@ def from_estimate(
     """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
 
     `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size; where
-    a capture `has_losses`, though too few to judge by, it was probably full then. `ip_bytes` is the hosts' MTU.
+    a capture `has_losses`, though too few to judge by, it was probably full then. `ip_bytes` is the MTU.
     """
     assumed: list[str] = []
     policed = path.queue == "policer" and path.policer_rate_bps.value is not None

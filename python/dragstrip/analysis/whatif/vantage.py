@@ -47,7 +47,7 @@ class Header:
     seq: int
     ack: int
     flags: int
-    bytes: int
+    data_bytes: int
     """Payload."""
     stamps: tuple[int, int] | None
     """Time stamp and echo."""
@@ -79,7 +79,7 @@ def at_sender(file: Path, ports: tuple[int, int], data_bytes: int) -> bytes | No
 
 
 def _packets(file: Path) -> Iterator[Header]:
-    """Yield the TCP packets of a capture of any form: the core writes them without link layers and tunnels."""
+    """Yield the TCP packets of a capture of any form, as the core writes them without link layers."""
     content, place, begin = b"", -HEAD, b""
     copy, count = _core.Anonymous(), 0
     for piece, _ in capture_pieces(file):
@@ -147,7 +147,7 @@ def _directions(
         if {packet.source[1], packet.target[1]} == set(ports):
             flows[packet.source, packet.target].append(packet)
     sizes = {
-        ends: sum(packet.bytes for packet in flow)
+        ends: sum(packet.data_bytes for packet in flow)
         for ends, flow in flows.items()
         if (ends[0][1], ends[1][1]) == ports
     }
@@ -205,7 +205,7 @@ def _by_echoes(
 def _by_handshake(
     forth: Sequence[Header], back: Sequence[Header], handshake: tuple[Header, Header, int] | None
 ) -> list[Header] | None:
-    """Return the data earlier by the handshake's way to the sender and back; None if some were lost before."""
+    """Return the data earlier by the handshake's way to the sender and back; None if some were lost."""
     if handshake is None:
         return None
     _, answer, third_ns = handshake
@@ -230,9 +230,9 @@ def _holes(forth: Sequence[Header]) -> Iterator[tuple[int, int, int]]:
     """Yield the place of each segment that shows a hole before it, where the hole begins, and its bytes."""
     expected: int | None = None
     for place, packet in enumerate(forth):
-        if not packet.bytes:
+        if not packet.data_bytes:
             continue
-        end = (packet.seq + packet.bytes) % SEQUENCES
+        end = (packet.seq + packet.data_bytes) % SEQUENCES
         if expected is not None and (missing := _after(packet.seq, expected)) > 0:
             yield place, expected, missing
         if expected is None or _after(end, expected) > 0:
@@ -243,10 +243,10 @@ def _with_lost(forth: Sequence[Header]) -> list[Header]:
     """Return the packets with those that were lost on their way here in front of what showed the hole."""
     arrivals: dict[int, list[Header]] = defaultdict(list)
     for packet in forth:
-        if packet.bytes:
+        if packet.data_bytes:
             arrivals[packet.seq].append(packet)
     lost: dict[int, list[Header]] = defaultdict(list)
-    full = max((packet.bytes for packet in forth), default=0)
+    full = max((packet.data_bytes for packet in forth), default=0)
     for place, begin, _ in _holes(forth):
         behind = forth[place]
         at, pieces = begin, 0
@@ -254,7 +254,7 @@ def _with_lost(forth: Sequence[Header]) -> list[Header]:
             size = min(full, _after(behind.seq, at))
             fills = [fill for fill in arrivals.get(at, ()) if fill.at_ns > behind.at_ns]
             if fills:
-                size = min(size, fills[0].bytes)
+                size = min(size, fills[0].data_bytes)
                 lost[place].append(_copy(behind, at, size))
             at, pieces = (at + size) % SEQUENCES, pieces + 1
     whole: list[Header] = []
@@ -269,7 +269,7 @@ def _copy(packet: Header, seq: int, data_bytes: int) -> Header:
 
     It has this one's stamps and identification: what repeats those of the repair is a capture's duplicate.
     """
-    ip_bytes = packet.ip_bytes - packet.bytes + data_bytes
+    ip_bytes = packet.ip_bytes - packet.data_bytes + data_bytes
     frame = bytearray(packet.frame)
     if frame[0] >> 4 == IPV4:
         front = IPV4_BYTES
@@ -278,7 +278,7 @@ def _copy(packet: Header, seq: int, data_bytes: int) -> Header:
         front = IPV6_BYTES
         struct.pack_into(">H", frame, 4, ip_bytes - IPV6_BYTES)
     struct.pack_into(">I", frame, front + 4, seq)
-    return replace(packet, seq=seq, bytes=data_bytes, ip_bytes=ip_bytes, frame=bytes(frame))
+    return replace(packet, seq=seq, data_bytes=data_bytes, ip_bytes=ip_bytes, frame=bytes(frame))
 
 
 def _file(packets: Sequence[Header]) -> bytes:

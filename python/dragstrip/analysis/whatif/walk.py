@@ -170,9 +170,9 @@ def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
         moved = read(file, None)
     if moved.path.place != "sender" or (flow.path.place == "sender" and not _has_waited(moved)):
         return None
-    label = flow.inspect_row["label"]
-    path = replace(moved.path, file=str(flow.file), flow=label)
-    row = {**moved.inspect_row, "label": label}
+    named = {name: flow.inspect_row[name] for name in ("flow", "label")}
+    path = replace(moved.path, file=str(flow.file), flow=flow.path.flow)
+    row = {**moved.inspect_row, **named}
     return replace(moved, file=flow.file, inspect_row=row, path=path, other_flows=flow.other_flows)
 
 
