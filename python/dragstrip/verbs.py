@@ -7,7 +7,7 @@ work and raises `KeyboardInterrupt`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
@@ -17,6 +17,7 @@ from dragstrip.experiment import saved_paths
 from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.interop.arguments import named_arguments
+from dragstrip.io.files import expect_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = str | Path
 """A file or a folder."""
+NAME_MAX = 255
+"""Characters of a kept path's name, at most."""
 
 
 class Diagnosis(StudyDocument):
@@ -73,22 +76,34 @@ class MeasuredPath(StudyDocument):
 
         Raises `BadInputError` for a property that is unknown and not given.
         """
-        return saved_paths.merged(self._path, texts(given), "path")
+        stated = {name: value for name, value in texts(given).items() if value is not None}
+        expect_options(stated, saved_paths.PATH_OPTIONS, "a measured path")
+        for name, known in self._path.known.items():
+            if known.unknown and name not in {**self._path.options, **stated}:
+                raise BadInputError(
+                    name, None, f"is not known, {known.unknown}; options({name}=...) gives it"
+                )
+        return saved_paths.merged(self._path, stated, "path")
 
     def save(self, name: PathLike) -> Path:
         """Write the path for `path=` and `--path`, by its name or into a file, and return the file.
 
         Raises `BadInputError` for the name of a built-in path.
         """
-        return saved_paths.write(self._path, str(name), "name")
+        if not isinstance(name, str | Path) or not str(name) or len(str(name)) > NAME_MAX:
+            raise BadInputError("name", name, f"a name or a file, of at most {NAME_MAX} characters")
+        try:
+            return saved_paths.write(self._path, str(name), "name")
+        except BadInputError as error:
+            raise error.reworded("name") from None
 
 
 class Inspection(StudyDocument):
     """Bytes, round trips, retransmissions and limits of each flow in captures and other programs' files."""
 
-    def __init__(self, document: Mapping[str, Any], text: str, path: Callable[[], SavedPath]) -> None:
+    def __init__(self, document: Mapping[str, Any], text: str, path: SavedPath | BadInputError) -> None:
         super().__init__(document, text)
-        self._make_path = path
+        self._path = path
 
     @property
     def path(self) -> MeasuredPath:
@@ -96,7 +111,9 @@ class Inspection(StudyDocument):
 
         Raises `BadInputError`, which says why, if there is none.
         """
-        return MeasuredPath(self._make_path())
+        if isinstance(self._path, BadInputError):
+            raise self._path
+        return MeasuredPath(self._path)
 
     @property
     def flows(self) -> list[dict[str, Any]]:
@@ -154,6 +171,12 @@ class SweepResult(StudyDocument):
         return dataset.read(self.folder)
 
 
+def _expect_out(out: PathLike | None) -> None:
+    """Raise `BadInputError`, before anything is run, for a folder that cannot be written."""
+    if out is not None:
+        expect_folder("out", Path(out))
+
+
 def _paths(files: Sequence[PathLike]) -> list[Path]:
     return [Path(file) for file in files]
 
@@ -208,16 +231,16 @@ def inspect(
     return Inspection(inspected.document(), inspected.text(), _path_of_estimates(inspected.paths))
 
 
-def _path_of_estimates(paths: Sequence[PathEstimate] | None) -> Callable[[], SavedPath]:
-    """Return what makes the path of a capture's flows, when it is asked for."""
+def _path_of_estimates(paths: Sequence[PathEstimate] | None) -> SavedPath | BadInputError:
+    """Return the path of a capture's flows, or why there is none."""
     from dragstrip.analysis.whatif.saved_path import from_estimates
 
-    def made() -> SavedPath:
-        if paths is None:
-            raise BadInputError("infer", False, "True: the path is not inferred otherwise")
+    if paths is None:
+        return BadInputError("infer", False, "True: the path is not inferred otherwise")
+    try:
         return from_estimates(paths, "dragstrip.inspect")
-
-    return made
+    except BadInputError as error:
+        return BadInputError("files", None, f"no path: {error.explanation}")
 
 
 @named_arguments
@@ -289,6 +312,7 @@ def passport(
     """
     from dragstrip.studies.passport import command, console
 
+    _expect_out(out)
     request = command.read_request(
         algorithm,
         dict(programs or {}),
@@ -322,6 +346,7 @@ def evidence(
     from dragstrip.studies.evidence import command, console, of_passport
     from dragstrip.studies.passport import command as passport_command
 
+    _expect_out(out)
     request = passport_command.read_request(
         algorithm, dict(programs or {}), [], quick=quick, only=None, baseline_file=None
     )

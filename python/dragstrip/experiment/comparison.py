@@ -18,7 +18,7 @@ from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment.programs import Program, refuse_unnamed, separated
-from dragstrip.experiment.quantities import RaceQuantities, texts
+from dragstrip.experiment.quantities import RaceQuantities, expect_options, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.experiment.saved_paths import expanded
 from dragstrip.experiment.types import Experiment
@@ -49,6 +49,8 @@ def compare(
     the option that is wrong; where `source` is the command line, with its hyphens.
     """
     names, own_programs = separated(algorithms)
+    unset = {name: value for name, value in options.items() if value is None}
+    expect_options(unset, [option.name for option in OPTIONS], "compare")
     described_options = texts(options)
     if own_programs:
         described_options["programs"] = {**(options.get("programs") or {}), **own_programs}
@@ -60,7 +62,7 @@ def compare(
 
     def described() -> Experiment:
         try:
-            content = _core.compare({name: _plain(value) for name, value in form.items()})
+            content = _core.compare({name: _plain(name, value) for name, value in form.items()})
         except _core.InputError as error:
             field, value, expected = error.args
             raise BadInputError(field, Raw(value) if value else None, expected) from None
@@ -79,9 +81,14 @@ def path_tables(name: str, source: str = COMMAND_LINE) -> dict[str, Any]:
     return {table: content[table] for table in ("path", "media") if content.get(table)}
 
 
-def _plain(value: Any) -> Any:
-    """Return a set or another collection of texts as a list."""
-    return value if isinstance(value, str | int | float | Mapping | None) else list(value)
+def _plain(name: str, value: Any) -> Any:
+    """Return a collection of texts as a list; raises `BadInputError` for a value of another kind."""
+    if isinstance(value, str | int | float | Mapping | None):
+        return value
+    try:
+        return list(value)
+    except TypeError:
+        raise BadInputError(name, value, "a text, a number or a list of texts") from None
 
 
 def command(algorithms: Sequence[str], options: Mapping[str, Any], engine: Sequence[str] = ()) -> str:

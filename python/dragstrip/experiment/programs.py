@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw, nearest
@@ -19,6 +20,9 @@ class ProgramError(BadInputError):
         self.name: str = name
         self.text: str = text
         self.place: str = at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.text, self.place, self.value, self.expected)
 
     def __str__(self) -> str:
         line, _, column = self.place.partition(":")

@@ -87,6 +87,8 @@ def _run(
         with watched as watcher:
             execution = execute_in_memory(planned, workers=workers, watcher=watcher, command="dragstrip.run")
         return Result.from_execution(execution, planned.experiment, planned.runs, replay)
+    if figures and not report:
+        raise BadInputError("figures", figures, "none without `report`, with which they are written")
     from dragstrip.report.paper import paper
 
     settings: dict[str, Any] = {"workers": workers, "report": report, "figures": paper(figures, width)}

@@ -283,6 +283,9 @@ class Result:
         names = list(dict.fromkeys(entry.name for entry in self.alternatives))
         raise BadInputError("name", name, f"one of {', '.join(names)}{nearest(name, names)}")
 
+    def __contains__(self, key: object) -> bool:
+        return key in self.runs or any(entry.name == str(key) for entry in self.alternatives)
+
     def __iter__(self) -> Iterator[RunResult]:
         return iter(self.runs)
 

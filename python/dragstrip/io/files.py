@@ -42,6 +42,9 @@ class NotWrittenError(DragstripError):
         self.reason: str = os.strerror(error.errno) if error.errno else str(error)
         super().__init__(f"{path}: cannot be written: {self.reason}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.error)
+
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:

@@ -72,7 +72,8 @@ def _goal(document: Mapping[str, Any], goal: Mapping[str, Any], folder: str) -> 
         twice = f"; {find['doubled']['value']:.3f} in twice the time"
         yield from wrapped(f"{find['value']:.3f}  {_figure(goal, find)}{twice}{starved}", "  ", " " * 9)
         yield from wrapped(find["words"], "         ")
-        yield f"         dragstrip run {folder}/{find['name']}.toml"
+        if folder:
+            yield f"         dragstrip run {folder}/{find['name']}.toml"
     for sentence in _rest(document, goal):
         yield from wrapped(sentence, "  ")
 
