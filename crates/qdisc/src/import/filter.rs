@@ -81,6 +81,11 @@ pub(super) fn perform(
             });
             return Ok(());
         }
+        // Where none stands it adds one (tc_new_tfilter with NLM_F_CREATE).
+        Verb::Replace
+            if !interface.filters.iter().any(|filter| {
+                filter.major == major && priority.is_none_or(|number| number == filter.priority)
+            }) => {}
         Verb::Change | Verb::Replace => {
             return refused(
                 verb,
@@ -113,7 +118,7 @@ pub(super) fn perform(
         selective = refused::<()>(kind, expected).err();
     }
     if foreign && major == 0xffff {
-        return refused(kind, "protocol ip or all: what flows here is IPv4");
+        return Ok(()); // what flows here is IPv4
     }
     let of_handle =
         handle.map(|handle| [Word { text: "handle".to_owned(), ..handle.clone() }, handle.clone()]);
