@@ -12,7 +12,8 @@ import typer
 from dragstrip.cli import completion, words
 from dragstrip.cli.output import command_line, print_json, say
 from dragstrip.cli.race import Race, takes_race
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.experiment.race import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,8 +142,13 @@ def _scenario(cc: str, race: Race) -> dict[str, Any]:
     from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
     from dragstrip.experiment.expand import expand
 
-    described = compare([cc], source=COMMAND_LINE, duration=f"{LONGEST_S}s", **race)
-    runs = reworded(lambda: expand(described), COMMAND_LINE)
+    try:
+        described = compare([cc], source=COMMAND_LINE, duration=f"{LONGEST_S}s", **race)
+        runs = reworded(lambda: expand(described), COMMAND_LINE)
+    except BadInputError as error:
+        if error.field != ALGORITHMS.word:
+            raise
+        raise BadInputError("--cc", Raw(error.value), error.expected, "command line") from None
     scenario: dict[str, Any] = runs[0].scenario
     return scenario
 
