@@ -11,6 +11,7 @@
 //! `dragstrip-agent conduct exchange=FILE parent=PID`: on hosts of a lab, which it reaches by ssh (lab/).
 //! `dragstrip-agent`: on such a host, controlled by its conductor with frames on standard input and output.
 //! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
+//! `dragstrip-agent shell request=FD answer=FD parent=PID`: runs programs behind a described path (shell/mod.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
 //! `dragstrip-agent missing`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
 //! If it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
@@ -39,6 +40,7 @@ mod network;
 mod plan;
 mod qdisc;
 mod record;
+mod shell;
 mod side;
 mod sys;
 mod trees;
@@ -107,11 +109,24 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
         None => lab::serve(),
         Some("guard") => lab::guard(arguments.get(2).map_or("", String::as_str)),
         Some("conduct") => conduct(arguments),
+        Some("shell") => {
+            let number = |name| {
+                let number = option(arguments, name).and_then(|number| number.parse().ok());
+                number.map_or_else(|| fault(format!("{name}=FD is missing")), Ok)
+            };
+            let (request, answer) = (number("request")?, number("answer")?);
+            let parent = parent(arguments)?;
+            let loaded = Loaded::now();
+            let outcome = shell::serve(request, answer, parent);
+            loaded.restore();
+            outcome
+        }
         Some("about") => in_namespaces(|| Rights::take(None).and_then(about)),
         Some("missing") => in_namespaces(|| Rights::take(None).and_then(|_| missing())),
         Some("run") => in_namespaces(|| run_here(arguments)),
         Some(_) => fault(
-            "usage: dragstrip-agent run|conduct exchange=FILE parent=PID [grant=WORDS] | about | missing | guard FOLDER",
+            "usage: dragstrip-agent run|conduct exchange=FILE parent=PID [grant=WORDS] | shell request=FD answer=FD parent=PID | \
+             about | missing | guard FOLDER",
         ),
     }
 }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "the kernel's interfaces are C; each block is one call")]
 
 pub mod interface;
+pub mod process;
 
 use crate::fault::{Fault, os};
 use serde::{Deserialize, Serialize};

@@ -239,13 +239,34 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
 /// Builds the world.
 pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<World<O>, SetupError> {
     check(scenario)?;
-    build_part(
-        scenario,
-        &Topology::new(scenario),
-        &CutLinks::of(scenario, FLOWS_MIN),
-        None,
-        observer,
-    )
+    let cut_links = CutLinks::of(scenario, FLOWS_MIN);
+    build_part(scenario, &Topology::new(scenario), &cut_links, None, observer)
+}
+
+/// Builds the world between two hosts whose packets come from outside: no flow or probe of the scenario is there. The first
+/// hops of the ways from the first host to the second and back.
+pub(crate) fn build_between<O: Observer>(
+    scenario: &Scenario,
+    ends: [&str; 2],
+    observer: O,
+) -> Result<(World<O>, [u32; 2]), SetupError> {
+    check(scenario)?;
+    let bare = Scenario { flows: Vec::new(), probes: Vec::new(), ..scenario.clone() };
+    let topology = Topology::new(&bare);
+    let node = |name: &str| {
+        topology.node(name).ok_or_else(|| problem("nodes", format!("{name:?} is no node")))
+    };
+    let ends = [node(ends[0])?, node(ends[1])?];
+    let mut first_hops = [0; 2];
+    let cut_links = CutLinks::of(&bare, FLOWS_MIN);
+    let world = build_world(&bare, &topology, &cut_links, None, observer, |ports| {
+        let ways = [(ends[0], ends[1]), (ends[1], ends[0])];
+        for (first_hop, way) in first_hops.iter_mut().zip(ways) {
+            *first_hop = ports.add(way, Target::Outside, "outside", "links")?;
+        }
+        Ok(())
+    })?;
+    Ok((world, first_hops))
 }
 
 /// Builds the world of one part of a valid scenario, or of all of it: everything is there and has the same number in each, but
@@ -256,6 +277,18 @@ pub(crate) fn build_part<O: Observer>(
     cut_links: &CutLinks,
     part: Option<(&Partition, u8)>,
     observer: O,
+) -> Result<World<O>, SetupError> {
+    build_world(scenario, topology, cut_links, part, observer, |_| Ok(()))
+}
+
+/// The same, with ports of the caller's own.
+fn build_world<O: Observer>(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    cut_links: &CutLinks,
+    part: Option<(&Partition, u8)>,
+    observer: O,
+    add_ports: impl FnOnce(&mut Ports<'_>) -> Result<(), SetupError>,
 ) -> Result<World<O>, SetupError> {
     let mut media = Media::new(scenario);
     let (drafts, of_link) = stages(scenario, topology, cut_links, &mut media);
@@ -274,6 +307,7 @@ pub(crate) fn build_part<O: Observer>(
     let mut sockets = Vec::new();
     let flows = build_flows(scenario, &mut ports, &mut sockets, &drafts)?;
     let probes = build_probes(scenario, &mut ports)?;
+    add_ports(&mut ports)?;
     let feeders = ports.feeders(drafts.len());
     let layout = Layout::new(
         scenario.nodes.len(),
@@ -360,9 +394,10 @@ pub(crate) fn build_part<O: Observer>(
     ))
 }
 
-/// Owner of the packets for this target.
-fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
-    match target {
+/// Owner of the packets for this target; none of packets from outside.
+fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Option<Owner> {
+    Some(match target {
+        Target::Outside => return None,
         Target::Endpoint(endpoint) => {
             let flow = sockets[endpoint as usize].flow;
             Owner::Flow { flow, back: flows[flow as usize].socket(false) == endpoint }
@@ -370,7 +405,7 @@ fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
         Target::Datagrams(flow) => Owner::Flow { flow, back: false },
         Target::Answerer(probe) => Owner::Probe { probe, back: false },
         Target::Asker(probe) => Owner::Probe { probe, back: true },
-    }
+    })
 }
 
 fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {

@@ -190,7 +190,8 @@ struct Place {
 #[derive(Clone, Copy, Debug)]
 struct PathEnd {
     place: Place,
-    owner: Owner,
+    /// None of packets from outside, which nobody here sends.
+    owner: Option<Owner>,
 }
 
 /// An observer, and the places that it is shown.
@@ -210,7 +211,7 @@ impl<O: Observer> Watch<O> {
         topology: &Topology<'_>,
         of_link: &[Vec<u32>],
         hops: &[u32],
-        owners: impl Iterator<Item = Owner>,
+        owners: impl Iterator<Item = Option<Owner>>,
     ) -> Self {
         let mut watch = Self { observer, places: Vec::new(), path_ends: Vec::new() };
         if O::ON {
@@ -240,6 +241,13 @@ impl<O: Observer> Watch<O> {
         watch
     }
 
+    /// Another path is like the one with this place in the table of hops, and follows all others in it.
+    pub fn repeat(&mut self, path: std::ops::RangeInclusive<usize>) {
+        if O::ON {
+            self.path_ends.extend_from_within(path);
+        }
+    }
+
     fn place(&self, vantage: Vantage) -> Place {
         Place { vantage, kinds: self.observer.kinds(vantage) }
     }
@@ -263,7 +271,7 @@ impl<O: Observer> Watch<O> {
     #[inline(always)]
     pub fn on_sent(&mut self, first_hop: u32, id: PacketId, packets: &Packets, at: Instant) {
         if O::ON
-            && let Some(PathEnd { place, owner }) = self.path_ends[first_hop as usize]
+            && let Some(PathEnd { place, owner: Some(owner) }) = self.path_ends[first_hop as usize]
             && place.kinds.any(Kinds::SENT)
         {
             self.tell(place.vantage, Event::Sent { owner }, id, packets.get(id), at);

@@ -41,8 +41,9 @@ impl Packet {
         Self::of_length(segment.frame_len() + (segments - 1) * headers, Body::Tcp(*segment), class)
     }
 
+    /// A packet whose frame has a length of its own, IPv6's or one with options.
     #[inline]
-    fn of_length(frame: u32, body: Body, class: TrafficClass) -> Self {
+    pub fn of_length(frame: u32, body: Body, class: TrafficClass) -> Self {
         debug_assert!(frame < 1 << 24, "a payload of 16 bits and headers");
         Self { body, hop: 0, frame_low: frame as u16, frame_high: (frame >> 16) as u8, class }
     }

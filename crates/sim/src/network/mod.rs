@@ -138,6 +138,8 @@ pub(crate) enum Target {
     Answerer(u32),
     /// The host that sent it.
     Asker(u32),
+    /// Whoever watches: the packet came from outside and leaves again.
+    Outside,
 }
 
 /// Flow and host identity of each port, by which fair queueing classifies packets.
@@ -254,6 +256,22 @@ fn enter(lane: &mut Lane, calendar: &mut Calendar, waiting: Waiting) {
 }
 
 impl<O: Observer> Network<O> {
+    /// Adds a port for packets from outside that go the way which begins at `first_hop`, as a flow of its own; returns the first
+    /// hop of its path.
+    pub fn add_port(&mut self, first_hop: u32, flow: u32) -> u32 {
+        let way = first_hop as usize;
+        let length = self.hops[way..].iter().take_while(|hop| **hop & END == 0).count();
+        let hosts = port(&self.hops, first_hop).map(|port| self.addresses.hosts[port]);
+        let added = self.hops.len() as u32;
+        self.hops.extend_from_within(way..way + length);
+        self.hops.push(END | self.ports.len() as u32);
+        self.watch.repeat(way..=way + length);
+        self.ports.push(Target::Outside);
+        self.addresses.flows.push(flow);
+        self.addresses.hosts.push(hosts.unwrap_or_default());
+        added
+    }
+
     /// Starts shared media on which background traffic precedes our stations.
     pub fn start_media(&mut self) {
         for channel in &self.channels {
@@ -267,9 +285,27 @@ impl<O: Observer> Network<O> {
     #[inline]
     pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Option<Instant> {
         let len = packet.frame();
-        let id = self.packets.insert(packet);
-        self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
+        let id = self.insert(packet);
         self.watch.on_sent(first_hop, id, &self.packets, now);
+        self.depart(id, first_hop, len, now)
+    }
+
+    /// A packet that is about to leave its host.
+    #[inline]
+    pub fn insert(&mut self, packet: Packet) -> PacketId {
+        self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
+        self.packets.insert(packet)
+    }
+
+    /// Sends it off ([`Network::send`]).
+    #[inline]
+    pub fn depart(
+        &mut self,
+        id: PacketId,
+        first_hop: u32,
+        len: u32,
+        now: Instant,
+    ) -> Option<Instant> {
         if self.hops[first_hop as usize] & PROCESSOR != 0 {
             return self.send_by_processor(id, first_hop, len, now);
         }

@@ -320,6 +320,7 @@ impl<O: Observer> World<O> {
                 let reply = Body::Icmp(Echo { kind: EchoKind::Reply, ..*echo });
                 self.network.send(Packet::new(reply, class), back, self.now);
             }
+            (Target::Outside, _) => {}
             (Target::Asker(probe), Body::Icmp(echo)) => self.on_probe_answer(probe as usize, echo),
             (
                 Target::Endpoint(_) | Target::Datagrams(_) | Target::Answerer(_) | Target::Asker(_),

@@ -50,7 +50,7 @@ class AgentBinary:
 
 _CRATES = (
     *("agent", "capture", "conformance", "player", "recording", "scenario"),
-    *("cc", "packet", "qdisc", "tcp", "units"),
+    *("cc", "inspect", "link", "packet", "qdisc", "sim", "tcp", "units"),
 )
 
 

@@ -1,0 +1,158 @@
+//! The first process of the programs' process namespace: starts them, waits for them, and takes all of them with it.
+
+use super::{Request, Space};
+use crate::fault::{Fault, refusal};
+use crate::sys::{self, process};
+use process::{Place, Start};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Write as _;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time that a server has to begin to listen.
+const LISTEN_WAIT: Duration = Duration::from_secs(10);
+const LISTEN_STEP: Duration = Duration::from_millis(10);
+
+/// What became of the programs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Status of the command, as a shell has it.
+    pub status: Option<i32>,
+    /// Field, value and what would be right, if they could not be started.
+    pub refused: Option<(String, String, String)>,
+    /// Status of the server, if it ended before the command.
+    pub server_status: Option<i32>,
+    /// Names of the two ends are known to programs.
+    pub names: bool,
+}
+
+/// Does everything, tells it and ends.
+pub fn run(request: &Request, spaces: &[Space; 2], user: Option<(u32, u32)>, to: fs::File) -> ! {
+    let mut outcome = Outcome::default();
+    match programs(request, spaces, user, &mut outcome) {
+        Ok(()) => {}
+        Err(Fault::Refused(field, value, expected)) => {
+            outcome.refused = Some((field, value, expected));
+        }
+        Err(Fault::Failed(text)) => {
+            outcome.refused = Some(("shell".to_owned(), String::new(), text));
+        }
+    }
+    let mut to = to;
+    let _ = to.write_all(serde_json::to_string(&outcome).unwrap_or_default().as_bytes());
+    process::leave(0)
+}
+
+fn programs(
+    request: &Request,
+    spaces: &[Space; 2],
+    user: Option<(u32, u32)>,
+    outcome: &mut Outcome,
+) -> Result<(), Fault> {
+    process::die_with_maker()?;
+    outcome.names = names().is_ok();
+    let mut server = None;
+    if let [program, arguments @ ..] = request.server.as_slice() {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+        let start = Start { space: &spaces[0].namespace, user, place: Place::Background };
+        let started = start_program(&mut command, &start, "--server", request)?;
+        listens(&spaces[0], started, program)?;
+        server = Some(started);
+    }
+    let [program, arguments @ ..] = request.command.as_slice() else {
+        return refusal("COMMAND", "", "a command");
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let place = if request.interactive { Place::Shell } else { Place::Foreground };
+    let start = Start { space: &spaces[1].namespace, user, place };
+    let started = start_program(&mut command, &start, "COMMAND", request)?;
+    while let Some((ended, status)) = process::next_end() {
+        if ended == started {
+            outcome.status = Some(status);
+            break;
+        }
+        if Some(ended) == server {
+            outcome.server_status = Some(status);
+        }
+    }
+    Ok(())
+}
+
+fn start_program(
+    command: &mut Command,
+    start: &Start<'_, fs::File>,
+    field: &str,
+    request: &Request,
+) -> Result<i32, Fault> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.envs(&request.environment);
+    process::spawn(command, start).or_else(|error| {
+        let expected = match error.kind() {
+            std::io::ErrorKind::NotFound => "a program that exists: command not found".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "a program that may be executed".to_owned(),
+            _ => format!("a program that starts: {error}"),
+        };
+        refusal(field, program, expected)
+    })
+}
+
+/// Waits until the server listens on a TCP port or has bound a UDP one.
+fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
+    sys::enter(&space.namespace)?;
+    let start = Instant::now();
+    while !has_listener() {
+        if let Some(status) = process::has_ended(server) {
+            let expected = format!("a server that listens: it has ended with status {status}");
+            return refusal("--server", program, expected);
+        }
+        if start.elapsed() > LISTEN_WAIT {
+            let wait_s = LISTEN_WAIT.as_secs();
+            let expected = format!("a server that listens on some port within {wait_s} s");
+            return refusal("--server", program, expected);
+        }
+        std::thread::sleep(LISTEN_STEP);
+    }
+    Ok(())
+}
+
+fn has_listener() -> bool {
+    // The fourth column is the state (Documentation/networking/proc_net_tcp.rst): 0A is LISTEN.
+    let sockets = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+    let listens = |file: &str| {
+        let text = sockets(file).unwrap_or_default();
+        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+    };
+    let bound = |file: &str| sockets(file).unwrap_or_default().lines().count() > 1;
+    ["tcp", "tcp6"].into_iter().any(listens) || ["udp", "udp6"].into_iter().any(bound)
+}
+
+/// Mounts the process namespace's own /proc, where that is allowed, and an /etc/hosts that has the ends' names.
+fn names() -> Result<(), Fault> {
+    process::unshare_mounts()?;
+    let quiet = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let _ = sys::mount("proc", "/proc", "proc", quiet, ""); // else the machine's numbers are seen
+    const PLACE: &str = "/tmp";
+    let mut text = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for (index, name) in ["server", "client"].into_iter().enumerate() {
+        let [address, address6] = super::addresses(index);
+        text.push_str(&format!("{address} {name}\n{address6} {name}6\n"));
+    }
+    // A file of a file system that no folder shows any more.
+    sys::mount("tmpfs", PLACE, "tmpfs", quiet, "mode=755")?;
+    let file = format!("{PLACE}/hosts");
+    let mounted = fs::write(&file, text)
+        .map_err(Fault::from)
+        .and_then(|()| sys::mount(&file, "/etc/hosts", "", libc::MS_BIND, ""));
+    process::detach(PLACE)?;
+    mounted
+}

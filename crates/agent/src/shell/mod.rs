@@ -1,0 +1,265 @@
+//! A program behind a described path, in real time and on this machine: two network namespaces, and between them the
+//! simulator's own queues and lines.
+//!
+//! The request and the answer are JSON in files that the requester hands over by number. The programs live in a process
+//! namespace, which ends with this process, and this process with the one that started it.
+
+mod forward;
+mod inside;
+mod lateness;
+mod ledger;
+mod packet;
+
+use crate::fault::{Fault, fault, refusal};
+use crate::local_machine::Rights;
+use crate::netlink::{Attributes, Message, Rtnetlink as _, Socket, flag};
+use crate::{network, sys};
+use dragstrip_scenario::{NodeSpec, Scenario, Sysctls};
+use forward::{Carrier, Stop};
+use inside::Outcome;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use sys::process;
+
+const DEVICE: &str = "/dev/net/tun";
+/// Name of each end's device.
+const INTERFACE: &str = "path";
+const MTU_BYTES: u32 = 1500;
+/// Packets that a device holds until the forwarder has read them; the kernel's 500 are too few for a burst.
+const DEVICE_PACKETS: u32 = 10_000;
+
+/// What is asked for.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    pub scenario: Scenario,
+    /// Hosts of the server and of the client.
+    pub ends: [String; 2],
+    /// Congestion control of both.
+    pub cc: String,
+    /// Empty: none.
+    pub server: Vec<String>,
+    pub command: Vec<String>,
+    /// The command is a shell that controls jobs.
+    pub interactive: bool,
+    pub environment: BTreeMap<String, String>,
+    pub limit_ns: u64,
+}
+
+/// The network namespace of one end.
+pub struct Space {
+    pub namespace: fs::File,
+    netlink: Socket,
+    interface: i32,
+}
+
+/// Addresses of the server (0) and the client (1), of the blocks for benchmarks (RFC 2544 §C.2.2, RFC 5180 §8).
+pub fn addresses(end: usize) -> [String; 2] {
+    let host = if end == 0 { 2 } else { 1 };
+    [Ipv4Addr::new(198, 18, 0, host as u8).to_string(), address6(host).to_string()]
+}
+
+const fn address6(host: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host)
+}
+
+/// Runs a request of the file `request`, and answers into the file `answer`, both open under these numbers.
+pub fn serve(request: i32, answer: i32, parent: i32) -> Result<(), Fault> {
+    let mut text = String::new();
+    process::inherited(request).read_to_string(&mut text)?;
+    let request: Request =
+        serde_json::from_str(&text).map_err(|error| Fault::Failed(format!("request: {error}")))?;
+    let mut answer = process::inherited(answer);
+    let outcome = match run(&request, parent) {
+        Ok(outcome) => outcome,
+        Err(Fault::Refused(field, value, expected)) => {
+            serde_json::json!({ "refused": [field, value, expected] })
+        }
+        Err(fault) => return Err(fault),
+    };
+    answer.write_all(outcome.to_string().as_bytes())?;
+    Ok(())
+}
+
+fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
+    process::ignore_terminal();
+    let (user, group) = sys::user();
+    // A user namespace takes this right away, and children do not inherit it.
+    let first = process::go_first();
+    if !first {
+        sys::raise_priority();
+    }
+    sys::set_timer_slack()?;
+    let rights = Rights::take(Some(parent))?;
+    let mut devices = Vec::new();
+    let mut spaces = Vec::new();
+    for (end, host) in request.ends.iter().enumerate() {
+        let (space, device) = build(request, end, host)?;
+        spaces.push(space);
+        devices.push(device);
+    }
+    let (Ok(mut spaces), Ok(devices)) =
+        (<[Space; 2]>::try_from(spaces), <[OwnedFd; 2]>::try_from(devices))
+    else {
+        return fault("a path has two ends");
+    };
+    let ends = [request.ends[0].as_str(), request.ends[1].as_str()];
+    let mut carrier = Carrier::new(&request.scenario, ends, devices)?;
+    let (from, to) = process::pipe()?;
+    process::unshare_processes()?;
+    let Some(programs) = process::fork()? else {
+        let user = (rights == Rights::UserNamespace).then_some((user, group));
+        inside::run(request, &spaces, user, to.into());
+    };
+    drop(to);
+    let begin_ns = process::monotonic();
+    let stop = carrier.run(&from, request.limit_ns);
+    let duration_ns = process::monotonic() - begin_ns;
+    if stop == Stop::TimedOut {
+        process::kill(programs);
+    }
+    let mut text = String::new();
+    fs::File::from(from).read_to_string(&mut text)?;
+    sys::reap_until(programs)?;
+    if request.interactive {
+        process::take_terminal();
+    }
+    let outcome: Outcome = serde_json::from_str(&text).unwrap_or_default();
+    if let Some((field, value, expected)) = outcome.refused {
+        return refusal(field, value, expected);
+    }
+    let ledger = carrier.ledger();
+    let mut directions = Vec::new();
+    for (way, name) in ["down", "up"].into_iter().enumerate() {
+        let mut direction = serde_json::to_value(&ledger.totals[way]).unwrap_or_default();
+        direction["direction"] = name.into();
+        direction["lateness"] =
+            serde_json::to_value(ledger.lateness[way].figures()).unwrap_or_default();
+        direction["device_drops"] = spaces[way].drops()?.into();
+        directions.push(direction);
+    }
+    Ok(serde_json::json!({
+        "status": outcome.status,
+        "timed_out": stop == Stop::TimedOut,
+        "server_status": outcome.server_status,
+        "names": outcome.names,
+        "rights": rights.name(),
+        "ahead": first,
+        "duration_ns": duration_ns,
+        "directions": directions,
+    }))
+}
+
+/// The namespace of an end, with its device, which the thread has entered.
+fn build(request: &Request, end: usize, host: &str) -> Result<(Space, OwnedFd), Fault> {
+    let defaults = Sysctls::linux_6().values();
+    sys::unshare_network()?;
+    let namespace = fs::File::open("/proc/thread-self/ns/net")?;
+    let mut netlink = Socket::new()?;
+    network::up(&mut netlink, 1)?;
+    for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
+        if let Some((_, value)) = defaults.iter().find(|(default, _)| *default == name) {
+            network::sysctl(name, value)?;
+        }
+    }
+    for (name, value) in [
+        ("net.ipv4.tcp_no_metrics_save", "1"),
+        ("net.ipv4.ip_unprivileged_port_start", "0"),
+        ("net.ipv4.ping_group_range", "0 0"),
+    ] {
+        network::sysctl(name, value)?;
+    }
+    let node = request.scenario.nodes.iter().find_map(|node| match node {
+        NodeSpec::Host(spec) if spec.name == host => Some(spec),
+        NodeSpec::Host(_) | NodeSpec::Router { .. } => None,
+    });
+    for (name, value) in node.map(|spec| &spec.sysctl).into_iter().flatten() {
+        network::set(&format!("sysctl {name}"), name, value)?;
+    }
+    let device = process::tun(DEVICE, INTERFACE).or_else(|fault| {
+        let expected = if fs::exists(DEVICE).unwrap_or(false) {
+            format!(
+                "a TUN device that you may open ({fault}): as root, or after `chmod 666 {DEVICE}`"
+            )
+        } else {
+            "a TUN device: `modprobe tun`, or a container started with --device /dev/net/tun"
+                .to_owned()
+        };
+        refusal(DEVICE, "", expected)
+    })?;
+    let interface = sys::interface_index(INTERFACE)?;
+    let mut space = Space { namespace, netlink, interface };
+    space.set_up(end, &request.cc)?;
+    Ok((space, device))
+}
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const CREATE: u16 = flag::ACK | flag::CREATE | flag::EXCL;
+
+impl Space {
+    /// struct ifinfomsg.
+    fn link(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        bytes.extend(self.interface.to_ne_bytes());
+        bytes.extend([0; 8]);
+        bytes
+    }
+
+    /// MTU, queue, addresses of both families and a route to the other end, which names the congestion control: a user
+    /// namespace may choose there among all that the kernel has loaded.
+    fn set_up(&mut self, end: usize, cc: &str) -> Result<(), Fault> {
+        let mut message = Message::new(RTM_NEWLINK, flag::ACK, &self.link());
+        message.u32(4, MTU_BYTES).u32(13, DEVICE_PACKETS); // IFLA_MTU, IFLA_TXQLEN
+        self.netlink.ask(message).map_err(|fault| fault.at(INTERFACE))?;
+        network::up(&mut self.netlink, self.interface)?;
+        let [host, peer] = if end == 0 { [2_u16, 1] } else { [1, 2] };
+        network::address(&mut self.netlink, self.interface, [198, 18, 0, host as u8])?;
+        let has_ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
+        if has_ipv6 {
+            const NODAD: u8 = 2; // IFA_F_NODAD: usable at once
+            let mut fixed = vec![10, 128, NODAD, 0];
+            fixed.extend(self.interface.to_ne_bytes());
+            let mut message = Message::new(RTM_NEWADDR, CREATE, &fixed);
+            message.bytes(1, &address6(host).octets()); // IFA_ADDRESS
+            self.netlink.ask(message).map_err(|fault| fault.at("IPv6 address"))?;
+        }
+        self.route(2, 32, &[198, 18, 0, peer as u8], cc)?;
+        if has_ipv6 {
+            self.route(10, 128, &address6(peer).octets(), cc)?;
+        }
+        Ok(())
+    }
+
+    fn route(&mut self, family: u8, bits: u8, peer: &[u8], cc: &str) -> Result<(), Fault> {
+        // struct rtmsg: main table, boot, link scope (IPv4) or universe, unicast.
+        let scope = if family == 2 { 253 } else { 0 };
+        let fixed = [family, bits, 0, 0, 254, 3, scope, 1, 0, 0, 0, 0];
+        let mut message = Message::new(RTM_NEWROUTE, CREATE, &fixed);
+        message.bytes(1, peer).u32(4, self.interface as u32); // RTA_DST, RTA_OIF
+        message.nest(8, |metrics| {
+            metrics.text(16, &sys::in_kernel(cc)); // RTA_METRICS: RTAX_CC_ALGO
+        });
+        self.netlink.ask(message).map(drop).or_else(|fault| {
+            let loaded = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let loaded = loaded.unwrap_or_default();
+            let expected = format!("one that this kernel has loaded: {} ({fault})", loaded.trim());
+            refusal("--cc", cc, expected)
+        })
+    }
+
+    /// Packets that the device dropped because the forwarder did not read them in time.
+    fn drops(&mut self) -> Result<u64, Fault> {
+        let answer = self.netlink.ask(Message::new(RTM_GETLINK, flag::ACK, &self.link()))?;
+        const STATS: u16 = 23; // IFLA_STATS64
+        const TX_DROPPED: usize = 7;
+        let statistics = answer.get(16..).and_then(|rest| Attributes(rest).get(STATS));
+        let bytes = statistics.and_then(|all| all.get(8 * TX_DROPPED..8 * TX_DROPPED + 8));
+        Ok(bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
+    }
+}

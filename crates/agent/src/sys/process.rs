@@ -1,0 +1,212 @@
+//! Requests about processes: a child of this one, the spaces that a program lives in, its terminal.
+
+use super::{checked, enter};
+use crate::fault::{Fault, os};
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// fork(2) of a process that has one thread; none in the child.
+pub fn fork() -> Result<Option<i32>, Fault> {
+    let process = checked(unsafe { libc::fork() }.into(), "fork")?;
+    Ok((process > 0).then_some(process as i32))
+}
+
+/// Ends this process at once: what the one it was forked from would do at its end is left out.
+pub fn leave(status: i32) -> ! {
+    unsafe { libc::_exit(status) }
+}
+
+/// Has the children from now on live in a process namespace, whose first process is the next one.
+pub fn unshare_processes() -> Result<(), Fault> {
+    checked(unsafe { libc::unshare(libc::CLONE_NEWPID) }.into(), "unshare").map(drop)
+}
+
+/// Moves this process into a mount namespace, of which nothing is seen outside.
+pub fn unshare_mounts() -> Result<(), Fault> {
+    checked(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into(), "unshare")?;
+    super::mount("none", "/", "", libc::MS_REC | libc::MS_PRIVATE, "")
+}
+
+/// umount2(2) of what is still in use elsewhere.
+pub fn detach(target: &str) -> Result<(), Fault> {
+    let target = super::text(target);
+    checked(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }.into(), "umount").map(drop)
+}
+
+/// Has the kernel end this process when the one that forked it ends; unlike [`die_with_parent`](super::die_with_parent) also
+/// where that one has no number, outside of a process namespace.
+pub fn die_with_maker() -> Result<(), Fault> {
+    let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    checked(set.into(), "PR_SET_PDEATHSIG").map(drop)
+}
+
+/// Runs this process before all ordinary ones (`SCHED_FIFO`, its lowest priority), but none of its children; false where it may
+/// not.
+pub fn go_first() -> bool {
+    const PRIORITY: i32 = 1;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // musl has no sched_setscheduler(2).
+    let number = libc::SYS_sched_setscheduler;
+    unsafe { libc::syscall(number, 0, policy, std::ptr::from_ref(&PRIORITY)) == 0 }
+}
+
+/// Ends a process, and its process namespace if it is the first one there.
+pub fn kill(process: i32) {
+    unsafe { libc::kill(process, libc::SIGKILL) };
+}
+
+/// A pipe, the end to read first.
+pub fn pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
+    let mut ends = [0; 2];
+    checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into(), "pipe")?;
+    let [from, to] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+    Ok((from, to))
+}
+
+/// Signals that a terminal sends, which end the programs in front of it and not what carries their packets.
+const OF_TERMINAL: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTTOU, libc::SIGTTIN];
+
+/// Ignores the signals of a terminal.
+pub fn ignore_terminal() {
+    for signal in OF_TERMINAL {
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Makes this process's group the one in front of its terminal again, if it has one.
+pub fn take_terminal() {
+    unsafe {
+        if libc::isatty(0) == 1 {
+            libc::tcsetpgrp(0, libc::getpgrp());
+        }
+    }
+}
+
+/// Where and how a program starts.
+pub struct Start<'a, S> {
+    /// Its network namespace.
+    pub space: &'a S,
+    /// Run it as this user and group in a user namespace of its own, so that it has no rights over the network.
+    pub user: Option<(u32, u32)>,
+    /// Its terminal and process group.
+    pub place: Place,
+}
+
+/// Terminal of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In front of the terminal, in the group of who started it all.
+    Foreground,
+    /// The same in a process group of its own: a shell that controls jobs.
+    Shell,
+    /// In a session of its own, without a terminal.
+    Background,
+}
+
+/// Starts a program there; its identifier in the namespace of this process.
+pub fn spawn<S: AsRawFd>(command: &mut Command, start: &Start<'_, S>) -> std::io::Result<i32> {
+    let space = start.space.as_raw_fd();
+    let (user, place) = (start.user, start.place);
+    let prepare = move || -> std::io::Result<()> {
+        enter(&space).map_err(|_| std::io::Error::last_os_error())?;
+        unsafe {
+            match place {
+                Place::Foreground => {}
+                Place::Background => {
+                    libc::setsid();
+                }
+                Place::Shell => {
+                    libc::setpgid(0, 0);
+                    libc::tcsetpgrp(0, libc::getpid());
+                }
+            }
+            for signal in OF_TERMINAL {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            // Where no second user namespace is allowed, the program is root in the first.
+            if let Some((user, group)) = user
+                && libc::unshare(libc::CLONE_NEWUSER) == 0
+            {
+                fs::write("/proc/self/uid_map", format!("{user} 0 1"))?;
+                fs::write("/proc/self/gid_map", format!("{group} 0 1"))?;
+            }
+        }
+        Ok(())
+    };
+    let child = unsafe { command.pre_exec(prepare) }.spawn()?;
+    Ok(child.id() as i32)
+}
+
+/// A status of wait(2) as a shell has it.
+fn in_shell(status: i32) -> i32 {
+    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
+}
+
+/// Waits until a child has ended: its identifier and its status as a shell has it; none when there is no child.
+pub fn next_end() -> Option<(i32, i32)> {
+    loop {
+        let mut status = 0;
+        let process = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        if process > 0 {
+            return Some((process, in_shell(status)));
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+}
+
+/// Status of a child that has ended already (waitpid(2), `WNOHANG`).
+pub fn has_ended(process: i32) -> Option<i32> {
+    let mut status = 0;
+    let ended = unsafe { libc::waitpid(process, &raw mut status, libc::WNOHANG) };
+    (ended == process).then(|| in_shell(status))
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn monotonic() -> u64 {
+    let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut stamp) };
+    super::nanos(stamp) as u64
+}
+
+/// Waits until one of these can be read, or for a time (ppoll(2), which counts in nanoseconds).
+pub fn wait_readable<const N: usize>(files: [i32; N], timeout_ns: u64) -> [bool; N] {
+    let mut requests = files.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    let timeout = libc::timespec {
+        tv_sec: (timeout_ns / 1_000_000_000) as i64,
+        tv_nsec: (timeout_ns % 1_000_000_000) as i64,
+    };
+    let no_mask = std::ptr::null();
+    unsafe { libc::ppoll(requests.as_mut_ptr(), N as _, &raw const timeout, no_mask) };
+    requests.map(|request| request.revents != 0)
+}
+
+/// A TUN device in the network namespace of this thread: IP packets without a header of the device's own.
+pub fn tun(device: &str, name: &str) -> Result<OwnedFd, Fault> {
+    let file = fs::OpenOptions::new().read(true).write(true).open(device)?;
+    let file: OwnedFd = file.into();
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    const TUNSETIFF: u64 = 0x4004_54ca; // linux/if_tun.h
+    let fd = file.as_raw_fd();
+    if unsafe { libc::ioctl(fd, TUNSETIFF as _, &raw mut request) } < 0 {
+        return Err(os("TUNSETIFF"));
+    }
+    let set = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK) };
+    checked(set.into(), "fcntl")?;
+    Ok(file)
+}
+
+/// A file that the process inherited under this number.
+pub fn inherited(number: i32) -> fs::File {
+    unsafe {
+        libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+        fs::File::from_raw_fd(number)
+    }
+}

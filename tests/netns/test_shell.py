@@ -1,0 +1,207 @@
+"""`dragstrip shell`: programs behind a path, in real time on this machine. What needs a TUN device is skipped by name without."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DRAGSTRIP = [sys.executable, "-m", "dragstrip"]
+PATH = ["--rate", "10mbit", "--rtt", "20ms"]
+SEND = """
+import os, socket, sys, time
+listener = socket.create_server(("", 5000))
+connection, _ = listener.accept()
+end = time.monotonic() + float(sys.argv[1])
+data = bytes(65536)
+while time.monotonic() < end:
+    try:
+        connection.sendall(data)
+    except OSError:
+        break
+"""
+RECEIVE = """
+import os, socket
+connection = socket.create_connection((os.environ["DRAGSTRIP_SERVER"], 5000))
+total = 0
+while part := connection.recv(65536):
+    total += len(part)
+print(total)
+"""
+
+
+def shell(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    command = [*DRAGSTRIP, "shell", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **settings)
+
+
+@pytest.fixture(scope="module")
+def allowed() -> None:
+    """Skip where this machine lacks what a shell needs; the message says what."""
+    tried = shell(*PATH, "--", "true")
+    if tried.returncode == 2 and ("TUN" in tried.stderr or "rights" in tried.stderr):
+        pytest.skip(f"needs a TUN device and the rights to make namespaces: {tried.stderr.splitlines()[-1]}")
+    assert tried.returncode == 0, tried.stderr
+
+
+def python(script: str, *words: str) -> list[str]:
+    return [sys.executable, "-c", script, *words]
+
+
+def rate_bps(document: dict[str, Any]) -> float:
+    """Rate of IP packets that came down, over the whole time of the programs."""
+    return float(document["directions"][0]["bytes_out"]) * 8e9 / float(document["duration_ns"])
+
+
+def quoted(words: list[str]) -> str:
+    return shlex.join(words)
+
+
+def processes(mark: str) -> list[str]:
+    lines = subprocess.run(["/bin/ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in lines.splitlines() if mark in line and "ps -eo" not in line]
+
+
+@pytest.mark.usefixtures("allowed")
+def test_the_exit_status_and_the_output_are_the_commands() -> None:
+    done = shell(*PATH, "--", "sh", "-c", "echo out; exit 7")
+    assert (done.returncode, done.stdout) == (7, "out\n")
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("path: down: ")
+    assert any(line.startswith("down: ") and "lateness" in line for line in lines)
+    assert shell(*PATH, "--", "sh", "-c", "kill -TERM $$").returncode == 143
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_ping_takes_the_round_trip_in_both_families() -> None:
+    script = """
+import os, socket, time
+for family, name in ((socket.AF_INET, "DRAGSTRIP_SERVER"), (socket.AF_INET6, "DRAGSTRIP_SERVER6")):
+    start = time.monotonic()
+    try:
+        socket.create_connection((os.environ[name], 9), 5)
+    except ConnectionRefusedError:
+        print(time.monotonic() - start)
+"""
+    done = shell(*PATH, "--", *python(script))
+    trips = [float(line) for line in done.stdout.split()]
+    assert len(trips) == 2, done.stderr
+    for trip in trips:
+        assert 0.0199 < trip < 0.060
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_transfer_gets_the_rate_and_the_document_counts_it(tmp_path: Path) -> None:
+    done = shell(
+        *(*PATH, "--json", "--out", str(tmp_path / "out"), "--server", quoted(python(SEND, "4"))),
+        *("--", *python(RECEIVE)),
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    down, up = document["directions"]
+    assert json.loads((tmp_path / "out/shell.json").read_text()) == document
+    # A frame counts 14 bytes more than its IP packet. The programs take some time to start.
+    assert 8e6 < rate_bps(document) < 10e6 * 1500 / 1514 * 1.01
+    assert down["drops"].get("full", 0) > 0
+    assert down["packets_out"] + sum(down["drops"].values()) <= down["packets_in"]
+    assert up["packets_out"] > 100
+    assert down["device_drops"] == up["device_drops"] == down["refused"] == up["refused"] == 0
+    for direction in (down, up):
+        lateness = direction["lateness"]
+        assert 0 < lateness["median_ns"] <= lateness["p99_ns"] <= lateness["worst_ns"]
+
+
+@pytest.mark.usefixtures("allowed")
+def test_marks_reach_the_receiver() -> None:
+    done = shell(
+        *(*PATH, "--ecn", "--queue", "fq_codel", "--json", "--server", quoted(python(SEND, "3"))),
+        *("--", *python(RECEIVE)),
+    )
+    down = json.loads(done.stdout)["directions"][0]
+    assert down["marks"] > 0, done.stderr
+    # A sender that hears them needs no drop.
+    assert down["drops"].get("aqm", 0) == 0
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_medium_limits_as_it_does_in_the_simulator() -> None:
+    done = shell(
+        "--path", "home DSL", "--json", "--server", quoted(python(SEND, "3")), "--", *python(RECEIVE)
+    )
+    # 1500 bytes of IP in 33 cells of 53 bytes at 12 Mbit/s: 10.3 Mbit/s.
+    assert 8e6 < rate_bps(json.loads(done.stdout)) < 10.4e6, done.stderr
+
+
+@pytest.mark.usefixtures("allowed")
+def test_what_cannot_start_is_one_line_with_status_2() -> None:
+    missing = shell(*PATH, "--", "no-such-program")
+    assert missing.returncode == 2
+    assert "no-such-program" in missing.stderr.splitlines()[-1]
+    assert "command not found" in missing.stderr
+    gone = shell(*PATH, "--server", "false", "--", "true")
+    assert gone.returncode == 2
+    assert "ended with status 1" in gone.stderr
+    unknown = shell(*PATH, "--cc", "vegas9", "--", "true")
+    assert unknown.returncode == 2
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_timeout_ends_the_command() -> None:
+    start = time.monotonic()
+    done = shell(*PATH, "--timeout", "1s", "--", "sleep", "4711.1")
+    assert done.returncode == 124
+    assert time.monotonic() - start < 20
+    assert processes("4711.1") == []
+
+
+@pytest.mark.usefixtures("allowed")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_no_process_is_left_by_a_signal(number: signal.Signals) -> None:
+    words = ["shell", *PATH, "--server", "python3 -m http.server 4712", "--", "sleep", "4712.1"]
+    started = subprocess.Popen([*DRAGSTRIP, *words], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not [line for line in processes("sleep 4712.1") if "dragstrip" not in line]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    started.send_signal(number)
+    started.wait(20)
+    deadline = time.monotonic() + 5
+    while processes("4712") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes("4712") == []
+
+
+@pytest.mark.usefixtures("allowed")
+def test_ctrl_c_ends_the_command_and_not_the_summary() -> None:
+    started = subprocess.Popen(
+        [*DRAGSTRIP, "shell", *PATH, "--", "sleep", "4713.1"],
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    deadline = time.monotonic() + 30
+    while not [line for line in processes("sleep 4713.1") if "dragstrip" not in line]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    os.killpg(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=20)
+    assert started.returncode == 130
+    assert "lateness" in errors
+
+
+@pytest.mark.usefixtures("allowed")
+def test_the_ends_have_names_and_the_machine_keeps_its_files() -> None:
+    before = Path("/etc/hosts").read_bytes()
+    done = shell(*PATH, "--", "getent", "hosts", "server", "server6")
+    if "server" in done.stdout:
+        assert "198.18.0.2" in done.stdout
+        assert "2001:2::2" in done.stdout
+    assert Path("/etc/hosts").read_bytes() == before
