@@ -114,6 +114,6 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
             raise BadInputError(parameter.name, value.name, expected)
         raise BadInputError(parameter.name, value, kind.expected)
     least = 1 if parameter.name in _COUNTS else 0
-    if int in kind.types and value < least:
+    if isinstance(value, int) and int in kind.types and value < least:
         raise BadInputError(parameter.name, value, f"a whole number from {least}")
     return value
