@@ -59,7 +59,7 @@ def test_a_changed_module_reaches_the_tests_that_import_it(check: ModuleType) ->
         ("crates/scenario/src/types.rs", True),
         ("python/dragstrip/engines/netns/host.py", True),
         ("tests/netns/test_smoke.py", True),
-        ("crates/inspect/src/lib.rs", False),
+        ("crates/py/src/lib.rs", False),
         ("python/dragstrip/report/write.py", False),
     ],
 )

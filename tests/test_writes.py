@@ -34,6 +34,7 @@ WRITING = {
 OURS = {"files"}
 """`dragstrip.io.files`, as modules import it."""
 ELSEWHERE = {
+    "analysis/whatif/walk.py:at_sender": "a capture as its sender would have taken it, in a scratch folder",
     "engines/agent/locking.py:alone": "the lock of a file that is there",
     "engines/agent/locking.py:locked": "a lock, an empty file",
     "engines/agent/packets.py:write": "captures, into the draft of the recording",

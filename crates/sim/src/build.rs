@@ -262,7 +262,7 @@ pub(crate) fn build_between<O: Observer>(
     let world = build_world(&bare, &topology, &cut_links, None, observer, |ports| {
         let ways = [(ends[0], ends[1]), (ends[1], ends[0])];
         for (first_hop, way) in first_hops.iter_mut().zip(ways) {
-            *first_hop = ports.add(way, Target::Outside, "outside", "links")?;
+            *first_hop = ports.add(way, Target::Outside, Headers::default(), "outside", "links")?;
         }
         Ok(())
     })?;

@@ -269,6 +269,7 @@ impl<O: Observer> Network<O> {
         self.ports.push(Target::Outside);
         self.addresses.flows.push(flow);
         self.addresses.hosts.push(hosts.unwrap_or_default());
+        self.addresses.headers.push(Headers::default());
         added
     }
 
