@@ -1,7 +1,9 @@
 //! Applications of flows: when they open, write, request, answer, pause and stop.
 
+use crate::rates::rate;
 use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
+use dragstrip_scenario::Application;
 use dragstrip_units::{Duration, Instant, Rate};
 
 /// An application.
@@ -19,6 +21,32 @@ pub(crate) enum App {
     ConstantRate { rate: Rate, datagram: u32 },
     /// Carries the packets of these stages, from the client to the server and back.
     Tunnel { there: Option<u32>, back: Option<u32> },
+}
+
+impl App {
+    /// The application of a flow; `tunnelled` is the first stage that a tunnel carries there, or back.
+    pub fn of(application: &Application, tunnelled: impl Fn(bool) -> Option<u32>) -> Self {
+        match *application {
+            Application::Tunnel { header_bytes: _ } => {
+                Self::Tunnel { there: tunnelled(false), back: tunnelled(true) }
+            }
+            Application::Bulk { bytes } => Self::Bulk { bytes },
+            Application::OnOff { on_ns, off_ns } => {
+                Self::OnOff { on: Duration::from_nanos(on_ns), off: Duration::from_nanos(off_ns) }
+            }
+            Application::RequestResponse { request_bytes, response_bytes, think_ns } => {
+                Self::RequestResponse {
+                    request: request_bytes,
+                    response: response_bytes,
+                    think: Duration::from_nanos(think_ns),
+                }
+            }
+            Application::Video { request_bytes, .. } => Self::Video { request: request_bytes },
+            Application::ConstantRate { rate_bps, datagram_bytes } => {
+                Self::ConstantRate { rate: rate(rate_bps), datagram: datagram_bytes }
+            }
+        }
+    }
 }
 
 /// Participants of a flow.

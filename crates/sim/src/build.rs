@@ -13,10 +13,12 @@ use crate::network::{
     Addresses, Cards, Evented, Network, Processors, Server, Shared, Stage, StageCounters, Target,
     Tunnel,
 };
-use crate::observer::{Observer, Owner, Watch};
+use crate::observer::{Observer, Watch};
+use crate::owners::owner;
 use crate::packets::Packets;
 use crate::partition::{Assignment, CutLinks, FLOWS_MIN, Partition};
 use crate::probes::Probe;
+use crate::rates::rate;
 use crate::sockets::{Socket, with_buffers};
 use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::program::Program;
@@ -33,16 +35,6 @@ use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-pub(crate) fn rate(bps: u64) -> Rate {
-    // Validation has refused zero; one bit per second keeps the type total.
-    Rate::from_bits_per_second(bps).unwrap_or(ONE_BIT_PER_SECOND)
-}
-
-const ONE_BIT_PER_SECOND: Rate = match Rate::from_bits_per_second(1) {
-    Some(rate) => rate,
-    None => unreachable!(),
-};
 
 /// A stage before lanes and sources have been numbered.
 struct Draft {
@@ -394,20 +386,6 @@ fn build_world<O: Observer>(
     ))
 }
 
-/// Owner of the packets for this target; none of packets from outside.
-fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Option<Owner> {
-    Some(match target {
-        Target::Outside => return None,
-        Target::Endpoint(endpoint) => {
-            let flow = sockets[endpoint as usize].flow;
-            Owner::Flow { flow, back: flows[flow as usize].socket(false) == endpoint }
-        }
-        Target::Datagrams(flow) => Owner::Flow { flow, back: false },
-        Target::Answerer(probe) => Owner::Probe { probe, back: false },
-        Target::Asker(probe) => Owner::Probe { probe, back: true },
-    })
-}
-
 fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {
     let shared = (0..layout.shared_lanes).map(|lane| Lane::new(lane as Source));
     let own_lanes = (0..stage_count).map(|stage| Lane::new(layout.own_lane_source(stage)));
@@ -562,7 +540,7 @@ fn build_flows(
         let stop = Instant::from_nanos(spec.stop_ns.unwrap_or(end).min(end));
         let start = Instant::from_nanos(spec.start_ns);
         let player = Player::new(&spec.application).map(Box::new);
-        let app = app(&spec.application, index, drafts);
+        let app = App::of(&spec.application, |back| tunnelled(drafts, index, back));
         let flow = Flow { player, dscp, ..Flow::new(kind, app, start, stop) };
         if let FlowKind::Tcp { client, server } = kind {
             sockets[client as usize].awaited = flow.awaits_bytes();
@@ -583,30 +561,6 @@ fn tunnelled(drafts: &[Draft], carrier: usize, back: bool) -> Option<u32> {
         Some(Place::Own(_) | Place::Station { .. }) | None => false,
     };
     drafts.iter().position(is_it).map(|stage| stage as u32)
-}
-
-fn app(application: &Application, flow: usize, drafts: &[Draft]) -> App {
-    match *application {
-        Application::Tunnel { header_bytes: _ } => App::Tunnel {
-            there: tunnelled(drafts, flow, false),
-            back: tunnelled(drafts, flow, true),
-        },
-        Application::Bulk { bytes } => App::Bulk { bytes },
-        Application::OnOff { on_ns, off_ns } => {
-            App::OnOff { on: Duration::from_nanos(on_ns), off: Duration::from_nanos(off_ns) }
-        }
-        Application::RequestResponse { request_bytes, response_bytes, think_ns } => {
-            App::RequestResponse {
-                request: request_bytes,
-                response: response_bytes,
-                think: Duration::from_nanos(think_ns),
-            }
-        }
-        Application::Video { request_bytes, .. } => App::Video { request: request_bytes },
-        Application::ConstantRate { rate_bps, datagram_bytes } => {
-            App::ConstantRate { rate: rate(rate_bps), datagram: datagram_bytes }
-        }
-    }
 }
 
 fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>, SetupError> {

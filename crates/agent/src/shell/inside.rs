@@ -94,10 +94,13 @@ fn start_program(
     let program = command.get_program().to_string_lossy().into_owned();
     command.envs(&request.environment);
     process::spawn(command, start).or_else(|error| {
-        let expected = match error.kind() {
-            std::io::ErrorKind::NotFound => "a program that exists: command not found".to_owned(),
-            std::io::ErrorKind::PermissionDenied => "a program that may be executed".to_owned(),
-            _ => format!("a program that starts: {error}"),
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        let expected = if error.kind() == NotFound {
+            "a program that exists: command not found".to_owned()
+        } else if error.kind() == PermissionDenied {
+            "a program that may be executed".to_owned()
+        } else {
+            format!("a program that starts: {error}")
         };
         refusal(field, program, expected)
     })

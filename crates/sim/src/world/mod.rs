@@ -1,6 +1,7 @@
 //! The loop: takes the earliest event and dispatches it to its source.
 
 mod layout;
+mod out;
 mod parts;
 mod probes;
 mod programs;
@@ -9,6 +10,7 @@ mod tunnel;
 mod video;
 
 pub(crate) use layout::Layout;
+use out::Out;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
@@ -19,11 +21,10 @@ use crate::partition::{Assignment, united};
 use crate::probes::Probe;
 use crate::recorder;
 use crate::sockets::{Memory, Socket};
-use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
+use dragstrip_packet::{Body, Datagram, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
 use dragstrip_recording::{Recording, RttRow, Word, Writer};
 use dragstrip_scenario::Scenario;
-use dragstrip_tcp::Outbox;
 use dragstrip_units::{Duration, Instant};
 
 /// A queue whose state is recorded.
@@ -68,39 +69,6 @@ pub(crate) struct World<O> {
     has_programs: bool,
     /// Part of the scenario that is simulated here.
     assignment: Assignment,
-}
-
-/// The way out of one host for one connection.
-struct Out<'a, O> {
-    network: &'a mut Network<O>,
-    first_hop: u32,
-    dscp: Dscp,
-}
-
-impl<'a, O> Out<'a, O> {
-    #[inline]
-    fn of(network: &'a mut Network<O>, socket: &Socket) -> Self {
-        Self { network, first_hop: socket.first_hop, dscp: socket.dscp }
-    }
-}
-
-impl<O: Observer> Outbox for Out<'_, O> {
-    #[inline]
-    fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
-        let class = TrafficClass::new(self.dscp, ecn);
-        self.network.send(Packet::tcp(segment, class), self.first_hop, now)
-    }
-
-    fn send_whole(
-        &mut self,
-        segment: &Segment,
-        segments: u32,
-        ecn: Ecn,
-        now: Instant,
-    ) -> Option<Instant> {
-        let class = TrafficClass::new(self.dscp, ecn);
-        self.network.send(Packet::whole(segment, segments, class), self.first_hop, now)
-    }
 }
 
 impl<O: Observer> World<O> {
