@@ -23,6 +23,7 @@ NO_WORK = {
     "__reduce__",
     "is_algorithm_alone",
     "algorithm_table",
+    "quic_table",
     "limiting_factor",
 }
 """What takes nothing from outside, and looks something up."""

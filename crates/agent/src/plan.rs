@@ -464,7 +464,7 @@ pub fn senders(scenario: &Scenario) -> Vec<&str> {
     let mut names = Vec::new();
     for flow in &scenario.flows {
         match (&flow.transport, &flow.application) {
-            (Transport::Udp, _) => {}
+            (Transport::Quic { .. } | Transport::Udp, _) => {}
             (
                 Transport::Tcp { .. },
                 Application::RequestResponse { .. }

@@ -434,7 +434,7 @@ mod tests {
         let scenario = build_content(&dumbbell(&json!({"flows": flows}))).unwrap();
         let socket = |flow: usize| match scenario.flows[flow].transport {
             Transport::Tcp { socket, .. } => (socket.send_bytes, socket.receive_bytes),
-            Transport::Udp => panic!(),
+            Transport::Quic { .. } | Transport::Udp => panic!(),
         };
         assert_eq!([socket(0), socket(1)], [(Some(65_536), Some(1 << 20)), (None, None)]);
         let bsd = json!({"*": {"profile": "freebsd-9"}});

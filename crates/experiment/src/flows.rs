@@ -53,6 +53,10 @@ pub(crate) fn flows(
             };
             let transport = match &flow.cc {
                 None => Transport::Udp,
+                Some(cc) if cc.contains('/') => {
+                    without_tcp(flow, position)?;
+                    Transport::Quic { cc: cc.clone() }
+                }
                 Some(cc) => Transport::Tcp {
                     cc: cc.clone(),
                     cc_options: flow.cc_options.clone(),
@@ -78,6 +82,23 @@ pub(crate) fn flows(
         }
     }
     Ok(specs)
+}
+
+/// Refuses settings of TCP in a flow of QUIC.
+fn without_tcp(flow: &FlowForm, position: usize) -> Result<(), Problem> {
+    let given = [
+        ("cc_options", flow.cc_options.keys().next().cloned()),
+        ("receiver_cc", flow.receiver_cc.clone()),
+        ("send_buffer", flow.send_buffer.map(|bytes| bytes.0.to_string())),
+        ("receive_buffer", flow.receive_buffer.map(|bytes| bytes.0.to_string())),
+    ];
+    match given.into_iter().find_map(|(field, value)| Some((field, value?))) {
+        None => Ok(()),
+        Some((field, value)) => {
+            let expected = "none for a flow of QUIC: its stack runs with its defaults";
+            Err(problem(&format!("flows[{position}].{field}"), &value, expected))
+        }
+    }
 }
 
 /// Number of flows of an entry.

@@ -12,10 +12,11 @@ use crate::words::FlowWord;
 use dragstrip_scenario::{NodeSpec, Problem, Scenario};
 use serde_json::{Map, Value};
 
-/// The congestion controls that the simulator has.
+/// The congestion controls that the simulator has, those of QUIC's stacks last.
 #[must_use]
 pub fn algorithms() -> Vec<String> {
-    dragstrip_cc::about().iter().map(|row| row.name.to_owned()).collect()
+    let tcp = dragstrip_cc::about().iter().map(|row| row.name);
+    tcp.chain(dragstrip_scenario::quic::names()).map(str::to_owned).collect()
 }
 
 /// The content of an experiment, checked: names of paths and media are written out, and a congestion control is named
@@ -163,7 +164,7 @@ const HOSTS_LISTED: usize = 12;
 /// True when the problem is an algorithm that the engine has and the simulator lacks.
 fn beyond(problem: &Problem, algorithms: &[String]) -> bool {
     let name: String = serde_json::from_str(&problem.value).unwrap_or_default();
-    let is_simulated = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
+    let is_simulated = self::algorithms().iter().any(|known| alike(known) == alike(&name));
     !is_simulated && algorithms.iter().any(|algorithm| alike(algorithm) == alike(&name))
 }
 

@@ -196,7 +196,14 @@ impl Rules<'_> {
             }
             Some(word) => {
                 let name = FlowWord::parse(word, &at("cc"))?.name;
-                one_of(name, algorithms, &at("cc"))?;
+                let has_quic = algorithms.iter().any(|known| known.contains('/'));
+                if name.contains('/') && has_quic {
+                    let wrong =
+                        |expected: String| problem(&at("cc"), &format!("{name:?}"), &expected);
+                    dragstrip_scenario::quic::find(name).map_err(wrong)?;
+                } else {
+                    one_of(name, algorithms, &at("cc"))?;
+                }
             }
         }
         if let Some(name) = &flow.receiver_cc {

@@ -1,4 +1,4 @@
-//! Payload of IP: TCP, UDP or ICMP.
+//! Payload of IP: TCP, UDP, QUIC over UDP, or ICMP.
 
 use crate::{ETHERNET_BYTES, IP_BYTES, Segment};
 use dragstrip_units::Instant;
@@ -37,6 +37,15 @@ pub struct Echo {
     pub kind: EchoKind,
 }
 
+/// A UDP datagram of QUIC, whose bytes lie elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuicDatagram {
+    /// Place of its bytes.
+    pub slot: u32,
+    /// Payload bytes.
+    pub len: u16,
+}
+
 /// Payload of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -46,6 +55,8 @@ pub enum Body {
     Udp(Datagram),
     /// An ICMP echo.
     Icmp(Echo),
+    /// A UDP datagram of QUIC.
+    Quic(QuicDatagram),
 }
 
 impl Body {
@@ -56,6 +67,7 @@ impl Body {
         match self {
             Self::Tcp(segment) => segment.frame_len(),
             Self::Udp(datagram) => ETHERNET_BYTES + IP_BYTES + UDP_BYTES + u32::from(datagram.len),
+            Self::Quic(datagram) => ETHERNET_BYTES + IP_BYTES + UDP_BYTES + u32::from(datagram.len),
             Self::Icmp(echo) => ETHERNET_BYTES + IP_BYTES + u32::from(echo.bytes),
         }
     }

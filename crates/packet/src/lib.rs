@@ -7,7 +7,7 @@ mod body;
 mod ip;
 mod tcp;
 
-pub use body::{Body, Datagram, Echo, EchoKind};
+pub use body::{Body, Datagram, Echo, EchoKind, QuicDatagram};
 pub use ip::{Dscp, Ecn, TrafficClass};
 pub use tcp::{EcnBytes, Flags, SackBlock, Segment, SynOptions, Timestamps};
 

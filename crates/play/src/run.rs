@@ -7,7 +7,7 @@ use crate::refused::{self, Refused};
 use crate::watch::Fates;
 use dragstrip_display as display;
 use dragstrip_measures::{Finding, Measured, MissingColumn, Summary, explain, summarise};
-use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_scenario::Scenario;
 use dragstrip_sim as sim;
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -121,10 +121,7 @@ impl Run {
     pub fn flows(&self) -> String {
         let flows = self.run.scenario().flows.iter().enumerate();
         let row = |(number, flow): (usize, &dragstrip_scenario::FlowSpec)| {
-            let cc = match &flow.transport {
-                Transport::Tcp { cc, .. } => cc,
-                Transport::Udp => "",
-            };
+            let cc = flow.transport.name();
             json!({
                 "flow": number,
                 "label": flow.label,

@@ -8,6 +8,12 @@ pub fn table() -> Value {
     dragstrip_cc::about().iter().map(row).collect()
 }
 
+/// A list of QUIC's stacks and their congestion controls.
+pub fn quic_table() -> Value {
+    let row = |about: &dragstrip_scenario::quic::About| json!({ "name": about.name, "title": about.title, "release": about.stack.release() });
+    dragstrip_scenario::quic::about().iter().map(row).collect()
+}
+
 fn row(about: &About) -> Value {
     let About { name, file, models, module, signal, settles, parameters, variables, needs } = about;
     let Needs { pacing, rtt_stamps, ecn, dice } = needs;

@@ -72,6 +72,12 @@ fn algorithm_table(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_python(py, &algorithms::table())
 }
 
+/// Returns the congestion controls of QUIC's stacks, a dict each: name, title, release.
+#[pyfunction]
+fn quic_table(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &algorithms::quic_table())
+}
+
 /// Returns a queue discipline in the words of tc(8) as a scenario has it. Raises `InputError` for words that tc would refuse.
 #[pyfunction]
 fn parse_qdisc<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -183,9 +189,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add("ALGORITHMS", PyTuple::new(module.py(), dragstrip_cc::names())?)?;
+    let quic: Vec<&str> = dragstrip_scenario::quic::names().collect();
+    module.add("QUIC", PyTuple::new(module.py(), quic)?)?;
     module.add_function(wrap_pyfunction!(check_program, module)?)?;
     module.add("PROGRAM_MAX", dragstrip_cc::program::TEXT_MAX)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
+    module.add_function(wrap_pyfunction!(quic_table, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
     module.add_function(wrap_pyfunction!(queue_marks, module)?)?;
     module.add_function(wrap_pyfunction!(import_tc, module)?)?;

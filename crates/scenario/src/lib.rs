@@ -13,6 +13,7 @@ mod freebsd;
 mod json;
 mod media;
 mod path;
+pub mod quic;
 mod routing;
 mod settings;
 mod sysctl;

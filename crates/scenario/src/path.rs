@@ -175,6 +175,7 @@ impl Scenario {
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
             Transport::Tcp { cc, .. } => !self.programs.contains_key(cc) && dragstrip_cc::draws(cc),
+            Transport::Quic { .. } => true,
             Transport::Udp => false,
         };
         let queue = |link: &LinkSpec| {

@@ -333,7 +333,7 @@ pub struct FlowSpec {
     pub sender: String,
     /// Host that receives.
     pub receiver: String,
-    /// TCP with which congestion control, or UDP.
+    /// TCP or QUIC with which congestion control, or UDP.
     pub transport: Transport,
     /// Application of the flow.
     pub application: Application,
@@ -365,7 +365,7 @@ const fn is_zero_u32(value: &u32) -> bool {
     *value == 0
 }
 
-/// TCP or UDP.
+/// TCP, QUIC or UDP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "protocol", rename_all = "snake_case", deny_unknown_fields)]
@@ -385,18 +385,32 @@ pub enum Transport {
         #[serde(default)]
         socket: SocketBuffers,
     },
+    /// QUIC, of a stack of another project. Only in the simulator.
+    Quic {
+        /// The stack and its congestion control: `noq/cubic`.
+        cc: String,
+    },
     /// UDP.
     Udp,
 }
 
 impl Transport {
-    /// The congestion control of one end's socket; none: UDP.
+    /// The congestion control as a flow names it; empty: UDP.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tcp { cc, .. } | Self::Quic { cc } => cc,
+            Self::Udp => "",
+        }
+    }
+
+    /// The congestion control of one end's TCP socket; none: not TCP.
     #[must_use]
     pub fn cc(&self, receiver: bool) -> Option<&str> {
         match self {
             Self::Tcp { receiver_cc: Some(cc), .. } if receiver => Some(cc),
             Self::Tcp { cc, .. } => Some(cc),
-            Self::Udp => None,
+            Self::Quic { .. } | Self::Udp => None,
         }
     }
 

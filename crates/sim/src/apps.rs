@@ -54,6 +54,8 @@ impl App {
 pub(crate) enum FlowKind {
     /// Two endpoints.
     Tcp { client: u32, server: u32 },
+    /// Two endpoints of QUIC, numbered on their own.
+    Quic { client: u32, server: u32 },
     /// Datagrams, and where they begin their way.
     Udp { first_hop: u32 },
 }
@@ -138,15 +140,17 @@ impl Flow {
                     client
                 }
             }
-            FlowKind::Udp { .. } => unreachable!("validation lets only TCP carry tunnels"),
+            FlowKind::Quic { .. } | FlowKind::Udp { .. } => {
+                unreachable!("validation lets only TCP carry tunnels")
+            }
         }
     }
 
-    /// The endpoint whose sending half carries the flow's data: the client's, but for
+    /// The TCP endpoint whose sending half carries the flow's data: the client's, but for
     /// request/response and a video, where the answers are the data.
     pub fn data_sender(&self) -> Option<u32> {
         match (self.kind, self.app) {
-            (FlowKind::Udp { .. }, _) => None,
+            (FlowKind::Quic { .. } | FlowKind::Udp { .. }, _) => None,
             (FlowKind::Tcp { server, .. }, App::RequestResponse { .. } | App::Video { .. }) => {
                 Some(server)
             }

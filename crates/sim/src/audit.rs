@@ -23,6 +23,8 @@ pub struct Audit {
     pub waiting: u64,
     /// Packet records in use.
     pub records: u64,
+    /// Payloads of QUIC's datagrams in use.
+    pub payloads: u64,
     /// Both directions of every TCP connection.
     pub streams: Vec<Stream>,
 }
@@ -88,6 +90,7 @@ impl<O: Observer> World<O> {
             dropped: 0,
             waiting: network.lanes.iter().map(|lane| lane.len() as u64).sum(),
             records: network.packets.len() as u64,
+            payloads: network.packets.payloads() as u64,
             streams: Vec::new(),
         };
         audit.waiting += network.processors.iter().map(Processor::packets).sum::<u64>();

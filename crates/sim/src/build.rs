@@ -1,5 +1,6 @@
 //! From a scenario to a world ready to run: names become numbers, specifications become parts.
 
+use crate::algorithms::{algorithm, programs, quic_endpoint};
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
@@ -19,17 +20,15 @@ use crate::packets::Packets;
 use crate::partition::{Assignment, CutLinks, FLOWS_MIN, Partition};
 use crate::probes::Probe;
 use crate::rates::rate;
-use crate::sockets::{Socket, with_buffers};
+use crate::sockets::{QuicSocket, Socket, with_buffers};
 use crate::world::{Layout, QueueWatch, World};
-use dragstrip_cc::program::Program;
-use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
-    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
+    Application, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -168,59 +167,6 @@ impl Ports<'_> {
     }
 }
 
-/// The scenario's own algorithms.
-type Programs<'a> = BTreeMap<&'a str, Arc<Program>>;
-
-fn programs(scenario: &Scenario) -> Result<Programs<'_>, SetupError> {
-    let read = scenario.programs.iter().map(|(name, text)| {
-        let program = Program::parse(text).map_err(|misread| {
-            problem(
-                format!("programs.{name}:{}", misread.at),
-                format!("got {}, expected {}", misread.found, misread.expected),
-            )
-        })?;
-        Ok((name.as_str(), Arc::new(program)))
-    });
-    read.collect()
-}
-
-fn algorithm(
-    programs: &Programs<'_>,
-    flow: &FlowSpec,
-    rules: &Rules,
-    seed: u64,
-    side: &str,
-    field: &str,
-) -> Result<Algorithm, SetupError> {
-    let none = BTreeMap::new();
-    let (named, cc, cc_options) = match &flow.transport {
-        Transport::Tcp { receiver_cc: Some(cc), .. } if side == "server" => {
-            ("receiver_cc", cc.as_str(), &none)
-        }
-        Transport::Tcp { cc, cc_options, .. } => ("cc", cc.as_str(), cc_options),
-        Transport::Udp => ("", "reno", &none),
-    };
-    if let Some(program) = programs.get(cc) {
-        return Algorithm::of(program, cc_options).map_err(|(option, expected)| {
-            problem(
-                format!("{field}.transport.cc_options.{option}"),
-                format!("expected {expected}"),
-            )
-        });
-    }
-    let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
-    Algorithm::new(cc, cc_options, rules, stream).map_err(|error| match error {
-        UnknownAlgorithm::Name { name, nearest } => problem(
-            format!("{field}.transport.{named}"),
-            format!("{name:?} is no congestion control; did you mean {nearest:?}?"),
-        ),
-        UnknownAlgorithm::Parameter { algorithm, parameter, expected } => problem(
-            format!("{field}.transport.cc_options.{parameter}"),
-            format!("{algorithm} expects {expected}"),
-        ),
-    })
-}
-
 /// Refuses what validation refuses.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
     scenario
@@ -297,7 +243,8 @@ fn build_world<O: Observer>(
         found: BTreeMap::new(),
     };
     let mut sockets = Vec::new();
-    let flows = build_flows(scenario, &mut ports, &mut sockets, &drafts)?;
+    let mut quic_sockets = Vec::new();
+    let flows = build_flows(scenario, &mut ports, (&mut sockets, &mut quic_sockets), &drafts)?;
     let probes = build_probes(scenario, &mut ports)?;
     add_ports(&mut ports)?;
     let feeders = ports.feeders(drafts.len());
@@ -317,6 +264,7 @@ fn build_world<O: Observer>(
         sockets.len(),
         flows.len(),
         probes.len(),
+        quic_sockets.len(),
         !scenario.changes.is_empty(),
     );
     let sources: usize = layout.source_counts().iter().sum();
@@ -348,7 +296,7 @@ fn build_world<O: Observer>(
     for stage in resolutions.keys() {
         stages[*stage as usize].neighbour_known = Instant::NEVER;
     }
-    let owners = ports.iter().map(|target| owner(*target, &flows, &sockets));
+    let owners = ports.iter().map(|target| owner(*target, &flows, (&sockets, &quic_sockets)));
     let watch = Watch::new(observer, topology, &of_link, &hops, owners);
     let mut network = Network {
         packets: Packets::default(),
@@ -382,7 +330,16 @@ fn build_world<O: Observer>(
     };
     let changes = changes(scenario, &of_link);
     Ok(World::new(
-        scenario, network, sockets, flows, probes, recorder, watched, layout, changes, assignment,
+        scenario,
+        network,
+        (sockets, quic_sockets),
+        flows,
+        probes,
+        recorder,
+        watched,
+        layout,
+        changes,
+        assignment,
     ))
 }
 
@@ -463,7 +420,7 @@ fn finish_stages(
 fn build_flows(
     scenario: &Scenario,
     ports: &mut Ports<'_>,
-    sockets: &mut Vec<Socket>,
+    (sockets, quic_sockets): (&mut Vec<Socket>, &mut Vec<QuicSocket>),
     drafts: &[Draft],
 ) -> Result<Vec<Flow>, SetupError> {
     let mut hosts: BTreeMap<&str, Arc<Settings>> = BTreeMap::new();
@@ -493,6 +450,33 @@ fn build_flows(
         let dscp = Dscp::new(spec.dscp).unwrap_or_default();
         let (there, back) = headers::of_flow((from, to), index, spec);
         let kind = match &spec.transport {
+            Transport::Quic { cc } => {
+                let client = quic_sockets.len() as u32;
+                let server = client + 1;
+                let target = Target::Quic(server);
+                let to_server = ports.add((from, to), target, there, &name("server"), &field)?;
+                let target = Target::Quic(client);
+                let to_client = ports.add((to, from), target, back, &name("client"), &field)?;
+                for (is_client, side, first_hop) in
+                    [(true, "client", to_server), (false, "server", to_client)]
+                {
+                    let endpoint = quic_endpoint(scenario, spec, cc, is_client, &name(side))
+                        .map_err(|error| {
+                            problem(format!("{field}.transport.{}", error.0), error.1)
+                        })?;
+                    let scheduled = Instant::NEVER;
+                    let flow = index as u32;
+                    quic_sockets.push(QuicSocket {
+                        scheduled,
+                        first_hop,
+                        flow,
+                        is_client,
+                        dscp,
+                        endpoint,
+                    });
+                }
+                FlowKind::Quic { client, server }
+            }
             Transport::Udp => {
                 let target = Target::Datagrams(index as u32);
                 let first_hop = ports.add((from, to), target, there, &name("server"), &field)?;

@@ -1,7 +1,7 @@
 //! Why a scenario cannot be run.
 
 use dragstrip_cc::program::Fault;
-use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_scenario::Scenario;
 
 /// A scenario that cannot be run: the field (a JSON path such as `links[2].qdisc.limit_bytes`), and
 /// what is wrong with it.
@@ -16,10 +16,7 @@ pub struct SetupError {
 /// Error for a fault that has stopped a flow's program.
 pub(crate) fn of_program(scenario: &Scenario, flow: u32, fault: &Fault) -> SetupError {
     let flow = &scenario.flows[flow as usize];
-    let name = match &flow.transport {
-        Transport::Tcp { cc, .. } => cc.as_str(),
-        Transport::Udp => "",
-    };
+    let name = flow.transport.name();
     problem(
         format!("programs.{name}:{}", fault.at),
         format!(

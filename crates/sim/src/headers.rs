@@ -32,7 +32,10 @@ const fn reversed(headers: Headers) -> Headers {
 
 /// Headers of a flow's packets, there and back, by the nodes of its ends and its number.
 pub(crate) fn of_flow(ends: (usize, usize), flow: usize, spec: &FlowSpec) -> (Headers, Headers) {
-    let protocol = if spec.transport == Transport::Udp { UDP } else { TCP };
+    let protocol = match spec.transport {
+        Transport::Tcp { .. } => TCP,
+        Transport::Quic { .. } | Transport::Udp => UDP,
+    };
     let (source_port, destination_port) = flow_ports(flow);
     let mark = spec.mark;
     let there = Headers { source_port, destination_port, mark, ..between(ends, protocol) };

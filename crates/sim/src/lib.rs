@@ -3,6 +3,7 @@
 //! Scope: the loop that carries packets between endpoints over links, the applications, and the tables it fills. Out
 //! of scope: TCP (`dragstrip-tcp`), queueing (`dragstrip-qdisc`), media (`dragstrip-link`), files.
 
+mod algorithms;
 mod apps;
 #[doc(hidden)]
 pub mod audit;

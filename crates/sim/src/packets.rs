@@ -1,7 +1,7 @@
 //! Packets in flight: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record of the
-//! data packet that caused it. The arena grows by chunks, whose records never move.
+//! data packet that caused it. The arena grows by chunks, whose records never move. The bytes of QUIC's datagrams lie beside it.
 
-use dragstrip_packet::{Body, Segment, TrafficClass};
+use dragstrip_packet::{Body, QuicDatagram, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
 
 /// A packet.
@@ -77,11 +77,12 @@ pub(crate) struct Packets {
     /// The record freed last, which leads to the others.
     free: u32,
     under_way: usize,
+    payloads: Payloads,
 }
 
 impl Default for Packets {
     fn default() -> Self {
-        Self { chunks: Vec::new(), free: NONE, under_way: 0 }
+        Self { chunks: Vec::new(), free: NONE, under_way: 0, payloads: Payloads::default() }
     }
 }
 
@@ -125,12 +126,101 @@ impl Packets {
 
     #[inline]
     pub fn remove(&mut self, id: PacketId) {
-        self.get_mut(id).hop = std::mem::replace(&mut self.free, id.0);
+        let next = std::mem::replace(&mut self.free, id.0);
+        let packet = self.get_mut(id);
+        packet.hop = next;
+        if let Body::Quic(datagram) = packet.body {
+            self.payloads.release(datagram);
+        }
         self.under_way -= 1;
+    }
+
+    /// Another packet like this one.
+    pub fn duplicate(&mut self, id: PacketId) -> PacketId {
+        let copy = self.get(id).clone();
+        if let Body::Quic(datagram) = copy.body {
+            self.payloads.share(datagram);
+        }
+        self.insert(copy)
+    }
+
+    /// The body of a packet with this payload.
+    pub fn quic(&mut self, payload: &[u8]) -> Body {
+        Body::Quic(self.payloads.store(payload))
+    }
+
+    /// The payload of a packet that was just removed.
+    pub fn payload_of_removed(&self, datagram: QuicDatagram) -> &[u8] {
+        &self.payloads.slots[datagram.slot as usize].bytes
+    }
+
+    /// Payloads in use.
+    pub fn payloads(&self) -> usize {
+        self.payloads.slots.len() - self.payloads.free.len()
     }
 
     /// Packets in flight.
     pub fn len(&self) -> usize {
         self.under_way
+    }
+}
+
+/// Bytes of a datagram, and how many packets have them.
+#[derive(Debug, Default)]
+struct Payload {
+    bytes: Vec<u8>,
+    packets: u32,
+}
+
+/// Payloads of QUIC's datagrams. A released one keeps its bytes until its place is needed.
+#[derive(Debug, Default)]
+struct Payloads {
+    slots: Vec<Payload>,
+    free: Vec<u32>,
+}
+
+impl Payloads {
+    fn store(&mut self, payload: &[u8]) -> QuicDatagram {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Payload::default());
+            self.slots.len() as u32 - 1
+        });
+        let place = &mut self.slots[slot as usize];
+        place.bytes.clear();
+        place.bytes.extend_from_slice(payload);
+        place.packets = 1;
+        QuicDatagram { slot, len: payload.len() as u16 }
+    }
+
+    fn share(&mut self, datagram: QuicDatagram) {
+        self.slots[datagram.slot as usize].packets += 1;
+    }
+
+    #[cold]
+    fn release(&mut self, datagram: QuicDatagram) {
+        let place = &mut self.slots[datagram.slot as usize];
+        place.packets -= 1;
+        if place.packets == 0 {
+            self.free.push(datagram.slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_lives_as_long_as_its_last_packet() {
+        let mut packets = Packets::default();
+        let body = packets.quic(&[1, 2, 3]);
+        let first = packets.insert(Packet::new(body, TrafficClass::default()));
+        let second = packets.duplicate(first);
+        packets.remove(first);
+        assert_eq!(packets.payloads(), 1);
+        let Body::Quic(datagram) = packets.get(second).body else { unreachable!() };
+        packets.remove(second);
+        assert_eq!((packets.payloads(), packets.payload_of_removed(datagram)), (0, &[1, 2, 3][..]));
+        assert_eq!(packets.quic(&[4]), Body::Quic(QuicDatagram { slot: datagram.slot, len: 1 }));
     }
 }

@@ -1,8 +1,9 @@
 //! State of flows and their senders as rows of the recording.
 
 use crate::apps::Flow;
+use dragstrip_quic::Snapshot;
 use dragstrip_recording::{CcStateRow, FlowRow, Flows, SampleRow, Writer};
-use dragstrip_scenario::{FlowSpec, Transport};
+use dragstrip_scenario::FlowSpec;
 use dragstrip_tcp::Endpoint;
 use dragstrip_units::Instant;
 
@@ -54,16 +55,12 @@ pub(crate) fn flow(
 ) {
     let ended = flow.ended.unwrap_or(now.min(flow.stop)).max(flow.start);
     let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get) as i64;
-    let cc = match &spec.transport {
-        Transport::Tcp { cc, .. } => cc,
-        Transport::Udp => "",
-    };
     let lost_datagrams = flow.datagrams_sent.saturating_sub(flow.datagrams_received);
     let row = FlowRow {
         flow: index,
         label: table.label.word(&spec.label),
         protocol: table.protocol.word(if sender.is_some() { "tcp" } else { "udp" }),
-        cc: table.cc.word(cc),
+        cc: table.cc.word(spec.transport.name()),
         sender: table.sender.word(&spec.sender),
         receiver: table.receiver.word(&spec.receiver),
         start_ns: flow.start.as_nanos() as i64,
@@ -76,6 +73,73 @@ pub(crate) fn flow(
         reductions: count(Endpoint::reductions),
         ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
         datagrams_lost: sender.is_none().then_some(lost_datagrams as i64),
+    };
+    table.push(row);
+}
+
+/// A row of `samples` of a sender of QUIC, in this state.
+pub(crate) fn quic_sample(
+    tables: &mut Writer,
+    now: Instant,
+    flow: u32,
+    sender: &Snapshot,
+    state: &str,
+) {
+    let signed = |value: Option<u64>| value.map(|value| value as i64);
+    let limit = match (sender.established, sender.idle) {
+        (false, _) => "handshake",
+        (true, true) => "app",
+        (true, false) => "cwnd",
+    };
+    let table = &mut tables.samples;
+    let row = SampleRow {
+        time_ns: now.as_nanos() as i64,
+        flow,
+        cwnd_bytes: sender.cwnd_bytes as i64,
+        ssthresh_bytes: signed(sender.ssthresh_bytes),
+        bytes_in_flight: sender.bytes_in_flight as i64,
+        srtt_ns: signed(sender.srtt_ns),
+        rtt_ns: signed(sender.rtt_ns),
+        min_rtt_ns: signed(sender.min_rtt_ns),
+        pacing_bps: None,
+        delivery_bps: None,
+        bytes_acked: sender.bytes_acked as i64,
+        bytes_written: sender.bytes_written as i64,
+        retransmits: sender.packets_lost as i64,
+        state: table.state.word(state),
+        limit: table.limit.word(limit),
+    };
+    table.push(row);
+}
+
+/// A row of `flows` of a flow of QUIC.
+pub(crate) fn quic_flow(
+    table: &mut Flows,
+    index: u32,
+    flow: &Flow,
+    spec: &FlowSpec,
+    sender: &Snapshot,
+    new_bytes: u64,
+    now: Instant,
+) {
+    let ended = flow.ended.unwrap_or(now.min(flow.stop)).max(flow.start);
+    let row = FlowRow {
+        flow: index,
+        label: table.label.word(&spec.label),
+        protocol: table.protocol.word("quic"),
+        cc: table.cc.word(spec.transport.name()),
+        sender: table.sender.word(&spec.sender),
+        receiver: table.receiver.word(&spec.receiver),
+        start_ns: flow.start.as_nanos() as i64,
+        stop_ns: ended.as_nanos() as i64,
+        bytes_acked: sender.bytes_acked as i64,
+        bytes_received: new_bytes as i64,
+        segments_sent: sender.packets_sent as i64,
+        retransmits: sender.packets_lost as i64,
+        rto_count: None,
+        reductions: sender.reductions as i64,
+        ecn_negotiated: false,
+        datagrams_lost: None,
     };
     table.push(row);
 }

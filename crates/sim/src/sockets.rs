@@ -29,6 +29,20 @@ pub(crate) struct Socket {
     pub endpoint: Endpoint,
 }
 
+/// An endpoint of QUIC.
+#[derive(Debug)]
+pub(crate) struct QuicSocket {
+    /// Due time of its timer event.
+    pub scheduled: Instant,
+    /// First hop of its packets.
+    pub first_hop: u32,
+    pub flow: u32,
+    /// It opens the connection and sends the flow's data.
+    pub is_client: bool,
+    pub dscp: Dscp,
+    pub endpoint: dragstrip_quic::Endpoint,
+}
+
 /// The settings of a socket whose buffers the application has chosen.
 pub(crate) fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
     let SocketBuffers { send_bytes, receive_bytes } = socket;

@@ -126,6 +126,7 @@ impl Observer for Teller<'_> {
                 }
             }
             Body::Udp(datagram) => write!(line, "udp {}", datagram.len + 8).expect("text"),
+            Body::Quic(datagram) => write!(line, "udp {}", datagram.len + 8).expect("text"),
             Body::Icmp(echo) => {
                 let kind = if echo.kind == EchoKind::Request { 8 } else { 0 };
                 write!(line, "icmp {kind} {}", echo.sequence as u16).expect("text");

@@ -215,12 +215,13 @@ fn conserved(scenario: &Scenario) -> Result<(), String> {
 }
 
 fn packets_balance(books: &Audit) -> Result<(), String> {
-    let Audit { sent, copied, delivered, dropped, waiting, records, streams: _ } = books;
+    let Audit { sent, copied, delivered, dropped, waiting, records, payloads, streams: _ } = books;
     ensure!(
         sent + copied == delivered + dropped + waiting,
         "{sent} sent and {copied} copied are not {delivered} delivered, {dropped} dropped and {waiting} waiting"
     );
     ensure!(records == waiting, "{records} records for {waiting} packets");
+    ensure!(*payloads == 0, "{payloads} payloads without a flow of QUIC");
     Ok(())
 }
 

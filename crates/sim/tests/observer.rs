@@ -90,7 +90,7 @@ impl Follower {
         // A burst that is one packet has the headers of all its segments.
         let headers = match body {
             Body::Tcp(segment) => body.frame_len() - u32::from(segment.len),
-            Body::Udp(_) | Body::Icmp(_) => u32::MAX,
+            Body::Udp(_) | Body::Quic(_) | Body::Icmp(_) => u32::MAX,
         };
         let more = frame_bytes.checked_sub(body.frame_len()).expect("at least its payload");
         assert_eq!(more % headers, 0);

@@ -26,6 +26,7 @@ const ORDER: &[&str] = &[
     "inspect",
     "conformance",
     "player",
+    "quic",
     "sim",
     "agent",
     "lockstep",

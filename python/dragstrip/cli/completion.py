@@ -7,7 +7,7 @@ from dragstrip import _core
 
 def algorithms(typed: str) -> list[str]:
     """Complete a congestion control."""
-    return [name for name in _core.ALGORITHMS if name.startswith(typed)]
+    return [name for name in (*_core.ALGORITHMS, *_core.QUIC) if name.startswith(typed)]
 
 
 def paths(typed: str) -> list[str]:

@@ -25,9 +25,12 @@ def experiments() -> list[Row]:
 
 
 def algorithms() -> list[Row]:
-    """Return the congestion controls."""
-    rows: list[Row] = _core.algorithm_table()
-    return rows
+    """Return the congestion controls: TCP's, and those of the QUIC stacks."""
+    quic = [
+        {"name": row["name"], "models": f"{row['title']} ({row['release']})", "parameters": []}
+        for row in _core.quic_table()
+    ]
+    return [*_core.algorithm_table(), *quic]
 
 
 _LINK = re.compile(r"\[[^\]\[]+\]\(\.\./([^()#]+)(?:#[^()]*)?\)")

@@ -150,8 +150,11 @@ def _advised(
 ) -> BadInputError:
     """The same with the engine's advice, where it is about an algorithm that only this engine has not."""
     name = str(error.value).strip('"')
-    if name in algorithm_names or name not in _core.ALGORITHMS:
+    if name in algorithm_names or name not in (*_core.ALGORITHMS, *_core.QUIC):
         return error
+    if name in _core.QUIC:
+        advice = "; the QUIC stacks run in the engine sim"
+        return BadInputError(error.field, Raw(str(error.value)), error.expected + advice, error.source)
     engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
     return BadInputError(
         error.field, Raw(str(error.value)), error.expected + engine.lacking(name), error.source

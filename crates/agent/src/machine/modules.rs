@@ -107,7 +107,7 @@ fn options(scenario: &Scenario) -> impl Iterator<Item = (&str, &str, &str, f64)>
     scenario.flows.iter().flat_map(|flow| {
         let set = match &flow.transport {
             Transport::Tcp { cc, cc_options, .. } => Some((cc, cc_options)),
-            Transport::Udp => None,
+            Transport::Quic { .. } | Transport::Udp => None,
         };
         set.into_iter().flat_map(move |(cc, all)| {
             all.iter()

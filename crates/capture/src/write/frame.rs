@@ -64,7 +64,7 @@ impl Frame<'_> {
     pub fn headers_len(&self) -> usize {
         let transport = match self.body {
             Body::Tcp(segment) => (segment.header_len() - IP_BYTES) as usize,
-            Body::Udp(_) | Body::Icmp(_) => 8,
+            Body::Udp(_) | Body::Quic(_) | Body::Icmp(_) => 8,
         };
         (ETHERNET_BYTES + IP_BYTES) as usize + transport
     }
@@ -76,6 +76,7 @@ impl Frame<'_> {
         match self.body {
             Body::Tcp(segment) => segment.len.into(),
             Body::Udp(datagram) => datagram.len.into(),
+            Body::Quic(datagram) => datagram.len.into(),
             Body::Icmp(echo) => u32::from(echo.bytes) - 8,
         }
     }
@@ -91,7 +92,7 @@ impl Frame<'_> {
         let transport_len = transport.len() as u32 + self.payload_len();
         let protocol = match self.body {
             Body::Tcp(_) => TCP,
-            Body::Udp(_) => UDP,
+            Body::Udp(_) | Body::Quic(_) => UDP,
             Body::Icmp(_) => ICMP,
         };
         // For a burst that is one packet and exceeds the field it is 0, as in Linux.
@@ -112,10 +113,10 @@ impl Frame<'_> {
         let pseudo = addresses.wrapping_add(u64::from(protocol)).wrapping_add(transport_len.into());
         match self.body {
             Body::Tcp(segment) => tcp(segment, self, pseudo, transport),
-            Body::Udp(datagram) => {
+            Body::Udp(_) | Body::Quic(_) => {
                 put_u16(transport, 0, self.from.port);
                 put_u16(transport, 2, self.to.port);
-                put_u16(transport, 4, datagram.len + 8);
+                put_u16(transport, 4, transport_len as u16);
                 put_u16(transport, 6, 0);
                 // 0 means no checksum (RFC 768): its other form is sent.
                 let sum = Some(checksum(words(transport) + pseudo)).filter(|&sum| sum != 0);

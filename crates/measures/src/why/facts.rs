@@ -237,7 +237,7 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         signal: signal(&row.cc),
         options: match data.map(|spec| &spec.transport) {
             Some(Transport::Tcp { cc_options, .. }) => cc_options.clone(),
-            Some(Transport::Udp) | None => BTreeMap::new(),
+            Some(Transport::Quic { .. } | Transport::Udp) | None => BTreeMap::new(),
         },
         ecn: row.ecn_negotiated,
         reductions: row.reductions as f64,

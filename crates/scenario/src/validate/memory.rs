@@ -85,14 +85,13 @@ impl Scenario {
         Err(Problem::new(field, value, format!("{limit}: {advice}")))
     }
 
-    /// About how many data packets TCP will send: what the bottlenecks let pass.
+    /// About how many data packets TCP and QUIC will send: what the bottlenecks let pass.
     #[must_use]
     pub fn packets(&self) -> u64 {
         let topology = Topology::new(self);
         // Per bottleneck: what it can carry, and what its flows want.
         let mut bottlenecks: BTreeMap<Option<usize>, (u64, u64)> = BTreeMap::new();
-        for flow in self.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }))
-        {
+        for flow in self.flows.iter().filter(|flow| flow.transport != Transport::Udp) {
             let ends = (topology.node(&flow.sender), topology.node(&flow.receiver));
             let (Some(from), Some(to)) = ends else { continue };
             let Ok(path) = topology.path(from, to) else { continue };

@@ -7,6 +7,7 @@ mod medium;
 mod memory;
 mod path;
 mod program;
+mod quic;
 mod traffic;
 mod tunnel;
 

@@ -56,6 +56,8 @@ fn packets(scenario: &Scenario, flow: &FlowSpec, topology: &Topology) -> (u64, u
             | Application::Tunnel { .. },
         ) => (full, full),
         (Transport::Tcp { .. }, _) => (full, PACKET_BYTES_MIN),
+        // Both ends pad what opens the connection.
+        (Transport::Quic { .. }, _) => (full, full),
         (Transport::Udp, Application::ConstantRate { datagram_bytes, .. }) => {
             (u64::from(*datagram_bytes) + 28 + ETHERNET_BYTES, 0)
         }

@@ -1,6 +1,7 @@
 //! Flows and probes, each on its own.
 
 use super::program::{self, Programs};
+use super::quic;
 use crate::routing::Topology;
 use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
 use dragstrip_cc::UnknownAlgorithm;
@@ -112,6 +113,11 @@ fn check_flow(
             }
             let ends = [sender, receiver];
             check_buffers(scenario, *socket, &ends, topology, &transport_field, report);
+        }
+        Transport::Quic { cc } => {
+            let of_flow =
+                (cc.as_str(), kind(application), mtu(scenario, topology, &[sender, receiver]));
+            quic::check(scenario, flow, of_flow, (topology, at), report);
         }
         Transport::Udp => {}
     }
@@ -259,7 +265,7 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
                 "constant_rate over UDP",
             );
         }
-        Transport::Tcp { .. } | Transport::Udp => {}
+        Transport::Tcp { .. } | Transport::Quic { .. } | Transport::Udp => {}
     }
 }
 

@@ -125,7 +125,7 @@ fn merge(packet: &mut Packet, full: u16, next: &Packet) -> bool {
 fn single(packet: &Packet) -> u16 {
     match &packet.body {
         Body::Tcp(segment) if packet.frame() == segment.frame_len() => segment.len,
-        Body::Tcp(_) | Body::Udp(_) | Body::Icmp(_) => 0,
+        Body::Tcp(_) | Body::Udp(_) | Body::Quic(_) | Body::Icmp(_) => 0,
     }
 }
 

@@ -132,6 +132,8 @@ pub(crate) struct Resolution {
 pub(crate) enum Target {
     /// A TCP endpoint.
     Endpoint(u32),
+    /// A QUIC endpoint.
+    Quic(u32),
     /// The receiving side of a UDP flow.
     Datagrams(u32),
     /// The host or router that answers a ping.
@@ -217,9 +219,8 @@ impl<O: Observer> Sink for Losses<'_, O> {
     }
 
     fn duplicated(&mut self, item: Item) -> Item {
-        let copy = self.packets.get(item.packet).clone();
+        let packet = self.packets.duplicate(item.packet);
         self.counters.copied += 1;
-        let packet = self.packets.insert(copy);
         self.tell(Event::Duplicated { of: item.packet }, packet);
         Item { packet, ..item }
     }
@@ -242,7 +243,7 @@ impl<O: Observer> Sink for Losses<'_, O> {
     fn segment(&self, packet: PacketId) -> Option<&Segment> {
         match &self.packets.get(packet).body {
             Body::Tcp(segment) => Some(segment),
-            Body::Udp(_) | Body::Icmp(_) => None,
+            Body::Udp(_) | Body::Quic(_) | Body::Icmp(_) => None,
         }
     }
 }

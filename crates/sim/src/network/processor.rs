@@ -55,7 +55,7 @@ impl Work {
     fn receiving(&self, packet: &Packet) -> Duration {
         match &packet.body {
             Body::Tcp(segment) if segment.len == 0 => self.ack,
-            Body::Tcp(_) | Body::Udp(_) | Body::Icmp(_) => self.receive,
+            Body::Tcp(_) | Body::Udp(_) | Body::Quic(_) | Body::Icmp(_) => self.receive,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use dragstrip_qdisc::{ComputedFifo, Streams};
 use dragstrip_scenario::{
-    Application, CpuSpec, FlowSpec, HostSpec, LinkSpec, NodeSpec, Scenario, Topology,
+    Application, CpuSpec, FlowSpec, HostSpec, LinkSpec, NodeSpec, Scenario, Topology, Transport,
 };
 use dragstrip_units::Duration;
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ pub(crate) struct CutLinks {
 impl CutLinks {
     /// Selects the cuts of a scenario with at least `flows_min` flows. State that several parts would have to change
     /// at one instant prevents cuts: shared media, tunnels, ARP, processors of several hosts, videos, whose server
-    /// knows the player's requests, and programs, whose faults end a run.
+    /// knows the player's requests, programs, whose faults end a run, and QUIC, whose datagrams have bytes.
     pub fn of(scenario: &Scenario, flows_min: usize) -> Self {
         if scenario.flows.len() < flows_min
             || scenario.cold_arp
             || !scenario.media.is_empty()
             || !scenario.programs.is_empty()
             || scenario.nodes.iter().any(shares_processor)
-            || scenario.flows.iter().any(is_video)
+            || scenario.flows.iter().any(|flow| is_video(flow) || is_quic(flow))
         {
             return Self::default();
         }
@@ -55,6 +55,11 @@ fn shares_processor(node: &NodeSpec) -> bool {
 
 fn is_video(flow: &FlowSpec) -> bool {
     matches!(flow.application, Application::Video { .. })
+}
+
+/// The bytes of its datagrams lie in one world.
+fn is_quic(flow: &FlowSpec) -> bool {
+    matches!(flow.transport, Transport::Quic { .. })
 }
 
 /// True when a packet takes at least `DELAY_MIN` from the end of a link's queue to its far end, at all times.

@@ -20,6 +20,7 @@ pub(crate) struct Layout {
     pub(super) endpoints: Source,
     pub(super) flows: Source,
     pub(super) probes: Source,
+    pub(super) quic: Source,
     /// Changes of links: after everything else that happens at an instant. There only if there are any.
     pub(super) changes: Source,
     end: Source,
@@ -36,6 +37,7 @@ impl Layout {
         endpoints: usize,
         flows: usize,
         probes: usize,
+        quic: usize,
         changing: bool,
     ) -> Self {
         let mut watchdogs = Vec::new();
@@ -55,7 +57,8 @@ impl Layout {
         let first_endpoint = first_card + cards as Source;
         let first_flow = first_endpoint + endpoints as Source;
         let first_probe = first_flow + flows as Source;
-        let changes = first_probe + probes as Source;
+        let first_quic = first_probe + probes as Source;
+        let changes = first_quic + quic as Source;
         Self {
             shared_lanes: nodes,
             watchdogs,
@@ -68,6 +71,7 @@ impl Layout {
             endpoints: first_endpoint,
             flows: first_flow,
             probes: first_probe,
+            quic: first_quic,
             changes,
             end: changes + Source::from(changing),
         }

@@ -1,10 +1,12 @@
 //! The loop: takes the earliest event and dispatches it to its source.
 
+mod apps;
 mod layout;
 mod out;
 mod parts;
 mod probes;
 mod programs;
+mod quic;
 mod tick;
 mod tunnel;
 mod video;
@@ -20,8 +22,8 @@ use crate::packets::Packet;
 use crate::partition::{Assignment, united};
 use crate::probes::Probe;
 use crate::recorder;
-use crate::sockets::{Memory, Socket};
-use dragstrip_packet::{Body, Datagram, Echo, EchoKind, Ecn, Segment, TrafficClass};
+use crate::sockets::{Memory, QuicSocket, Socket};
+use dragstrip_packet::{Body, Echo, EchoKind, Ecn, Segment};
 use dragstrip_qdisc::PacketId;
 use dragstrip_recording::{Recording, RttRow, Word, Writer};
 use dragstrip_scenario::Scenario;
@@ -50,8 +52,11 @@ const EVENTS_UNREPORTED: u32 = 1 << 20;
 pub(crate) struct World<O> {
     pub(crate) network: Network<O>,
     pub(crate) sockets: Vec<Socket>,
+    pub(crate) quic: Vec<QuicSocket>,
     pub(crate) flows: Vec<Flow>,
     arrivals: Vec<Arrivals>,
+    /// A datagram of QUIC while its endpoint takes it.
+    payload: Vec<u8>,
     memory: Memory,
     probes: Vec<Probe>,
     recorder: Writer,
@@ -76,7 +81,7 @@ impl<O: Observer> World<O> {
     pub fn new(
         scenario: &Scenario,
         network: Network<O>,
-        sockets: Vec<Socket>,
+        (sockets, quic): (Vec<Socket>, Vec<QuicSocket>),
         flows: Vec<Flow>,
         probes: Vec<Probe>,
         recorder: Writer,
@@ -89,6 +94,8 @@ impl<O: Observer> World<O> {
             memory: Memory::of(&sockets),
             network,
             sockets,
+            quic,
+            payload: Vec::new(),
             arrivals: vec![Arrivals::default(); flows.len()],
             flows,
             probes,
@@ -211,8 +218,10 @@ impl<O: Observer> World<O> {
                 self.on_endpoint_timer(source - layout.endpoints);
             } else if source < layout.probes {
                 self.on_app((source - layout.flows) as usize);
-            } else if source < layout.changes {
+            } else if source < layout.quic {
                 self.on_probe((source - layout.probes) as usize);
+            } else if source < layout.changes {
+                self.on_quic_timer((source - layout.quic) as usize);
             } else {
                 self.network.change(&mut self.changes, self.now);
             }
@@ -283,6 +292,9 @@ impl<O: Observer> World<O> {
                 arrivals.new_bytes += u64::from(datagram.len);
                 arrivals.total_new_bytes += u64::from(datagram.len);
             }
+            (Target::Quic(endpoint), Body::Quic(datagram)) => {
+                self.deliver_quic(endpoint as usize, *datagram, frame);
+            }
             (Target::Answerer(probe), Body::Icmp(echo)) => {
                 let back = self.probes[probe as usize].back;
                 let reply = Body::Icmp(Echo { kind: EchoKind::Reply, ..*echo });
@@ -291,8 +303,12 @@ impl<O: Observer> World<O> {
             (Target::Outside, _) => {}
             (Target::Asker(probe), Body::Icmp(echo)) => self.on_probe_answer(probe as usize, echo),
             (
-                Target::Endpoint(_) | Target::Datagrams(_) | Target::Answerer(_) | Target::Asker(_),
-                Body::Tcp(_) | Body::Udp(_) | Body::Icmp(_),
+                Target::Endpoint(_)
+                | Target::Quic(_)
+                | Target::Datagrams(_)
+                | Target::Answerer(_)
+                | Target::Asker(_),
+                Body::Tcp(_) | Body::Udp(_) | Body::Quic(_) | Body::Icmp(_),
             ) => {
                 unreachable!("each port takes the packets of one sender, which sends one protocol")
             }
@@ -436,107 +452,6 @@ impl<O: Observer> World<O> {
         self.reschedule(index);
     }
 
-    /// An application's time has come: start, stop, or the next step.
-    fn on_app(&mut self, index: usize) {
-        let (kind, app, stop, phase) = {
-            let flow = &self.flows[index];
-            (flow.kind, flow.app, flow.stop, flow.phase)
-        };
-        if self.now >= stop && phase != Phase::Stopped {
-            self.stop_flow(index);
-            return;
-        }
-        let next = match (kind, app) {
-            (FlowKind::Udp { .. }, App::ConstantRate { .. }) if !self.assignment.sends(index) => {
-                self.flows[index].phase = Phase::Busy;
-                Instant::NEVER
-            }
-            (FlowKind::Udp { first_hop }, App::ConstantRate { rate, datagram }) => {
-                self.send_datagram(index, first_hop, datagram);
-                let flow = &mut self.flows[index];
-                let (gap, carry) = rate.time_for_floor(u64::from(datagram), flow.carry);
-                flow.carry = carry;
-                self.now + gap
-            }
-            (FlowKind::Tcp { client, server }, app) => {
-                if phase == Phase::Waiting {
-                    self.open(server);
-                    self.open(client);
-                }
-                self.step(index, client, app, phase)
-            }
-            (
-                FlowKind::Udp { .. },
-                App::Bulk { .. }
-                | App::OnOff { .. }
-                | App::RequestResponse { .. }
-                | App::Video { .. }
-                | App::Tunnel { .. },
-            ) => Instant::NEVER,
-        };
-        self.set_app(index, next.min(stop));
-    }
-
-    /// The next step of a TCP application; when the one after that is due.
-    fn step(&mut self, index: usize, client: u32, app: App, phase: Phase) -> Instant {
-        let (next_phase, next) = match app {
-            App::Bulk { bytes: Some(bytes) } => {
-                self.write_until(client, bytes);
-                (Phase::Busy, Instant::NEVER)
-            }
-            App::Bulk { bytes: None } => {
-                self.write_endless(client);
-                (Phase::Busy, Instant::NEVER)
-            }
-            App::OnOff { on, off } => {
-                if phase == Phase::Busy {
-                    self.sockets[client as usize].endpoint.stop_writing();
-                    (Phase::Quiet, self.now + off)
-                } else {
-                    self.write_endless(client);
-                    (Phase::Busy, self.now + on)
-                }
-            }
-            App::RequestResponse { request, .. } | App::Video { request } => {
-                if let Some(player) = &mut self.flows[index].player {
-                    player.ask(self.now.as_nanos());
-                }
-                self.flows[index].rounds += 1;
-                let total = self.flows[index].rounds * request;
-                self.flows[index].phase = Phase::Busy;
-                self.write_until(client, total);
-                (Phase::Busy, Instant::NEVER)
-            }
-            App::ConstantRate { .. } | App::Tunnel { .. } => (Phase::Busy, Instant::NEVER),
-        };
-        self.flows[index].phase = next_phase;
-        next
-    }
-
-    fn send_datagram(&mut self, index: usize, first_hop: u32, datagram: u32) {
-        let flow = &mut self.flows[index];
-        flow.phase = Phase::Busy;
-        flow.datagrams_sent += 1;
-        let body = Body::Udp(Datagram { number: flow.datagrams_sent, len: datagram as u16 });
-        let class = TrafficClass::new(flow.dscp, Ecn::NotEct);
-        self.network.send(Packet::new(body, class), first_hop, self.now);
-    }
-
-    /// The flow's time is over: a TCP connection is reset, as the kernel engines' agent does.
-    fn stop_flow(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        flow.phase = Phase::Stopped;
-        flow.ended.get_or_insert(self.now);
-        if let FlowKind::Tcp { client, server } = flow.kind {
-            for socket in [client, server].map(|socket| socket as usize) {
-                if self.assignment.has_socket(socket) {
-                    self.memory.close(&mut self.sockets[socket]);
-                }
-            }
-        }
-        self.set_app(index, Instant::NEVER);
-    }
-
     /// The recording of what happened so far.
     pub fn finish(mut self, scenario: &Scenario) -> Recording {
         let mut tables = std::mem::take(&mut self.recorder);
@@ -558,6 +473,11 @@ impl<O: Observer> World<O> {
             let sender = flow.data_sender().map(|index| &self.sockets[index as usize].endpoint);
             let new_bytes = self.arrivals[index].total_new_bytes;
             let table = &mut tables.flows;
+            if let FlowKind::Quic { client, .. } = flow.kind {
+                let sender = self.quic[client as usize].endpoint.snapshot();
+                recorder::quic_flow(table, index as u32, flow, spec, &sender, new_bytes, self.now);
+                continue;
+            }
             recorder::flow(table, index as u32, flow, spec, sender, new_bytes, self.now);
         }
     }

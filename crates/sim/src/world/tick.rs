@@ -1,6 +1,7 @@
 //! Records at the end of every interval.
 
 use super::World;
+use crate::apps::FlowKind;
 use crate::observer::Observer;
 use dragstrip_recording::{QueueRow, ReceivedRow};
 use dragstrip_units::Instant;
@@ -14,6 +15,11 @@ impl<O: Observer> World<O> {
         for index in 0..self.flows.len() {
             let flow = &self.flows[index];
             if flow.is_running()
+                && !self.every_ack
+                && let FlowKind::Quic { client, .. } = flow.kind
+            {
+                self.sample_quic(index, client as usize);
+            } else if flow.is_running()
                 && !self.every_ack
                 && let Some(sender) = flow.data_sender()
                 && self.assignment.has_socket(sender as usize)

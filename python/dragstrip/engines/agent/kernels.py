@@ -143,6 +143,10 @@ def without_a_kernel(
         if flow.get("mark"):
             expected = "none: a kernel clears marks between namespaces"
             refusals.append(Refusal(f"flow {flow['label']}: mark", str(flow["mark"]), expected))
+        if flow["transport"]["protocol"] == "quic":
+            expected = "tcp or udp: a kernel has no QUIC, and its stacks run in the engine sim"
+            refusals.append(Refusal(f"flow {flow['label']}: protocol", "quic", expected))
+            continue
         for field in ("cc", "receiver_cc"):
             cc = flow["transport"].get(field)
             if cc is not None and alike(cc) not in map(alike, algorithms) and cc in _core.ALGORITHMS:

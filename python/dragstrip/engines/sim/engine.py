@@ -28,8 +28,8 @@ class Simulator(Engine):
     captures = True
 
     def algorithms(self, options: Options) -> list[str]:
-        """The algorithms of `crates/cc`."""
-        return list(_core.ALGORITHMS)
+        """The algorithms of `crates/cc`, and those of the QUIC stacks."""
+        return [*_core.ALGORITHMS, *_core.QUIC]
 
     def build(self, options: Options) -> str:
         """A fingerprint of what it does."""

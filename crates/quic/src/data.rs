@@ -1,0 +1,37 @@
+//! The application's data: how much it wants sent, has written and has read.
+
+/// Streams over which a flow's data is spread. One stream's window would limit a flow at large products of bandwidth and
+/// delay, and a larger window lets the receiver's buffer of gaps overflow.
+pub(crate) const STREAMS: usize = 4;
+
+/// Bytes written at a time.
+const CHUNK: usize = 16 * 1024;
+
+/// What is written: its content does not matter.
+pub(crate) static ZEROES: [u8; CHUNK] = [0; CHUNK];
+
+/// Bytes of an endpoint's application.
+#[derive(Debug, Default)]
+pub(crate) struct Data {
+    /// Wanted in all.
+    pub goal: u64,
+    pub written: u64,
+    pub read: u64,
+    /// A stream may have room.
+    pub may_write: bool,
+    /// The stream whose turn it is.
+    pub turn: usize,
+}
+
+impl Data {
+    /// Bytes to write now.
+    pub fn next_len(&self) -> usize {
+        (self.goal - self.written).min(CHUNK as u64) as usize
+    }
+
+    /// Sets the goal.
+    pub fn want(&mut self, total: u64) {
+        self.goal = self.written.max(total);
+        self.may_write = true;
+    }
+}

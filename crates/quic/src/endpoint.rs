@@ -1,0 +1,111 @@
+//! An endpoint, whichever stack it is of.
+
+#[cfg(feature = "stacks")]
+use crate::connection::Connection;
+use crate::contract::{Outbox, Settings, Snapshot, Unavailable};
+#[cfg(feature = "stacks")]
+use dragstrip_scenario::quic::Stack;
+use dragstrip_units::Instant;
+use std::fmt;
+
+/// One end of a connection.
+pub struct Endpoint {
+    #[cfg(feature = "stacks")]
+    connection: Box<dyn Connection + Send + Sync>,
+    #[cfg(not(feature = "stacks"))]
+    connection: Never,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "stacks")]
+impl Endpoint {
+    /// An endpoint without a connection.
+    ///
+    /// # Errors
+    /// A build without stacks.
+    pub fn new(settings: &Settings<'_>) -> Result<Self, Unavailable> {
+        Ok(Self {
+            connection: match settings.about.stack {
+                Stack::Noq => crate::noq::connection(settings),
+                Stack::Quinn => crate::quinn::connection(settings),
+            },
+        })
+    }
+}
+
+/// There is no endpoint.
+#[derive(Clone, Copy)]
+#[cfg(not(feature = "stacks"))]
+enum Never {}
+
+#[cfg(not(feature = "stacks"))]
+impl Endpoint {
+    /// An endpoint without a connection.
+    ///
+    /// # Errors
+    /// A build without stacks.
+    pub fn new(_: &Settings<'_>) -> Result<Self, Unavailable> {
+        Err(Unavailable)
+    }
+}
+
+/// Forwards to the connection, of which a build without stacks has none.
+macro_rules! forward {
+    (
+        acts { $($(#[$doc:meta])* $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)* }
+        tells { $($(#[$get_doc:meta])* $get:ident() -> $get_answer:ty;)* }
+    ) => {
+        #[cfg(feature = "stacks")]
+        impl Endpoint {
+            $($(#[$doc])* pub fn $name(&mut self $(, $argument: $kind)*) $(-> $answer)? {
+                self.connection.$name($($argument),*)
+            })*
+            $($(#[$get_doc])* #[must_use] pub fn $get(&self) -> $get_answer {
+                self.connection.$get()
+            })*
+        }
+        #[cfg(not(feature = "stacks"))]
+        impl Endpoint {
+            $($(#[$doc])* pub fn $name(&mut self $(, _: $kind)*) $(-> $answer)? {
+                match self.connection {}
+            })*
+            $($(#[$get_doc])* #[must_use] pub fn $get(&self) -> $get_answer {
+                match self.connection {}
+            })*
+        }
+    };
+}
+
+forward! {
+    acts {
+        /// A client opens the connection.
+        open(now: Instant, out: &mut dyn Outbox);
+        /// The application wants bytes sent until there are `total`; `u64::MAX` for as many as fit.
+        write_until(total: u64, now: Instant, out: &mut dyn Outbox);
+        /// The application has nothing to add to what was written.
+        stop_writing();
+        /// A datagram has arrived.
+        on_datagram(payload: &[u8], now: Instant, out: &mut dyn Outbox);
+        /// The deadline has come.
+        on_deadline(now: Instant, out: &mut dyn Outbox);
+        /// The endpoint falls silent: nothing is sent, and what arrives is ignored.
+        close();
+        /// The RTT sample since the last call, ns.
+        take_rtt_ns() -> Option<u64>;
+        /// Why the connection was lost, once, in the stack's words.
+        take_loss() -> Option<String>;
+    }
+    tells {
+        /// When the endpoint has to act next.
+        deadline() -> Instant;
+        /// Bytes that the application has read.
+        bytes_read() -> u64;
+        /// State of the sender.
+        snapshot() -> Snapshot;
+    }
+}

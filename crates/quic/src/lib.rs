@@ -1,0 +1,30 @@
+//! QUIC stacks of other projects as endpoints of the simulator.
+//!
+//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own. Out of scope: the words for them
+//! (`dragstrip-scenario`), the network between two endpoints and the application (`dragstrip-sim`).
+//!
+//! Without the feature `stacks` there is the interface alone, and no endpoint can be made.
+
+#[cfg(feature = "stacks")]
+mod clock;
+#[cfg(feature = "stacks")]
+mod connection;
+mod contract;
+#[cfg(feature = "stacks")]
+mod data;
+mod endpoint;
+#[cfg(feature = "stacks")]
+mod handshake;
+#[cfg(feature = "stacks")]
+mod noq;
+#[cfg(feature = "stacks")]
+mod quinn;
+#[cfg(feature = "stacks")]
+mod seeds;
+#[cfg(feature = "stacks")]
+mod session;
+#[cfg(feature = "stacks")]
+mod watch;
+
+pub use contract::{Outbox, Role, Settings, Snapshot, Unavailable};
+pub use endpoint::Endpoint;
