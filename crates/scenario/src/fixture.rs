@@ -1,8 +1,9 @@
 //! A small valid scenario for the tests of this crate: a — r1 ═ r2 — b, one flow, one ping.
 
+use crate::applications::Application;
 use crate::types::{
-    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Scenario,
-    SocketBuffers, StackProfile, Transport,
+    FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Scenario, SocketBuffers,
+    StackProfile, Transport,
 };
 use dragstrip_qdisc::{PfifoSpec, QdiscSpec};
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 //! from these types (`cargo xtask generate`). Out of scope: lists of alternatives (that is an experiment, in Python)
 //! and running anything.
 
+mod applications;
 mod captures;
 mod changes;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod sysctl;
 mod types;
 mod validate;
 
+pub use applications::{Adaptation, Application};
 pub use changes::Period;
 pub use dragstrip_qdisc::{
     BfifoSpec, Buffer, CodelSpec, DelayDistribution, Dscp, DualPi2Spec, FqCodelSpec, HtbSpec,
@@ -34,8 +36,7 @@ pub use path::{FULL_FRAME_BYTES, LinkFacts, PathFacts};
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
-    Adaptation, Application, ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec,
-    InterruptSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Route, Scenario, SocketBuffers,
-    StackProfile, Transport,
+    ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, InterruptSpec, LinkSpec,
+    NodeSpec, ProbeSpec, Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
 };
 pub use validate::PACKET_BYTES_MIN;

@@ -289,8 +289,9 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::applications::Application;
     use crate::fixture;
-    use crate::types::{Application, NodeSpec};
+    use crate::types::NodeSpec;
     use dragstrip_qdisc::{NetemSpec, QdiscSpec};
 
     #[test]

@@ -1,5 +1,6 @@
 //! The types. Every quantity is in base units, which its name contains.
 
+use crate::applications::Application;
 use crate::media::MediumSpec;
 use dragstrip_qdisc::{NetemSpec, QdiscSpec};
 #[cfg(feature = "schema")]
@@ -436,102 +437,6 @@ pub struct SocketBuffers {
     /// `SO_RCVBUF`; none: the kernel tunes the buffer (`tcp_rmem`).
     #[serde(default)]
     pub receive_bytes: Option<u32>,
-}
-
-/// Application at the flow's sender.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Application {
-    /// Writes as fast as the socket takes it, until stopped or until `bytes` are written.
-    Bulk {
-        /// All there is to send; endless when absent.
-        #[serde(default)]
-        bytes: Option<u64>,
-    },
-    /// Bulk for `on_ns`, silent for `off_ns`, and again.
-    OnOff {
-        /// Sending time.
-        on_ns: u64,
-        /// Silent time.
-        off_ns: u64,
-    },
-    /// The sender asks, the receiver answers, the sender thinks, and again.
-    RequestResponse {
-        /// Size of a request.
-        request_bytes: u64,
-        /// Size of an answer.
-        response_bytes: u64,
-        /// Time between the end of an answer and the next request.
-        think_ns: u64,
-    },
-    /// A player fetches a video in segments over one connection, and chooses the bit rate of each; the receiver of the flow sends
-    /// them. When its buffer is full it waits until a segment fits.
-    Video {
-        /// Bit rates to choose from, ascending.
-        ladder_bps: Vec<u64>,
-        /// Playing time of a segment.
-        segment_ns: u64,
-        /// Capacity of the buffer, as playing time.
-        buffer_ns: u64,
-        /// Playing time to buffer before playback begins, and before it resumes after a stall.
-        startup_ns: u64,
-        /// Input of the bit rate adaptation.
-        adaptation: Adaptation,
-        /// With `buffer`: below this level the lowest rate is chosen.
-        reservoir_ns: u64,
-        /// With `buffer`: the span above the reservoir in which the rate grows to the highest.
-        cushion_ns: u64,
-        /// With `throughput`: the share of the mean throughput that a rate may take.
-        safety: f64,
-        /// Size of a request.
-        request_bytes: u64,
-    },
-    /// A datagram at regular times (UDP only).
-    ConstantRate {
-        /// Payload rate.
-        rate_bps: u64,
-        /// Payload of a datagram.
-        datagram_bytes: u32,
-    },
-    /// Carries the packets of links over this flow's TCP connection, both ways: IP over TCP. A medium of kind `tunnel` names the
-    /// flow.
-    Tunnel {
-        /// In front of each packet in the stream (VTUN: two bytes of length).
-        #[serde(default = "default_tunnel_header")]
-        header_bytes: u32,
-    },
-}
-
-impl Application {
-    /// True when the flow's data are its receiver's answers.
-    #[must_use]
-    pub const fn is_asking(&self) -> bool {
-        match self {
-            Self::RequestResponse { .. } | Self::Video { .. } => true,
-            Self::Bulk { .. }
-            | Self::OnOff { .. }
-            | Self::ConstantRate { .. }
-            | Self::Tunnel { .. } => false,
-        }
-    }
-}
-
-/// Input of a video player's bit rate adaptation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Adaptation {
-    /// The level of its buffer (BBA-0: Huang et al., SIGCOMM 2014, algorithm 1).
-    #[default]
-    Buffer,
-    /// The harmonic mean of the last five segments' throughput, of which it takes a share (FESTIVE, CoNEXT 2012; Yin et al., SIGCOMM
-    /// 2015).
-    Throughput,
-}
-
-fn default_tunnel_header() -> u32 {
-    2
 }
 
 /// A ping.

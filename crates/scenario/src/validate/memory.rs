@@ -1,9 +1,10 @@
 //! Estimate of a recording's size before the run.
 
+use crate::applications::Application;
 use crate::captures::CAPTURE_BYTES;
 use crate::path::FULL_FRAME_BYTES;
 use crate::routing::Topology;
-use crate::types::{Application, Scenario, Transport};
+use crate::types::{Scenario, Transport};
 use dragstrip_units::Problem;
 use std::collections::BTreeMap;
 

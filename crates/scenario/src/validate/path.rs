@@ -1,8 +1,9 @@
 //! Checks that packets arrive, in both directions, and that one of them fits into every queue.
 
 use super::{ETHERNET_BYTES, PACKET_BYTES_MIN};
+use crate::applications::Application;
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, LinkSpec, Scenario, Transport};
+use crate::types::{FlowSpec, LinkSpec, Scenario, Transport};
 use dragstrip_qdisc::{Configuration as _, Facts, QdiscSpec};
 use dragstrip_units::Report;
 

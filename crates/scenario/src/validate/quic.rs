@@ -1,8 +1,9 @@
 //! Flows of QUIC: what of a scenario their stacks know.
 
+use crate::applications::Application;
 use crate::quic::{HEADERS_BYTES, PAYLOAD_BYTES_MIN, find};
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, GsoMode, HostSpec, Scenario, Transport};
+use crate::types::{FlowSpec, GsoMode, HostSpec, Scenario, Transport};
 use dragstrip_units::Report;
 
 /// Checks a flow whose application is called so, between hosts whose smaller MTU this is.

@@ -1,9 +1,10 @@
 //! One bad scenario per rule: the fixture with one thing wrong.
 
+use crate::applications::Application;
 use crate::media::MediumSpec;
 use crate::types::{
-    Application, CpuSpec, GsoMode, HistorySpec, NodeSpec, Route, Scenario, SocketBuffers,
-    StackProfile, Transport,
+    CpuSpec, GsoMode, HistorySpec, NodeSpec, Route, Scenario, SocketBuffers, StackProfile,
+    Transport,
 };
 use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
 use dragstrip_qdisc::{BfifoSpec, LossModel, NetemSpec, PfifoSpec, QdiscSpec};

@@ -2,8 +2,9 @@
 
 use super::program::{self, Programs};
 use super::quic;
+use crate::applications::Application;
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
+use crate::types::{FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
 use dragstrip_cc::UnknownAlgorithm;
 use dragstrip_tcp::profiles::Sysctls;
 use dragstrip_units::{DURATION_MAX_NS, Duration, Report, nearest as nearest_of, tc};

@@ -1,8 +1,9 @@
 //! Tunnels: a flow that carries links, over a path that does not lead through them.
 
+use crate::applications::Application;
 use crate::media::MediumSpec;
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, LinkSpec, Scenario};
+use crate::types::{FlowSpec, LinkSpec, Scenario};
 use dragstrip_units::Report;
 use dragstrip_units::suggest;
 
