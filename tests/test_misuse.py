@@ -537,7 +537,10 @@ OTHERS = [
     Case("attack reno --rate 10", "--rate: got '10'"),
     Case("attack reno --rtt 0ms", "--rtt: got '0ms', expected more than zero"),
     Case("attack reno --goal starvation --other-rtt 5", "--other-rtt: got '5'"),
-    Case("attack reno --other-rtt 80ms", "starvation or neighbour beside --other-rtt, which needs two flows"),
+    Case(
+        "attack reno --goal stall --other-rtt 80ms",
+        "starvation or neighbour beside --other-rtt, which needs two",
+    ),
     Case("attack --rerun . --other-rtt 80ms", "--other-rtt: is not for --rerun"),
     Case("attack reno --queue droptail", "--queue: got 'droptail'"),
     Case("attack reno --duration 1s", "--duration: got '1s', expected at least 2s"),

@@ -123,7 +123,8 @@ def settings(texts: Iterable[str], name: str = "--set") -> dict[str, str]:
 
 def python_words(text: str) -> str:
     """Return an error's text with the arguments of a function instead of the command's options."""
-    text = re.sub(r"--set ('?)(.+?)=(VALUE|true)\1", r'variables={"\2": "\3"}', text)
+    text = re.sub(r"--set '([^'=]{1,500})=(VALUE|true)'", r'variables={"\1": "\2"}', text)
+    text = re.sub(r"--set ([^ '=]{1,500})=(VALUE|true)", r'variables={"\1": "\2"}', text)
     text = text.replace("dragstrip tc-import FILE ARGUMENTS", "arguments=[...]")
     return (
         text.replace("--sources FOLDER", "sources=FOLDER")

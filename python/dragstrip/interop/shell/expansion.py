@@ -481,7 +481,21 @@ class Expander(ABC):
         blanks, others = self.separators()
         if not blanks and not others:
             return [text]
-        blank = f"[{re.escape(blanks)}]" if blanks else "(?!)"
-        if not others:
-            return re.split(f"{blank}+", text)
-        return re.split(f"{blank}*[{re.escape(others)}]{blank}*|{blank}+", text)
+        fields, start, at = [], 0, 0
+        while at < len(text):
+            if text[at] not in blanks and text[at] not in others:
+                at += 1
+                continue
+            end = _after(text, at, blanks)
+            if end < len(text) and text[end] in others:
+                end = _after(text, end + 1, blanks)
+            fields.append(text[start:at])
+            start = at = end
+        return [*fields, text[start:]]
+
+
+def _after(text: str, at: int, characters: str) -> int:
+    """Return the place of the first character from `at` on that is none of these."""
+    while at < len(text) and text[at] in characters:
+        at += 1
+    return at

@@ -13,6 +13,8 @@ from dragstrip.interop.shell import arithmetic, patterns
 from dragstrip.interop.shell.values import GAPS
 
 LINES_MAX = 5_000
+DELIMITERS = tuple("/|,#:@")
+"""Characters between the parts of sed's command `s` that are read."""
 LINE_MAX = 1_000
 """Characters of a line that a regular expression is searched in, at most."""
 
@@ -28,9 +30,14 @@ def expr(words: Sequence[str], text: str) -> tuple[str, int] | None:
     return None if number is None else (f"{number}\n", int(number == 0))
 
 
+def _decimal(word: str) -> str:
+    """Return a whole number without zeros in front, which would make it octal."""
+    return (word.lstrip("0") or "0") if word.isdigit() else word
+
+
 def _number(text: str) -> int | None:
     try:
-        decimal = re.sub(r"(?<![\w.])0+(?=\d)", "", text)
+        decimal = re.sub(r"[\w.]+", lambda word: _decimal(word[0]), text)
         return arithmetic.Calculator(decimal, lambda _: 0, lambda *_: None).value()
     except arithmetic.MalformedExpressionError:
         return None
@@ -202,18 +209,17 @@ def sed(words: Sequence[str], text: str) -> tuple[str, int] | None:
     rest = list(words[extended:])
     if rest[:1] == ["-e"]:
         rest.pop(0)
-    match = (
-        re.fullmatch(r"s([/|,#:@])((?:(?!\1).)*)\1((?:(?!\1)[^&\\])*)\1(g?)", rest[0])
-        if len(rest) == 1
-        else None
-    )
+    parts = rest[0][2:].split(rest[0][1:2]) if len(rest) == 1 and rest[0][1:2] in DELIMITERS else []
     lines = text.splitlines()
-    if match is None or any(len(line) > LINE_MAX for line in lines):
+    if len(parts) != 3 or rest[0][0] != "s" or any(len(line) > LINE_MAX for line in lines):
         return None
-    compiled = patterns.regular(match[2], extended)
+    sought, by, flag = parts
+    if flag not in ("", "g") or "&" in by or "\\" in by or "\n" in rest[0]:
+        return None
+    compiled = patterns.regular(sought, extended)
     if compiled is None:
         return None
-    by, count = match[3], 0 if match[4] else 1
+    count = 0 if flag else 1
     return "".join(f"{compiled.sub(lambda _: by, line, count=count)}\n" for line in lines), 0
 
 
