@@ -28,9 +28,9 @@ PING = (
     ("content", "kind"),
     [
         (SCRIPT.encode(), "script"),
-        (gzip.compress(SCRIPT.encode()), "script"),
+        (gzip.compress(SCRIPT.encode(), mtime=0), "script"),
         (PING.encode(), "measurements"),
-        (gzip.compress(PING.encode()), "measurements"),
+        (gzip.compress(PING.encode(), mtime=0), "measurements"),
         (PING.encode("utf-16"), "measurements"),
         (bytes.fromhex("d4c3b2a1") + bytes(20), "capture"),
         (b"\n\r\r\n" + bytes(20), "capture"),
@@ -71,7 +71,7 @@ def test_a_text_is_opened_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, packed: bool
 ) -> None:
     file = tmp_path / "ping.txt"
-    file.write_bytes(gzip.compress(PING.encode()) if packed else PING.encode())
+    file.write_bytes(gzip.compress(PING.encode(), mtime=0) if packed else PING.encode())
     opened: list[str] = []
     original: Callable[..., Any] = io.open
 
