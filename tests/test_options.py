@@ -16,6 +16,8 @@ EXCEPTIONS = {
     ("--program", "run"): "FILE.rs: an experiment itself names texts",
     ("--program", "passport"): "FILE: a text or Rust, where the others take texts alone",
     ("--program", "attack"): "FILE: a text or Rust, where the others take texts alone",
+    ("--program", "evidence"): "FILE: a text or Rust, where the others take texts alone",
+    ("--set", "tc-import"): "NAME=VALUE: a variable of a script, which is no field of an experiment",
     **dict.fromkeys(
         (
             ("--repeat", "compare"),
@@ -23,6 +25,7 @@ EXCEPTIONS = {
             ("--seed", "compare"),
             ("--seed", "play"),
             ("--seed", "whatif"),
+            ("--seed", "shell"),
         ),
         "text that the core parses, as all options of a race",
     ),
