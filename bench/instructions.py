@@ -40,6 +40,8 @@ SECONDS = {1: 4, 10: 4, 30: 6, 100: 1, 1000: 1}
 """Simulated time of a case of `make bench`, by its flows."""
 ALGORITHM_WORDS = {"fixed": "fixed:window=100"}
 """Words other than an algorithm's name: ten packets a round trip would mostly count the start of the run."""
+QUEUE_WORDS = {"tc": "tc qdisc add root handle 1: prio; tc filter add parent 1: prio 1 matchall classid 1:2"}
+"""Words other than the first example of a discipline, where nothing would pass that."""
 RATED = {"tbf", "htb", "police"}
 """Disciplines whose example has a rate of its own, 1 Mbit/s: they need longer for as many packets."""
 
@@ -71,7 +73,8 @@ def scenarios(folder: Path) -> Iterator[Count]:
     for name in _core.ALGORITHMS:
         yield stored(f"algorithm {name}", [ALGORITHM_WORDS.get(name, name)])
     for row in _core.names()["queues"]:
-        name, example = row["name"], row["example"]
+        name = row["name"]
+        example = QUEUE_WORDS.get(name, row["example"])
         options: dict[str, object] = {"queue": example, "flows": 4}
         if name in RATED:
             options |= {"rate": "1mbit", "duration": "30s"}
