@@ -13,6 +13,7 @@ from dragstrip.errors import BadInputError
 SOURCES = Path(__file__).parents[1] / "crates/py/src"
 EXPORTED = re.compile(r"^( *)(?:pub )?fn (\w+)(<[^>]*>)?\((.*?)^\1\}$", re.MULTILINE | re.DOTALL)
 NO_WORK = {
+    "stack_of_release",
     "__len__",
     "flows",
     "queued_links",

@@ -22,6 +22,7 @@ READERS = {
 MODULES = {"tomllib": {"load", "loads"}, "json": {"load"}, "lzma": {"open", "decompress"}, "os": {"open"}}
 """Functions of these modules that read, or that decode without a limit."""
 OURS = {
+    ("playground/cell.py", "read_text"): "the package's own script",
     ("model/recording/folder.py", "read_table"): "its own, through the boundary",
     ("report/load.py", "read_table"): "model/recording/folder.py's",
     ("studies/execution/side_by_side.py", "tomllib.loads"): "a value of the command line",
