@@ -23,6 +23,7 @@ STOPWATCHES = {
 PATIENCE_S = 60
 """The least patience with a process or a condition: a busy machine has needed 30 s for what takes one."""
 MEASURED = {
+    "tests/netns/test_shell.py",  # scripts inside the path, which print what they measured
     "tests/sweep/test_cluster.py",  # how often a worker is killed
     "tests/sweep/test_faults.py",  # when a process is killed
     "tests/blind_captures.py",  # processor time of an answer, as shown

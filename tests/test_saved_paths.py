@@ -197,7 +197,7 @@ def test_sweep_varies_over_saved_and_built_in_paths() -> None:
 
 @pytest.mark.usefixtures("measured_path")
 def test_attack_takes_rate_rtt_and_queue_of_a_path() -> None:
-    figures, omitted = finds.path_figures("home.toml")
+    figures, omitted = finds.on_path("home.toml", {})
     assert (figures, omitted) == ({"rate": "8mbit", "rtt": "30ms", "queue": "bfifo limit 60kb"}, ["loss"])
     words = [
         "attack",

@@ -10,6 +10,7 @@ import pytest
 
 import dragstrip
 from dragstrip.display import notebook
+from dragstrip.experiment.saved_paths import SavedPath
 from dragstrip.verbs import AttackDocument, Diagnosis, PassportDocument, WhatIfVerdict
 
 FIND = {
@@ -88,10 +89,10 @@ def test_an_attack_shows_its_finds() -> None:
 
 
 def test_a_what_if_shows_capture_and_predictions() -> None:
-    shown, words = parts(WhatIfVerdict(WHATIF, ""))
+    shown, words = parts(WhatIfVerdict(WHATIF, "", SavedPath("", {})))
     expect_a_screen(shown)
     assert {"5 Mbit/s", "8 Mbit/s", "7 Mbit/s to 9 Mbit/s", "30 ms", "–"} <= set(words)
-    refused, _ = parts(WhatIfVerdict({**WHATIF, "what_if": []}, ""))
+    refused, _ = parts(WhatIfVerdict({**WHATIF, "what_if": []}, "", SavedPath("", {})))
     assert "&lt;8 Mbit/s&gt;" in refused
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -153,12 +154,19 @@ def test_what_cannot_start_is_one_line_with_status_2() -> None:
     assert unknown.returncode == 2
 
 
+def wait_for(done: Callable[[], object]) -> None:
+    """Wait until something holds; fails after 300 looks."""
+    for _ in range(300):
+        if done():
+            return
+        time.sleep(0.1)
+    pytest.fail("it never came")
+
+
 @pytest.mark.usefixtures("allowed")
 def test_a_timeout_ends_the_command() -> None:
-    start = time.monotonic()
     done = shell(*PATH, "--timeout", "1s", "--", "sleep", "4711.1")
     assert done.returncode == 124
-    assert time.monotonic() - start < 20
     assert processes("4711.1") == []
 
 
@@ -167,16 +175,10 @@ def test_a_timeout_ends_the_command() -> None:
 def test_no_process_is_left_by_a_signal(number: signal.Signals) -> None:
     words = ["shell", *PATH, "--server", "python3 -m http.server 4712", "--", "sleep", "4712.1"]
     started = subprocess.Popen([*DRAGSTRIP, *words], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
-    while not [line for line in processes("sleep 4712.1") if "dragstrip" not in line]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(lambda: [line for line in processes("sleep 4712.1") if "dragstrip" not in line])
     started.send_signal(number)
-    started.wait(20)
-    deadline = time.monotonic() + 5
-    while processes("4712") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert processes("4712") == []
+    started.wait(60)
+    wait_for(lambda: not processes("4712"))
 
 
 @pytest.mark.usefixtures("allowed")
@@ -187,12 +189,9 @@ def test_ctrl_c_ends_the_command_and_not_the_summary() -> None:
         text=True,
         process_group=0,
     )
-    deadline = time.monotonic() + 30
-    while not [line for line in processes("sleep 4713.1") if "dragstrip" not in line]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(lambda: [line for line in processes("sleep 4713.1") if "dragstrip" not in line])
     os.killpg(started.pid, signal.SIGINT)
-    _, errors = started.communicate(timeout=20)
+    _, errors = started.communicate(timeout=60)
     assert started.returncode == 130
     assert "lateness" in errors
 

@@ -7,8 +7,6 @@ import sys
 import time
 from typing import Any
 
-from dragstrip.display import html
-
 REDRAWN_S = 0.2
 """Shortest time in seconds between two drawings."""
 
@@ -31,6 +29,8 @@ class ProgressCell:
         """Draw the bar up to `share` of its length, or moving for None, unless it was just drawn."""
         now = time.monotonic()
         if now - self._drawn_at >= REDRAWN_S:
+            from dragstrip.display import html  # with Jinja: not for a command that is refused
+
             self._drawn_at = now
             self._draw(html.part("display/templates/progress_cell.html", text=text, share=share))
 
