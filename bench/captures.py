@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import marked
 import numpy as np
 
 from dragstrip.analysis import captures
@@ -451,11 +452,7 @@ def main() -> None:
                 table.append(row)
             table.append("")
     if asked.write_docs is not None:
-        text = asked.write_docs.read_text(encoding="utf-8")
-        before, rest = text.split(MARKS[0])
-        _, after = rest.split(MARKS[1])
-        whole = "\n".join((before + MARKS[0], *table[:-1], MARKS[1] + after))
-        asked.write_docs.write_text(whole, encoding="utf-8")
+        marked.write(asked.write_docs, MARKS, "\n".join(table[:-1]))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import marked
+
 from dragstrip import _core
 from dragstrip.engines.capture import usual_points
 
@@ -104,11 +106,7 @@ def main() -> None:
         table = rows(Path(folder))
     print("\n".join(table))  # noqa: T201
     if asked.write_docs is not None:
-        text = asked.write_docs.read_text(encoding="utf-8")
-        before, rest = text.split(MARKS[0])
-        _, after = rest.split(MARKS[1])
-        whole = "\n".join((before + MARKS[0], *table, MARKS[1] + after))
-        asked.write_docs.write_text(whole, encoding="utf-8")
+        marked.write(asked.write_docs, MARKS, "\n".join(table))
 
 
 if __name__ == "__main__":

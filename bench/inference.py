@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import marked
+
 from dragstrip.analysis.inference.path import Estimate, PathEstimate, infer
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.experiment.comparison import compare
@@ -307,9 +309,7 @@ def main() -> None:
     if given.write_docs is None:
         sys.stdout.write(f"{text}\n")
         return
-    page = given.write_docs.read_text()
-    before, rest = page.split(MARKS[0], 1)
-    given.write_docs.write_text(f"{before}{MARKS[0]}\n{text.strip()}\n{MARKS[1]}{rest.split(MARKS[1], 1)[1]}")
+    marked.write(given.write_docs, MARKS, text.strip())
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import marked
 import numpy as np
 import numpy.typing as npt
 
@@ -37,7 +38,6 @@ from dragstrip.analysis import captures
 from dragstrip.analysis.whatif import identify
 from dragstrip.analysis.whatif.flow_trace import FlowTrace
 from dragstrip.analysis.whatif.shapes import MEASURES, Shape, distances
-from dragstrip.io.files import write_text
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
 Key: TypeAlias = tuple[int, int]
@@ -67,7 +67,7 @@ HEADS = ("right", "wrong", identify.UNCERTAIN, identify.NONE)
 
 @dataclass(frozen=True)
 class Draw:
-    """What of a run is not published."""
+    """Settings of a run that are not published."""
 
     late_us: int
     """From the arrival that the application answers to its first packet."""
@@ -348,9 +348,7 @@ def main() -> None:
     if options.write_docs is None:
         sys.stdout.write(f"{text}\n")
         return
-    before, rest = options.write_docs.read_text().split(MARKS[0], 1)
-    after = rest.split(MARKS[1], 1)[1]
-    write_text(options.write_docs, f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
+    marked.write(options.write_docs, MARKS, text)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
+import marked
 from whatif import drawn
 
 from dragstrip import _core
 from dragstrip.analysis.whatif import identify, walk
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
-from dragstrip.io.files import write_text
 
 Result: TypeAlias = dict[str, str]
 """By place: `right`, `wrong` with the name, or the kind of an answer without one."""
@@ -102,9 +102,7 @@ def main() -> None:
     if options.write_docs is None:
         sys.stdout.write(f"{text}\n")
         return
-    before, rest = options.write_docs.read_text().split(MARKS[0], 1)
-    after = rest.split(MARKS[1], 1)[1]
-    write_text(options.write_docs, f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
+    marked.write(options.write_docs, MARKS, text)
 
 
 if __name__ == "__main__":

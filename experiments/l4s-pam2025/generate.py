@@ -172,7 +172,7 @@ def name(cell: Cell, *, with_depth: bool) -> str:
 
 
 def settings(cell: Cell) -> dict[str, str | int]:
-    """What the cell's run has."""
+    """Settings of the cell's run."""
     bytes_limit = int(125 * float(cell["buffer_bdp"]) * float(cell["rate_mbit"]) * float(cell["rtt_ms"]))
     values: dict[str, str | int] = {"path.queue": queue(cell, bytes_limit)}
     if cell["rtt_ms"] != "10":

@@ -78,11 +78,8 @@ class MeasuredPath(StudyDocument):
         """
         stated = {name: value for name, value in texts(given).items() if value is not None}
         expect_options(stated, saved_paths.PATH_OPTIONS, "a measured path")
-        for name, known in self._path.known.items():
-            if known.unknown and name not in {**self._path.options, **stated}:
-                raise BadInputError(
-                    name, None, f"is not known, {known.unknown}; options({name}=...) gives it"
-                )
+        for name, reason in saved_paths.unknown(self._path, {**self._path.options, **stated}):
+            raise BadInputError(name, None, f"is not known, {reason}; options({name}=...) gives it")
         return saved_paths.merged(self._path, stated, "path")
 
     def save(self, name: PathLike) -> Path:
@@ -343,18 +340,14 @@ def evidence(
     `quick` runs the rows that decide most. With `out`, the documents and the passport are written into that
     folder. Raises `BadInputError`.
     """
-    from dragstrip.studies.evidence import command, console, of_passport
+    from dragstrip.studies.evidence import command, console
     from dragstrip.studies.passport import command as passport_command
 
     _expect_out(out)
     request = passport_command.read_request(
         algorithm, dict(programs or {}), [], quick=quick, only=None, baseline_file=None
     )
-    rows = passport_command.make(request, workers, quiet=not progress)
-    document = of_passport(rows)
-    if out is not None:
-        passport_command.write(rows, request, Path(out))
-        command.write(document, Path(out))
+    document = command.make(request, workers, not progress, None if out is None else Path(out))
     return EvidenceDocument(document, console.text(document))
 
 

@@ -43,8 +43,7 @@ pub fn user() -> (u32, u32) {
 
 /// Has the kernel end this process when the process that started it ends.
 pub fn die_with_parent(parent: i32) -> Result<(), Fault> {
-    let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    checked(set.into(), "PR_SET_PDEATHSIG")?;
+    process::die_with_maker()?;
     if unsafe { libc::getppid() } == parent {
         return Ok(());
     }
@@ -166,14 +165,9 @@ pub fn reap_until(process: i32) -> Result<i32, Fault> {
     loop {
         let mut status = 0;
         let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
-        if checked(ended.into(), "wait")? != i64::from(process) {
-            continue;
+        if checked(ended.into(), "wait")? == i64::from(process) {
+            return Ok(process::in_shell(status));
         }
-        return Ok(if libc::WIFEXITED(status) {
-            libc::WEXITSTATUS(status)
-        } else {
-            128 + libc::WTERMSIG(status)
-        });
     }
 }
 
@@ -418,8 +412,13 @@ fn nanos(stamp: libc::timespec) -> i64 {
 
 /// The real-time clock, which packets are stamped with.
 pub fn now() -> i64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
+/// A clock in nanoseconds (clock_gettime(2)).
+fn clock(number: libc::clockid_t) -> i64 {
     let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut stamp) };
+    unsafe { libc::clock_gettime(number, &raw mut stamp) };
     nanos(stamp)
 }
 

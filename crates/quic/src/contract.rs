@@ -1,9 +1,9 @@
-//! What the simulator and an endpoint know of each other.
+//! The interface between the simulator and an endpoint.
 
 use dragstrip_scenario::quic::About;
 use std::fmt;
 
-/// Which end of a connection.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Opens the connection, and sends the data.
@@ -17,7 +17,7 @@ pub enum Role {
 pub struct Settings<'a> {
     /// Stack and congestion control.
     pub about: &'static About,
-    /// Which end.
+    /// End of the connection.
     pub role: Role,
     /// Largest payload of a datagram, bytes.
     pub payload_bytes: u16,

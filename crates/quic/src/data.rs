@@ -7,7 +7,7 @@ pub(crate) const STREAMS: usize = 4;
 /// Bytes written at a time.
 const CHUNK: usize = 16 * 1024;
 
-/// What is written: its content does not matter.
+/// Bytes that a sender writes: their content does not matter.
 pub(crate) static ZEROES: [u8; CHUNK] = [0; CHUNK];
 
 /// Bytes of an endpoint's application.

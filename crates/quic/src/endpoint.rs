@@ -97,11 +97,11 @@ forward! {
         close();
         /// The RTT sample since the last call, ns.
         take_rtt_ns() -> Option<u64>;
-        /// Why the connection was lost, once, in the stack's words.
+        /// Reason of a lost connection in the stack's words; returned once.
         take_loss() -> Option<String>;
     }
     tells {
-        /// When the endpoint has to act next.
+        /// Instant at which the endpoint has to act next.
         deadline() -> Instant;
         /// Bytes that the application has read.
         bytes_read() -> u64;

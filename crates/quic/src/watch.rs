@@ -1,4 +1,4 @@
-//! What a congestion controller is told, for the recording: the stacks have no getters for it.
+//! Inputs of a congestion controller, for the recording: the stacks have no getters for them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -99,7 +99,7 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// The row of a word.
 ///
 /// # Errors
-/// What would be right, if there is none.
+/// The row of a word, or the words that there are.
 pub fn find(word: &str) -> Result<&'static About, String> {
     TABLE.iter().find(|row| row.name == word).ok_or_else(|| {
         let list = names().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What the ends of flows run: congestion controls by name, programs, QUIC's stacks.
+//! Algorithms at the ends of flows: congestion controls by name, programs, QUIC's stacks.
 
 use crate::error::{SetupError, problem};
 use dragstrip_cc::program::Program;

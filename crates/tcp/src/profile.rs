@@ -27,7 +27,7 @@ pub struct Profile {
     pub least_receiver_rtt: bool,
     /// Segments offered at first at most.
     pub initial_offer: u32,
-    /// What is offered at first is no more than an unscaled field holds (`tcp_select_initial_window` until 378979e94e95, 6.10).
+    /// The first offer is no more than an unscaled field holds (`tcp_select_initial_window` until 378979e94e95, 6.10).
     pub initial_offer_unscaled: bool,
     /// Segments that the receive buffer has room for at first at least, four times as many where it is tuned
     /// (`tcp_fixup_rcvbuf` until 4.20).

@@ -65,7 +65,7 @@ def evidence(
     from dragstrip.cli.execute import place
     from dragstrip.experiment.programs import of_files
     from dragstrip.io.files import expect_folder
-    from dragstrip.studies.evidence import command, console, of_passport
+    from dragstrip.studies.evidence import command, console
     from dragstrip.studies.evidence.page import NAME
 
     if (algorithm is None) == (passport_file is None):
@@ -95,10 +95,7 @@ def evidence(
             on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
         )
         with place(out, "evidence") as folder:
-            rows = passport.make(request, workers, quiet=as_json)
-            document = of_passport(rows)
-            passport.write(rows, request, folder)
-            command.write(document, folder)
+            document = command.make(request, workers, as_json, folder)
     if as_json:
         print_json(document)
     else:

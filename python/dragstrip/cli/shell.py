@@ -18,6 +18,8 @@ from dragstrip.experiment.race import ALGORITHMS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dragstrip.experiment.expand import PlannedRun
+
 PATH_OPTIONS = (
     *("path", "rate", "medium", "trace", "rtt", "queue", "loss", "jitter", "netem"),
     *("up_rate", "up_medium", "up_trace", "up_queue", "up_netem", "link"),
@@ -103,9 +105,10 @@ def shell(
         files.expect_folder("--out", out)
         if out.is_dir() and any(out.iterdir()):
             raise BadInputError("--out", str(out), "a folder that is empty or does not exist", "command line")
-    scenario = _scenario(cc, race)
+    run = _planned(cc, race)
+    scenario = run.scenario
     ends = (scenario["flows"][0]["sender"], scenario["flows"][0]["receiver"])
-    path = _path(scenario, ends)
+    path = _path(run)
     programs = engine.Programs(
         command=command or [os.environ.get("SHELL") or "/bin/sh"],
         server=_words(server),
@@ -138,19 +141,19 @@ def shell(
     raise typer.Exit(engine.status(outcome))
 
 
-def _scenario(cc: str, race: Race) -> dict[str, Any]:
+def _planned(cc: str, race: Race) -> PlannedRun:
+    """Return a run of one flow of this algorithm over the path."""
     from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
     from dragstrip.experiment.expand import expand
 
     try:
         described = compare([cc], source=COMMAND_LINE, duration=f"{LONGEST_S}s", **race)
-        runs = reworded(lambda: expand(described), COMMAND_LINE)
+        (run,) = reworded(lambda: expand(described), COMMAND_LINE)
     except BadInputError as error:
         if error.field != ALGORITHMS.word:
             raise
         raise BadInputError("--cc", Raw(error.value), error.expected, "command line") from None
-    scenario: dict[str, Any] = runs[0].scenario
-    return scenario
+    return run
 
 
 def _words(server: str | None) -> list[str]:
@@ -176,46 +179,16 @@ def _prompt(race: Race) -> dict[str, str]:
     }
 
 
-def _path(scenario: Mapping[str, Any], ends: tuple[str, str]) -> dict[str, Any]:
-    """What the path is: its links in both directions, and its idle round trip."""
-    from dragstrip.model.scenario.paths import path_of
+def _path(run: PlannedRun) -> dict[str, Any]:
+    """Return the path: its links in both directions, and its idle round trip."""
+    from dragstrip.results.comparison.path import idle, link_words
 
-    facts = path_of(scenario, *ends)
+    (facts,) = run.facts.ways
     lines = []
     for name, links in (("down", facts.forward), ("up", facts.back)):
-        parts = [text for link in links if (text := _link(scenario, link))]
+        parts = [", ".join(words) for link in links if (words := link_words(link))]
         lines.append(f"{name}: {'; '.join(parts) or 'no limit'}")
-    lines.append(f"idle round trip of a ping {facts.ping_ns / 1e6:.2f} ms")
-    return {"lines": lines, "rate_bps": facts.rate_bps, "ping_ns": facts.ping_ns}
-
-
-def _link(scenario: Mapping[str, Any], link: Mapping[str, Any]) -> str:
-    parts = []
-    if link["medium"]:
-        medium = scenario["media"][link["medium"]]
-        rate = f" {medium['rate_bps'] / 1e6:g} Mbit/s" if "rate_bps" in medium else ""
-        parts.append(f"{medium['kind']}{rate}")
-    if link["rate_bps"]:
-        parts.append(f"{link['rate_bps'] / 1e6:g} Mbit/s")
-    if link["qdisc"]["kind"] != "noqueue":
-        parts.append(_queue(link["qdisc"]))
-    if link["delay_ns"]:
-        parts.append(f"{link['delay_ns'] / 1e6:g} ms")
-    if link["netem"]:
-        parts.append(_queue({"kind": "netem", **link["netem"]}))
-    return " ".join(parts)
-
-
-SHOWN = ("rate_bps", "limit_bytes", "limit_packets", "delay_ns", "target_ns")
-"""Settings of a queue that the line about its path shows."""
-
-
-def _queue(queue: Mapping[str, Any]) -> str:
-    settings = [f"{key} {queue[key]}" for key in SHOWN if queue.get(key)]
-    inner = [_queue(queue["leaf"])] if queue.get("leaf") else []
-    loss = queue.get("loss") or {}
-    share = [f"loss {loss['probability']:g}"] if loss.get("probability") else []
-    return " ".join([queue["kind"], *settings, *share, *inner])
+    return {"lines": [*lines, idle(facts)[1]], "rate_bps": facts.rate_bps, "ping_ns": facts.ping_ns}
 
 
 def _summary(outcome: Mapping[str, Any], marks: list[str]) -> list[str]:

@@ -47,11 +47,13 @@ class StudyDocument(Mapping[str, Any]):
 
 
 class Listing(list[dict[str, Any]]):
-    """Rows with the same fields; a notebook shows them as a table."""
+    """Rows; a notebook shows the fields that all of them have as a table."""
 
     def _repr_html_(self) -> str:
         from dragstrip.display import html
 
         fields = list(dict.fromkeys(field for row in self for field in row))
-        shown = [field for field in fields if all(isinstance(row[field], str | int | float) for row in self)]
+        shown = [
+            field for field in fields if all(isinstance(row.get(field), str | int | float) for row in self)
+        ]
         return html.part("display/templates/listing_cell.html", fields=shown, rows=self)

@@ -27,7 +27,12 @@ def experiments() -> list[Row]:
 def algorithms() -> list[Row]:
     """Return the congestion controls: TCP's, and those of the QUIC stacks."""
     quic = [
-        {"name": row["name"], "models": f"{row['title']} ({row['release']})", "parameters": []}
+        {
+            "name": row["name"],
+            "file": f"crates/quic/src/{row['name'].partition('/')[0]}.rs",
+            "models": f"{row['title']} ({row['release']})",
+            "parameters": [],
+        }
         for row in _core.quic_table()
     ]
     return [*_core.algorithm_table(), *quic]

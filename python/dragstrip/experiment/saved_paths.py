@@ -21,7 +21,7 @@ A name without a folder or an ending stands for a file of the user's own folder 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,12 +192,18 @@ def merged(path: SavedPath, given: Mapping[str, Any], source: str) -> dict[str, 
     if any(carrier in given for carrier in CARRIERS):
         saved = {key: value for key, value in saved.items() if key not in CARRIERS}
     options = {**saved, **given}
+    for option, reason in unknown(path, options):
+        word = f"--{option.replace('_', '-')}"
+        expected = f"is not known, {reason}; give {word}, or add it to [path]"
+        raise BadInputError(f"path.{option}", None, expected, source)
+    return options
+
+
+def unknown(path: SavedPath, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each property that is not known and that these options do not give, and why it is not known."""
     for option, knowledge in path.known.items():
         if knowledge.unknown and option not in options:
-            word = f"--{option.replace('_', '-')}"
-            expected = f"is not known, {knowledge.unknown}; give {word}, or add it to [path]"
-            raise BadInputError(f"path.{option}", None, expected, source)
-    return options
+            yield option, knowledge.unknown
 
 
 def _saved_file(name: str) -> Path | None:

@@ -38,7 +38,7 @@ _KINDS = {
     "Mapping[str, str]": _Kind((Mapping,), "a dict of texts by name"),
 }
 """Kinds of arguments by their annotation, without `| None`; others are not checked here."""
-_COUNTS = ("workers", "evaluations")
+_COUNTS = ("workers", "evaluations", "repeat")
 """Whole numbers from 1."""
 
 
@@ -108,12 +108,15 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
         value = texts({parameter.name: value})[parameter.name]
     if int in kind.types and not isinstance(value, bool) and hasattr(value, "__index__"):
         value = int(value)
+    expected = kind.expected
+    if int in kind.types:
+        least = 1 if parameter.name in _COUNTS else 0
+        expected = f"{expected} from {least}"
+        if isinstance(value, int) and value < least:
+            raise BadInputError(parameter.name, value, expected)
     if not isinstance(value, kind.types) or (isinstance(value, bool) and bool not in kind.types):
         if isinstance(value, Program):
             expected = "a name: a program is given by `programs`, as its text by its name"
             raise BadInputError(parameter.name, value.name, expected)
-        raise BadInputError(parameter.name, value, kind.expected)
-    least = 1 if parameter.name in _COUNTS else 0
-    if isinstance(value, int) and int in kind.types and value < least:
-        raise BadInputError(parameter.name, value, f"a whole number from {least}")
+        raise BadInputError(parameter.name, value, expected)
     return value

@@ -148,7 +148,7 @@ class TcCommands:
     skipped: list[dict[str, Any]] = field(default_factory=list)
     assumed: list[dict[str, Any]] = field(default_factory=list)
     error: BadInputError | None = None
-    """Why there are no more."""
+    """Error that ended the list of commands."""
     takes_arguments: bool = False
     unread: str = ""
     """A file that the script sources and that was not read, with its line."""

@@ -16,7 +16,7 @@ const IDLE_NS: u64 = 1_000_000_000;
 /// A device's packets have at most the MTU.
 const PACKET_MAX: usize = 1 << 16;
 
-/// Why the forwarder stopped.
+/// Reason for which the forwarder stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The programs have ended.
@@ -123,7 +123,7 @@ impl Carrier {
         true
     }
 
-    /// What has happened.
+    /// Packets on their way, arrivals and totals.
     pub fn ledger(&self) -> &Ledger {
         self.network.observer()
     }

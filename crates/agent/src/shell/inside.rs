@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const LISTEN_WAIT: Duration = Duration::from_secs(10);
 const LISTEN_STEP: Duration = Duration::from_millis(10);
 
-/// What became of the programs.
+/// Ends of the programs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Status of the command, as a shell has it.

@@ -1,4 +1,4 @@
-//! How much later than due packets left: a histogram of nanoseconds with about three per cent per step.
+//! Lateness of packets, from when they were due until they left: a histogram of nanoseconds with steps of three per cent.
 
 use serde::Serialize;
 

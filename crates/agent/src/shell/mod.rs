@@ -32,7 +32,7 @@ const MTU_BYTES: u32 = 1500;
 /// Packets that a device holds until the forwarder has read them; the kernel's 500 are too few for a burst.
 const DEVICE_PACKETS: u32 = 10_000;
 
-/// What is asked for.
+/// The request: a scenario's path, and the programs at its ends.
 #[derive(Debug, Deserialize)]
 pub struct Request {
     pub scenario: Scenario,

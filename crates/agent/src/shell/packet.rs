@@ -11,7 +11,7 @@ const IPV6_BYTES: usize = 40;
 /// Bits of the fragment offset (RFC 791 §3.1).
 const OFFSET: u16 = 0x1fff;
 
-/// What queues ask about a packet.
+/// Properties of a packet that queues classify and count by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description {
     /// Hash of the 5-tuple; of a packet without ports, of addresses and protocol.

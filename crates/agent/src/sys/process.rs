@@ -84,7 +84,7 @@ pub fn take_terminal() {
     }
 }
 
-/// Where and how a program starts.
+/// Place and manner of a program's start.
 pub struct Start<'a, S> {
     /// Its network namespace.
     pub space: &'a S,
@@ -140,7 +140,7 @@ pub fn spawn<S: AsRawFd>(command: &mut Command, start: &Start<'_, S>) -> std::io
 }
 
 /// A status of wait(2) as a shell has it.
-fn in_shell(status: i32) -> i32 {
+pub fn in_shell(status: i32) -> i32 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
 }
 
@@ -167,9 +167,7 @@ pub fn has_ended(process: i32) -> Option<i32> {
 
 /// Nanoseconds of the monotonic clock.
 pub fn monotonic() -> u64 {
-    let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut stamp) };
-    super::nanos(stamp) as u64
+    super::clock(libc::CLOCK_MONOTONIC) as u64
 }
 
 /// Waits until one of these can be read, or for a time (ppoll(2), which counts in nanoseconds).

@@ -276,7 +276,7 @@ fn what_cannot_be_is_refused_with_its_line() {
     }
 }
 
-/// What filters tell apart is a tree; filters of other protocols take nothing.
+/// A script whose filters choose classes is a tree; filters of other protocols take nothing.
 #[test]
 fn a_script_with_filters_is_a_tree() {
     let script = format!(

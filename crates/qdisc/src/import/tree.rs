@@ -71,7 +71,7 @@ pub(super) struct Filter {
     pub(super) words: Vec<Word>,
     /// Its protocol is another than IPv4's: no packet has it here.
     pub(super) foreign: bool,
-    /// Why it is none that takes every packet.
+    /// Reason for which it does not take every packet.
     pub(super) selective: Option<Wrong>,
     /// The lowest comes first.
     pub(super) priority: u32,

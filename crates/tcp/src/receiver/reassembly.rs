@@ -37,7 +37,7 @@ impl Reassembly {
         self.queued + self.queued * 19 / 32
     }
 
-    /// How far beyond `rcv_nxt` queued data reach, bytes.
+    /// Bytes from `rcv_nxt` to the end of queued data.
     #[inline]
     pub fn reach(&self, rcv_nxt: u64) -> u64 {
         self.ranges.last().map_or(0, |range| range.1 - rcv_nxt)

@@ -37,7 +37,7 @@ _ANSWER: Shape = {"rights": TEXT, "duration_ns": COUNT, "directions": [_DIRECTIO
 
 @dataclass(frozen=True)
 class Programs:
-    """What runs at the two ends of a path."""
+    """Programs at the two ends of a path."""
 
     command: Sequence[str]
     """At the client's end; for an interactive shell the shell."""
@@ -53,7 +53,7 @@ class Programs:
 def run(
     scenario: Json, ends: tuple[str, str], cc: str, programs: Programs, limit_s: float, say: Say = quietly
 ) -> Json:
-    """Runs programs at the hosts `ends` of a scenario (server, client); returns what became of them.
+    """Run programs at the hosts `ends` of a scenario (server, client), and return their outcome.
 
     Everything that was started ends with the command, and with this process.
     Raises `BadInputError` for what this machine does not allow, `DragstripError` for anything else.
@@ -118,7 +118,7 @@ def _patient() -> Iterator[None]:
 
 
 def reasons(outcome: Json) -> list[str]:
-    """Why the figures of a run are not those of the path: the machine was late, or lost packets itself."""
+    """Return reasons why figures are not those of the path: the machine was late, or lost packets itself."""
     marks = []
     for direction in outcome["directions"]:
         name, lateness = direction["direction"], direction["lateness"]
@@ -132,7 +132,7 @@ def reasons(outcome: Json) -> list[str]:
 
 
 def status(outcome: Json) -> int:
-    """The exit status of the command."""
+    """Return the exit status of the command."""
     if outcome["timed_out"]:
         return TIMED_OUT
     return KILLED if outcome["status"] is None else int(outcome["status"])

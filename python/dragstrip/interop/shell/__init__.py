@@ -41,7 +41,7 @@ class FollowedScript:
     unread: list[tuple[int, str]] = field(default_factory=list)
     assumed: list[Assumed] = field(default_factory=list)
     refusal: RefusalError | None = None
-    """Why the script was followed no further."""
+    """The refusal at which following ended; None at the end of the script."""
     used: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
 

@@ -94,7 +94,7 @@ class Assignment:
 
 @dataclass(slots=True)
 class Redirection:
-    """Where a descriptor comes from or goes to; the target of `<<` is the text of the here-document."""
+    """Source or destination of a descriptor; the target of `<<` is the text of the here-document."""
 
     descriptor: str
     operator: str

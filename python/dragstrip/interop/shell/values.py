@@ -47,13 +47,13 @@ class Gap:
     """As the script writes it."""
     position: Position
     key: str
-    """What a value can be given for."""
+    """Key of `--set` that gives the value."""
     root: str = ""
     """The gap that this one comes from, as the script writes it."""
 
     @property
     def origin(self) -> str:
-        """What is not known at first: the reason for all that follows from it."""
+        """The first unknown, from which the others follow."""
         return self.root or self.text
 
 
@@ -104,12 +104,12 @@ class State:
     files: dict[str, str] = field(default_factory=dict)
     output: str = ""
     input: str | None = None
-    """What commands read; none: the terminal's."""
+    """Standard input of commands; None: the terminal's."""
     input_line: int | None = None
     """The line of a here-document's first line."""
     status: int | None = 0
     cause: Gap | None = None
-    """Why the status is not known."""
+    """Reason for which the status is not known."""
     stops_at_errors: bool = False
     last_option: int = 0
     """Letters of the word of options that `getopts` has read."""

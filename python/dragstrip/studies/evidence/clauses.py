@@ -23,7 +23,7 @@ class Clause:
     lacks: tuple[str, ...] = ()
     """Parts of the question that no row answers."""
     author: str = ""
-    """What the authors have to write themselves."""
+    """Text that the authors have to write themselves."""
 
 
 CLAUSES = (

@@ -12,6 +12,7 @@ from dragstrip.studies.evidence import page
 from dragstrip.studies.evidence.document import of_passport
 from dragstrip.studies.evidence.text import APPENDIX, MARKDOWN, appendix, markdown
 from dragstrip.studies.passport import against
+from dragstrip.studies.passport import command as passport
 
 JSON = "evidence.json"
 _TABLE = Plain("a table", lambda value: isinstance(value, dict))
@@ -34,6 +35,18 @@ _SHAPE: Mapping[str, Shape] = {
     ],
 }
 """Fields of a passport that the evidence has, beside those that `against.read` expects."""
+
+
+def make(
+    request: passport.PassportRequest, workers: int | None, quiet: bool, out: Path | None
+) -> dict[str, Any]:
+    """Make a passport and return its evidence; with `out`, write both into that folder."""
+    rows = passport.make(request, workers, quiet)
+    document = of_passport(rows)
+    if out is not None:
+        passport.write(rows, request, out)
+        write(document, out)
+    return document
 
 
 def read(file: Path) -> dict[str, Any]:

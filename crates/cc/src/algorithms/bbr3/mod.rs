@@ -72,14 +72,14 @@ pub trait Version: Clone + std::fmt::Debug {
     fn mark_rules(parameters: &Parameters<'_>) -> MarkRules;
 }
 
-/// Which marks a connection reacts to, and how it marks its own segments.
+/// Rules for congestion marks: those that a connection reacts to, and the codepoint of its own segments.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkRules {
     /// Queues of the path mark at a shallow threshold, and marks are heard.
     pub low: bool,
     /// ... on paths of this RTT at most, µs (`bbr_ecn_max_rtt_us`).
     pub rtt_us_max: u32,
-    /// Where accurate ECN is agreed on, segments are ECT(1).
+    /// Segments are ECT(1) where accurate ECN is agreed on.
     pub l4s: bool,
 }
 

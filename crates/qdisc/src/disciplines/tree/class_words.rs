@@ -1,7 +1,7 @@
 //! A class in tc's words, read.
 //!
-//! What tc and the kernel compute is computed here (tc/q_htb.c, tc/q_hfsc.c of iproute2; `htb_change_class`,
-//! `drr_change_class`): buckets, quanta, curves.
+//! Buckets, quanta and curves that tc and the kernel compute are computed here (tc/q_htb.c, tc/q_hfsc.c of iproute2;
+//! `htb_change_class`, `drr_change_class`).
 
 use super::types::{ClassParameters, CurveSpec, HfscClass, HtbClass};
 use crate::disciplines::FRAME;

@@ -1,6 +1,6 @@
 //! A filter in tc's words, read (tc/f_u32.c, f_fw.c, f_flow.c, f_flower.c, f_matchall.c of iproute2).
 //!
-//! What flows here is IPv4, so that a filter of another protocol takes no packet and is left out.
+//! All packets here are IPv4: a filter of another protocol takes none and is left out.
 
 use super::actions::{Does, behind, rest};
 use super::filter::{NEXT_HEADER, comparable};

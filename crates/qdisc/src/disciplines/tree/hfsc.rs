@@ -20,7 +20,7 @@ use crate::contract::{Dequeue, Sink};
 use crate::netlink::TICK_NS;
 use dragstrip_units::{Duration, Instant};
 
-/// How long to sleep where nothing is due.
+/// Time to sleep where nothing is due.
 const SLEEP_NS: u64 = 1_000_000_000;
 
 /// A class as it is configured.

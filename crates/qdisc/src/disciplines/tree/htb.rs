@@ -27,7 +27,7 @@ use dragstrip_units::{Duration, Instant, Rate};
 const PRIORITIES: usize = 8;
 /// `mbuffer`: most time that counts as elapsed, and most debt.
 const MBUFFER_NS: i64 = 60_000_000_000;
-/// How long a level without events is left alone, and the longest sleep of the watchdog (`htb_dequeue`).
+/// Time until a level without events is looked at again, and the longest sleep of the watchdog (`htb_dequeue`).
 const QUIET_NS: u64 = 1_000_000_000;
 const SLEEP_NS: u64 = 5_000_000_000;
 
@@ -86,7 +86,7 @@ impl Ring {
     }
 }
 
-/// Where a ring is: the row of a level, or the feed of a class.
+/// Place of a ring: the row of a level, or the feed of a class.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Row(usize),
@@ -110,9 +110,9 @@ struct Class {
     mode: Mode,
     /// Priorities, as bits, for which it stands somewhere.
     activity: u8,
-    /// Of a leaf, for each level that has lent to it.
+    /// Deficits of a leaf, by the level that lends to it.
     deficits: [i64; HTB_LEVELS],
-    /// Of an inner class, for each priority.
+    /// Rings of an inner class, by priority: the classes below that borrow from it.
     feeds: Vec<Ring>,
 }
 

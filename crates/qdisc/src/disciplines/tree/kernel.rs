@@ -18,7 +18,7 @@ const TERMINAL: u8 = 1;
 /// `TC_ACT_SHOT`.
 const SHOT: u32 = 2;
 
-/// What a message adds.
+/// Kind of object that a message adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     /// A discipline.
@@ -32,7 +32,7 @@ pub enum Object {
 /// A message: the fields of `struct tcmsg` and the attributes behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// What is added.
+    /// Kind of the object.
     pub object: Object,
     /// Its number; 0: the kernel's choice.
     pub handle: u32,

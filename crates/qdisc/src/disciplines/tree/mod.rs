@@ -50,7 +50,7 @@ pub use types::TreeSpec;
 /// Levels of htb's classes (`TC_HTB_MAXDEPTH`).
 pub(crate) const HTB_LEVELS: usize = 8;
 
-/// Who sends next.
+/// Scheduler of the root discipline: it chooses the class that sends next.
 #[derive(Clone, Debug)]
 enum Scheduler {
     Htb {
@@ -66,12 +66,12 @@ enum Scheduler {
         strict: usize,
         rounds: Rounds,
     },
-    /// What is due goes on into the class.
+    /// Packets that are due go on into the class.
     Netem(Netem),
     Tbf(tbf::Shaper),
 }
 
-/// Where a packet goes.
+/// Destination of a packet that is enqueued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Destination {
     Leaf(usize),

@@ -121,12 +121,7 @@ impl<'a> Commands<'a> {
         let mut at = 0;
         let mut kind = None;
         while let Some(&word) = command.get(at) {
-            let value = || {
-                let after = command.get(at + 1).copied();
-                after.ok_or_else(|| {
-                    wrong(format!("{word:?} at the end"), format!("a value after {word:?}"))
-                })
-            };
+            let value = || value_after(command, at);
             match word {
                 "dev" => {
                     let _ = value()?;
@@ -209,12 +204,7 @@ impl<'a> Commands<'a> {
     fn class(&mut self, command: &[&'a str], text: String) -> Result<(), Problem> {
         let (mut own, mut parent, mut kind, mut at) = (None, None, None, 0);
         while let Some(&word) = command.get(at) {
-            let value = || {
-                let after = command.get(at + 1).copied();
-                after.ok_or_else(|| {
-                    wrong(format!("{word:?} at the end"), format!("a value after {word:?}"))
-                })
-            };
+            let value = || value_after(command, at);
             match word {
                 "dev" => {
                     let _ = value()?;
@@ -343,7 +333,7 @@ impl<'a> Commands<'a> {
         QdiscSpec::parse(&text).map_err(|problem| within(problem, &command()))
     }
 
-    /// What waits in a class; the kernel's pfifo where no command says.
+    /// Returns the discipline in a class: the kernel's pfifo where no command names one.
     fn leaf(&self, class: Id) -> Result<Box<QdiscSpec>, Problem> {
         let standing = self.disciplines.iter().find(|other| other.parent == Some(class));
         Ok(Box::new(match standing {
@@ -478,6 +468,13 @@ impl<'a> Commands<'a> {
 
 fn has_added_classes(kind: &str) -> bool {
     ["htb", "hfsc", "drr"].contains(&kind)
+}
+
+/// The word behind the one at `at`, which is its value.
+fn value_after<'a>(command: &[&'a str], at: usize) -> Result<&'a str, Problem> {
+    let word = command[at];
+    let after = command.get(at + 1).copied();
+    after.ok_or_else(|| wrong(format!("{word:?} at the end"), format!("a value after {word:?}")))
 }
 
 fn named(word: &str, text: &str) -> Result<Id, Problem> {

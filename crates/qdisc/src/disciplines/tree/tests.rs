@@ -549,7 +549,7 @@ fn trees_read_back_as_they_are_written() {
     }
 }
 
-/// What a tree lets pass at most, where that is known.
+/// The greatest rate of a tree, where that is known.
 #[test]
 fn the_rate_of_a_tree_is_that_of_its_root_classes() {
     for (text, expected) in [

@@ -74,14 +74,14 @@ pub struct ClassSpec {
     /// Minor number of the class above; 0: the discipline itself.
     #[serde(default)]
     pub parent: u16,
-    /// What the class may send.
+    /// Limits of what the class may send.
     pub parameters: ClassParameters,
     /// Queue discipline of a class without classes below it.
     #[serde(default)]
     pub leaf: Option<Box<QdiscSpec>>,
 }
 
-/// What a class may send.
+/// Limits of what a class may send, by its discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -158,7 +158,7 @@ pub struct CurveSpec {
     /// The first rate.
     #[serde(default)]
     pub m1_bps: u64,
-    /// How long it holds.
+    /// Duration of the first rate.
     #[serde(default)]
     pub d_ns: u64,
     /// The rate from then on.
@@ -284,11 +284,11 @@ pub struct PolicerSpec {
     /// Second bucket's rate.
     #[serde(default)]
     pub peakrate_bps: Option<u64>,
-    /// What happens to packets that exceed.
+    /// Fate of packets that exceed the rate.
     pub exceeds: Exceeds,
 }
 
-/// What happens to packets that exceed.
+/// Fate of packets that exceed a policer's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
