@@ -197,13 +197,20 @@ class Administrator:
         return " && ".join(steps)
 
 
+SSHD_ACCOUNT = (
+    "if ! grep -q ^sshd: /etc/passwd; then cp -p /etc/passwd /run/passwd && "
+    "echo sshd:x:64712:65534::/run/sshd:/usr/sbin/nologin >>/run/passwd && mount --bind /run/passwd /etc/passwd; fi"
+)
+"""Gives a host the account that sshd drops its privileges to, where a machine has the program and not the account."""
+
+
 @contextmanager
 def _space(name: str, home: Path, then: str = "true") -> Iterator[Space]:
     home.mkdir(parents=True, exist_ok=True)
     command = ["unshare", "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c"]
     script = (
         f"hostname {name}; mount -t tmpfs none /run; mkdir -p /run/sshd; mount -t sysfs none /sys; "
-        f"mount --bind {home} {Path.home()}; sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; ip link set lo up; {then} && echo ready && exec sleep infinity"
+        f"mount --bind {home} {Path.home()}; {SSHD_ACCOUNT}; sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; ip link set lo up; {then} && echo ready && exec sleep infinity"
     )
     process = subprocess.Popen([*command, script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     try:

@@ -62,6 +62,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "N": ("1", "2", "3", "0", "-1", "1.5", "x", "96", "4294967296", "9" * 30),
     "TIME": TIMES,
     "COMMAND...": ("true", "sh"),
+    "[-- COMMAND...]": ("true", "sh"),
     "ENGINE": ("sim", "ns3", "sim,sim", ",", "Sim"),
     "ENGINES": ("sim", "ns3"),
     "NAME=VALUE": ("kernel=x", "strict=yes", "x", "=1", "nope=1"),
