@@ -18,6 +18,8 @@ pub const PARTS_MAX: usize = 1_000;
 pub const DURATION_MAX_NS: u64 = 600_000_000_000;
 /// Runs of one form.
 pub const RUNS_MAX: usize = 100;
+/// Variants of an experiment, of which the page shows the names and runs the picked one.
+pub const VARIANTS_MAX: usize = 1_000;
 /// Memory for what is recorded: 128 MiB.
 pub const RECORDING_BYTES_MAX: u64 = 128 << 20;
 /// Packets of a run that starts by itself: some seconds.
@@ -41,6 +43,7 @@ pub fn bounds() -> String {
         "parts": PARTS_MAX,
         "duration_ns": DURATION_MAX_NS,
         "runs": RUNS_MAX,
+        "variants": VARIANTS_MAX,
         "recording_bytes": RECORDING_BYTES_MAX,
         "packets": PACKETS_MAX,
         "packets_asked": PACKETS_ASKED_MAX,

@@ -1,6 +1,6 @@
 //! From a form to scenarios, and to the words of a command line.
 
-use crate::bounds::{self, RUNS_MAX};
+use crate::bounds::{self, RUNS_MAX, VARIANTS_MAX};
 use crate::refused::{self, Refused};
 use dragstrip_experiment::{self as experiment, Everything, RaceForm, Variants};
 use dragstrip_scenario::{Problem, Scenario};
@@ -52,8 +52,8 @@ pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
     let content = experiment::checked(content, &algorithms).map_err(refused::problem)?;
     let repeats = content["repeat"].as_u64().unwrap_or(1);
     let variants = Variants::new(content.clone()).map_err(refused::problem)?;
-    if variants.count() as usize > RUNS_MAX {
-        let expected = format!("at most {RUNS_MAX} runs; more on the command line");
+    if variants.count() as usize > VARIANTS_MAX {
+        let expected = format!("at most {VARIANTS_MAX} runs; more on the command line");
         return Err(refused::wrong("vary", &format!("{} runs", variants.count()), &expected));
     }
     let runs = scenarios(&variants, 1, repeats).map_err(refused::problem)?;
