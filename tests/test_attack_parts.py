@@ -292,7 +292,7 @@ def test_the_value_of_a_find_is_the_weaker_run() -> None:
         return Score(value, 1.0, 1.0, 1.0, None)
 
     for first, second in itertools.permutations((0.2, 0.6)):
-        assert search.Confirmed((), score(first), score(second)).value == 0.6
+        assert search.ConfirmedAttack((), score(first), score(second)).value == 0.6
 
 
 def test_drawn_attacks_are_new_admissible_and_follow_from_the_seed() -> None:

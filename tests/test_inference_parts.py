@@ -16,7 +16,7 @@ import pytest
 from dragstrip.analysis.inference import arrivals, noise, policer, rate, shaper
 from dragstrip.analysis.inference.base import base_rtt, elsewhere, is_drained
 from dragstrip.analysis.inference.estimate import Estimate, unknown
-from dragstrip.analysis.inference.series import CapturedFlow, Returned, Segments
+from dragstrip.analysis.inference.series import AckSeries, CapturedFlow, Segments
 
 DATA, HEADERS = 1448, 52
 PACKET = DATA + HEADERS
@@ -39,7 +39,7 @@ def flow(
     no = np.zeros(count, bool)
     segments = Segments(sent_s, numbers * DATA, sizes, sizes + HEADERS, no, lost_bytes, no, sizes)
     delivered = (numbers + 1) * DATA
-    returned = Returned(acked_s, delivered, delivered, sizes, acked_s - sent_s, np.full(count, 65535.0), no)
+    returned = AckSeries(acked_s, delivered, delivered, sizes, acked_s - sent_s, np.full(count, 65535.0), no)
     return CapturedFlow(
         0, "flow", "sender", 0, DATA, HEADERS, opening_s, False, segments, returned, False, (), None, "", 0
     )
@@ -170,8 +170,8 @@ def test_a_queue_that_never_drains_gives_an_upper_bound_and_the_handshake_gives_
     assert estimate.reason == ""
 
 
-def _behind(returned: Returned, first: int) -> Returned:
-    return Returned(*(getattr(returned, name)[first:] for name in returned.__dataclass_fields__))
+def _behind(returned: AckSeries, first: int) -> AckSeries:
+    return AckSeries(*(getattr(returned, name)[first:] for name in returned.__dataclass_fields__))
 
 
 def test_without_anything_there_is_no_base_round_trip() -> None:
@@ -192,8 +192,8 @@ def test_the_queue_was_empty_where_the_shortest_round_trips_had_the_lowest_rates
     assert not is_drained(rate.trips(replace(growing, returned=_behind(growing.returned, 1500))))
 
 
-def _until(returned: Returned, end: int) -> Returned:
-    return Returned(*(getattr(returned, name)[:end] for name in returned.__dataclass_fields__))
+def _until(returned: AckSeries, end: int) -> AckSeries:
+    return AckSeries(*(getattr(returned, name)[:end] for name in returned.__dataclass_fields__))
 
 
 # --- noise ------------------------------------------------------------------------------------

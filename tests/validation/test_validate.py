@@ -23,7 +23,7 @@ from dragstrip.studies.validation import bands, console, document, translate
 from dragstrip.studies.validation.conditions import Conditions, conditions
 from dragstrip.studies.validation.epochs import epochs, period_s, window_error
 from dragstrip.studies.validation.explain import events, explain
-from dragstrip.studies.validation.figures import Compared, figures, kolmogorov_smirnov, wasserstein
+from dragstrip.studies.validation.figures import FigurePair, figures, kolmogorov_smirnov, wasserstein
 from dragstrip.studies.validation.grid import Grid
 from dragstrip.studies.validation.kernel import KernelRun, grouped, load, load_all, packed
 from dragstrip.studies.validation.targets import BY_KEY, standing
@@ -106,7 +106,7 @@ def test_errors_and_limits(stored: KernelRun) -> None:
 
 
 def test_a_narrow_distribution_counts_by_its_shift(stored: KernelRun) -> None:
-    def distances(kernel_ms: list[float], ours_ms: list[float]) -> list[Compared]:
+    def distances(kernel_ms: list[float], ours_ms: list[float]) -> list[FigurePair]:
         found = figures(of(stored), [trace(1e6, kernel_ms)], [trace(1e6, ours_ms)])
         return [figure for figure in found if figure.quantity.endswith("_ks")]
 
@@ -141,7 +141,7 @@ def test_seeds_are_averaged_and_random_loss_has_other_limits(stored: KernelRun) 
 def test_what_a_discipline_decides_is_counted_behind_one(stored: KernelRun) -> None:
     def behind(
         leaf: str, kernel: tuple[int, int | None], ours: tuple[int, int | None]
-    ) -> dict[str, Compared]:
+    ) -> dict[str, FigurePair]:
         run = changed(stored, bottleneck={**stored.scenario["bottleneck"], "qdisc": leaf})
         sides = ([trace(1e6, [40.0], decided=decided)] for decided in (kernel, ours))
         return {figure.quantity: figure for figure in figures(of(run), *sides)}
@@ -206,7 +206,7 @@ def test_wasserstein_is_the_shift() -> None:
 
 
 def test_standings_ask_for_the_share_and_the_median() -> None:
-    near, far = Compared("goodput", 1, 1, 0.5, 3.0), Compared("goodput", 1, 1, 4.0, 3.0)
+    near, far = FigurePair("goodput", 1, 1, 0.5, 3.0), FigurePair("goodput", 1, 1, 4.0, 3.0)
     quantity = BY_KEY["goodput"]
     enough = standing(quantity, "all", False, [near] * 19 + [far])
     assert enough is not None
@@ -214,7 +214,7 @@ def test_standings_ask_for_the_share_and_the_median() -> None:
     short = standing(quantity, "all", False, [near] * 18 + [far] * 2)
     assert short is not None
     assert not short.reached
-    wide = standing(quantity, "all", False, [Compared("goodput", 1, 1, 2.0, 3.0)] * 20)
+    wide = standing(quantity, "all", False, [FigurePair("goodput", 1, 1, 2.0, 3.0)] * 20)
     assert wide is not None
     assert not wide.reached, "half of the cases must lie within 1 %"
 
@@ -360,7 +360,7 @@ def test_a_grown_error_is_beyond_its_band(case: Case, tmp_path: Path) -> None:
     bands.write([case], file)
     band = bands.read(file)[case.name]
     assert bands.beyond(case, band) == []
-    worse = [Compared(f.quantity, f.kernel, f.simulator, f.error + 0.6, f.limit) for f in case.figures[:1]]
+    worse = [FigurePair(f.quantity, f.kernel, f.simulator, f.error + 0.6, f.limit) for f in case.figures[:1]]
     grown = replace(case, figures=worse)
     assert "goodput" in bands.beyond(grown, band)[0]
 

@@ -10,7 +10,7 @@ use crate::machine::{self, Grant, Part};
 use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;
-use crate::side::{Captured, Counts, EndReport, Pinger, Report, Ring, Side, Wanted};
+use crate::side::{CaptureRequest, Captured, Counts, EndReport, Pinger, Report, Ring, Side};
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
 use dragstrip_scenario::{NodeSpec, Scenario, Transport};
@@ -51,7 +51,7 @@ pub struct Request {
     real_time: bool,
     /// Packets are kept too.
     #[serde(default)]
-    capture: Option<Wanted>,
+    capture: Option<CaptureRequest>,
 }
 
 /// Runs a scenario; `raw` are the bytes after the request, `progress` receives the elapsed time (ns) and the bytes
@@ -234,7 +234,7 @@ fn open_sides<'a>(
     scenario: &'a Scenario,
     plan: &'a Plan,
     network: Network,
-    capture: Option<&Wanted>,
+    capture: Option<&CaptureRequest>,
     poll: &Poll,
 ) -> Result<(Vec<Side<'a>>, Vec<Place>), Fault> {
     let Network { places, interfaces } = network;

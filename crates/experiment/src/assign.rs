@@ -45,8 +45,8 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
         for place in places {
             visit(place, path, part, &mut |target| {
                 following.push(match target {
-                    Found::Entry(entry) => entry,
-                    Found::Table(table) => {
+                    AssignTarget::Entry(entry) => entry,
+                    AssignTarget::Table(table) => {
                         table.entry((*part).to_owned()).or_insert_with(|| Value::Object(Map::new()))
                     }
                 });
@@ -56,8 +56,8 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
     }
     for place in places {
         visit(place, path, last, &mut |target| match target {
-            Found::Entry(entry) => *entry = value.clone(),
-            Found::Table(table) => {
+            AssignTarget::Entry(entry) => *entry = value.clone(),
+            AssignTarget::Table(table) => {
                 table.insert((*last).to_owned(), value.clone());
             }
         })?;
@@ -66,7 +66,7 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
 }
 
 /// The target of one part of a path.
-enum Found<'a> {
+enum AssignTarget<'a> {
     /// The entry of a list.
     Entry(&'a mut Value),
     /// The table whose field it names.
@@ -77,21 +77,21 @@ fn visit<'a>(
     place: &'a mut Value,
     path: &str,
     part: &str,
-    then: &mut impl FnMut(Found<'a>),
+    then: &mut impl FnMut(AssignTarget<'a>),
 ) -> Result<(), Problem> {
     let wrong = |expected: &str| problem(&format!("vary.{path}"), part, expected);
     match place {
-        Value::Object(table) => then(Found::Table(table)),
+        Value::Object(table) => then(AssignTarget::Table(table)),
         Value::Array(entries) => {
             if is_index(part) {
                 let expected = format!("an index below {}", entries.len());
                 let entry = part.parse().ok().and_then(|at: usize| entries.get_mut(at));
-                then(Found::Entry(entry.ok_or_else(|| wrong(&expected))?));
+                then(AssignTarget::Entry(entry.ok_or_else(|| wrong(&expected))?));
                 return Ok(());
             }
             for entry in entries {
                 let Value::Object(table) = entry else { return Err(wrong("the path of a field")) };
-                then(Found::Table(table));
+                then(AssignTarget::Table(table));
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {

@@ -15,16 +15,16 @@ const RECENT_MAX: usize = 8_192;
 /// The last packets of a direction, by what they are.
 #[derive(Debug, Default)]
 pub struct Recent {
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, EarlierPacket>,
     /// In the order of time.
     prints: VecDeque<(u64, i64)>,
     /// The identification of the first packet, and whether a later one had another.
     ids: Option<(u16, bool)>,
 }
 
-/// A packet that was there.
+/// An earlier packet with the same contents.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct EarlierPacket {
     at: i64,
     ttl: u8,
 }
@@ -48,7 +48,7 @@ impl Recent {
             }
         }
         let print = fingerprint(packet);
-        if let Some(Known { at, ttl }) = self.known.get(&print).copied() {
+        if let Some(EarlierPacket { at, ttl }) = self.known.get(&print).copied() {
             // No host repeats data, a SYN or a FIN so soon.
             let told_apart = packet.payload > 0 || id != 0 || packet.flags & (SYN | FIN) != 0;
             let soon = packet.time_ns - at <= COPY_NS;
@@ -56,7 +56,7 @@ impl Recent {
                 return true;
             }
         }
-        self.known.insert(print, Known { at: packet.time_ns, ttl: packet.ttl });
+        self.known.insert(print, EarlierPacket { at: packet.time_ns, ttl: packet.ttl });
         self.prints.push_back((print, packet.time_ns));
         false
     }

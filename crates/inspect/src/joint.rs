@@ -8,15 +8,15 @@ use serde::Serialize;
 
 /// A flow between two captures.
 #[derive(Debug, Serialize)]
-pub struct BetweenSaid {
+pub struct BetweenDocument {
     /// The flow's number.
     pub flow: u64,
     /// The capture nearer to the sender and the other one, from 0.
     pub files: [usize; 2],
     /// The way of the data.
-    pub there: WaySaid,
+    pub there: WayDocument,
     /// The way of the acknowledgements.
-    pub back: WaySaid,
+    pub back: WayDocument,
     /// Round trips from the nearer capture to the farther one and back, which need no common clock.
     pub rtt_ms: Rtt,
     /// Offset of the farther capture's clock ahead of the nearer one's, if the least delays of both directions are
@@ -43,7 +43,7 @@ pub struct Rtt {
 
 /// One direction between two captures.
 #[derive(Debug, Serialize)]
-pub struct WaySaid {
+pub struct WayDocument {
     /// Packets at its beginning.
     pub packets: u64,
     /// Packets seen at its end too.
@@ -108,7 +108,7 @@ impl<'a> Between<'a> {
     }
 
     /// The document's entry.
-    pub fn document(&self, flow: u64) -> BetweenSaid {
+    pub fn document(&self, flow: u64) -> BetweenDocument {
         let [forward, back] =
             [(self.side, self.near), (1 - self.side, 1 - self.near)].map(|(side, from)| {
                 let way = &self.pair.ways[side];
@@ -116,7 +116,7 @@ impl<'a> Between<'a> {
                 let floor = delays.floor();
                 let above = floor.map(|floor| delays.above(&floor)).unwrap_or_default();
                 let (since, until) = self.span(way, from);
-                let way_said = WaySaid {
+                let way_said = WayDocument {
                     packets: way.shown[from],
                     matched: way.matched,
                     lost: way.lost_packets(from, since, until),
@@ -129,7 +129,7 @@ impl<'a> Between<'a> {
         let far = self.files[1 - self.near].1.first_ns.unwrap_or_default();
         let trips = &self.pair.trips[self.side];
         let Spread { p5, p50, p95 } = spread(trips);
-        BetweenSaid {
+        BetweenDocument {
             flow,
             files: [self.files[self.near].0, self.files[1 - self.near].0],
             clock_offset_ms: envelopes

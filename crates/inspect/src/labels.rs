@@ -1,7 +1,7 @@
 //! Labels of other tools: Wireshark's and tcptrace's for the same packets, with every event.
 
 use crate::tcptrace::{Count, Counts, Tcptrace};
-use crate::verdicts::{Judged, Said};
+use crate::verdicts::{Judged, SegmentVerdict};
 use crate::wireshark::{self, Call, Wireshark};
 use dragstrip_capture::read::Packet;
 use serde::Serialize;
@@ -49,9 +49,9 @@ pub struct Event {
     /// Its data.
     pub bytes: u32,
     /// Ours, by this capture alone; null: new.
-    pub one: Option<Said>,
+    pub one: Option<SegmentVerdict>,
     /// Ours, by two captures.
-    pub two: Option<Said>,
+    pub two: Option<SegmentVerdict>,
     /// Wireshark's.
     pub wireshark: Option<Call>,
     /// tcptrace's.
@@ -104,17 +104,19 @@ impl Labels {
         for judged in one {
             let event =
                 all.entry((judged.at, judged.seq)).or_insert_with(|| new(judged.at, judged.seq));
-            event.one = Some(judged.said);
+            event.one = Some(judged.verdict);
         }
         if at_receiver {
             // All that comes twice to a receiver was sent once too often (`result.rs`).
             let twice = |event: &&mut Event| event.tcptrace == Some(Count::Rexmt);
-            all.values_mut().filter(twice).for_each(|event| event.one = Some(Said::Spurious));
+            all.values_mut()
+                .filter(twice)
+                .for_each(|event| event.one = Some(SegmentVerdict::Spurious));
         }
         for judged in two {
             let event =
                 all.entry((judged.at, judged.seq)).or_insert_with(|| new(judged.at, judged.seq));
-            event.two = Some(judged.said);
+            event.two = Some(judged.verdict);
         }
         all.into_values().collect()
     }

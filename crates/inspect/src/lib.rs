@@ -37,11 +37,11 @@ mod verdicts;
 mod wireshark;
 
 pub use ends::{End, Ends, Trip, Way};
-pub use joint::{BetweenSaid, Rtt, Spread, WaySaid};
+pub use joint::{BetweenDocument, Rtt, Spread, WayDocument};
 pub use labels::{Event, Others};
 pub use opening::FastOpen;
 pub use rest::{Attempts, OtherRow, QuicRow, SpinRtt};
-pub use result::{FileSaid, FlowSaid, Inspected, Limited};
+pub use result::{FileDocument, FlowDocument, Inspected, Limited};
 pub use series::{FlowSeries, SERIES_MAX};
 pub use session::{FILES_MAX, Session};
-pub use verdicts::{Said, Tally};
+pub use verdicts::{SegmentVerdict, Tally};

@@ -298,7 +298,7 @@ impl Way {
             let verdict = again.verdict();
             let open = verdict == Verdict::Needed && again.at > until;
             let settled_verdict = if open { Verdict::Unknown } else { verdict };
-            Judged { at: again.at, seq: again.seq, said: settled_verdict.into() }
+            Judged { at: again.at, seq: again.seq, verdict: settled_verdict.into() }
         };
         self.again[near].iter().map(of).collect()
     }

@@ -1,7 +1,7 @@
 //! The inspection document: files, flows, and everything else.
 
 use crate::connection::{Connection, Direction, Echo, Place};
-use crate::joint::{Between, BetweenSaid, Rtt};
+use crate::joint::{Between, BetweenDocument, Rtt};
 use crate::labels::{Event, Others};
 use crate::limits::{Limit, Slice};
 use crate::opening::{FastOpen, fast_open, mptcp};
@@ -52,11 +52,11 @@ pub struct Inspected {
     /// Time of the first listed flow's beginning, nanoseconds since the epoch: times of a recording count from here.
     pub origin_ns: i64,
     /// A file each, in the order in which they were given.
-    pub files: Vec<FileSaid>,
+    pub files: Vec<FileDocument>,
     /// A flow each, in the order in which they were first seen.
-    pub flows: Vec<FlowSaid>,
+    pub flows: Vec<FlowDocument>,
     /// Joint results of two captures, of each flow that both contain.
-    pub between: Vec<BetweenSaid>,
+    pub between: Vec<BetweenDocument>,
     /// Data segments that are not new, if labels are requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
@@ -74,7 +74,7 @@ pub struct Inspected {
 
 /// A file.
 #[derive(Debug, Serialize)]
-pub struct FileSaid {
+pub struct FileDocument {
     /// Filled in by the caller.
     pub path: String,
     /// Packets of any kind.
@@ -101,7 +101,7 @@ const fn is_zero(count: &u64) -> bool {
 
 /// A flow: the data of one direction of a connection.
 #[derive(Debug, Serialize)]
-pub struct FlowSaid {
+pub struct FlowDocument {
     /// Its number.
     pub flow: u64,
     /// Its ends.
@@ -168,7 +168,7 @@ pub struct Limited {
 }
 
 pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected, Vec<Shown>) {
-    let mut result = Said {
+    let mut result = DocumentDraft {
         files,
         shown: Vec::new(),
         missing: vec![0; files.len()],
@@ -193,7 +193,7 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
         }
     }
     let notes = result.notes(passed);
-    let rows = files.iter().zip(&result.missing).map(|(file, missing)| FileSaid {
+    let rows = files.iter().zip(&result.missing).map(|(file, missing)| FileDocument {
         path: String::new(),
         packets: file.counts().packets,
         missing: *missing,
@@ -220,12 +220,12 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
 }
 
 /// The document under construction.
-struct Said<'a> {
+struct DocumentDraft<'a> {
     files: &'a [File],
     shown: Vec<Shown>,
     missing: Vec<u64>,
-    flows: Vec<FlowSaid>,
-    between: Vec<BetweenSaid>,
+    flows: Vec<FlowDocument>,
+    between: Vec<BetweenDocument>,
     events: Vec<Event>,
     unopened: Unopened,
     /// Connections by what they were carried in.
@@ -239,7 +239,7 @@ struct Said<'a> {
 /// Encapsulations that are noted.
 const CARRIED_MAX: usize = 16;
 
-impl Said<'_> {
+impl DocumentDraft<'_> {
     fn connection(&mut self, number: usize, key: &Key, mut followed: Followed) {
         for (file, point) in &mut followed.points {
             for side in 0..2 {
@@ -379,7 +379,7 @@ fn rank(place: Place) -> u8 {
     }
 }
 
-fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize) -> FlowSaid {
+fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize) -> FlowDocument {
     let direction = &point.sides[side];
     let place = point.place(side);
     let last_ns = direction.last_ns.max(point.first_ns);
@@ -391,7 +391,7 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
         let senders = point.sides.iter().filter(|side| side.answers() == Some(answers));
         senders.map(|side| side.syns.again).sum()
     };
-    FlowSaid {
+    FlowDocument {
         flow: number,
         label,
         bytes: direction.half.bytes,

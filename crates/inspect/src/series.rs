@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::half::{ACK, Kind, Sample};
 use crate::result::Shown;
 use crate::rows::Place;
-use crate::verdicts::{Judged, Said};
+use crate::verdicts::{Judged, SegmentVerdict};
 use dragstrip_capture::read::Packet;
 use std::collections::BTreeMap;
 
@@ -156,15 +156,15 @@ impl Series {
 }
 
 fn columns(rows: &[Segment], judgements: &[Judged]) -> Vec<(&'static str, Vec<i64>)> {
-    let verdicts: BTreeMap<(i64, u32), Said> =
-        judgements.iter().map(|judged| ((judged.at, judged.seq), judged.said)).collect();
+    let verdicts: BTreeMap<(i64, u32), SegmentVerdict> =
+        judgements.iter().map(|judged| ((judged.at, judged.seq), judged.verdict)).collect();
     let verdict = |row: &Segment| match row.row {
         Row::New | Row::Probe | Row::Acknowledgement => 0,
         Row::Again => match verdicts.get(&(row.at, row.seq)) {
-            Some(Said::Needed) => 1,
-            Some(Said::Spurious) => 2,
-            Some(Said::Unknown) | None => 3,
-            Some(Said::Reordered) => 4,
+            Some(SegmentVerdict::Needed) => 1,
+            Some(SegmentVerdict::Spurious) => 2,
+            Some(SegmentVerdict::Unknown) | None => 3,
+            Some(SegmentVerdict::Reordered) => 4,
         },
     };
     let column = |of: &dyn Fn(&Segment) -> i64| rows.iter().map(of).collect::<Vec<i64>>();

@@ -67,13 +67,13 @@ pub struct Judged {
     /// Its sequence number.
     pub seq: u32,
     /// Classification of the segment.
-    pub said: Said,
+    pub verdict: SegmentVerdict,
 }
 
 /// Classification of a segment below the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Said {
+pub enum SegmentVerdict {
     /// Sent again: earlier copies were lost.
     Needed,
     /// Sent again: an earlier copy arrived.
@@ -84,7 +84,7 @@ pub enum Said {
     Reordered,
 }
 
-impl From<Verdict> for Said {
+impl From<Verdict> for SegmentVerdict {
     fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Needed => Self::Needed,
@@ -175,7 +175,7 @@ impl Verdicts {
             log.push(Judged {
                 at: retransmission.at,
                 seq: retransmission.seq,
-                said: verdict.into(),
+                verdict: verdict.into(),
             });
         }
     }
@@ -184,17 +184,19 @@ impl Verdicts {
     pub fn judgements(&self) -> Vec<Judged> {
         let Some(log) = &self.log else { return Vec::new() };
         let mut all = log.clone();
-        let of = |retransmission: &Retransmission, said| Judged {
+        let of = |retransmission: &Retransmission, verdict| Judged {
             at: retransmission.at,
             seq: retransmission.seq,
-            said,
+            verdict,
         };
         all.extend(
             self.judged
                 .iter()
                 .map(|(retransmission, verdict, _)| of(retransmission, (*verdict).into())),
         );
-        all.extend(self.open.iter().map(|retransmission| of(retransmission, Said::Unknown)));
+        all.extend(
+            self.open.iter().map(|retransmission| of(retransmission, SegmentVerdict::Unknown)),
+        );
         all
     }
 
@@ -270,11 +272,11 @@ impl Verdicts {
         let before = sent_before(packet, above, path_ns, ids_rise);
         if let Some(log) = &mut self.log {
             let classification = match before {
-                Some(true) => Said::Reordered,
-                Some(false) => Said::Needed,
-                None => Said::Unknown,
+                Some(true) => SegmentVerdict::Reordered,
+                Some(false) => SegmentVerdict::Needed,
+                None => SegmentVerdict::Unknown,
             };
-            log.push(Judged { at: packet.time_ns, seq: packet.seq, said: classification });
+            log.push(Judged { at: packet.time_ns, seq: packet.seq, verdict: classification });
         }
         match before {
             Some(true) => self.reordered += 1,

@@ -14,11 +14,11 @@ use std::fs::File;
 use std::io;
 
 /// Requested files: (host or link, path of its file), bytes kept of each frame, comment on the run in each file.
-pub type Asked = (Vec<(String, String)>, u32, String);
+pub type CaptureRequest = (Vec<(String, String)>, u32, String);
 
 /// Opens the files.
 #[expect(clippy::disallowed_types, reason = "likewise")]
-pub fn begin(scenario: &Scenario, request: &Asked) -> PyResult<Capture<File>> {
+pub fn begin(scenario: &Scenario, request: &CaptureRequest) -> PyResult<Capture<File>> {
     let (points, snaplen, comment) = request;
     let open = |(point, path): &(String, String)| match File::create_new(path) {
         Ok(file) => Ok((point.clone(), file)),
@@ -32,7 +32,7 @@ pub fn begin(scenario: &Scenario, request: &Asked) -> PyResult<Capture<File>> {
 
 /// Ends them.
 #[expect(clippy::disallowed_types, reason = "likewise")]
-pub fn end(capture: Capture<File>, scenario: &Scenario, request: &Asked) -> PyResult<()> {
+pub fn end(capture: Capture<File>, scenario: &Scenario, request: &CaptureRequest) -> PyResult<()> {
     let end = Instant::from_nanos(scenario.duration_ns);
     capture.finish(end).map_err(|(file, error)| refused(&request.0[file].1, &error))
 }

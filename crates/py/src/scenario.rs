@@ -128,7 +128,7 @@ impl PyScenario {
         &self,
         py: Python<'py>,
         progress: Option<Py<PyAny>>,
-        capture: Option<capture::Asked>,
+        capture: Option<capture::CaptureRequest>,
         cores: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         let scenario = &self.0;

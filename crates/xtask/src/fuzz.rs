@@ -28,7 +28,7 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer
 
 /// Parsed command line.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct FuzzOptions {
     targets: Vec<String>,
     /// A run ends after so many seconds or inputs, whichever comes first; with neither it repeats.
     seconds: Option<u64>,
@@ -63,7 +63,7 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         match ran.failure {
             None => results.push(format!("{name}: {count} inputs, no failure")),
             Some(failure) => {
-                let (output, replay) = (&failure.said, failure.replay(name));
+                let (output, replay) = (&failure.output, failure.replay(name));
                 return Err(Failure::Found(format!("{output}\n{name} failed; again:\n{replay}")));
             }
         }
@@ -72,7 +72,7 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
 }
 
 /// Runs the one target and describes it in a line of JSON.
-fn summary(folder: &Path, programs: &Path, options: &Asked) -> Result<String, Failure> {
+fn summary(folder: &Path, programs: &Path, options: &FuzzOptions) -> Result<String, Failure> {
     let [name] = options.targets.as_slice() else {
         return Err(Failure::Usage("--summary: name one target".to_owned()));
     };
@@ -87,7 +87,7 @@ fn summary(folder: &Path, programs: &Path, options: &Asked) -> Result<String, Fa
         .failure
         .into_iter()
         .map(|failure| {
-            let lines: Vec<&str> = failure.said.lines().collect();
+            let lines: Vec<&str> = failure.output.lines().collect();
             let output_tail = lines[lines.len().saturating_sub(WHAT_LINES)..].join("\n");
             json!({"replay": failure.replay(name), "what": output_tail})
         })
@@ -123,8 +123,8 @@ fn targets(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-fn parse_options(arguments: &[&str], target_names: &[String]) -> Result<Asked, Failure> {
-    let mut options = Asked {
+fn parse_options(arguments: &[&str], target_names: &[String]) -> Result<FuzzOptions, Failure> {
+    let mut options = FuzzOptions {
         targets: Vec::new(),
         seconds: None,
         executions: None,
@@ -197,19 +197,19 @@ fn build(folder: &Path, target: &Path, profile: &str) -> Result<PathBuf, Failure
 }
 
 /// A failure found by a run: the output, and the input that failed.
-struct Found {
-    said: String,
+struct FuzzFailure {
+    output: String,
     input: String,
 }
 
-impl Found {
+impl FuzzFailure {
     fn replay(&self, name: &str) -> String {
         format!("cargo xtask fuzz {name} --replay {}", self.input)
     }
 
     /// The input took longer than it may.
     fn is_late(&self) -> bool {
-        self.said.contains("ERROR: libFuzzer: timeout")
+        self.output.contains("ERROR: libFuzzer: timeout")
     }
 }
 
@@ -219,7 +219,7 @@ struct Ran {
     count: u64,
     /// Inputs that were late once and not when tried again: the machine stood still.
     pauses: u64,
-    failure: Option<Found>,
+    failure: Option<FuzzFailure>,
 }
 
 /// Runs a target from its corpus; what it finds and what fails is kept in `place`.
@@ -228,7 +228,7 @@ fn run_target(
     place: &Path,
     program: &Path,
     name: &str,
-    options: &Asked,
+    options: &FuzzOptions,
 ) -> Result<Ran, Failure> {
     let failures = place.join("failures").join(name);
     let repeats = options.seconds.is_none() && options.executions.is_none();
@@ -307,7 +307,7 @@ fn ran(output: &Output) -> Ran {
     }
     let input_path = stderr.lines().find_map(|line| line.split("Test unit written to ").nth(1));
     let input = input_path.unwrap_or("no input was kept").trim().to_owned();
-    Ran { count: count.max(1), pauses: 0, failure: Some(Found { said: stderr, input }) }
+    Ran { count: count.max(1), pauses: 0, failure: Some(FuzzFailure { output: stderr, input }) }
 }
 
 #[cfg(test)]

@@ -109,10 +109,11 @@ fn modules(source: &Path) -> Result<BTreeMap<Module, syn::File>, Failure> {
 
 /// Sibling modules that depend on each other, with the arrows between them.
 fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
-    let summaries: BTreeMap<&Module, Seen> = modules
+    let summaries: BTreeMap<&Module, ModuleReferences> = modules
         .iter()
         .map(|(module, file)| {
-            let mut summary = Seen { module: module.clone(), ..Seen::default() };
+            let mut summary =
+                ModuleReferences { module: module.clone(), ..ModuleReferences::default() };
             summary.visit_file(file);
             (module, summary)
         })
@@ -157,7 +158,7 @@ fn reaches(needs: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> 
 }
 
 /// The module that a path leads into, through what modules re-export.
-fn resolve(path: &Module, summaries: &BTreeMap<&Module, Seen>) -> Module {
+fn resolve(path: &Module, summaries: &BTreeMap<&Module, ModuleReferences>) -> Module {
     let mut path = path.clone();
     for _ in 0..8 {
         let depth =
@@ -177,13 +178,13 @@ fn resolve(path: &Module, summaries: &BTreeMap<&Module, Seen>) -> Module {
 
 /// Paths that one module names of its own crate, and names that it re-exports.
 #[derive(Default)]
-struct Seen {
+struct ModuleReferences {
     module: Module,
     paths: BTreeSet<Module>,
     exports: BTreeMap<String, Module>,
 }
 
-impl Seen {
+impl ModuleReferences {
     /// The path from the crate's root; none if it leads out of the crate or is a local name.
     fn rooted(&self, names: &[String]) -> Option<Module> {
         let first = names.first()?;
@@ -253,7 +254,7 @@ impl Seen {
     }
 }
 
-impl<'ast> Visit<'ast> for Seen {
+impl<'ast> Visit<'ast> for ModuleReferences {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
         let for_tests = item.attrs.iter().any(|attribute| {
             attribute.path().is_ident("cfg")

@@ -19,7 +19,7 @@ from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import files
 from dragstrip.experiment.types import Experiment, refused
 from dragstrip.model.scenario.memory import refuse_if_too_large
-from dragstrip.model.scenario.paths import Known, scenario_facts
+from dragstrip.model.scenario.paths import ScenarioFacts, scenario_facts
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,7 +48,7 @@ class PlannedRun:
         return self.core.to_json()
 
     @cached_property
-    def facts(self) -> Known:
+    def facts(self) -> ScenarioFacts:
         """The scenario with its facts; a hundred thousand flows take a second."""
         return scenario_facts(self.scenario, self.core)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dragstrip.experiment.programs import Program
     from dragstrip.experiment.types import Experiment
     from dragstrip.model.recording import Recording
-    from dragstrip.model.scenario.paths import Known
+    from dragstrip.model.scenario.paths import ScenarioFacts
     from dragstrip.report.drawing import Drawing
     from dragstrip.report.load import Bundle
     from dragstrip.results.comparison.setups import Setup
@@ -464,7 +464,7 @@ def _restored(
         from dragstrip.model.scenario.paths import scenario_facts
         from dragstrip.report.load import from_memory
 
-        recordings: dict[str, tuple[Known, Recording]] = {
+        recordings: dict[str, tuple[ScenarioFacts, Recording]] = {
             folder: (scenario_facts(parts[0]), Recording(*parts)) for folder, parts in stored.items()
         }
         return from_memory(document, experiment, recordings)

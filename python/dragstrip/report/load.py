@@ -21,7 +21,7 @@ from dragstrip.io import checksums
 from dragstrip.io.result_shape import RESULT
 from dragstrip.io.shape import EXPERIMENT, PROVENANCE, expect
 from dragstrip.model.recording import Recording, check_format, read_table
-from dragstrip.model.scenario.paths import Known, add_facts
+from dragstrip.model.scenario.paths import ScenarioFacts, add_facts
 from dragstrip.results.comparison.setups import Bout, Run
 
 FloatArray = npt.NDArray[np.float64]
@@ -74,7 +74,7 @@ class RunRecording:
     """The recording of one run, in a folder or in memory; each table is read on first use."""
 
     folder: Path
-    facts: Known
+    facts: ScenarioFacts
     provenance: Json
     recording: Recording | None = None
     """The recording, if it is in memory: then `folder` is not read for tables, and need not exist."""
@@ -222,7 +222,7 @@ class RecordedRun(Run):
         return self.recording.scenario
 
     @cached_property
-    def facts(self) -> Known:
+    def facts(self) -> ScenarioFacts:
         """The scenario with its facts."""
         return self.recording.facts
 
@@ -266,7 +266,7 @@ class FreshResult:
 
     result: Json
     """The content of `result.json`."""
-    scenarios: Mapping[str, Known]
+    scenarios: Mapping[str, ScenarioFacts]
     """Each recording's scenario, by the folder that `result` gives for it."""
     recordings: Mapping[str, Recording] = field(default_factory=dict)
     """The recordings that are still in memory, by the same folders."""
@@ -298,7 +298,7 @@ def load(folder: Path, fresh: FreshResult | None = None) -> Bundle:
 
 
 def from_memory(
-    document: Json, experiment: Json, recordings: Mapping[str, tuple[Known, Recording]]
+    document: Json, experiment: Json, recordings: Mapping[str, tuple[ScenarioFacts, Recording]]
 ) -> Bundle:
     """Return the content of an output folder that was not written.
 
@@ -355,7 +355,7 @@ def _run(folder: Path, index: int, summary: Json, fresh: FreshResult) -> Recorde
     return RecordedRun(summary, RunRecording(recording, scenario, facts, fresh.recordings.get(where)))
 
 
-def _scenario(path: Path) -> Known:
+def _scenario(path: Path) -> ScenarioFacts:
     """Return the scenario of a recording, with its facts."""
     try:
         return add_facts(checksums.read_json(path.parent, path.name))

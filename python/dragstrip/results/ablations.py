@@ -19,7 +19,7 @@ from dragstrip.results.claims import check, concerns
 
 
 @dataclass(frozen=True)
-class Ablated:
+class AblationRuns:
     """An ablation at one of its settings, with the claims it concerns and the runs they need."""
 
     about: str
@@ -29,7 +29,7 @@ class Ablated:
     runs: list[PlannedRun]
 
 
-def ablated(experiment: Experiment, source: str = "") -> Iterator[Ablated]:
+def ablated(experiment: Experiment, source: str = "") -> Iterator[AblationRuns]:
     """Yield every ablation at every setting.
 
     Raises `BadInputError` for a claim that does not exist and for values that cannot be run.
@@ -54,7 +54,7 @@ def ablated(experiment: Experiment, source: str = "") -> Iterator[Ablated]:
                 field = f"{where}: {error.field}"
                 raise BadInputError(field, Raw(error.value), error.expected, source) from None
             metric_setting = {} if ablation.metric is None else {"metric": ablation.metric}
-            yield Ablated(ablation.about, {**setting, **metric_setting}, claims, runs)
+            yield AblationRuns(ablation.about, {**setting, **metric_setting}, claims, runs)
 
 
 def _matching(

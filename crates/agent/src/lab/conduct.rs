@@ -12,7 +12,7 @@ use crate::checks::RoundTrips;
 use crate::conductor::Ends;
 use crate::fault::{Fault, fault};
 use crate::machine::Part;
-use crate::side::{Captured, Notice, Order, Report, Wanted};
+use crate::side::{CaptureRequest, Captured, Notice, Order, Report};
 use crate::{plan, record, sys};
 use dragstrip_recording::Recording;
 use dragstrip_scenario::Scenario;
@@ -40,7 +40,7 @@ pub struct Request {
     load: Vec<Part>,
     /// Packets are kept too.
     #[serde(default)]
-    capture: Option<Wanted>,
+    capture: Option<CaptureRequest>,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
@@ -170,7 +170,7 @@ fn missing(
 
 /// Data collected from the hosts of a run.
 #[derive(Default)]
-struct Seen {
+struct RunData {
     recording: Recording,
     played: Vec<Played>,
     captured: Vec<Captured>,
@@ -186,7 +186,7 @@ fn run(
     scenario: &Scenario,
     agent: &Agent,
     programs: &Programs<'_>,
-    capture: Option<&Wanted>,
+    capture: Option<&CaptureRequest>,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<u8>, Fault> {
     let stage = Stage::prepare(lab, scenario, agent, &programs.names())?;
@@ -202,7 +202,7 @@ impl Stage<'_> {
         &self,
         scenario: &Scenario,
         programs: &Programs<'_>,
-        capture: Option<&Wanted>,
+        capture: Option<&CaptureRequest>,
         progress: &dyn Fn(u64),
     ) -> Result<Vec<u8>, Fault> {
         let (bare, _) = self.round_trips(scenario, None)?;
@@ -281,7 +281,7 @@ impl Stage<'_> {
         self.remotes.iter().map(|remote| Ok((remote.name.clone(), clock(remote)?))).collect()
     }
 
-    fn open(&self, scenario: &Scenario, capture: Option<&Wanted>) -> Result<(), Fault> {
+    fn open(&self, scenario: &Scenario, capture: Option<&CaptureRequest>) -> Result<(), Fault> {
         let opened = in_parallel(&self.remotes, |remote| {
             let part = &self.placement.parts[&remote.name];
             let open = Open {
@@ -303,7 +303,7 @@ impl Stage<'_> {
         start: i64,
         clocks: &BTreeMap<String, Clock>,
         progress: &dyn Fn(u64),
-    ) -> Result<Seen, Fault> {
+    ) -> Result<RunData, Fault> {
         for remote in &self.remotes {
             remote.send(&Ask::Go { start: start + clocks[&remote.name].offset_ns })?;
         }
@@ -333,7 +333,7 @@ impl Stage<'_> {
         if let Some(fault) = locked(&failed).take() {
             return Err(fault);
         }
-        let mut run_data = Seen::default();
+        let mut run_data = RunData::default();
         for frame in locked(&answers).drain(..) {
             let (head, raw): (merge::Head, &[u8]) = frame.outcome()?;
             merge::append(
@@ -373,10 +373,10 @@ impl Stage<'_> {
     fn finish(
         &self,
         scenario: &Scenario,
-        run_data: Seen,
+        run_data: RunData,
         add: impl FnOnce(&mut Value),
     ) -> Result<Vec<u8>, Fault> {
-        let Seen { mut recording, played, captured } = run_data;
+        let RunData { mut recording, played, captured } = run_data;
         let plan = self.placement.plan();
         let mut reports: BTreeMap<usize, Report> = BTreeMap::new();
         for (node, report) in played.iter().flat_map(|played| &played.reports) {

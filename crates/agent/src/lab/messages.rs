@@ -2,7 +2,7 @@
 
 use crate::machine::Part;
 use crate::plan::Plan;
-use crate::side::{Report, Wanted};
+use crate::side::{CaptureRequest, Report};
 use crate::sys::Discipline;
 use dragstrip_scenario::{QdiscSpec, Scenario};
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ pub struct Open {
     /// Links that begin here: the node, the name, the interface.
     pub near_ends: Vec<(usize, String, String)>,
     /// Packets are kept too.
-    pub capture: Option<Wanted>,
+    pub capture: Option<CaptureRequest>,
 }
 
 /// A host as it is.

@@ -21,7 +21,7 @@ const AROUND: usize = 48;
 
 /// A request for captures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct CaptureRequest {
     /// Hosts and links.
     points: Vec<String>,
     /// Bytes kept of each frame.
@@ -82,7 +82,7 @@ pub struct Capture {
     missing: u64,
 }
 
-impl Wanted {
+impl CaptureRequest {
     /// Lists the vantage points at a node: the index among all of them, and the interface there; 0 means all
     /// interfaces. `near_end` gives the interface of a link that begins at the node.
     pub fn at(&self, node: &str, near_end: impl Fn(&str) -> Option<i32>) -> Vec<(usize, i32)> {

@@ -4,7 +4,7 @@ use super::asking::{self, Asking};
 use super::cc_state;
 use super::message::EndReport;
 use super::sending::{Sending, may_be_paced};
-use super::tap::Seen;
+use super::tap::TappedPacket;
 use crate::fault::{Fault, fault};
 use crate::plan::Plan;
 use crate::sys;
@@ -55,7 +55,7 @@ pub enum Taken {
 }
 
 /// The number of the flow that a packet may belong to, from its ports.
-pub fn flow_of(packet: &Seen) -> Option<usize> {
+pub fn flow_of(packet: &TappedPacket) -> Option<usize> {
     packet.source_port.min(packet.target_port).checked_sub(FIRST_PORT).map(usize::from)
 }
 
@@ -334,7 +334,7 @@ impl<'a> End<'a> {
     }
 
     /// A packet of this flow at the host's interfaces. An ACK may give an RTT: (time in the run, RTT).
-    pub fn see(&mut self, packet: &Seen, start: i64) -> Option<(i64, i64)> {
+    pub fn see(&mut self, packet: &TappedPacket, start: i64) -> Option<(i64, i64)> {
         let (local, remote) = match self.role {
             Role::Client => (self.client_port, self.port),
             Role::Server => (self.port, self.client_port),
@@ -350,7 +350,7 @@ impl<'a> End<'a> {
     }
 
     /// The ports by which a packet belongs to this flow.
-    pub fn owns(&self, packet: &Seen) -> bool {
+    pub fn owns(&self, packet: &TappedPacket) -> bool {
         let ports = [packet.source_port, packet.target_port];
         ports.contains(&self.port) && ports.contains(&self.client_port)
     }

@@ -16,7 +16,7 @@ mod tap;
 mod watch;
 
 pub use agenda::{Agenda, Event};
-pub use capture::{Captured, Described, Wanted, Wire};
+pub use capture::{CaptureRequest, Captured, Described, Wire};
 pub use message::{Counts, EndReport, Notice, Order, Report};
 pub use probe::Pinger;
 
@@ -165,10 +165,10 @@ impl<'a> Side<'a> {
         Ok(side)
     }
 
-    /// Opens the captures that are wanted here: each one's place among all, and its interface (`Wanted::at`).
+    /// Opens the captures that are wanted here: each one's place among all, and its interface (`CaptureRequest::at`).
     pub fn capture(
         &mut self,
-        request: &Wanted,
+        request: &CaptureRequest,
         points: &[(usize, i32)],
         wires: &[Wire],
     ) -> Result<(), Fault> {

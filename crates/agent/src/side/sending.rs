@@ -2,14 +2,14 @@
 
 use super::info::{CWR, Info};
 use super::message::Sent;
-use super::tap::{Matcher, Seen};
+use super::tap::{Matcher, TappedPacket};
 use crate::fault::Fault;
 use dragstrip_recording::{SampleRow, Samples, Word};
 use std::os::fd::OwnedFd;
 
 /// Limit of a connection, as far as a single reading of its state tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+enum SendLimit {
     /// There is no connection yet.
     Handshake,
     /// The pacer, if anything but the application, the receiver or the send buffer.
@@ -40,7 +40,7 @@ pub struct Sending {
     /// Start of the interval, and `Info::busy_us` at that time.
     interval: (i64, [u64; 3]),
     /// Rows of `samples` since then, with the limits known so far: the interval's limit is known at its end.
-    rows: Vec<(usize, Known)>,
+    rows: Vec<(usize, SendLimit)>,
     /// Beginnings of CWR, and of any reduction, that samples saw.
     seen_cwr: u64,
     seen_reductions: u64,
@@ -65,7 +65,13 @@ impl Sending {
 
     /// A packet at this host's interfaces, with the ports that its data leave and its ACKs come from. An ACK
     /// may give an RTT: (time in the run, RTT).
-    pub fn see(&mut self, packet: &Seen, data: u16, acks: u16, start: i64) -> Option<(i64, i64)> {
+    pub fn see(
+        &mut self,
+        packet: &TappedPacket,
+        data: u16,
+        acks: u16,
+        start: i64,
+    ) -> Option<(i64, i64)> {
         if packet.outgoing && packet.source_port == data && packet.payload > 0 {
             self.matcher.record_sent(packet.time, packet.sequence, packet.payload);
         } else if !packet.outgoing && packet.source_port == acks && packet.target_port == data {
@@ -133,9 +139,9 @@ impl Sending {
             limit: Word::default(), // known at the interval's end
         };
         let preliminary = match info {
-            info if info.handshake => Known::Handshake,
-            info if self.may_be_paced && info.is_paced() => Known::Paced,
-            _ => Known::Nothing,
+            info if info.handshake => SendLimit::Handshake,
+            info if self.may_be_paced && info.is_paced() => SendLimit::Paced,
+            _ => SendLimit::Nothing,
         };
         self.rows.push((table.push(row), preliminary));
     }
@@ -155,9 +161,9 @@ impl Sending {
         let longest = longest.map_or("cwnd", |(name, _)| *name);
         for (row, preliminary) in self.rows.drain(..) {
             let limit = match preliminary {
-                Known::Handshake => "handshake",
-                Known::Paced if longest == "cwnd" => "pacing",
-                Known::Paced | Known::Nothing => longest,
+                SendLimit::Handshake => "handshake",
+                SendLimit::Paced if longest == "cwnd" => "pacing",
+                SendLimit::Paced | SendLimit::Nothing => longest,
             };
             let limit = table.limit.word(limit);
             table.limit.set(row, limit);

@@ -21,7 +21,7 @@ const FULL: &str = "the ring for packets was full, so that some were not seen: t
 
 /// A TCP packet seen at an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct TappedPacket {
     pub time: i64,
     pub outgoing: bool,
     pub source_port: u16,
@@ -78,7 +78,7 @@ impl Tap {
     }
 
     /// Gives every packet since the last call to `each`; a fault if some were lost.
-    pub fn drain(&mut self, mut handle: impl FnMut(&Seen)) -> Result<(), Fault> {
+    pub fn drain(&mut self, mut handle: impl FnMut(&TappedPacket)) -> Result<(), Fault> {
         const LOSING: u32 = 4;
         while let Some((frame, status)) = self.take() {
             if status & LOSING != 0 {
@@ -146,13 +146,13 @@ fn head(frame: &[u8]) -> Option<Head<'_>> {
     Some(Head { time, outgoing, loopback, interface, length, bytes })
 }
 
-fn parse(frame: &[u8]) -> Option<Seen> {
+fn parse(frame: &[u8]) -> Option<TappedPacket> {
     let Head { time, outgoing, loopback: _, interface: _, length, bytes } = head(frame)?;
     let tcp = read_tcp(bytes)?;
-    Some(Seen { time, outgoing, frame: length, ..tcp })
+    Some(TappedPacket { time, outgoing, frame: length, ..tcp })
 }
 
-fn read_tcp(packet: &[u8]) -> Option<Seen> {
+fn read_tcp(packet: &[u8]) -> Option<TappedPacket> {
     let ip = packet.get(14..34)?;
     if packet[12..14] != [8, 0] || ip[0] != 0x45 || ip[9] != 6 {
         return None;
@@ -163,14 +163,14 @@ fn read_tcp(packet: &[u8]) -> Option<Seen> {
     let long = |offset: usize| u32::from(short(offset)) << 16 | u32::from(short(offset + 2));
     let header = usize::from(head[12] >> 4) * 4;
     let total = u32::from(u16::from_be_bytes([ip[2], ip[3]]));
-    Some(Seen {
+    Some(TappedPacket {
         source_port: short(0),
         target_port: short(2),
         sequence: long(4),
         acknowledged: long(8),
         payload: total.checked_sub(20 + header as u32)?,
         sacked: read_sacks(tcp.get(20..header).unwrap_or_default()),
-        ..Seen::default()
+        ..TappedPacket::default()
     })
 }
 

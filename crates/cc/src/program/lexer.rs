@@ -17,7 +17,7 @@ pub enum Token<'a> {
 
 /// A token, where it stands, and its text.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct Lexeme<'a> {
     pub token: Token<'a>,
     pub at: Position,
     pub text: &'a str,
@@ -46,11 +46,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
-    pub fn next(&mut self) -> Result<Found<'a>, Misread> {
+    pub fn next(&mut self) -> Result<Lexeme<'a>, Misread> {
         self.skip_blanks();
         let at = self.at;
         let Some(first) = self.rest.chars().next() else {
-            return Ok(Found { token: Token::End, at, text: "" });
+            return Ok(Lexeme { token: Token::End, at, text: "" });
         };
         if first.is_ascii_alphabetic() || first == '_' {
             let name = self.take(length(self.rest, |it| it.is_ascii_alphanumeric() || it == '_'));
@@ -58,14 +58,14 @@ impl<'a> Lexer<'a> {
                 let expected = format!("at most {NAME_MAX} letters");
                 return Err(Misread { at, found: quoted(name), expected });
             }
-            return Ok(Found { token: Token::Name(name), at, text: name });
+            return Ok(Lexeme { token: Token::Name(name), at, text: name });
         }
         if first.is_ascii_digit() || first == '.' {
             return self.number(at);
         }
         if let Some(sign) = SIGNS.iter().find(|sign| self.rest.starts_with(**sign)) {
             let text = self.take(sign.len());
-            return Ok(Found { token: Token::Sign(sign), at, text });
+            return Ok(Lexeme { token: Token::Sign(sign), at, text });
         }
         let expected = match first {
             '&' | '|' | '!' => "and, or, not",
@@ -77,7 +77,7 @@ impl<'a> Lexer<'a> {
         Err(Misread { at, found: character, expected: expected.to_owned() })
     }
 
-    fn number(&mut self, at: Position) -> Result<Found<'a>, Misread> {
+    fn number(&mut self, at: Position) -> Result<Lexeme<'a>, Misread> {
         let digits = |text: &str| length(text, |it| it.is_ascii_digit());
         let mut end = digits(self.rest);
         if self.rest[end..].starts_with('.') {
@@ -99,7 +99,7 @@ impl<'a> Lexer<'a> {
         let unit = UNITS.iter().find(|(known, _)| *known == unit);
         match (value, unit) {
             (Some(value), Some((_, divisor))) => {
-                Ok(Found { token: Token::Number(value / divisor), at, text })
+                Ok(Lexeme { token: Token::Number(value / divisor), at, text })
             }
             (None, _) | (_, None) => {
                 let expected = "a number such as 0.75, 1e-3 or 200ms (s, ms, us)".to_owned();

@@ -21,7 +21,7 @@ mod expression;
 mod statement;
 
 use super::code::{Code, REGISTERS, Register};
-use super::lexer::{Found, Lexer, Token, quoted};
+use super::lexer::{Lexeme, Lexer, Token, quoted};
 use super::words::{HOOKS, Hook, Word};
 use super::{Misread, Position, Program, Setting};
 use dragstrip_units::suggest;
@@ -43,7 +43,7 @@ struct Variable<'a> {
 struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The token that comes next.
-    next: Found<'a>,
+    next: Lexeme<'a>,
     code: Code,
     settings: Vec<Setting>,
     /// `state` and `param`.

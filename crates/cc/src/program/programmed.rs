@@ -72,7 +72,7 @@ pub struct Programmed {
 
 /// Inputs of a hook beyond view and window.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct HookInputs {
     acked: u32,
     lost: u32,
     app_limited: bool,
@@ -127,7 +127,7 @@ impl Programmed {
 
     /// Asks the program, if it has the hook.
     #[inline]
-    fn call(&mut self, hook: Hook, view: &View, window: &mut Window, told: Told) {
+    fn call(&mut self, hook: Hook, view: &View, window: &mut Window, inputs: HookInputs) {
         let code = self.program.code.hook(hook);
         if code.ops.is_empty() || self.fault.is_some() {
             return;
@@ -136,7 +136,7 @@ impl Programmed {
             self.fraction = 0.0;
         }
         for &(word, register) in &code.loads {
-            self.registers[usize::from(register)] = self.read(word, view, window, told);
+            self.registers[usize::from(register)] = self.read(word, view, window, inputs);
         }
         if let Err(Stuck { op, gave }) = code.run(&mut self.registers) {
             let at = code.at.get(op).copied().unwrap_or_default();
@@ -145,14 +145,14 @@ impl Programmed {
         }
         for &(word, register) in &code.stores {
             let value = self.registers[usize::from(register)];
-            if value != self.read(word, view, window, told) {
+            if value != self.read(word, view, window, inputs) {
                 write(word, value, view, window, &mut self.fraction);
             }
         }
         self.whole = window.cwnd;
     }
 
-    fn read(&self, word: Word, view: &View, window: &Window, told: Told) -> f64 {
+    fn read(&self, word: Word, view: &View, window: &Window, inputs: HookInputs) -> f64 {
         let truth = |truth: bool| f64::from(u8::from(truth));
         let seconds = |us: u32| f64::from(us) / SECOND_US;
         let srtt = f64::from(view.srtt_us_x8) / (8.0 * SECOND_US);
@@ -162,7 +162,7 @@ impl Programmed {
             Word::Count => f64::from(window.cwnd_cnt),
             Word::Pacing if window.pacing_rate == u64::MAX => 0.0,
             Word::Pacing => window.pacing_rate as f64 / f64::from(view.mss),
-            Word::Acked => f64::from(told.acked),
+            Word::Acked => f64::from(inputs.acked),
             Word::Limited => truth(view.cwnd_limited(window)),
             Word::SlowStart => truth(window.in_slow_start()),
             Word::Recovering => truth(view.state > CaState::Disorder),
@@ -177,8 +177,8 @@ impl Programmed {
             Word::Marked => view.delivered_ce as f64,
             Word::Mss => f64::from(view.mss),
             Word::DeliveryRate => self.delivery_rate,
-            Word::AppLimited => truth(told.app_limited),
-            Word::Lost => f64::from(told.lost),
+            Word::AppLimited => truth(inputs.app_limited),
+            Word::Lost => f64::from(inputs.lost),
         }
     }
 
@@ -194,11 +194,11 @@ impl Programmed {
 
     /// Runs the hook of an ACK.
     #[inline]
-    fn ack(&mut self, hook: Hook, view: &View, window: &mut Window, told: Told) {
+    fn ack(&mut self, hook: Hook, view: &View, window: &mut Window, inputs: HookInputs) {
         self.acks += 1;
-        self.call(hook, view, window, told);
+        self.call(hook, view, window, inputs);
         if self.round_ended(view) {
-            self.call(Hook::Round, view, window, told);
+            self.call(Hook::Round, view, window, inputs);
         }
     }
 }
@@ -236,23 +236,23 @@ fn write(word: Word, value: f64, view: &View, window: &mut Window, fraction: &mu
 impl CongestionControl for Programmed {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.round_end = view.snd_nxt;
-        self.call(Hook::Start, view, window, Told::default());
+        self.call(Hook::Start, view, window, HookInputs::default());
     }
 
     fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32 {
-        self.call(Hook::Loss, view, window, Told::default());
+        self.call(Hook::Loss, view, window, HookInputs::default());
         window.ssthresh.max(2)
     }
 
     #[inline]
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
-        self.ack(Hook::Ack, view, window, Told { acked, ..Told::default() });
+        self.ack(Hook::Ack, view, window, HookInputs { acked, ..HookInputs::default() });
         Response::None
     }
 
     fn set_state(&mut self, view: &View, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            self.call(Hook::Timeout, view, window, Told::default());
+            self.call(Hook::Timeout, view, window, HookInputs::default());
         }
     }
 
@@ -260,7 +260,7 @@ impl CongestionControl for Programmed {
         match event {
             Event::TxStart => {
                 if self.sent {
-                    self.call(Hook::Idle, view, window, Told::default());
+                    self.call(Hook::Idle, view, window, HookInputs::default());
                 }
                 self.sent = true;
             }
@@ -289,7 +289,7 @@ impl CongestionControl for Programmed {
         if let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) {
             self.delivery_rate = f64::from(delivered) * SECOND_US / sample.interval_us as f64;
         }
-        let inputs = Told {
+        let inputs = HookInputs {
             acked: sample.acked_sacked,
             lost: sample.losses,
             app_limited: sample.is_app_limited,

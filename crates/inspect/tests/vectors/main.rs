@@ -2,25 +2,25 @@
 
 mod trace;
 
-use dragstrip_inspect::{FlowSaid, Inspected, Tally};
+use dragstrip_inspect::{FlowDocument, Inspected, Tally};
 use trace::{Fields, Trace, series};
 
 const SENDER: [f64; 3] = [0.0, 40.0, 40.1];
 const RECEIVER: [f64; 3] = [0.0, 0.1, 40.1];
 
-fn only(inspection: &Inspected) -> &FlowSaid {
+fn only(inspection: &Inspected) -> &FlowDocument {
     assert_eq!((inspection.flows.len(), inspection.files[0].missing), (1, 0));
     &inspection.flows[0]
 }
 
-fn again(flow: &FlowSaid) -> (u64, u64, u64) {
+fn again(flow: &FlowDocument) -> (u64, u64, u64) {
     let Tally { needed, spurious, unknown } = flow.retransmissions;
     (needed, spurious, unknown)
 }
 
 /// Compares the quantiles that the samples determine.
 #[track_caller]
-fn expect_rtts(flow: &FlowSaid, method: &str, samples: &[f64]) {
+fn expect_rtts(flow: &FlowDocument, method: &str, samples: &[f64]) {
     assert_eq!((flow.rtt_ms.method, flow.rtt_ms.samples), (method, samples.len() as u64));
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

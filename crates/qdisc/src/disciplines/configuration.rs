@@ -3,7 +3,7 @@
 use super::QdiscSpec;
 use crate::contract::Change;
 use crate::contract::Qdisc;
-use crate::table::{self, Draft, Given, Layout, Line, Row, Table};
+use crate::table::{self, Draft, GivenWords, Layout, Line, Row, Table};
 use crate::tc::{self, Text, Words};
 use crate::token_rate::Framing;
 use dragstrip_units::{Problem, Report, Stream};
@@ -71,7 +71,7 @@ pub trait Configuration: Table + Clone + Debug + PartialEq {
     ///
     /// # Errors
     /// A contradiction that tc refuses.
-    fn complete(self, _given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(self, _given: &GivenWords<'_>) -> Result<Self, Problem> {
         Ok(self)
     }
 

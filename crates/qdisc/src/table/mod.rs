@@ -218,17 +218,17 @@ pub struct Draft<'a, S> {
     /// So far.
     pub spec: S,
     /// Words that were given.
-    pub given: Given<'a>,
+    pub given: GivenWords<'a>,
 }
 
 /// The words that were read: of which row and as written, and the values that no field holds.
 #[derive(Debug, Default)]
-pub struct Given<'a> {
+pub struct GivenWords<'a> {
     words: Vec<(&'static str, &'a str)>,
     values: Vec<(String, u64)>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> GivenWords<'a> {
     /// True when a word of this row was given.
     #[must_use]
     pub fn has(&self, row: &str) -> bool {
@@ -305,7 +305,7 @@ pub fn parse<'a, S: Table>(
     unknown: fn(&str) -> Problem,
 ) -> Result<Draft<'a, S>, Problem> {
     let rows = ordered::<S>();
-    let mut draft = Draft { spec: S::default(), given: Given::default() };
+    let mut draft = Draft { spec: S::default(), given: GivenWords::default() };
     while let Some(word) = words.next() {
         let Some((row, followers)) = rows.iter().find(|(row, _)| row.part.takes(word)) else {
             return Err(unknown(word));

@@ -7,7 +7,7 @@ use crate::tc::Words;
 use dragstrip_units::{Problem, Report};
 
 /// Reads what follows a word.
-type Read<S> = fn(&mut Draft<'_, S>, &mut Words<'_>, &str) -> Result<(), Problem>;
+type ReadWord<S> = fn(&mut Draft<'_, S>, &mut Words<'_>, &str) -> Result<(), Problem>;
 
 /// A value in the kernel's form; none: it is not told.
 type Value<S> = fn(&S) -> Option<Vec<u8>>;
@@ -19,7 +19,7 @@ pub struct Word<S: 'static> {
     hidden: &'static [&'static str],
     what: &'static str,
     about: fn() -> String,
-    read: Read<S>,
+    read: ReadWord<S>,
     print: fn(&S) -> Option<String>,
     after: Option<&'static str>,
     check: Option<fn(&S, &str, &mut Report)>,
@@ -29,7 +29,11 @@ pub struct Word<S: 'static> {
 
 impl<S> Word<S> {
     /// Words, what stands for their value on the reference page, and how it is read.
-    pub const fn new(listed: &'static [&'static str], what: &'static str, read: Read<S>) -> Self {
+    pub const fn new(
+        listed: &'static [&'static str],
+        what: &'static str,
+        read: ReadWord<S>,
+    ) -> Self {
         Self {
             listed,
             more: Vec::new,

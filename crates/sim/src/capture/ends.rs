@@ -59,13 +59,13 @@ impl Flows {
 }
 
 /// A capture that is read instead of stored.
-struct Read {
+struct CaptureReader {
     host: u32,
     reader: Reader,
     flows: Rc<RefCell<Flows>>,
 }
 
-impl Write for Read {
+impl Write for CaptureReader {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Self { host, reader, flows } = self;
         let mut flows = flows.borrow_mut();
@@ -81,7 +81,7 @@ impl Write for Read {
 /// Whoever else watches, and the captures at both ends.
 pub(crate) struct BothEnds<O> {
     observer: O,
-    capture: Option<Capture<Read>>,
+    capture: Option<Capture<CaptureReader>>,
     flows: Rc<RefCell<Flows>>,
 }
 
@@ -107,7 +107,7 @@ impl<O> BothEnds<O> {
             table.flows.push(Flow { number: index as u32, ends, seen: Ends::default() });
         }
         let flows = Rc::new(RefCell::new(table));
-        let read = |name: &str| Read {
+        let read = |name: &str| CaptureReader {
             host: address(name),
             reader: Reader::new(),
             flows: Rc::clone(&flows),

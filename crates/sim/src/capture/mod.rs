@@ -35,7 +35,7 @@ pub struct CaptureSettings<'a> {
 
 /// A packet for a tap to write.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct TapPacket {
     mark: Mark,
     body: Body,
     class: TrafficClass,
@@ -55,7 +55,7 @@ struct Line {
 struct Tap<W> {
     file: File<W>,
     lines: Vec<Line>,
-    order: Order<Seen>,
+    order: Order<TapPacket>,
 }
 
 /// A sighting's tap, and the line of that tap in which it is queued.
@@ -178,7 +178,7 @@ impl<W: Write> Tap<W> {
     fn write(&mut self, clock: Instant, wire: &Wire) {
         let Self { file, lines, order } = self;
         order.take(clock, |line, at, packet| {
-            let Seen { mark, body, class, dropped } = packet;
+            let TapPacket { mark, body, class, dropped } = packet;
             let Line { link, direction } = lines[line];
             let (macs, dropped) = (wire.macs(link), dropped.map(why));
             let record = Record { at, macs, direction, id: mark.id, dropped };
@@ -245,7 +245,7 @@ impl<W: Write> Observer for Capture<W> {
         };
         for &(tap, line) in places {
             let mark = *self.wire.mark(packet);
-            let record = Seen { mark, body: *body, class, dropped };
+            let record = TapPacket { mark, body: *body, class, dropped };
             let tap = &mut self.taps[tap as usize];
             if tap.order.add(line as usize, at, record) {
                 tap.write(self.clock, &self.wire);

@@ -13,22 +13,22 @@ const ENOUGH: u32 = 512;
 /// Lines of one vantage point.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    lines: Vec<VecDeque<Told<T>>>,
-    told: u64,
+    lines: Vec<VecDeque<Sighting<T>>>,
+    added: u64,
     fresh: u32,
 }
 
 /// A sighting, and the number of those reported before it.
 #[derive(Debug)]
-struct Told<T> {
+struct Sighting<T> {
     place: (Instant, u64),
-    what: T,
+    sighting: T,
 }
 
 impl<T> Order<T> {
     /// Creates an order of `lines` stages.
     pub fn new(lines: usize) -> Self {
-        Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), told: 0, fresh: 0 }
+        Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), added: 0, fresh: 0 }
     }
 
     /// Adds what one stage has seen; whether there is much to merge now.
@@ -36,8 +36,8 @@ impl<T> Order<T> {
     pub fn add(&mut self, line: usize, at: Instant, sighting: T) -> bool {
         let line = &mut self.lines[line];
         make_room(line);
-        line.push_back(Told { place: (at, self.told), what: sighting });
-        self.told += 1;
+        line.push_back(Sighting { place: (at, self.added), sighting });
+        self.added += 1;
         let mut place = line.len() - 1;
         while place > 0 && line[place - 1].place.0 > at {
             line.swap(place - 1, place);
@@ -55,8 +55,8 @@ impl<T> Order<T> {
             // The first line, and the time up to which it stays ahead of the others.
             let (mut first, mut next) = (END, END);
             let mut line = usize::MAX;
-            for (index, told) in self.lines.iter().enumerate() {
-                let Some(Told { place, .. }) = told.front() else { continue };
+            for (index, sightings) in self.lines.iter().enumerate() {
+                let Some(Sighting { place, .. }) = sightings.front() else { continue };
                 next = next.min(first.max(*place));
                 if *place < first {
                     (first, line) = (*place, index);
@@ -65,11 +65,11 @@ impl<T> Order<T> {
             if first.0 > clock || line == usize::MAX {
                 return;
             }
-            while let Some(Told { place, what }) = self.lines[line].front()
+            while let Some(Sighting { place, sighting }) = self.lines[line].front()
                 && *place < next
                 && place.0 <= clock
             {
-                handle(line, place.0, what);
+                handle(line, place.0, sighting);
                 self.lines[line].pop_front();
             }
         }

@@ -44,7 +44,7 @@ class Segments:
 
 
 @dataclass(frozen=True)
-class Returned:
+class AckSeries:
     """Acknowledgements, in the order of time."""
 
     time_s: Floats
@@ -78,7 +78,7 @@ class CapturedFlow:
     opening_s: float | None
     ecn: bool | None
     segments: Segments
-    returned: Returned
+    returned: AckSeries
     cut: bool
     """The capture has more segments than are looked at."""
     trips_s: tuple[float, ...]
@@ -114,7 +114,7 @@ def of(inspect_row: Mapping[str, Any], rows: Mapping[str, Any], file: Mapping[st
     segments = _segments({name: values[data] for name, values in column.items()}, seconds[data])
     back = {name: values[acks] for name, values in column.items()}
     clean = (back["rtt_ns"] != NONE) & (back["echoed"] == 0)
-    returned = Returned(
+    returned = AckSeries(
         seconds[acks],
         back["position"],
         back["delivered"],

@@ -111,7 +111,7 @@ def packets(scenario: Json) -> float:
 
 
 @dataclass(frozen=True)
-class Known:
+class ScenarioFacts:
     """A scenario with its facts, computed once because there may be a hundred thousand hosts."""
 
     scenario: Json
@@ -122,7 +122,7 @@ class Known:
     """True if the run draws random numbers; otherwise every seed gives the same recording."""
 
 
-def scenario_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
+def scenario_facts(scenario: Json, core: _core.Scenario | None = None) -> ScenarioFacts:
     """Return all facts of a scenario; raises `BadInputError`.
 
     `core` is the same scenario as the core holds it, if the caller has it already.
@@ -137,7 +137,7 @@ def with_facts(scenario: Json) -> Json:
     return scenario_facts(scenario).scenario
 
 
-def add_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
+def add_facts(scenario: Json, core: _core.Scenario | None = None) -> ScenarioFacts:
     """Add facts to the scenario's own links in place and return all facts; raises `BadInputError`.
 
     `core` is the same scenario as the core holds it, if the caller has it already.
@@ -149,7 +149,7 @@ def add_facts(scenario: Json, core: _core.Scenario | None = None) -> Known:
         raise _refused(error) from None
     if not all("facts" in link for link in scenario.get("links") or []):
         _add(scenario, core.link_facts())
-    return Known(scenario, _paths(scenario, paths), core.draws)
+    return ScenarioFacts(scenario, _paths(scenario, paths), core.draws)
 
 
 def _add(scenario: Json, facts: list[dict[str, Any]]) -> None:

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 from dragstrip import engines
 from dragstrip.display import quantity
 from dragstrip.display.look import DASHES
-from dragstrip.model.scenario.paths import Known, PathFacts, scenario_facts
+from dragstrip.model.scenario.paths import PathFacts, ScenarioFacts, scenario_facts
 from dragstrip.results.comparison import path as paths
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Run:
         raise NotImplementedError
 
     @cached_property
-    def facts(self) -> Known:
+    def facts(self) -> ScenarioFacts:
         """The scenario with its facts."""
         return scenario_facts(self.scenario)
 
@@ -90,7 +90,7 @@ class Run:
 class UnmeasuredRun(Run):
     """A run as planned."""
 
-    planned_facts: Known
+    planned_facts: ScenarioFacts
     varied: Json
 
     @property
@@ -99,7 +99,7 @@ class UnmeasuredRun(Run):
         return self.planned_facts.scenario
 
     @cached_property
-    def facts(self) -> Known:
+    def facts(self) -> ScenarioFacts:
         """The scenario with its facts."""
         return self.planned_facts
 

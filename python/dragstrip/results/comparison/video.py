@@ -15,7 +15,7 @@ def _seconds(value: float | None) -> str:
 
 
 @dataclass(frozen=True)
-class Seen:
+class VideoColumn:
     """A column of a table of videos."""
 
     head: str
@@ -34,11 +34,13 @@ class Seen:
 
 
 SEEN = (
-    Seen("Bit rate", "Mean bit rate of the segments that arrived", "bps", quantity.rate),
-    Seen("Switches", "Changes of the bit rate from a segment to the next", "switches", quantity.count),
-    Seen("Start-up", "Time until playback began", "startup_s", _seconds),
-    Seen("Stalls", "Times that playback stood still because the buffer was empty", "stalls", quantity.count),
-    Seen("Stalled", "Time in which playback stood still after it had begun", "stall_s", _seconds),
+    VideoColumn("Bit rate", "Mean bit rate of the segments that arrived", "bps", quantity.rate),
+    VideoColumn("Switches", "Changes of the bit rate from a segment to the next", "switches", quantity.count),
+    VideoColumn("Start-up", "Time until playback began", "startup_s", _seconds),
+    VideoColumn(
+        "Stalls", "Times that playback stood still because the buffer was empty", "stalls", quantity.count
+    ),
+    VideoColumn("Stalled", "Time in which playback stood still after it had begun", "stall_s", _seconds),
 )
 
 

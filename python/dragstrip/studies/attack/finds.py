@@ -220,7 +220,7 @@ def attack(
     searches = _searches(request)
     budgets = _budgets(request, len(searches))
     finds_by_goal: dict[str, list[Find]] = {goal.name: [] for goal in request.goals}
-    without: dict[str, search.Confirmed] = {}
+    without: dict[str, search.ConfirmedAttack] = {}
     nothing: list[dict[str, Any]] = []
     scored_attacks = 0
     partial = False
@@ -280,7 +280,7 @@ def _best(
     budget: search.Budget,
     bench: search.AttackScorer,
     mine: Sequence[Find],
-) -> tuple[search.Confirmed | None, int]:
+) -> tuple[search.ConfirmedAttack | None, int]:
     """Return the best attack of a vector; all vectors mixed begin with the goal's finds so far."""
     mixed = vector == elements.MIXED
     vectors = (request.vectors or elements.VECTORS) if mixed else [vector]
@@ -299,14 +299,16 @@ def _goal(find: Find) -> Goal:
     return goals.goal_named(find.name.partition("-")[0])
 
 
-def _counts(strongest: search.Confirmed, bare: search.Confirmed, mine: Sequence[Find], goal: Goal) -> bool:
+def _counts(
+    strongest: search.ConfirmedAttack, bare: search.ConfirmedAttack, mine: Sequence[Find], goal: Goal
+) -> bool:
     """Return whether an attack is worth telling: it works, it needs its elements, and it is new."""
     if not strongest.attack or strongest.value > min(goal.find_max, bare.value / search.HOLDS):
         return False
     return all(find.attack != strongest.attack for find in mine)
 
 
-def _vector(searched: str, confirmed: search.Confirmed) -> str:
+def _vector(searched: str, confirmed: search.ConfirmedAttack) -> str:
     """Return the vector of an attack: of a mixed search, too, the one that all its elements have."""
     vectors = {element.kind.vector for element in confirmed.attack}
     return vectors.pop() if len(vectors) == 1 else searched
@@ -321,7 +323,7 @@ def _keep(mine: list[Find], find: Find) -> None:
         mine[position] = find
 
 
-def _find(goal: Goal, vector: str, confirmed: search.Confirmed) -> Find:
+def _find(goal: Goal, vector: str, confirmed: search.ConfirmedAttack) -> Find:
     return Find(f"{goal.name}-{vector}", vector, confirmed.attack, confirmed.score, confirmed.doubled)
 
 
@@ -329,7 +331,7 @@ def _document(
     request: SearchRequest,
     finds: Sequence[Find],
     nothing: list[dict[str, Any]],
-    without: Mapping[str, search.Confirmed],
+    without: Mapping[str, search.ConfirmedAttack],
     scored_attacks: int,
 ) -> dict[str, Any]:
     return {

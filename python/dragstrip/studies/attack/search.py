@@ -34,7 +34,7 @@ Scored: TypeAlias = tuple[Attack, Score]
 
 
 @dataclass(frozen=True)
-class Confirmed:
+class ConfirmedAttack:
     """An attack that was also run for twice the duration."""
 
     attack: Attack
@@ -105,7 +105,7 @@ def search(
     budget: Budget,
     bench: AttackScorer,
     begin_with: Sequence[Attack] = (),
-) -> tuple[Confirmed | None, int]:
+) -> tuple[ConfirmedAttack | None, int]:
     """Return the best attack made of these kinds, and how many were scored.
 
     `vector` names the search; with goal and seed it decides what is drawn. `begin_with` are attacks of the
@@ -113,7 +113,7 @@ def search(
     says so.
     """
     rng = random.Random(f"{trial.seed}/{trial.goal.name}/{vector}")  # noqa: S311
-    strongest: list[Confirmed] = []
+    strongest: list[ConfirmedAttack] = []
     drawn_before: set[Attack] = set()
     scored_attacks = 0
     try:
@@ -149,10 +149,10 @@ def search(
 
 def confirmed(
     trial: Trial, scored: Sequence[Scored], bench: AttackScorer, below: float = 2.0
-) -> list[Confirmed]:
+) -> list[ConfirmedAttack]:
     """Run attacks for twice the duration, and return those whose value stays below `below`."""
     later = bench.scores(trial.doubled(), [attack for attack, _ in scored], below)
-    candidates = (Confirmed(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
+    candidates = (ConfirmedAttack(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
     return [entry for entry in candidates if entry.value < below]
 
 
@@ -196,7 +196,7 @@ def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack
     return tuple(variant)
 
 
-def minimised(trial: Trial, strongest: Confirmed, bench: AttackScorer) -> Confirmed:
+def minimised(trial: Trial, strongest: ConfirmedAttack, bench: AttackScorer) -> ConfirmedAttack:
     """Return the attack without the elements that it does not need.
 
     It may need none. Elements are dropped one after the other while the value rises by no more than 5 % in

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from dragstrip.model.recording import Recording
     from dragstrip.report.load import Bundle
-    from dragstrip.results.ablations import Ablated
+    from dragstrip.results.ablations import AblationRuns
     from dragstrip.results.claims import Finished
 
 PARTIAL = "PARTIAL"
@@ -59,7 +59,7 @@ class Plan:
     experiment: Experiment
     runs: list[PlannedRun]
     source: str = ""
-    ablations: list[Ablated] = field(default_factory=list)
+    ablations: list[AblationRuns] = field(default_factory=list)
     capture: CaptureRequest | None = None
     """The packet capture of its runs; runs of ablations are not captured."""
 

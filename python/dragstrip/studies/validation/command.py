@@ -18,7 +18,7 @@ from dragstrip.studies.validation.validate import Agreement, measure, validate
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredGrid:
     """A grid and its recordings."""
 
     grid: Grid
@@ -40,7 +40,7 @@ class Stored:
         return runs
 
 
-def stored(grid_file: Path | None, recordings: Path | None, only: str | None = None) -> Stored:
+def stored(grid_file: Path | None, recordings: Path | None, only: str | None = None) -> StoredGrid:
     """Return the grid and its recordings, or those in `recordings` instead, if given."""
     grid, file = read(grid_file)
     runs = load_all(recordings or (file.parent / grid.recordings).resolve(), only)
@@ -52,7 +52,7 @@ def stored(grid_file: Path | None, recordings: Path | None, only: str | None = N
         if have.get(name, 0) < seeds and (only is None or name in have)
     }
     whole = [run for run in runs if run.case not in missing]
-    return Stored(
+    return StoredGrid(
         grid,
         [run for run in whole if not held_out(run.case)],
         [run for run in whole if held_out(run.case)],
@@ -103,7 +103,7 @@ def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nom
 
 
 def write_docs(
-    agreement: Agreement, grid_file: Path | None, recordings: Stored, workers: int | None, file: Path
+    agreement: Agreement, grid_file: Path | None, recordings: StoredGrid, workers: int | None, file: Path
 ) -> None:
     """Write docs/reference/fidelity.md: `agreement`, held-out third, path as configured, and ACK captures."""
     grid, source = read(grid_file)

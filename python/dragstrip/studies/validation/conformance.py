@@ -27,7 +27,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Played:
+class ScriptResult:
     """The result of a script on one stack."""
 
     script: str
@@ -71,7 +71,7 @@ def _read(file: Path) -> str:
     return untrusted.text(file, untrusted.SCRIPT_MAX, "a conformance script")
 
 
-def play(texts: dict[str, str], engine: str) -> list[Played]:
+def play(texts: dict[str, str], engine: str) -> list[ScriptResult]:
     """Play scripts; one that needs what the engine lacks gets the verdict `not here`.
 
     Raises `BadInputError` for a script that cannot be read, and if none can be played.
@@ -90,19 +90,19 @@ def play(texts: dict[str, str], engine: str) -> list[Played]:
     if engine != DEFAULT:
         played = named(engine).play({name: text for name, text in texts.items() if name not in beyond})
     judged = [_judged(texts[entry["name"]], entry, engine) for entry in played]
-    return [*judged, *(Played(name, engine, "not here", 0, why) for name, why in beyond.items())]
+    return [*judged, *(ScriptResult(name, engine, "not here", 0, why) for name, why in beyond.items())]
 
 
-def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:
+def _judged(text: str, entry: dict[str, Any], engine: str) -> ScriptResult:
     failures = [Failure(**failure) for failure in entry["failures"]]
     gap_line = GAP.search(text)
     gap = gap_line.group(1).strip() if gap_line and named(engine).model else None
     failed, passed = ("known gap", "gap closed") if gap else ("fail", "pass")
     verdict = failed if failures else passed
-    return Played(entry["name"], engine, verdict, entry["checks"], gap, failures, entry["sent"])
+    return ScriptResult(entry["name"], engine, verdict, entry["checks"], gap, failures, entry["sent"])
 
 
-def document(played: list[Played]) -> dict[str, Any]:
+def document(played: list[ScriptResult]) -> dict[str, Any]:
     """Return the results as one JSON document."""
     counts: dict[str, dict[str, int]] = {}
     for result in played:
@@ -111,7 +111,7 @@ def document(played: list[Played]) -> dict[str, Any]:
     return {"counts": counts, "scripts": [asdict(result) for result in played]}
 
 
-def table(played: list[Played], *, segments: bool = False) -> str:
+def table(played: list[ScriptResult], *, segments: bool = False) -> str:
     """Return the failures with their lines, then one line per engine, as text for people.
 
     With `segments`, what the endpoint sent comes before them.

@@ -11,7 +11,7 @@ from rich.text import Text
 from dragstrip.display.quantity import digits
 from dragstrip.display.terminal import Terminal
 from dragstrip.studies.validation.explain import HEADINGS, Divergence
-from dragstrip.studies.validation.figures import Compared
+from dragstrip.studies.validation.figures import FigurePair
 from dragstrip.studies.validation.kernel import KernelRun
 from dragstrip.studies.validation.targets import BY_KEY, QUANTITIES, Quantity
 from dragstrip.studies.validation.validate import DETERMINISTIC, STOCHASTIC, Agreement, Case
@@ -157,12 +157,12 @@ def _cell(case: Case, quantity: Quantity) -> Text:
     return text if floor is None else text.append(f" ({floor_cell(figure, floor)})", style="dim")
 
 
-def floor_cell(figure: Compared, error: float) -> str:
+def floor_cell(figure: FigurePair, error: float) -> str:
     """Return the kernel's difference from itself as a table shows it: a number of events, or an error."""
     return f"{error:.3g}" if figure.quantity in ("reductions", "retransmits") else f"{error:.2f}"
 
 
-def cell(figure: Compared) -> str:
+def cell(figure: FigurePair) -> str:
     """Return an error as a table shows it, with its sign if it has one."""
     k, s = figure.kernel, figure.simulator
     if figure.quantity in ("reductions", "retransmits") and k is not None and s is not None:

@@ -11,7 +11,7 @@ from dragstrip.model.scenario import algorithms, disciplines
 from dragstrip.studies.validation.acks import Comparison
 from dragstrip.studies.validation.cells import LONGER_MS
 from dragstrip.studies.validation.console import cell, floor_cell
-from dragstrip.studies.validation.figures import Compared, figures
+from dragstrip.studies.validation.figures import FigurePair, figures
 from dragstrip.studies.validation.grid import Grid
 from dragstrip.studies.validation.targets import BY_KEY, QUANTITIES, Quantity, Standing
 from dragstrip.studies.validation.validate import (
@@ -383,7 +383,7 @@ def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
     yield "## Known disagreements\n"
     total = sum(figure.limit is not None for case in cases for figure in case.figures)
     yield f"{len(missed)} of {total} figures lie beyond their limit.\n"
-    by_cause: dict[str, list[tuple[Case, Compared]]] = {}
+    by_cause: dict[str, list[tuple[Case, FigurePair]]] = {}
     for case, figure in missed:
         by_cause.setdefault(grid.cause(case.name, figure.quantity), []).append((case, figure))
     for cause, entries in sorted(by_cause.items(), key=lambda entry: (not entry[0], -len(entry[1]))):
@@ -398,14 +398,14 @@ def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
         yield ""
 
 
-def _error(figure: Compared) -> str:
+def _error(figure: FigurePair) -> str:
     if figure.kernel is None or figure.simulator is None:
         return _number(figure.error)
     sides = f"kernel {_value(figure, figure.kernel)}, simulator {_value(figure, figure.simulator)}"
     return f"{_number(figure.error)} ({sides})"
 
 
-def _value(figure: Compared, value: float) -> str:
+def _value(figure: FigurePair, value: float) -> str:
     return f"{value / 1e6:.4g} Mbit/s" if figure.quantity == "goodput" else f"{value:.4g}"
 
 
@@ -413,7 +413,7 @@ def _number(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
-def _spread(case: Case, figure: Compared) -> str:
+def _spread(case: Case, figure: FigurePair) -> str:
     error = case.spread_error(figure.quantity)
     return "–" if error is None else _number(error)
 

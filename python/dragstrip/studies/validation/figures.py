@@ -20,7 +20,7 @@ NARROW_SHIFT = 1.0
 
 
 @dataclass(frozen=True)
-class Compared:
+class FigurePair:
     """One quantity of one case on both sides."""
 
     quantity: str
@@ -47,7 +47,7 @@ class Compared:
         return self.error / self.limit if self.shift is None else self.shift / NARROW_SHIFT
 
 
-def figures(of: Conditions, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> list[Compared]:
+def figures(of: Conditions, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> list[FigurePair]:
     """Return all figures of a case from the kernel's and the simulator's traces, one or more seeds each.
 
     Figures of several seeds are means; their distributions are pooled.
@@ -85,9 +85,9 @@ def _relative(
     simulator: Sequence[TimeLine],
     of: Callable[[TimeLine], float],
     limit: float,
-) -> Compared:
+) -> FigurePair:
     k, s = fmean(map(of, kernel)), fmean(map(of, simulator))
-    return Compared(quantity, k, s, abs(s / k - 1) * 100 if k else float(s != k) * 100, limit)
+    return FigurePair(quantity, k, s, abs(s / k - 1) * 100 if k else float(s != k) * 100, limit)
 
 
 def _delay(
@@ -96,14 +96,14 @@ def _delay(
     kernel: Sequence[TimeLine],
     simulator: Sequence[TimeLine],
     of: Callable[[TimeLine], Floats],
-) -> Compared | None:
+) -> FigurePair | None:
     """Compare medians in ms; the limit is in per cent, and at least one packet time if nothing is random."""
     if not all(of(trace).size for trace in (*kernel, *simulator)):
         return None
     k = fmean(float(np.median(of(trace))) for trace in kernel)
     s = fmean(float(np.median(of(trace))) for trace in simulator)
     limit = 5.0 if conditions.stochastic else max(3.0, conditions.packet_ms / k * 100)
-    return Compared(quantity, k, s, abs(s / k - 1) * 100, limit)
+    return FigurePair(quantity, k, s, abs(s / k - 1) * 100, limit)
 
 
 def _distance(
@@ -112,14 +112,14 @@ def _distance(
     simulator: Sequence[TimeLine],
     of: Callable[[TimeLine], Floats],
     limit: float,
-) -> Compared | None:
+) -> FigurePair | None:
     k = np.concatenate([of(trace) for trace in kernel])
     s = np.concatenate([of(trace) for trace in simulator])
     if not k.size or not s.size:
         return None
     narrow = float(np.ptp(k)) < NARROW_MS
     shift = wasserstein(k, s) / float(np.median(k)) * 100 if narrow else None
-    return Compared(quantity, None, None, kolmogorov_smirnov(k, s), limit, shift)
+    return FigurePair(quantity, None, None, kolmogorov_smirnov(k, s), limit, shift)
 
 
 def kolmogorov_smirnov(a: Floats, b: Floats) -> float:
@@ -143,29 +143,31 @@ def wasserstein(a: Floats, b: Floats) -> float:
     return float(np.sum(np.abs(below_a - below_b) * np.diff(at)))
 
 
-def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compared | None:
+def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> FigurePair | None:
     """Compare smoothed RTTs by their shift, in per cent of the kernel's median, which KS does not show."""
     k, s = (np.concatenate([trace.srtt_ms for trace in side]) for side in (kernel, simulator))
     if not k.size or not s.size:
         return None
-    return Compared(quantity, None, None, wasserstein(k, s) / float(np.median(k)) * 100)
+    return FigurePair(quantity, None, None, wasserstein(k, s) / float(np.median(k)) * 100)
 
 
-def _decided(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], allowed: float) -> Iterator[Compared]:
+def _decided(
+    kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], allowed: float
+) -> Iterator[FigurePair]:
     """Yield a discipline's drops, and its marks if the recordings count them and there are any."""
     yield _event_count("drops", kernel, simulator, lambda t: t.drops, (allowed, 3))
     if all(trace.marks is not None for trace in kernel) and any(t.marks for t in (*kernel, *simulator)):
         yield _event_count("marks", kernel, simulator, lambda t: t.marks or 0, (allowed, 3))
 
 
-def _window(kernel: TimeLine, simulator: TimeLine) -> Compared | None:
+def _window(kernel: TimeLine, simulator: TimeLine) -> FigurePair | None:
     error = window_error(kernel, simulator)
-    return None if error is None else Compared("window", None, None, error)
+    return None if error is None else FigurePair("window", None, None, error)
 
 
-def _period(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compared | None:
+def _period(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> FigurePair | None:
     k, s = period_s(kernel), period_s(simulator)
-    return None if k is None or s is None else Compared("period", k, s, abs(s / k - 1) * 100)
+    return None if k is None or s is None else FigurePair("period", k, s, abs(s / k - 1) * 100)
 
 
 def _reductions(of: Conditions, traces: Sequence[TimeLine]) -> Callable[[TimeLine], float]:
@@ -186,20 +188,20 @@ def _event_count(
     simulator: Sequence[TimeLine],
     of: Callable[[TimeLine], float],
     allowed: tuple[float, float],
-) -> Compared:
+) -> FigurePair:
     """Compare a number of events.
 
     `allowed` is a fraction of the kernel's and a number, and the larger holds.
     """
     k, s = fmean(map(of, kernel)), fmean(map(of, simulator))
     # A tenth of an event where the kernel saw none: no part of nothing is above nothing.
-    return Compared(quantity, k, s, abs(s - k), max(allowed[0] * k, allowed[1], 0.1))
+    return FigurePair(quantity, k, s, abs(s - k), max(allowed[0] * k, allowed[1], 0.1))
 
 
-def _shares(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], limit: float) -> Compared:
+def _shares(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], limit: float) -> FigurePair:
     """Compare the first flow's share in per cent; the error is the largest of any flow's, in points."""
     k, s = (np.mean([_share(trace) for trace in side], axis=0) for side in (kernel, simulator))
-    return Compared("share", float(k[0]), float(s[0]), float(np.abs(k - s).max()), limit)
+    return FigurePair("share", float(k[0]), float(s[0]), float(np.abs(k - s).max()), limit)
 
 
 def _share(trace: TimeLine) -> Floats:

@@ -13,7 +13,7 @@ from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.io.cache import cache
 from dragstrip.io.files import write_text
 from dragstrip.studies.validation.conditions import conditions
-from dragstrip.studies.validation.figures import Compared, figures
+from dragstrip.studies.validation.figures import FigurePair, figures
 from dragstrip.studies.validation.grid import Grid, read
 from dragstrip.studies.validation.kernel import Json, KernelRun, load
 from dragstrip.studies.validation.record import record
@@ -34,10 +34,10 @@ class CellComparison:
     """
 
     name: str
-    figures: list[Compared]
+    figures: list[FigurePair]
 
     @property
-    def beyond(self) -> list[Compared]:
+    def beyond(self) -> list[FigurePair]:
         """The figures that differ by more than a simulated one may differ from a kernel's."""
         return [figure for figure in self.figures if figure.limit is not None and not figure.reached]
 
@@ -216,7 +216,7 @@ def lines(comparison: KernelComparison) -> Iterator[str]:
             yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
 
 
-def in_words(figure: Compared) -> str:
+def in_words(figure: FigurePair) -> str:
     """Return a figure on both kernels in words."""
     title = BY_KEY[figure.quantity].title
     if figure.kernel is None or figure.simulator is None:

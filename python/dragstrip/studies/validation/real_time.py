@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.io import untrusted
-from dragstrip.studies.validation.figures import Compared
+from dragstrip.studies.validation.figures import FigurePair
 from dragstrip.studies.validation.validate import Agreement, Case
 
 GOODPUT_PERCENT = 2.0
@@ -33,7 +33,7 @@ class CaseComparison:
 
     case: Case
 
-    def _figure(self, quantity: str) -> Compared | None:
+    def _figure(self, quantity: str) -> FigurePair | None:
         figure = self.case.figure(quantity)
         return None if figure is None or None in (figure.kernel, figure.simulator) else figure
 

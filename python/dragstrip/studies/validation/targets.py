@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragstrip.studies.validation.figures import Compared
+from dragstrip.studies.validation.figures import FigurePair
 
 
 @dataclass(frozen=True)
@@ -174,10 +174,10 @@ class Standing:
 
 
 def standing(
-    quantity: Quantity, group: str, stochastic: bool, figures: Iterable[Compared | None]
+    quantity: Quantity, group: str, stochastic: bool, figures: Iterable[FigurePair | None]
 ) -> Standing | None:
     """Return the standing of some cases, or None if none of them has the quantity."""
-    comparisons: Sequence[Compared] = [figure for figure in figures if figure is not None]
+    comparisons: Sequence[FigurePair] = [figure for figure in figures if figure is not None]
     if not comparisons:
         return None
     errors = [figure.error for figure in comparisons]

@@ -13,7 +13,7 @@ from dragstrip.errors import DragstripError
 from dragstrip.runs import run_parallel
 from dragstrip.studies.validation.cells import WIDE
 from dragstrip.studies.validation.conditions import Conditions, conditions
-from dragstrip.studies.validation.figures import Compared, figures
+from dragstrip.studies.validation.figures import FigurePair, figures
 from dragstrip.studies.validation.kernel import Json, KernelRun, grouped
 from dragstrip.studies.validation.targets import QUANTITIES, Standing, standing
 from dragstrip.studies.validation.traces import TimeLine, falls, of_kernel, of_recording
@@ -54,10 +54,10 @@ class Case:
     """Seeds of the kernel's runs."""
     kernel: list[TimeLine]
     simulator: list[TimeLine]
-    figures: list[Compared]
-    spread: list[Compared] = field(default_factory=list)
+    figures: list[FigurePair]
+    spread: list[FigurePair] = field(default_factory=list)
     """The simulator against itself with a path 37 µs longer and another seed."""
-    floor: list[Compared] = field(default_factory=list)
+    floor: list[FigurePair] = field(default_factory=list)
     """The kernel against itself: one half of its seeds against the other."""
     idle_share: float = 1.0
     """Idle share of the kernel's processor in its busiest run."""
@@ -103,7 +103,7 @@ class Case:
         """The worst error in units of its limit."""
         return max(figure.severity for figure in self.figures)
 
-    def figure(self, quantity: str) -> Compared | None:
+    def figure(self, quantity: str) -> FigurePair | None:
         """Return one of its figures, or None if the case lacks it."""
         return next((figure for figure in self.figures if figure.quantity == quantity), None)
 
@@ -197,7 +197,7 @@ def measure(
     few = nominal or (name.startswith(WIDE) and not case_conditions.stochastic)
     draws = _draws(runs, case_conditions.random, FEWER if few else SEEDS)
     simulator = [simulated(run, seed, nominal=nominal, progress=progress) for run, seed in draws]
-    spread_figures: list[Compared] = []
+    spread_figures: list[FigurePair] = []
     if spread:
         again = _draws(runs, case_conditions.random, FEWER)
         longer = [simulated(run, seed + len(draws), LONGER_NS, nominal, progress) for run, seed in again]

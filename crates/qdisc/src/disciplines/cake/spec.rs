@@ -6,7 +6,7 @@ use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams};
 use crate::netlink::{Attributes, micros, saturated};
 use crate::table::{
-    self, Draft, Given, Place, Plain, Word, one_of, size, switch, table, text, whole,
+    self, Draft, GivenWords, Place, Plain, Word, one_of, size, switch, table, text, whole,
 };
 use crate::tc::{self, Words, wrong};
 use crate::truesize::truesize;
@@ -277,7 +277,7 @@ impl Configuration for CakeSpec {
         &[REFUSED[0].0, REFUSED[1].0, REFUSED[2].0, REFUSED[3].0];
     const CUTS_BURSTS: bool = true;
 
-    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         self.raw |= given.has("raw");
         Ok(self)
     }

@@ -7,7 +7,7 @@ use crate::disciplines::red::shape::{Impossible, Shape, Wish};
 use crate::disciplines::red::spec::{PROBABILITY, report_impossible};
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::netlink::{Writer, word};
-use crate::table::{self, Given, Layout, rate, switch, table, whole};
+use crate::table::{self, GivenWords, Layout, rate, switch, table, whole};
 use dragstrip_units::{Problem, Report};
 
 /// Bytes of a packet for what tc computes.
@@ -73,7 +73,7 @@ impl Configuration for ChokeSpec {
     const LEAST: &'static str = "choke limit 1000 bandwidth 10mbit";
 
     /// Derives values that were not given from the limit.
-    fn complete(mut self, _given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, _given: &GivenWords<'_>) -> Result<Self, Problem> {
         if self.max_packets == 0 {
             self.max_packets = self.limit_packets / 4;
         }

@@ -4,7 +4,9 @@ use super::{Config, Control, DualPi2, Step};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::netlink::{micros, word};
-use crate::table::{Draft, Form, Given, Place, Word, switch, table, text, time, unnamed, whole};
+use crate::table::{
+    Draft, Form, GivenWords, Place, Word, switch, table, text, time, unnamed, whole,
+};
 use crate::tc::{self, Words, unreadable};
 use dragstrip_units::tc::text::parse_time;
 use dragstrip_units::{Duration, Problem, Report};
@@ -166,7 +168,7 @@ impl Configuration for DualPi2Spec {
     const NESTED: bool = true;
 
     /// `max_rtt` and `typical_rtt` set target, tupdate, alpha and beta, wherever they stand.
-    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         match (given.value("max_rtt"), given.value("typical_rtt")) {
             (Some(most), typical) => self.set_rtts(most, typical.unwrap_or(most / 6)),
             (None, Some(typical)) => self.set_rtts(typical.saturating_mul(6), typical),

@@ -7,7 +7,7 @@ use crate::disciplines::{
     Buffer, Configuration, Confirmation, FRAME, Facts, PRIORITIES, Streams, TXQUEUELEN,
 };
 use crate::netlink::{Attributes, Writer};
-use crate::table::{Draft, Given, Place, Word, table, whole};
+use crate::table::{Draft, GivenWords, Place, Word, table, whole};
 use crate::tc::wrong;
 use dragstrip_units::{Problem, Report};
 
@@ -116,7 +116,7 @@ impl Configuration for EtsSpec {
     const KEEPS: bool = false;
 
     /// The number of bands follows from `strict` and `quanta` unless it is given; a band without a quantum has a frame.
-    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         let configured_bands = self.bands();
         let bands = given.value("bands").map_or(configured_bands, |bands| bands as usize);
         if bands == 0 {

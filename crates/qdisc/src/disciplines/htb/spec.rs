@@ -6,7 +6,7 @@ use crate::disciplines::fifo::PfifoSpec;
 use crate::disciplines::{Class, Configuration, Confirmation, Facts, Payment, Streams};
 use crate::disciplines::{Discipline, QdiscSpec};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
-use crate::table::{self, Given, Word, size, table, text, whole};
+use crate::table::{self, GivenWords, Word, size, table, text, whole};
 use crate::tc::{Words, unreadable};
 use crate::token_rate::{Framing, rate};
 use dragstrip_units::Problem;
@@ -126,7 +126,7 @@ impl Configuration for HtbSpec {
     const CLASSFUL: bool = true;
     const KEEPS: bool = false;
 
-    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         if !given.has("burst_bytes") {
             self.burst_bytes = Self::default_burst_bytes(self.rate_bps);
         }

@@ -4,7 +4,7 @@ use super::{Config, Distribution, Loss, Netem, Slot, table as distribution_table
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::netlink::{self, TICK_NS, Writer, saturated, words};
-use crate::table::{self, Draft, Given, Layout, Place, Plain, Word};
+use crate::table::{self, Draft, GivenWords, Layout, Place, Plain, Word};
 use crate::table::{packets, rate, share, size_u32, switch, table, text, time, whole};
 use crate::tc::{Text, Words, share_unless_zero, unknown, unreadable, wrong};
 use crate::token_rate;
@@ -280,7 +280,7 @@ impl Configuration for NetemSpec {
     const LAYOUT: Layout = Layout::Structure(24);
     const UNMODELLED: &'static [&'static str] = &["seed"];
 
-    fn complete(self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         if self.ecn && !given.has("loss") {
             let expected = "a loss that can become a mark: \"loss 1% ecn\"";
             return Err(wrong("\"ecn\" without \"loss\"", expected));

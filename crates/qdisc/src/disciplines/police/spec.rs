@@ -7,7 +7,7 @@ use crate::disciplines::{
     Class, Configuration, Confirmation, Discipline, Facts, QdiscSpec, Streams,
 };
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
-use crate::table::{self, Given, Word, packets, size, table};
+use crate::table::{self, GivenWords, Word, packets, size, table};
 use crate::tc::{self, wrong};
 use crate::token_rate::rate;
 use dragstrip_units::{Problem, Report};
@@ -91,7 +91,7 @@ impl Configuration for PoliceSpec {
     const KEEPS: bool = false;
     const CUTS_BURSTS: bool = true;
 
-    fn complete(self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         if self.peakrate_bps.is_some() && !given.has("mtu_bytes") {
             return Err(wrong("\"peakrate\" without \"mtu\"", "both: the mtu is its bucket"));
         }

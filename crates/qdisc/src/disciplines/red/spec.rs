@@ -6,7 +6,7 @@ use super::{Red, Signals};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::netlink::{Writer, word, words};
-use crate::table::{self, Given, Layout, rate, size_u32, switch, table, text, whole};
+use crate::table::{self, GivenWords, Layout, rate, size_u32, switch, table, text, whole};
 use crate::tc::{Words, unreadable};
 use dragstrip_units::{Problem, Report};
 
@@ -128,7 +128,7 @@ impl Configuration for RedSpec {
     const LEAST: &'static str = "red limit 400000 avpkt 1000";
 
     /// Derives values that were not given from the limit (Floyd's recommendations, says tc).
-    fn complete(mut self, _given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, _given: &GivenWords<'_>) -> Result<Self, Problem> {
         self.max_bytes = match (self.max_bytes, self.min_bytes) {
             (0, 0) => self.limit_bytes / 4,
             (0, min) => min.saturating_mul(3),

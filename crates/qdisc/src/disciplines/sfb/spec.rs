@@ -4,7 +4,7 @@ use super::{CERTAIN, Config, Sfb};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams, TXQUEUELEN};
 use crate::netlink::word;
-use crate::table::{Form, Given, Layout, table, text, whole};
+use crate::table::{Form, GivenWords, Layout, table, text, whole};
 use crate::tc::unreadable;
 use dragstrip_units::{Duration, ParseError, Problem, Report};
 
@@ -116,7 +116,7 @@ impl Configuration for SfbSpec {
 ";
 
     /// A zero limit is the device's queue length, a zero `max` or `target` follows from the other.
-    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         let explicit_packets =
             |field: &str, packets: u32| if given.has(field) { packets } else { 0 };
         if self.limit_packets == 0 {

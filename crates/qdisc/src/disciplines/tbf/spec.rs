@@ -4,7 +4,7 @@ use super::{Config, Tbf};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
-use crate::table::{self, Given, Word, size, table};
+use crate::table::{self, GivenWords, Word, size, table};
 use crate::tc::wrong;
 use crate::token_rate::rate;
 use dragstrip_units::{Problem, Report};
@@ -60,7 +60,7 @@ impl Configuration for TbfSpec {
     const CUTS_BURSTS: bool = true;
 
     /// Either a limit or the latency it is computed from.
-    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+    fn complete(mut self, given: &GivenWords<'_>) -> Result<Self, Problem> {
         if self.peakrate_bps.is_some() != self.mtu_bytes.is_some() {
             return Err(wrong("one of \"peakrate\" and \"mtu\"", "both or neither"));
         }

@@ -12,7 +12,7 @@ use crate::sender::core::{Ack, AckFlags, Core};
 
 /// Feedback in the last acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AccEcnFeedback {
     /// Its timestamp, ms.
     stamp: u32,
     /// Bytes that came as CE, in 24 bits.

@@ -2,7 +2,7 @@
 //! (`tx.delivered_ce`), and what an ACK passes to the algorithm (`tcp_in_ack_event`).
 
 use super::Linux6;
-use super::accurate::Told;
+use super::accurate::AccEcnFeedback;
 use crate::ecn::Agreed;
 use crate::receiver::PACKETS_BEGIN;
 use crate::segment::{Flags, Segment};
@@ -17,7 +17,7 @@ pub(super) struct MarkHistory {
     /// `delivered` and `delivered_ce` after that ACK.
     steps: VecDeque<(u64, u64)>,
     /// With accurate ECN: what the last ACK said.
-    pub told: Told,
+    pub told: AccEcnFeedback,
 }
 
 impl MarkHistory {
