@@ -21,7 +21,7 @@ Cell = dict[str, str]
 SHARE_TOLERANCE = 0.1
 RTT_TOLERANCE = "10%"
 
-PRAGUE = "prague:prague_version=6,prague_rtt_transition=500"
+PRAGUE = "prague:prague_kernel=5"
 BBR2_L4S = "bbr2:ecn_enable=1,ecn_max_rtt_us=0,ecn_l4s=1"
 BBR2_ECN = "bbr2:ecn_enable=1,ecn_max_rtt_us=0"
 ALGORITHMS = {
@@ -126,7 +126,7 @@ unit = "{unit}"
 
 PRAGUE_NOTE = """
 
-L4STeam's Prague 0.6 takes 500 rounds until its growth is that of a longer round trip."""
+Prague is the module of L4STeam's 5.15 as of 2024 (`prague_kernel` 5), the testing-build of that time."""
 FALLBACK_NOTE = """
 Where a cell's name ends in fallback, its module parameter `prague_ecn_fallback` is 1."""
 RECEIVER_NOTE = """

@@ -71,6 +71,12 @@ impl Ticks {
         self.whole(us * 1_000 + self.tick_ns - 1)
     }
 
+    /// Whole ticks that `span` covers (`nsecs_to_jiffies`).
+    #[inline]
+    pub fn count_span_floor(self, span: Duration) -> u64 {
+        self.whole(span.as_nanos())
+    }
+
     /// Whole ticks that cover `span`.
     #[inline]
     pub fn count_span_ceil(self, span: Duration) -> u64 {

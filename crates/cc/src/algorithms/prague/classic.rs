@@ -1,4 +1,4 @@
-//! Detection of a queue with classic ECN, and the fallback for it (`prague_classic_ecn_detection`, module 0.6).
+//! Detection of a queue with classic ECN, and the fallback for it (`prague_classic_ecn_detection`, kernel 5.15).
 //!
 //! A queue that marks for L4S keeps RTTs even and low; one that marks as RFC 3168 says lets them vary and grow. A score
 //! moves each round by `lg(deviation / 750 µs) / 2`, and up by `lg(depth / 2 ms) / 2` where the queue is deeper: so it was

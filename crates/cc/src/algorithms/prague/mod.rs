@@ -24,19 +24,22 @@
 //!   1ms ce_threshold_selector 0x1/0x1`). Where accurate ECN was not granted it is Reno, without ECN.
 //! - **Window**: in force is `w`, rounded up; it follows by a packet per ACK, so that proportional rate reduction has no part in it.
 //!   Packets are paced at `w` per RTT, a quarter of a millisecond's worth at once at most.
-//! - **Module 0.6** (`prague_version` 6), of L4STeam's 5.15 kernels, which testbeds of 2022 to 2024 ran: α starts at 1; in slow
-//!   start `w` stays where it began, so that the window comes back to it afterwards; `w` may fall below the window's two packets, down
-//!   to 100 kbit/s, and packets are paced at it. Set `prague_rtt_transition` to its 500 too. `prague_ecn_fallback` 1 looks for a queue with
-//!   classic ECN by RTTs, finds one nearly everywhere, and reduces almost as Reno does there.
-//! - **Departs from the module**: it has windows alone, not the rates that the module (`prague_cwnd_mode` 2) takes in place of windows
-//!   of up to four packets, with segments that shrink; the first mark ends slow start, which in the module a packet of the same
+//! - **Kernel 5.15** (`prague_kernel` 5), which L4STeam built for testbeds in 2024 (testing-build 5.15.72-56eae305c-prague-91; L4STeam/tcp-prague,
+//!   commit 90aea47, is that module by itself): `w` grows unless the application is the limit (`app_limited`), where 6.x asks
+//!   `tcp_is_cwnd_limited`, which a flow that is paced at its window seldom is; steps are shares of the whole window, and packets
+//!   are paced at that; windows of up to four packets have a rate in their place (`rates.rs`). `prague_ecn_fallback` 1 looks for a
+//!   queue with classic ECN by RTTs, finds one nearly everywhere, and reduces almost as Reno does there.
+//! - **Departs from the module**: with 6.x it has windows alone, not the rates that the module (`prague_cwnd_mode` 2) takes in place of
+//!   windows of up to four packets; segments never shrink; the first mark ends slow start, which in the module a packet of the same
 //!   ACK that was not marked begins again.
-//! - **Source of the details**: L4STeam's `tcp_prague.c`, versions 0.7 and 0.6. Parameters are those of the module, but
-//!   `prague_version`.
+//! - **Source of the details**: L4STeam's `tcp_prague.c`, version 0.7 of both. Parameters are those of the module, but
+//!   `prague_kernel`.
 
 mod classic;
+mod rates;
 
 use self::classic::ClassicQueue;
+use self::rates::Rates;
 use crate::algorithms::reno;
 use crate::{
     About, Ack, CaState, CongestionControl, EcnMode, Event, Needs, Parameter, Parameters, Range,
@@ -56,8 +59,6 @@ const SHIFT_G: u32 = 4;
 const CWND_MIN: u32 = 2;
 /// Packet size that the increase of a packet is meant for, bytes (`MTU_SYS`).
 const MTU: u64 = 1_500;
-/// Linux's default of `net.ipv4.tcp_min_tso_segs`.
-const MIN_TSO_SEGS: u32 = 2;
 /// IPv4's and TCP's headers with timestamps, which the module's rate counts.
 const HEADERS: u32 = 52;
 /// `MINIMUM_RATE`, bytes per second.
@@ -71,7 +72,7 @@ const SOURCE: &str = "module parameter";
 pub const ABOUT: About = About {
     name: "prague",
     file: file!(),
-    models: "L4STeam's tcp_prague.c, version 0.7, on request 0.6. No kernel of Debian has it",
+    models: "L4STeam's tcp_prague.c, version 0.7 of its kernels 6.x, on request of its 5.15. No kernel of Debian has it",
     module: None,
     signal: Signal::Marks,
     settles: false,
@@ -121,16 +122,16 @@ pub const ABOUT: About = About {
             0.0,
             Range::Whole(0, 1),
             "",
-            "1: reduce almost as Reno does where the queue seems to mark as RFC 3168 says (only in version 6)",
+            "1: reduce almost as Reno does where the queue seems to mark as RFC 3168 says (only of 5.15)",
             SOURCE,
         ),
         Parameter::new(
-            "prague_version",
-            7.0,
-            Range::Whole(6, 7),
+            "prague_kernel",
+            6.0,
+            Range::Whole(5, 6),
             "",
-            "the module's version: 7 for 0.7, 6 for 0.6",
-            "L4STeam/linux",
+            "the kernels of L4STeam that the module is of: 6 for 6.x, 5 for 5.15 as of 2024",
+            "L4STeam/linux, L4STeam/tcp-prague",
         ),
     ],
     variables: &[
@@ -150,9 +151,9 @@ pub struct Prague {
     rtt_target_us: u32,
     /// The first mark halves the window.
     first_mark_halves: bool,
-    /// Module 0.6, not 0.7.
-    old: bool,
-    /// Watches for a queue with classic ECN (0.6's fallback).
+    /// The module of 5.15, which has rates in place of short windows.
+    rates: Option<Box<Rates>>,
+    /// Watches for a queue with classic ECN (the fallback of 5.15).
     classic: Option<Box<ClassicQueue>>,
     /// Accurate ECN was agreed on: otherwise it is Reno.
     scalable: bool,
@@ -190,26 +191,20 @@ fn nearest(number: u64, divisor: u64) -> u64 {
     (number + divisor / 2) / divisor
 }
 
-/// The product with a number of packets, /2^20.
-fn nearest_shifted(rate: u64, packets: u64) -> u64 {
-    let product = u128::from(rate) * u128::from(packets);
-    ((product + u128::from(ONE / 2)) >> UNIT).min(u128::from(u64::MAX)) as u64
-}
-
 impl Prague {
     /// Draws no random numbers.
     #[must_use]
     pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
-        let old = parameters.whole("prague_version") == 6;
-        let first_mark_halves = !old && parameters.whole("prague_alpha_mode") == 0;
-        let falls_back = old && parameters.whole("prague_ecn_fallback") == 1;
+        let first_mark_halves = parameters.whole("prague_alpha_mode") == 0;
+        let of_5_15 = parameters.whole("prague_kernel") == 5;
+        let falls_back = of_5_15 && parameters.whole("prague_ecn_fallback") == 1;
         Self {
             burst_shift: parameters.whole("prague_burst_shift"),
             max_tso_segs: parameters.whole("prague_max_tso_segs"),
             rtt_transition: parameters.whole("prague_rtt_transition"),
             rtt_target_us: parameters.whole("prague_rtt_target"),
             first_mark_halves,
-            old,
+            rates: of_5_15.then(|| Box::new(Rates::new(0))),
             classic: falls_back.then(|| Box::new(ClassicQueue::new(0))),
             scalable: false,
             upscaled_alpha: if first_mark_halves { 0 } else { 1 << (ALPHA_BITS + SHIFT_G) },
@@ -286,17 +281,32 @@ impl Prague {
             );
             self.alpha_at = view.now;
         }
+        if let Some(rates) = &mut self.rates {
+            rates.end_round(view.srtt_us_x8);
+        }
         self.begin_round(view, window);
     }
 
-    /// w in whole packets, rounded up.
-    fn packets(&self) -> u32 {
-        self.frac_cwnd.div_ceil(ONE).clamp(1, u32::MAX.into()) as u32
+    /// V, 1/8 µs (`prague_virtual_rtt`).
+    fn virtual_rtt_x8(&self, view: &View) -> u64 {
+        u64::from(self.rtt_target_us * 8).max(view.srtt_us_x8.into())
+    }
+
+    /// The rate, if it stands in for the window.
+    fn rate(&mut self, window: &Window) -> Option<&mut Rates> {
+        let stands_in = self.saw_ce && self.rtt_target_us > 0 && self.is_independent(window);
+        self.rates.as_deref_mut().filter(|rates| stands_in && rates.short_window)
+    }
+
+    /// True when the window may grow: it was the limit, or for 5.15 the application was not.
+    fn may_grow(&self, view: &View, window: &Window) -> bool {
+        if self.rates.is_some() { view.app_limited == 0 } else { view.cwnd_limited(window) }
     }
 
     /// The window that w means (`prague_frac_cwnd_to_snd_cwnd`).
     fn whole(&self, window: &Window) -> u32 {
-        self.packets().max(CWND_MIN).min(window.clamp)
+        let packets = self.frac_cwnd.div_ceil(ONE).min(u32::MAX.into()) as u32;
+        packets.max(CWND_MIN).min(window.clamp)
     }
 
     /// `prague_update_cwnd`.
@@ -306,14 +316,12 @@ impl Prague {
             if self.first_mark_halves {
                 self.frac_cwnd = self.frac_cwnd.div_ceil(2);
             }
-            if !self.old {
-                window.ssthresh = window.ssthresh.min(self.whole(window));
-            }
+            window.ssthresh = window.ssthresh.min(self.whole(window));
         }
         let unmarked = sample.acked_sacked.saturating_sub(sample.newly_marked);
         if unmarked > 0
             && !self.in_loss
-            && view.cwnd_limited(window)
+            && self.may_grow(view, window)
             && self.grow(view, window, unmarked)
         {
             return;
@@ -334,25 +342,32 @@ impl Prague {
         let mut avoidance_packets = unmarked;
         if window.in_slow_start() {
             avoidance_packets = window.slow_start(avoidance_packets);
-            if !self.old {
-                self.frac_cwnd = u64::from(window.cwnd) << UNIT;
-            }
+            self.frac_cwnd = u64::from(window.cwnd) << UNIT;
             if avoidance_packets == 0 {
                 self.update_increase(view);
                 return true;
             }
         }
-        if self.old {
-            let step = nearest(u64::from(avoidance_packets) * self.increase, self.packets().into());
-            self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(avoidance_packets.into()));
-            return false;
-        }
-        let step = (u128::from(avoidance_packets) * u128::from(self.increase)) << UNIT;
-        let frac = u128::from(self.frac_cwnd.max(1));
-        let step = ((step + frac / 2) / frac) as u64;
-        let step = step.saturating_mul(MTU) / mtu(view);
-        self.frac_cwnd = self.frac_cwnd.saturating_add(step.max(avoidance_packets.into()));
+        let virtual_rtt_x8 = self.virtual_rtt_x8(view);
+        let frac = if let Some(rate) = self.rate(window) {
+            rate.grow(avoidance_packets, virtual_rtt_x8, mtu(view));
+            rate.window(mtu(view))
+        } else {
+            self.frac_cwnd.saturating_add(self.step(view, window, avoidance_packets))
+        };
+        self.frac_cwnd = frac.max(self.frac_cwnd.saturating_add(avoidance_packets.into()));
         false
+    }
+
+    /// What w grows by for packets that were not marked, /2²⁰ packets; by window 5.15 means the whole one, and packets as they are.
+    fn step(&self, view: &View, window: &Window, packets: u32) -> u64 {
+        let increase = u64::from(packets) * self.increase;
+        if self.rates.is_some() {
+            return nearest(increase, window.cwnd.max(1).into());
+        }
+        let frac = u128::from(self.frac_cwnd.max(1));
+        let step = (((u128::from(increase) << UNIT) + frac / 2) / frac) as u64;
+        step.saturating_mul(MTU) / mtu(view)
     }
 
     /// `prague_enter_cwr`.
@@ -367,38 +382,57 @@ impl Prague {
         if let Some(classic) = &self.classic {
             alpha = classic.share(alpha);
         }
+        if let Some(rate) = self.rate(window) {
+            rate.reduce(alpha);
+            self.frac_cwnd = rate.window(mtu(view));
+            return;
+        }
         let given_up = u128::from(alpha) * u128::from(self.frac_cwnd) + (1 << ALPHA_BITS);
         self.frac_cwnd -= (given_up >> (ALPHA_BITS + 1)) as u64;
     }
 
     /// `prague_enter_loss`.
-    fn on_loss(&mut self, window: &Window) {
+    fn on_loss(&mut self, view: &View, window: &Window) {
         (self.loss_cwnd, self.loss_frac_cwnd) = (window.cwnd, self.frac_cwnd);
         self.frac_cwnd -= self.frac_cwnd >> 1;
+        if let Some(rates) = &mut self.rates {
+            rates.remember();
+        }
+        if let Some(rate) = self.rate(window) {
+            rate.halve();
+            self.frac_cwnd = rate.window(mtu(view));
+        }
         self.in_loss = true;
     }
 
     /// `prague_update_pacing_rate`: w, or what is out if that is more, per RTT; twice as much far below the threshold.
     fn pace(&mut self, view: &View, window: &mut Window) {
+        let second_half =
+            self.virtual_rtt_x8(view) * 1_000 / 16 <= view.now.since(self.alpha_at).as_nanos();
+        if let Some(rate) = self.rate(window) {
+            let paced = rate.paced(second_half);
+            self.set_rate(view, window, paced);
+            return;
+        }
         let mut rate = 8_000_000 * mtu(view);
         if view.srtt_us_x8 > 0 {
             rate /= u64::from(view.srtt_us_x8);
         }
-        rate = if self.old {
-            self.frac_cwnd = self.frac_cwnd.max((RATE_MIN << UNIT).div_ceil(rate));
-            nearest_shifted(rate, self.frac_cwnd)
-        } else {
-            let packets = (self.frac_cwnd >> UNIT).max(view.in_flight().into());
-            rate.saturating_mul(packets)
-        };
-        rate = rate.max(RATE_MIN);
+        let whole = if self.rates.is_some() { window.cwnd.into() } else { self.frac_cwnd >> UNIT };
+        let rate = rate.saturating_mul(whole.max(view.in_flight().into())).max(RATE_MIN);
+        self.set_rate(view, window, rate);
+        if let Some(rates) = &mut self.rates {
+            rates.bytes = window.pacing_rate;
+        }
+    }
+
+    /// The rate in force, and the bursts of it.
+    fn set_rate(&mut self, view: &View, window: &mut Window, mut rate: u64) {
         if window.cwnd < window.ssthresh / 2 {
             rate = rate.saturating_mul(2);
         }
         let burst = (rate / mtu(view)) >> self.burst_shift;
-        // `prague_tso_segs`: 0.6 heeds `tcp_min_tso_segs`.
-        let least = if self.old { u64::from(MIN_TSO_SEGS) } else { 1 };
-        self.burst = burst.clamp(least, u32::MAX.into()) as u32;
+        self.burst = burst.clamp(1, u32::MAX.into()) as u32;
         if self.max_tso_segs > 0 {
             self.burst = self.burst.min(self.max_tso_segs);
         }
@@ -414,6 +448,9 @@ impl CongestionControl for Prague {
         self.saw_ce = view.delivered_ce > 0;
         if let Some(classic) = &mut self.classic {
             **classic = ClassicQueue::new(view.srtt_us_x8 / 8);
+        }
+        if let Some(rates) = &mut self.rates {
+            **rates = Rates::new(view.srtt_us_x8);
         }
         if self.scalable {
             self.pace(view, window);
@@ -448,6 +485,9 @@ impl CongestionControl for Prague {
         self.update_cwnd(view, window, sample);
         self.end_round(view, window);
         self.pace(view, window);
+        if let Some(rates) = &mut self.rates {
+            rates.judge(window, mtu(view));
+        }
         Response::None
     }
 
@@ -456,7 +496,7 @@ impl CongestionControl for Prague {
             return;
         }
         match new {
-            CaState::Recovery => self.on_loss(window),
+            CaState::Recovery => self.on_loss(view, window),
             CaState::Cwr => self.marked(view, window),
             CaState::Open => self.in_loss = false,
             // A timeout is an event.
@@ -464,9 +504,9 @@ impl CongestionControl for Prague {
         }
     }
 
-    fn cwnd_event(&mut self, _view: &View, window: &mut Window, event: Event) {
+    fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         match event {
-            Event::Loss => self.on_loss(window),
+            Event::Loss => self.on_loss(view, window),
             Event::TxStart
             | Event::CwndRestart
             | Event::CompleteCwr
@@ -480,8 +520,12 @@ impl CongestionControl for Prague {
         if !self.scalable {
             return window.cwnd.max(view.prior_cwnd);
         }
-        self.in_loss &= self.old;
+        self.in_loss = false;
         self.frac_cwnd = self.frac_cwnd.max(self.loss_frac_cwnd);
+        if let Some(rates) = &mut self.rates {
+            rates.undo();
+            self.frac_cwnd = rates.window(mtu(view));
+        }
         window.cwnd.max(self.loss_cwnd)
     }
 
@@ -693,6 +737,53 @@ mod tests {
         assert_eq!((window.pacing_rate, prague.tso_segs()), (5_000_000, Some(1)));
         let (prague, _, window) = with(1_000, 1_000);
         assert_eq!((window.pacing_rate, prague.tso_segs()), (1_500_000_000, Some(244)));
+    }
+
+    /// The same of kernel 5.15.
+    fn of_5_15(srtt_us: u32, cwnd: u32) -> (Prague, View, Window) {
+        let mut prague = made!(Prague, &[("prague_kernel", 5.0)]);
+        let view = View { ecn: true, srtt_us_x8: srtt_us * 8, ..view() };
+        let mut window = Window { ssthresh: cwnd, ..Window::new(cwnd) };
+        prague.init(&view, &mut window);
+        prague.round = 4;
+        prague.update_increase(&view);
+        (prague, view, window)
+    }
+
+    /// A flow that is paced at its window is seldom limited by it: 6.x then stands still, 5.15 does not.
+    #[test]
+    fn of_5_15_it_grows_unless_the_application_is_the_limit() {
+        let frac = |(mut prague, mut view, mut window): (Prague, View, Window), app_limited| {
+            view.app_limited = app_limited;
+            view.is_cwnd_limited = false;
+            let _ = prague.cong_control(&view, &mut window, &sample(1, 0));
+            prague.frac_cwnd - (100 << UNIT)
+        };
+        assert_eq!(frac(with(30_000, 100), 0), 0);
+        assert_eq!(frac(of_5_15(30_000, 100), 0), ONE.div_ceil(100), "a packet in a round");
+        assert_eq!(frac(of_5_15(30_000, 100), 7), 0);
+    }
+
+    /// Three packets in 10 ms are 450 kB/s; each packet adds 1500 bytes in V = 25 ms, over the eight packets of V.
+    #[test]
+    fn of_5_15_a_short_window_is_a_rate() {
+        let (mut prague, view, mut window) = of_5_15(10_000, 3);
+        prague.saw_ce = true;
+        let _ = prague.cong_control(&view, &mut window, &sample(1, 1));
+        let rate = prague.rate(&window).expect("a short window").bytes;
+        assert_eq!(rate, 450_000);
+        let _ = prague.cong_control(&view, &mut window, &sample(1, 0));
+        let grown = prague.rate(&window).expect("a short window").bytes - rate;
+        assert_eq!(grown, 7_864, "an eighth of 1500 · 2^23 / 200,000 eighths of a µs");
+        assert_eq!(window.pacing_rate, (rate + grown) + (rate + grown) * 4 / 128);
+        // All is marked, and half the rate is given up; the window follows.
+        prague.upscaled_alpha = 1 << 28;
+        prague.set_state(&view, &mut window, CaState::Cwr);
+        assert_eq!(prague.rate(&window).expect("a short window").bytes, 228_932);
+        assert!(prague.frac_cwnd < 2 << UNIT);
+        let (long, _, window) = of_5_15(10_000, 5);
+        let mut long = Prague { saw_ce: true, ..long };
+        assert!(long.rate(&window).is_none());
     }
 
     #[test]

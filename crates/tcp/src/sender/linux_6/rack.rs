@@ -78,7 +78,7 @@ impl Linux6 {
     /// `tcp_rack_advance`: a segment is newly delivered.
     #[inline]
     pub(super) fn rack_advance(&mut self, core: &Core, sent: &Sent) {
-        let rtt_us = core.now_us() - sent.sent_us;
+        let rtt_us = core.now_us().saturating_sub(sent.sent_us);
         // Sooner than the path allows: this acknowledges the original, not the retransmission.
         if sent.marks.has(Marks::EVER_RETRANS) && rtt_us < u64::from(self.linux.min_rtt.get()) {
             return;

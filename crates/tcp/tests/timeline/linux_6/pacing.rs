@@ -53,6 +53,19 @@ fn loss_based_algorithms_are_not_paced() {
     assert_eq!(host.snapshot().pacing_bps, Some(2 * 20 * 1448 * 1_000_000 / 99_999 * 8));
 }
 
+/// `tcp_pacing_delay`: what waits for the pacer is not probed like what waits for a closed window. The tenth segment is paced
+/// as one of ten in ten seconds, and its ACK leaves nothing out; the timeout is 300 ms.
+#[test]
+fn nothing_leaves_before_the_pacer_lets_it() {
+    let stack = settings(|s| {
+        s.paced = true;
+        (s.pacing_ss_ratio, s.pacing_ca_ratio) = (1, 1);
+    });
+    let mut host = Host::connected("reno", 100, &stack);
+    host.write_endless().forget().until(200).ack(10).until(2_000);
+    assert_eq!(host.sent_at()[0], (1_100, 10));
+}
+
 // ---- bursts ----
 
 fn offload() -> Settings {
