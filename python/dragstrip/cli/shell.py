@@ -105,6 +105,15 @@ def shell(
             show_default=False,
         ),
     ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(
+            "--date",
+            metavar="DATE",
+            help="With engine vm: the day on which the guest's time begins, for certificates.",
+            show_default="2026-01-01",
+        ),
+    ] = None,
     capture: CaptureAt = None,
     snaplen: Snaplen = None,
     out: Annotated[
@@ -152,6 +161,7 @@ def shell(
             load=load or [],
             files=file or [],
             fetched=fetch or [],
+            date=date,
             capture=capture,
             snaplen=snaplen,
         )
@@ -159,7 +169,7 @@ def shell(
         raise typer.Exit(status)
     for option, value in (
         *(("--engine-option", engine_option), ("--load", load), ("--file", file), ("--fetch", fetch)),
-        *(("--capture", capture), ("--snaplen", snaplen)),
+        *(("--date", date), ("--capture", capture), ("--snaplen", snaplen)),
     ):
         if value:
             raise BadInputError(option, None, f"is for --engine {VIRTUAL}", "command line")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import calendar
+import datetime
 import os
 import stat
 import sys
@@ -28,6 +30,8 @@ FLOODED = 125
 """Exit status of a command that was ended because it printed too much: env(1)'s for its own failures."""
 IDLE_LOW = 0.3
 """Idle share of the guest's processor below which a note says that it was busy."""
+FIRST_YEAR, LAST_YEAR = 1971, 2037
+"""Dates that every program can hold (time_t of 32 bits ends in 2038)."""
 BRIEF_NS = 1_000_000_000
 """A command that is shorter is busy with its start."""
 
@@ -40,6 +44,7 @@ class InGuest:
     load: Sequence[str]
     files: Sequence[str]
     fetched: Sequence[str]
+    date: str | None
     capture: Sequence[str] | None
     snaplen: int | None
 
@@ -63,6 +68,7 @@ class InGuest:
         scenario = run.scenario
         for refusal in engine.refusals(scenario, options):
             raise refusal.error(f"engine {VIRTUAL}")
+        date_s = self._date_s()
         inside = self._programs(ends)
         packets = None if request is None or out is None else request.of(scenario)
         path = say_path(run, ends.cc)
@@ -83,6 +89,7 @@ class InGuest:
                 ends.cc,
                 inside,
                 limit_s,
+                date_s=date_s,
                 kernel_name=options.get("kernel"),
                 load=load,
                 packets=None if packets is None else Packets(VIRTUAL, scenario, packets, _made(out)),
@@ -107,6 +114,21 @@ class InGuest:
         }
         hand_over(document, out, as_json=as_json)
         return _status(outcome.run)
+
+    def _date_s(self) -> int:
+        """Return the guest's date, in seconds since 1970."""
+        from dragstrip.engines.vm.programs import DATE_S
+
+        if self.date is None:
+            return DATE_S
+        try:
+            day = datetime.date.fromisoformat(self.date)
+        except ValueError:
+            day = None
+        if day is None or not FIRST_YEAR <= day.year <= LAST_YEAR:
+            expected = f"a date from {FIRST_YEAR} to {LAST_YEAR}, such as 2026-01-01"
+            raise BadInputError("--date", self.date, expected, "command line")
+        return calendar.timegm(day.timetuple())
 
     def _programs(self, ends: Ends) -> Any:
         """Return the programs with their files and their input."""
@@ -186,8 +208,8 @@ def _notes(outcome: Outcome) -> list[str]:
             "or to /dev/null"
         )
     status = run["status"]
-    if status is not None and status > 128 and not run["timed_out"]:
-        lines.append(f"the command was ended by signal {status - 128}{_signal(status - 128)}")
+    if status is not None and not run["timed_out"] and (signalled := _signal(status - 128)):
+        lines.append(f"status {status} is that of a command ended by {signalled}")
     lines += [f"--fetch {name}: the command wrote no such file" for name in run["missing_outputs"]]
     if run["cpu_idle_share"] < IDLE_LOW and run["duration_ns"] > BRIEF_NS:
         share = run["cpu_idle_share"] * 100
@@ -199,6 +221,7 @@ def _notes(outcome: Outcome) -> list[str]:
 
 
 def _signal(number: int) -> str:
+    """Return a signal's name and what helps, or an empty string for no signal's number."""
     import signal
 
     try:
@@ -206,8 +229,8 @@ def _signal(number: int) -> str:
     except ValueError:
         return ""
     if name == "SIGILL":
-        return f" ({name}): it needs instructions beyond x86-64-v2, which the guest has"
-    return f" ({name})"
+        return f"{name}: it needs instructions beyond x86-64-v2, which the guest has"
+    return name
 
 
 def _status(run: Json) -> int:

@@ -51,6 +51,8 @@ CERTIFICATES = (
     "/etc/pki/tls/certs/ca-bundle.crt",
 )
 """What libraries for TLS read, where a distribution has it."""
+SHELL = Path("/bin/sh")
+"""What programs start by system(3), and what a login has."""
 LOOKUPS = ("/etc/services", "/etc/protocols")
 OF_THE_MACHINE = re.compile(r"/(dev|proc|sys)(/.*)?|/etc/(hosts|passwd|group|nsswitch\.conf|resolv\.conf)")
 """Files that a guest has of its own."""
@@ -104,6 +106,8 @@ class Closure:
         if program is None:
             raise BadInputError(option, words[0], "a program that exists: command not found", "command line")
         self._add_program(option, words[0], program)
+        if SHELL.is_file():
+            self._follow(option, str(SHELL), self._add(SHELL))
         for word in (part for text in words[1:] for part in _parts(text)):
             self._add_word(option, word)
 

@@ -101,6 +101,7 @@ def run(
     programs: GuestPrograms,
     limit_s: float,
     *,
+    date_s: int = DATE_S,
     kernel_name: str | None = None,
     load: Sequence[Loadable] = (),
     packets: Packets | None = None,
@@ -126,7 +127,7 @@ def run(
         "command": list(programs.command),
         "outputs": list(programs.outputs),
         "limit_ns": round(limit_s * 1e9),
-        "date_s": DATE_S,
+        "date_s": date_s,
         **({} if packets is None else {"capture": packets.request()}),
     }
     image = kernels.find_kernel(kernel_name)
