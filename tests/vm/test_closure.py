@@ -191,6 +191,14 @@ def test_too_much_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
         files.file("next")
 
 
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).write_text("x")
+    with pytest.raises(BadInputError, match="a name in UTF-8"):
+        Closure(tmp_path).file(".")
+    with pytest.raises(BadInputError, match="--file: got '/dev/null'"):
+        Closure(tmp_path).file("/dev/null")
+
+
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     from dragstrip.engines.vm.programs import Outcome
     from dragstrip.experiment.expand import PlannedRun
 
-TIMED_OUT = 124
-"""Exit status of a command whose time was over, as timeout(1) has it."""
 FLOODED = 125
 """Exit status of a command that was ended because it printed too much: env(1)'s for its own failures."""
-IDLE_LOW = 0.3
-"""Idle share of the guest's processor below which a note says that it was busy."""
 FIRST_YEAR, LAST_YEAR = 1971, 2037
 """Dates that every program can hold (time_t of 32 bits ends in 2038)."""
 BRIEF_NS = 1_000_000_000
@@ -132,9 +128,17 @@ class InGuest:
 
     def _programs(self, ends: Ends) -> Any:
         """Return the programs with their files and their input."""
-        from dragstrip.engines.vm.closure import Closure
+        from dragstrip.engines.vm.closure import Closure, expressible
         from dragstrip.engines.vm.programs import GuestPrograms
 
+        for option, words in (
+            ("COMMAND", ends.command),
+            ("--server", ends.server),
+            ("--fetch", self.fetched),
+        ):
+            for word in words:
+                if not expressible(word):
+                    raise BadInputError(option, word, "text in UTF-8", "command line")
         closure = Closure(Path.cwd().resolve(), os.environ.get("PATH", "").split(":"))
         if ends.server:
             closure.command("--server", ends.server)
@@ -200,6 +204,8 @@ def _print(outcome: Outcome, *, output_to_errors: bool) -> None:
 
 
 def _notes(outcome: Outcome) -> list[str]:
+    from dragstrip.engines.vm.engine import IDLE_MIN
+
     run = outcome.run
     lines = []
     if run["flooded"] is not None:
@@ -211,7 +217,7 @@ def _notes(outcome: Outcome) -> list[str]:
     if status is not None and not run["timed_out"] and (signalled := _signal(status - 128)):
         lines.append(f"status {status} is that of a command ended by {signalled}")
     lines += [f"--fetch {name}: the command wrote no such file" for name in run["missing_outputs"]]
-    if run["cpu_idle_share"] < IDLE_LOW and run["duration_ns"] > BRIEF_NS:
+    if run["cpu_idle_share"] < IDLE_MIN and run["duration_ns"] > BRIEF_NS:
         share = run["cpu_idle_share"] * 100
         lines.append(
             f"note: the emulated processor was idle for only {share:.0f} % of the time: the programs' own "
@@ -235,6 +241,8 @@ def _signal(number: int) -> str:
 
 def _status(run: Json) -> int:
     """Return the exit status of the command."""
+    from dragstrip.engines.netns.shell import TIMED_OUT
+
     if run["flooded"] is not None:
         return FLOODED
     if run["timed_out"]:

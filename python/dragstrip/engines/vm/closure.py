@@ -117,7 +117,7 @@ class Closure:
         if not os.path.lexists(self.folder / text) and ":" in text:
             source, _, place = text.rpartition(":")
         path = self.folder / source
-        if not source or not path.exists():
+        if not source or not (path.is_file() or path.is_dir()):
             expected = "a file or a folder that exists, or PATH:PLACE"
             raise BadInputError("--file", text, expected, "command line")
         if place is not None and not place.startswith("/"):
@@ -201,6 +201,8 @@ class Closure:
         self._keep(str(place), source.stat().st_mode, _content(source), source)
 
     def _keep(self, place: str, mode: int, content: bytes, source: Path) -> None:
+        if not expressible(place):
+            raise BadInputError("--file", place, "a name in UTF-8", "command line")
         self._bytes += len(content)
         if self._bytes > BYTES_MAX or len(self._entries) >= FILES_MAX:
             size = untrusted.size_text(self._bytes)
@@ -323,6 +325,11 @@ class Closure:
                     self._keep(str(path.parent.resolve() / path.name), 0o644, compiled, path)
             else:
                 self._follow("COMMAND", str(path), self._add(path))
+
+
+def expressible(text: str) -> bool:
+    """True for a name that is text: one of other bytes cannot be part of a request."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _parts(text: str) -> list[str]:
