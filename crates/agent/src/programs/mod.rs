@@ -66,6 +66,8 @@ const ROUND_NS: i64 = 10_000_000_000;
 /// Time that a server has to begin to listen.
 const LISTEN_NS: i64 = 10_000_000_000;
 const LISTEN_STEP_MS: i32 = 10;
+/// Longest time between two steps that are reported.
+const STEP_MS: i32 = 1_000;
 /// Bytes of all files that are returned.
 const OUTPUTS_BYTES_MAX: u64 = 64 << 20;
 
@@ -101,7 +103,8 @@ pub fn run(
     let mut environment = programs.environment.clone();
     let address = plan.nodes[plan.node(&programs.ends[0])?].address;
     environment.insert("DRAGSTRIP_SERVER".to_owned(), address.to_string());
-    let mut live = Live::new(environment, &programs.folder)?;
+    let mut live = Live::new(environment, &programs.folder, progress)?;
+    live.step();
 
     // No end of the scenario's flows is opened: the programs are the traffic.
     let mut quiet = scenario.clone();
@@ -117,6 +120,7 @@ pub fn run(
         live.start("--server", &programs.server, &ends[0], None)?;
         while !listens(&ends[0])? {
             live.look(LISTEN_STEP_MS)?;
+            live.step();
             expect_server(&live, &programs.server[0], listen_until)?;
         }
         rest(&mut live, next_round())?;
@@ -127,7 +131,6 @@ pub fn run(
     let start = sys::now();
     live.start("COMMAND", &programs.command, &ends[1], Some(input))?;
     let mut tables = Writer::default();
-    live.follow(progress);
     let end_ns = programs.limit_ns as i64;
     drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut live)?;
     let duration_ns = sys::now() - start;
@@ -241,8 +244,9 @@ fn rest(live: &mut Live<'_>, until: i64) -> Result<(), Fault> {
     sys::arm(&timer, until)?;
     let mut ready = Vec::new();
     while sys::now() < until {
-        poll.wait(&mut ready, -1)?;
+        poll.wait(&mut ready, STEP_MS)?;
         live.look(0)?;
+        live.step();
     }
     Ok(())
 }
