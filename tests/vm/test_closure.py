@@ -144,6 +144,14 @@ def test_words_bring_files_and_programs_along(tmp_path: Path) -> None:
     assert files.path_variable().endswith(f":/bin:{folder}")
 
 
+def test_a_result_of_the_last_run_is_no_input_of_the_next(tmp_path: Path) -> None:
+    for name in ("given", "result"):
+        (tmp_path / name).write_text("x")
+    files = Closure(tmp_path, SEARCH, ["./result"])
+    files.command("COMMAND", ["ls", "given", "result", str(tmp_path / "result")])
+    assert {Path(path).name for path in paths(files) if path.startswith(str(tmp_path))} == {"given"}
+
+
 def test_a_file_is_placed_and_a_folder_comes_whole(tmp_path: Path) -> None:
     (tmp_path / "folder/inner").mkdir(parents=True)
     (tmp_path / "folder/inner/file").write_text("x")

@@ -139,7 +139,7 @@ class InGuest:
             for word in words:
                 if not expressible(word):
                     raise BadInputError(option, word, "text in UTF-8", "command line")
-        closure = Closure(Path.cwd().resolve(), os.environ.get("PATH", "").split(":"))
+        closure = Closure(Path.cwd().resolve(), os.environ.get("PATH", "").split(":"), self.fetched)
         if ends.server:
             closure.command("--server", ends.server)
         closure.command("COMMAND", ends.command)

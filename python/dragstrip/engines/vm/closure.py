@@ -91,6 +91,8 @@ class Closure:
     """Folder in which programs start; relative paths begin there."""
     search: Sequence[str] = ()
     """Folders of programs: $PATH."""
+    written: Sequence[str] = ()
+    """Files that the command writes: one from an earlier run is no input of the next."""
     _entries: dict[str, Entry] = field(default_factory=dict)
     _followed: set[str] = field(default_factory=set)
     _folders: list[str] = field(default_factory=lambda: list(PATH))
@@ -169,7 +171,8 @@ class Closure:
 
     def _add_word(self, option: str, word: str) -> None:
         path = self.folder / word
-        if OF_THE_MACHINE.fullmatch(str(_normal(path))):
+        results = {_normal(self.folder / name) for name in self.written}
+        if OF_THE_MACHINE.fullmatch(str(_normal(path))) or _normal(path) in results:
             return
         if "/" in word or path.is_file():
             if path.is_file():
