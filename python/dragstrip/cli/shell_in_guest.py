@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from dragstrip.cli.capture import capture_request
 from dragstrip.cli.output import say
-from dragstrip.cli.shell import VIRTUAL, Ends, described, hand_over, hosts, planned, say_path, summary
+from dragstrip.cli.shell_parts import ProgramEnds, described, hand_over, hosts, planned, say_path, summary
 from dragstrip.errors import BadInputError, DragstripError
 
 if TYPE_CHECKING:
     from dragstrip.cli.race import Race
     from dragstrip.engines.contract import Json
-    from dragstrip.engines.vm.programs import Outcome
+    from dragstrip.engines.vm.programs import GuestOutcome
     from dragstrip.experiment.expand import PlannedRun
 
+VIRTUAL = "vm"
+"""The engine."""
 FLOODED = 125
 """Exit status of a command that was ended because it printed too much: env(1)'s for its own failures."""
 FIRST_YEAR, LAST_YEAR = 1971, 2037
@@ -44,7 +46,7 @@ class InGuest:
     capture: Sequence[str] | None
     snaplen: int | None
 
-    def run(self, ends: Ends, race: Race, limit_s: float, out: Path | None, *, as_json: bool) -> int:
+    def run(self, ends: ProgramEnds, race: Race, limit_s: float, out: Path | None, *, as_json: bool) -> int:
         """Run programs, write what they leave, and return the command's status."""
         from dragstrip.display.progress import ProgressMessages
         from dragstrip.engines import registry
@@ -126,7 +128,7 @@ class InGuest:
             raise BadInputError("--date", self.date, expected, "command line")
         return calendar.timegm(day.timetuple())
 
-    def _programs(self, ends: Ends) -> Any:
+    def _programs(self, ends: ProgramEnds) -> Any:
         """Return the programs with their files and their input."""
         from dragstrip.engines.vm.closure import Closure, expressible
         from dragstrip.engines.vm.programs import GuestPrograms
@@ -190,7 +192,7 @@ def _estimate(run: PlannedRun, limit_s: float) -> str:
     )
 
 
-def _print(outcome: Outcome, *, output_to_errors: bool) -> None:
+def _print(outcome: GuestOutcome, *, output_to_errors: bool) -> None:
     """Write what programs printed, byte for byte, to where it belongs."""
     errors = sys.stderr.buffer
     sys.stderr.flush()
@@ -203,7 +205,7 @@ def _print(outcome: Outcome, *, output_to_errors: bool) -> None:
         sink.flush()
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: GuestOutcome) -> list[str]:
     from dragstrip.engines.vm.engine import IDLE_MIN
 
     run = outcome.run

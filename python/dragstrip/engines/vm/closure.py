@@ -66,7 +66,7 @@ LINKS_MAX = 40
 
 
 @dataclass(frozen=True)
-class Entry:
+class GuestFile:
     """A file, a folder or a symbolic link of the guest."""
 
     path: str
@@ -93,7 +93,7 @@ class Closure:
     """Folders of programs: $PATH."""
     written: Sequence[str] = ()
     """Files that the command writes: one from an earlier run is no input of the next."""
-    _entries: dict[str, Entry] = field(default_factory=dict)
+    _entries: dict[str, GuestFile] = field(default_factory=dict)
     _followed: set[str] = field(default_factory=set)
     _folders: list[str] = field(default_factory=lambda: list(PATH))
     _libraries: dict[tuple[str, tuple[str, ...]], Path | None] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Closure:
         """Return $PATH of the guest."""
         return ":".join(dict.fromkeys(self._folders))
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[GuestFile]:
         """Return all entries, by path."""
         return [self._entries[path] for path in sorted(self._entries)]
 
@@ -192,7 +192,7 @@ class Closure:
             at /= part
             target = untrusted.link_target(at)
             if target is not None:
-                self._entries.setdefault(str(at), Entry(str(at), target=target))
+                self._entries.setdefault(str(at), GuestFile(str(at), target=target))
                 return self._add(at.parent.joinpath(target, *parts[index + 1 :]), hops + 1)
         self._put(at, at)
         return at
@@ -215,7 +215,7 @@ class Closure:
                 f"at most {FILES_MAX} of {untrusted.size_text(BYTES_MAX)}: leave out a large --file",
                 "command line",
             )
-        self._entries[place] = Entry(place, mode & 0o777, content)
+        self._entries[place] = GuestFile(place, mode & 0o777, content)
 
     def _tree(self, option: str, folder: Path, place: str | None = None) -> None:
         """Add a folder with all that is in it."""
@@ -223,12 +223,12 @@ class Closure:
             if place is not None:
                 inside = _normal(Path(place)) / path.relative_to(folder)
                 if path.is_dir():
-                    self._entries.setdefault(str(inside), Entry(str(inside), path.stat().st_mode & 0o777))
+                    self._entries.setdefault(str(inside), GuestFile(str(inside), path.stat().st_mode & 0o777))
                 else:
                     self._put(inside, path)
             elif path.is_dir() and not path.is_symlink():
                 real = path.resolve()
-                self._entries.setdefault(str(real), Entry(str(real), real.stat().st_mode & 0o777))
+                self._entries.setdefault(str(real), GuestFile(str(real), real.stat().st_mode & 0o777))
             elif path.exists():
                 self._follow(option, str(path), self._add(path))
 

@@ -81,7 +81,7 @@ class GuestPrograms:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GuestOutcome:
     """The result of programs in a guest."""
 
     run: Json
@@ -106,7 +106,7 @@ def run(
     load: Sequence[Loadable] = (),
     packets: Packets | None = None,
     progress: Callable[[int], object] | None = None,
-) -> Outcome:
+) -> GuestOutcome:
     """Run programs at the hosts `ends` of a scenario (server, client); `packets` are written.
 
     The same scenario, programs, files, kernel, agent and emulator give the same bytes. Raises
@@ -158,7 +158,7 @@ def run(
         "loaded": {loadable.name: loadable.digest for loadable in load},
         **lacking,
     }
-    return Outcome(head["run"], contents_by_name["streams"], contents_by_name["outputs"], provenance)
+    return GuestOutcome(head["run"], contents_by_name["streams"], contents_by_name["outputs"], provenance)
 
 
 def _slice(raw: memoryview, part: Json) -> memoryview:
@@ -168,7 +168,7 @@ def _slice(raw: memoryview, part: Json) -> memoryview:
     return raw[part["offset"] : end]
 
 
-def write_outputs(outcome: Outcome, folder: Path) -> None:
+def write_outputs(outcome: GuestOutcome, folder: Path) -> None:
     """Write the returned files to their names below a folder."""
     from dragstrip.io.files import make_folder, write_whole
 
