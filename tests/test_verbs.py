@@ -85,7 +85,7 @@ WITHOUT_FUNCTION = {
     "help": "explains the command line; docstrings explain functions",
     "kernel": "fetches and boots kernels, for engine vm",
     "lab": "sets up hosts, for engine ssh",
-    "shell": "runs programs in real time",
+    "shell": "runs programs, whose output and status are the answer",
     "validate": "is for those who work on the simulator",
 }
 """Commands without a function, and why."""

@@ -19,6 +19,10 @@ pub trait Elsewhere {
     fn orders(&mut self) -> Result<Vec<Order>, Fault>;
     /// Reports the run's elapsed time and the bytes that have arrived at the local hosts.
     fn progress(&mut self, now_ns: u64, arrived_bytes: u64);
+    /// True when the run is over before its time.
+    fn ended(&self) -> bool {
+        false
+    }
 }
 
 /// All sides are in this process.
@@ -86,7 +90,7 @@ pub fn drive(
                 elsewhere.progress(time_ns as u64, arrived_bytes);
             }
         }
-        if now_ns >= end_ns {
+        if now_ns >= end_ns || elsewhere.ended() {
             return Ok(lateness);
         }
     }

@@ -38,6 +38,7 @@ mod machine;
 mod netlink;
 mod network;
 mod plan;
+mod programs;
 mod qdisc;
 mod record;
 mod shell;
@@ -213,6 +214,8 @@ fn serve(
     let (line, raw) = parts(&request);
     let outcome = if let Ok(scripts) = serde_json::from_slice(line) {
         conform::run(&scripts, &|played| progress(played, 0))
+    } else if let Ok(request) = serde_json::from_slice(line) {
+        programs::run(&request, raw, grant, &kernel()?, &progress)
     } else {
         serde_json::from_slice(line)
             .map_err(|error| Fault::Failed(format!("scenario: {error}")))

@@ -342,8 +342,21 @@ pub fn neighbour(
     netlink.ask(message).map_err(|fault| fault.at("neighbour")).map(drop)
 }
 
-fn proc_file(name: &str) -> String {
+/// File of a kernel setting.
+pub fn proc_file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// True when somebody in the thread's namespace listens on a TCP port or has bound a UDP one.
+pub fn has_listener() -> bool {
+    // The fourth column is the state (Documentation/networking/proc_net_tcp.rst): 0A is LISTEN.
+    let sockets = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+    let listens = |file: &str| {
+        let text = sockets(file).unwrap_or_default();
+        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+    };
+    let bound = |file: &str| sockets(file).unwrap_or_default().lines().count() > 1;
+    ["tcp", "tcp6"].into_iter().any(listens) || ["udp", "udp6"].into_iter().any(bound)
 }
 
 /// True when the thread's namespace has its own copy of a setting: otherwise its file is missing or read-only.

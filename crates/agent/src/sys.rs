@@ -415,6 +415,13 @@ pub fn now() -> i64 {
     clock(libc::CLOCK_REALTIME)
 }
 
+/// Sets the real-time clock, to whole seconds since 1970.
+pub fn set_clock(seconds: i64) -> Result<(), Fault> {
+    let time = libc::timespec { tv_sec: seconds, tv_nsec: 0 };
+    let set = unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &raw const time) };
+    checked(set.into(), "clock_settime").map(drop)
+}
+
 /// A clock in nanoseconds (clock_gettime(2)).
 fn clock(number: libc::clockid_t) -> i64 {
     let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -489,6 +496,15 @@ impl Poll {
         checked(result.into(), "epoll_ctl").map(drop)
     }
 
+    /// Watches a file no more.
+    pub fn remove(&self, fd: &impl AsRawFd) -> Result<(), Fault> {
+        let nothing = std::ptr::null_mut();
+        let result = unsafe {
+            libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_DEL, fd.as_raw_fd(), nothing)
+        };
+        checked(result.into(), "epoll_ctl").map(drop)
+    }
+
     /// The tokens and events of files that are ready, after at most `timeout_ms`.
     pub fn wait(&self, ready: &mut Vec<(u64, i32)>, timeout_ms: i32) -> Result<(), Fault> {
         let mut events: [libc::epoll_event; 64] = unsafe { std::mem::zeroed() };
@@ -498,6 +514,12 @@ impl Poll {
         ready.clear();
         ready.extend(events[..count].iter().map(|event| (event.u64, event.events as i32)));
         Ok(())
+    }
+}
+
+impl AsRawFd for Poll {
+    fn as_raw_fd(&self) -> i32 {
+        self.0.as_raw_fd()
     }
 }
 

@@ -30,7 +30,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
         "sweep:sweep",
         {"cls": Capturing, "short_help": "Run many combinations and map who wins where."},
     ),
-    "shell": ("shell:shell", {"short_help": "Run a shell or a command behind a path, in real time."}),
+    "shell": (
+        "shell:shell",
+        {"cls": Capturing, "short_help": "Run a shell or a command behind a path, in real or virtual time."},
+    ),
     "play": ("play:play", {"short_help": "Write a page with an interactive race."}),
     "report": ("report:report", {}),
     "inspect": ("inspect:inspect", {"short_help": "Report what captures and other programs' files show."}),

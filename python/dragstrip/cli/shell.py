@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dragstrip.cli import completion, words
-from dragstrip.cli.output import command_line, print_json, say
+from dragstrip.cli.options import CaptureAt, EngineOption, Load, Snaplen
+from dragstrip.cli.output import say
 from dragstrip.cli.race import Race, takes_race
-from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment.race import ALGORITHMS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dragstrip.experiment.expand import PlannedRun
+from dragstrip.cli.shell_parts import (
+    LONGEST_S,
+    ProgramEnds,
+    described,
+    hand_over,
+    hosts,
+    planned,
+    say_path,
+    summary,
+)
+from dragstrip.errors import BadInputError
 
 PATH_OPTIONS = (
     *("path", "rate", "medium", "trace", "rtt", "queue", "loss", "jitter", "netem"),
@@ -26,8 +31,10 @@ PATH_OPTIONS = (
     *("ecn", "sysctl", "seed", "change"),
 )
 """Options of a race that describe its path and its hosts."""
-LONGEST_S = 17_000
-"""Longest time of a path: the simulator's clock ends then (4 h 43 min)."""
+REAL, VIRTUAL = "netns", "vm"
+"""Engines that run programs, in real time and in virtual time."""
+VIRTUAL_S = 300.0
+"""Time that a command has in virtual time where none is given: a busy minute takes minutes."""
 
 
 @takes_race(PATH_OPTIONS)
@@ -45,7 +52,7 @@ def shell(
         typer.Option(
             "--cc",
             metavar="ALGORITHM",
-            help="Congestion control of both ends, one that this kernel has loaded.",
+            help="Congestion control of both ends, one that the kernel has loaded.",
             autocompletion=completion.algorithms,
         ),
     ] = "cubic",
@@ -65,16 +72,58 @@ def shell(
             "--timeout",
             metavar="TIME",
             help="End the command after this time, such as 60s, with status 124.",
-            show_default="17000s",
+            show_default="17000s, on engine vm 300s",
         ),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="ENGINE",
+            help="netns: this machine's kernel in real time, with the simulator's queues and links. vm: a "
+            "Linux kernel in an emulator with virtual time, with that kernel's queues; the same bytes each "
+            "time.",
+        ),
+    ] = REAL,
+    engine_option: EngineOption = None,
+    load: Load = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH[:PLACE]",
+            help="With engine vm: take this file or folder into the guest too, under its own path or at "
+            "PLACE; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    fetch: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fetch",
+            metavar="FILE",
+            help="With engine vm: bring this file back, which the command writes; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(
+            "--date",
+            metavar="DATE",
+            help="With engine vm: the day on which the guest's time begins, for certificates.",
+            show_default="2026-01-01",
+        ),
+    ] = None,
+    capture: CaptureAt = None,
+    snaplen: Snaplen = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Write shell.json there: the path, the scenario, lateness, bytes, drops and marks. It "
-            "must be empty or not exist.",
+            help="Write shell.json there: the path, the scenario, lateness, bytes, drops and marks; of "
+            "--capture the packets. It must be empty or not exist.",
             show_default=False,
         ),
     ] = None,
@@ -86,74 +135,83 @@ def shell(
         ),
     ] = False,
 ) -> None:
-    """Run a shell or a command behind a path, in real time, and end with its exit status.
+    """Run a shell or a command behind a path, in real or in virtual time, and end with its exit status.
 
-    It sees one other host, `server`, and no other network. Packets pass the simulator's own queues and links.
+    It sees one other host, `server`, and no other network.
 
     Example: dragstrip shell --path "home DSL" --queue fq_codel --server "python3 -m http.server 80" --
     curl -o /dev/null http://server/
 
     Example: dragstrip shell --rate 10mbit --rtt 40ms
-    """
-    from dragstrip.engines.netns import shell as engine
-    from dragstrip.io import files
 
-    limit_s = words.time_limit(timeout, "--timeout").time_s if timeout else LONGEST_S
+    Example: dragstrip shell --engine vm --rate 10mbit --rtt 40ms --server "python3 -m http.server 80" --
+    curl -o /dev/null http://server/
+    """
+    if engine not in (REAL, VIRTUAL):
+        raise BadInputError("--engine", engine, f"{REAL} or {VIRTUAL}", "command line")
+    limit_s = words.time_limit(timeout, "--timeout").time_s if timeout else 0.0
     if limit_s > LONGEST_S:
         raise BadInputError("--timeout", timeout, f"at most {LONGEST_S}s (4 h 43 min)", "command line")
-    if out is not None:
-        files.expect_folder("--out", out)
-        if out.is_dir() and any(out.iterdir()):
-            raise BadInputError("--out", str(out), "a folder that is empty or does not exist", "command line")
-    run = _planned(cc, race)
+    _expect_empty(out)
+    ends = ProgramEnds(cc, command or [], _words(server))
+    if engine == VIRTUAL:
+        from dragstrip.cli import shell_in_guest
+
+        guest = shell_in_guest.InGuest(
+            options=words.engine_options(engine_option or []),
+            load=load or [],
+            files=file or [],
+            fetched=fetch or [],
+            date=date,
+            capture=capture,
+            snaplen=snaplen,
+        )
+        status = guest.run(ends, race, limit_s or VIRTUAL_S, out, as_json=as_json)
+        raise typer.Exit(status)
+    for option, value in (
+        *(("--engine-option", engine_option), ("--load", load), ("--file", file), ("--fetch", fetch)),
+        *(("--date", date), ("--capture", capture), ("--snaplen", snaplen)),
+    ):
+        if value:
+            raise BadInputError(option, None, f"is for --engine {VIRTUAL}", "command line")
+    raise typer.Exit(_in_real_time(ends, race, limit_s or LONGEST_S, out, as_json=as_json))
+
+
+def _in_real_time(ends: ProgramEnds, race: Race, limit_s: float, out: Path | None, *, as_json: bool) -> int:
+    """Run programs on this machine's kernel, and return the command's status."""
+    from dragstrip.engines.netns import shell as engine
+
+    run = planned(ends.cc, race)
     scenario = run.scenario
-    ends = (scenario["flows"][0]["sender"], scenario["flows"][0]["receiver"])
-    path = _path(run)
     programs = engine.Programs(
-        command=command or [os.environ.get("SHELL") or "/bin/sh"],
-        server=_words(server),
-        interactive=not command,
-        environment={} if command else _prompt(race),
+        command=ends.command or [os.environ.get("SHELL") or "/bin/sh"],
+        server=ends.server,
+        interactive=not ends.command,
+        environment={} if ends.command else _prompt(race),
         output_to_errors=as_json,
     )
-    for line in (*path["lines"], f"congestion control {cc}, both ends"):
-        say(f"path: {line}", err=True)
-    outcome = engine.run(scenario, ends, cc, programs, limit_s, lambda step: say(step, err=True))
+    path = say_path(run, ends.cc)
+    outcome = engine.run(scenario, hosts(run), ends.cc, programs, limit_s, lambda step: say(step, err=True))
     marks = engine.reasons(outcome)
+    for line in (*summary(outcome), *(f"MARKED {mark}" for mark in marks)):
+        say(line, err=True)
     document = {
-        "kind": "shell",
-        "command_line": command_line(),
-        "command": list(programs.command),
-        "server": list(programs.server),
-        "cc": cc,
-        "path": path,
+        **described(ends, programs.command, path, REAL),
         "marked": marks,
         **outcome,
         "scenario": scenario,
     }
-    for line in _summary(outcome, marks):
-        say(line, err=True)
+    hand_over(document, out, as_json=as_json)
+    return engine.status(outcome)
+
+
+def _expect_empty(out: Path | None) -> None:
+    from dragstrip.io import files
+
     if out is not None:
-        files.make_folder(out)
-        files.write_json(out / "shell.json", document)
-    if as_json:
-        print_json(document)
-    raise typer.Exit(engine.status(outcome))
-
-
-def _planned(cc: str, race: Race) -> PlannedRun:
-    """Return a run of one flow of this algorithm over the path."""
-    from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
-    from dragstrip.experiment.expand import expand
-
-    try:
-        described = compare([cc], source=COMMAND_LINE, duration=f"{LONGEST_S}s", **race)
-        (run,) = reworded(lambda: expand(described), COMMAND_LINE)
-    except BadInputError as error:
-        if error.field != ALGORITHMS.word:
-            raise
-        raise BadInputError("--cc", Raw(error.value), error.expected, "command line") from None
-    return run
+        files.expect_folder("--out", out)
+        if out.is_dir() and any(out.iterdir()):
+            raise BadInputError("--out", str(out), "a folder that is empty or does not exist", "command line")
 
 
 def _words(server: str | None) -> list[str]:
@@ -177,37 +235,3 @@ def _prompt(race: Race) -> dict[str, str]:
         "PS1": f"{mark}$ ",
         "PROMPT_COMMAND": f'case $PS1 in "{mark}"*) ;; *) PS1="{mark}$PS1" ;; esac',
     }
-
-
-def _path(run: PlannedRun) -> dict[str, Any]:
-    """Return the path: its links in both directions, and its idle round trip."""
-    from dragstrip.results.comparison.path import idle, link_words
-
-    (facts,) = run.facts.ways
-    lines = []
-    for name, links in (("down", facts.forward), ("up", facts.back)):
-        parts = [", ".join(words) for link in links if (words := link_words(link))]
-        lines.append(f"{name}: {'; '.join(parts) or 'no limit'}")
-    return {"lines": [*lines, idle(facts)[1]], "rate_bps": facts.rate_bps, "ping_ns": facts.ping_ns}
-
-
-def _summary(outcome: Mapping[str, Any], marks: list[str]) -> list[str]:
-    duration_s = max(outcome["duration_ns"] / 1e9, 1e-9)
-    lines = []
-    for direction in outcome["directions"]:
-        lateness, size = direction["lateness"], direction["bytes_out"]
-        rate_mbps = size * 8 / duration_s / 1e6
-        late = ", ".join(
-            f"{name} {lateness[key] / 1e3:.0f}"
-            for name, key in (("median", "median_ns"), ("p99", "p99_ns"), ("worst", "worst_ns"))
-        )
-        drops = ", ".join(f"{reason} {count}" for reason, count in direction["drops"].items()) or "none"
-        lines.append(
-            f"{direction['direction']}: {size} bytes ({rate_mbps:.2f} Mbit/s over {duration_s:.1f} s), "
-            f"dropped {drops}, marked {direction['marks']}; lateness us: {late}"
-        )
-    if outcome["timed_out"]:
-        lines.append("the command was ended: its time was over")
-    if outcome["server_status"] is not None:
-        lines.append(f"the server ended before the command, with status {outcome['server_status']}")
-    return [*lines, *(f"MARKED {mark}" for mark in marks)]

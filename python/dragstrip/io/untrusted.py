@@ -107,6 +107,14 @@ def expect_file(path: Path | str, most: int, description: str) -> None:
         raise BadInputError("", None, f"is not a file name: {error}", str(path)) from None
 
 
+def link_target(path: Path) -> str | None:
+    """Return the path in a symbolic link, or None where there is none."""
+    try:
+        return str(path.readlink())
+    except OSError:
+        return None
+
+
 @contextmanager
 def opened(path: Path | str, most: int = BINARY_MAX, description: str = "a file") -> Iterator[BinaryIO]:
     """Open a regular file of at most `most` bytes for reading, without ever waiting on a named pipe.

@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::sys;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::chroot;
 use std::path::Path;
 
 /// Mounts what a machine needs and loads its modules.
@@ -17,6 +18,21 @@ pub fn prepare() -> Result<(), Fault> {
     sys::raise_file_limit()?;
     modules::load_all(Path::new("/modules"))?;
     Ok(())
+}
+
+/// Makes a mounted folder the root, with the file systems that [`prepare`] has mounted.
+pub fn become_root(folder: &str) -> Result<(), Fault> {
+    let moved = |from: &str, to: &str| {
+        sys::mount(from, to, "", libc::MS_MOVE, "").map_err(|fault| fault.at(to))
+    };
+    for kept in ["/proc", "/sys", "/dev"] {
+        moved(kept, &format!("{folder}{kept}"))?;
+    }
+    std::env::set_current_dir(folder)?;
+    // Not chroot(2) alone, after which no user namespace could be made (user_namespaces(7)).
+    moved(".", "/")?;
+    chroot(".")?;
+    Ok(std::env::set_current_dir("/")?)
 }
 
 /// Arms the watchdog and lets it expire: at that signal the machine's starter stops it, and may start any number of

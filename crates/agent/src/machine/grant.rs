@@ -34,6 +34,11 @@ impl Grant {
         programs: Some(Programs::ForGood),
     };
 
+    /// True when nothing of the machine has to stay as it is.
+    pub fn whole(self) -> bool {
+        self == Self::MACHINE
+    }
+
     /// Reads `entropy,modules,global-sysctls,programs`, or any of them.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let mut grant = Self::default();

@@ -6,7 +6,6 @@ use crate::fault::{Fault, fault};
 use crate::netlink::Socket;
 use crate::{network, sys};
 use std::fs;
-use std::os::unix::fs::chroot;
 use std::path::Path;
 use std::process::Command;
 
@@ -41,14 +40,7 @@ fn enter() -> Result<(), Fault> {
     fs::create_dir("/over/work")?;
     let layers = "lowerdir=/lower,upperdir=/over/upper,workdir=/over/work";
     mount("overlay", "/root", "overlay", 0, layers)?;
-    for folder in ["/proc", "/sys", "/dev"] {
-        mount(folder, &format!("/root{folder}"), "", libc::MS_MOVE, "")?;
-    }
-    std::env::set_current_dir("/root")?;
-    // Not chroot(2) alone, after which no user namespace could be made (user_namespaces(7)).
-    mount(".", "/", "", libc::MS_MOVE, "")?;
-    chroot(".")?;
-    std::env::set_current_dir("/")?;
+    first::become_root("/root")?;
     for (kind, target, data) in
         [("devpts", "/dev/pts", ""), ("tmpfs", "/dev/shm", ""), ("tmpfs", "/run", "mode=755")]
     {

@@ -21,6 +21,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// Its bytes after the request.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The algorithm in it, after which it is called.
     pub fn algorithm(&self) -> &str {
         self.name.rsplit_once('.').map_or(self.name.as_str(), |(stem, _)| stem)

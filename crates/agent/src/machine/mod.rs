@@ -7,6 +7,7 @@ pub mod guest;
 mod load;
 mod modules;
 
+pub use first::become_root;
 pub use grant::{Grant, Programs};
 pub use load::{Held, Part, install};
 pub use modules::{Loaded, loading, refuse_options};

@@ -2,6 +2,7 @@
 
 use super::{Request, Space};
 use crate::fault::{Fault, refusal};
+use crate::network;
 use crate::sys::{self, process};
 use process::{Place, Start};
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,8 @@ fn programs(
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
-        let start = Start { space: &spaces[0].namespace, user, place: Place::Background };
+        let start =
+            Start { space: &spaces[0].namespace, user, place: Place::Background, confined: false };
         let started = start_program(&mut command, &start, "--server", request)?;
         listens(&spaces[0], started, program)?;
         server = Some(started);
@@ -71,7 +73,7 @@ fn programs(
     let mut command = Command::new(program);
     command.args(arguments);
     let place = if request.interactive { Place::Shell } else { Place::Foreground };
-    let start = Start { space: &spaces[1].namespace, user, place };
+    let start = Start { space: &spaces[1].namespace, user, place, confined: false };
     let started = start_program(&mut command, &start, "COMMAND", request)?;
     while let Some((ended, status)) = process::next_end() {
         if ended == started {
@@ -91,26 +93,15 @@ fn start_program(
     field: &str,
     request: &Request,
 ) -> Result<i32, Fault> {
-    let program = command.get_program().to_string_lossy().into_owned();
     command.envs(&request.environment);
-    process::spawn(command, start).or_else(|error| {
-        use std::io::ErrorKind::{NotFound, PermissionDenied};
-        let expected = if error.kind() == NotFound {
-            "a program that exists: command not found".to_owned()
-        } else if error.kind() == PermissionDenied {
-            "a program that may be executed".to_owned()
-        } else {
-            format!("a program that starts: {error}")
-        };
-        refusal(field, program, expected)
-    })
+    process::start(command, start, field)
 }
 
 /// Waits until the server listens on a TCP port or has bound a UDP one.
 fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
     sys::enter(&space.namespace)?;
     let start = Instant::now();
-    while !has_listener() {
+    while !network::has_listener() {
         if let Some(status) = process::has_ended(server) {
             let expected = format!("a server that listens: it has ended with status {status}");
             return refusal("--server", program, expected);
@@ -123,17 +114,6 @@ fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
         std::thread::sleep(LISTEN_STEP);
     }
     Ok(())
-}
-
-fn has_listener() -> bool {
-    // The fourth column is the state (Documentation/networking/proc_net_tcp.rst): 0A is LISTEN.
-    let sockets = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-    let listens = |file: &str| {
-        let text = sockets(file).unwrap_or_default();
-        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
-    };
-    let bound = |file: &str| sockets(file).unwrap_or_default().lines().count() > 1;
-    ["tcp", "tcp6"].into_iter().any(listens) || ["udp", "udp6"].into_iter().any(bound)
 }
 
 /// Mounts the process namespace's own /proc, where that is allowed, and an /etc/hosts that has the ends' names.

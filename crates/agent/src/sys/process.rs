@@ -1,7 +1,7 @@
 //! Requests about processes: a child of this one, the spaces that a program lives in, its terminal.
 
 use super::{checked, enter};
-use crate::fault::{Fault, os};
+use crate::fault::{Fault, os, refusal};
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -92,7 +92,15 @@ pub struct Start<'a, S> {
     pub user: Option<(u32, u32)>,
     /// Its terminal and process group.
     pub place: Place,
+    /// As root without rights over the machine and its network ([`OVER_MACHINE`]), and with the usual number of open files.
+    pub confined: bool,
 }
+
+/// Rights that could change the outcome of a run from within (linux/capability.h): `NET_ADMIN`, `SYS_MODULE`, `SYS_RAWIO`
+/// (the memory), `SYS_ADMIN`, `SYS_BOOT`, `SYS_TIME`, `MKNOD`, `PERFMON`, `BPF`.
+const OVER_MACHINE: [u64; 9] = [12, 16, 17, 21, 22, 25, 27, 38, 39];
+/// Files that a process may have open at first, as after any login.
+const OPEN_FILES: u64 = 1_024;
 
 /// Terminal of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,10 +113,10 @@ pub enum Place {
     Background,
 }
 
-/// Starts a program there; its identifier in the namespace of this process.
-pub fn spawn<S: AsRawFd>(command: &mut Command, start: &Start<'_, S>) -> std::io::Result<i32> {
+/// The identifier in the namespace of this process.
+fn spawn<S: AsRawFd>(command: &mut Command, start: &Start<'_, S>) -> std::io::Result<i32> {
     let space = start.space.as_raw_fd();
-    let (user, place) = (start.user, start.place);
+    let (user, place, confined) = (start.user, start.place, start.confined);
     let prepare = move || -> std::io::Result<()> {
         enter(&space).map_err(|_| std::io::Error::last_os_error())?;
         unsafe {
@@ -132,11 +140,40 @@ pub fn spawn<S: AsRawFd>(command: &mut Command, start: &Start<'_, S>) -> std::io
                 fs::write("/proc/self/uid_map", format!("{user} 0 1"))?;
                 fs::write("/proc/self/gid_map", format!("{group} 0 1"))?;
             }
+            if confined {
+                let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+                limit.rlim_cur = OPEN_FILES.min(limit.rlim_max);
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+                for right in OVER_MACHINE {
+                    libc::prctl(libc::PR_CAPBSET_DROP, right, 0, 0, 0);
+                }
+            }
         }
         Ok(())
     };
     let child = unsafe { command.pre_exec(prepare) }.spawn()?;
     Ok(child.id() as i32)
+}
+
+/// Starts a program there; a refusal of `field` says why it does not start.
+pub fn start<S: AsRawFd>(
+    command: &mut Command,
+    start: &Start<'_, S>,
+    field: &str,
+) -> Result<i32, Fault> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    spawn(command, start).or_else(|error| {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        let expected = if error.kind() == NotFound {
+            "a program that exists: command not found".to_owned()
+        } else if error.kind() == PermissionDenied {
+            "a program that may be executed".to_owned()
+        } else {
+            format!("a program that starts: {error}")
+        };
+        refusal(field, program, expected)
+    })
 }
 
 /// A status of wait(2) as a shell has it.
@@ -163,6 +200,32 @@ pub fn has_ended(process: i32) -> Option<i32> {
     let mut status = 0;
     let ended = unsafe { libc::waitpid(process, &raw mut status, libc::WNOHANG) };
     (ended == process).then(|| in_shell(status))
+}
+
+/// A file that is readable once a process has ended (pidfd_open(2)).
+pub fn end_of(process: i32) -> Result<OwnedFd, Fault> {
+    let file = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+    let number = checked(file, "pidfd_open")?;
+    Ok(unsafe { OwnedFd::from_raw_fd(number as i32) })
+}
+
+/// Ends every process but this one, which is the first of its machine.
+pub fn kill_all() {
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+}
+
+/// Has reads of a file return at once (fcntl(2)).
+pub fn set_nonblocking(file: &impl AsRawFd) -> Result<(), Fault> {
+    let fd = file.as_raw_fd();
+    let flags = checked(unsafe { libc::fcntl(fd, libc::F_GETFL) }.into(), "fcntl")?;
+    let set = unsafe { libc::fcntl(fd, libc::F_SETFL, flags as i32 | libc::O_NONBLOCK) };
+    checked(set.into(), "fcntl").map(drop)
+}
+
+/// The same file, which programs started here do not inherit.
+pub fn private(file: fs::File) -> fs::File {
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    file
 }
 
 /// Nanoseconds of the monotonic clock.

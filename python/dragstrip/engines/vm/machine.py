@@ -39,6 +39,10 @@ GUEST = "x86_64"
 """The guest's machine, whatever the host is."""
 INSTALL = "apt-get install qemu-system-x86"
 MEMORY_MIB = 2048
+PLAIN = "qemu64"
+"""Processor of runs: it has neither RDRAND nor RDSEED."""
+FOR_PROGRAMS = f"{PLAIN},+ssse3,+sse4.1,+sse4.2,+popcnt,+movbe,+aes,+pclmulqdq"
+"""Processor of a user's programs: what x86-64-v2 asks for, and what TLS uses; still without randomness."""
 BOOT_CPU_S = 60.0
 """Processor time that an emulator may take to boot, which takes 5 to 10 s of it."""
 BOOT_S = 600.0
@@ -151,16 +155,21 @@ def _before_exec(parent: int, core: int | None) -> Any:
 
 @contextmanager
 def resumed(
-    kernel: Kernel, agent: Path, lockstep: Path, request: dict[str, Any], raw: bytes = b""
+    kernel: Kernel,
+    agent: Path,
+    lockstep: Path,
+    request: dict[str, Any],
+    raw: bytes = b"",
+    processor: str = PLAIN,
 ) -> Iterator[tuple[Machine, SharedWindow]]:
     """A machine that finds its request; `lockstep` is preloaded into the emulator."""
     version()
-    place = snapshot(kernel, agent)
+    place = snapshot(kernel, agent, processor=processor)
     with scratch(SCRATCH, _memory()) as folder, _core() as core:
         window = SharedWindow(folder / "window")
         window.ask(request, raw)
         arguments = [
-            *_hardware(place / "ram", folder / "window", shared=False),
+            *_hardware(place / "ram", folder / "window", processor, shared=False),
             *("-incoming", "defer"),
             *_monitor(folder / "talk"),
         ]
@@ -207,14 +216,13 @@ def _core() -> Iterator[int | None]:
         yield core
 
 
-def _hardware(ram: Path, window: Path, *, shared: bool) -> list[str]:
+def _hardware(ram: Path, window: Path, processor: str, *, shared: bool) -> list[str]:
     share = "on" if shared else "off"
     return [
         *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
         *("-name", "dragstrip,debug-threads=on"),  # crates/lockstep knows the CPU's thread by its name
         *("-machine", "pc", "-m", f"{MEMORY_MIB + WINDOW_MIB}M"),
-        # qemu64 has neither RDRAND nor RDSEED.
-        *("-cpu", "qemu64", "-smp", "1"),
+        *("-cpu", processor, "-smp", "1"),
         *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
         *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1"),
         *("-object", f"memory-backend-file,id=ram,size={MEMORY_MIB}M,mem-path={option(ram)},share={share}"),
@@ -235,12 +243,12 @@ def _monitor(talk: Path) -> list[str]:
     return ["-chardev", socket, "-mon", "chardev=talk,mode=readline"]
 
 
-def snapshot(kernel: Kernel, agent: Path, say: Say = quietly) -> Path:
-    """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be.
+def snapshot(kernel: Kernel, agent: Path, say: Say = quietly, processor: str = PLAIN) -> Path:
+    """The frozen machine of these parts: a folder with `ram` and `state`. Boots it if need be.
 
     One that is not what was written is named and made again.
     """
-    place = cache() / "machines" / key(kernel, agent)
+    place = cache() / "machines" / key(kernel, agent, processor)
     with locked(cache() / "machines" / "lock"):
         try:
             sound = place.exists() and snapshot_sums.check(place)
@@ -249,15 +257,17 @@ def snapshot(kernel: Kernel, agent: Path, say: Say = quietly) -> Path:
             sound = False
         if not sound:
             with replacing(place) as draft, scratch(SCRATCH, _memory()) as folder:
-                _freeze(kernel, agent, draft, folder, say)
+                _freeze(kernel, agent, draft, folder, processor, say)
                 snapshot_sums.write(draft)
     return place
 
 
-def key(kernel: Kernel, agent: Path) -> str:
+def key(kernel: Kernel, agent: Path, processor: str = PLAIN) -> str:
     """Names a frozen machine by everything that it is made of."""
     hashed = hashlib.sha256()
-    setup = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
+    setup = json.dumps(
+        [version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), processor, shared=True)]
+    )
     hashed.update(setup.encode())
     listed = checksums.read(kernel.folder)
     for file in (kernel.image, agent, *kernel.modules):
@@ -271,14 +281,14 @@ def key(kernel: Kernel, agent: Path) -> str:
     return f"{kernel.name}-{hashed.hexdigest()[:12]}"
 
 
-def _freeze(kernel: Kernel, agent: Path, draft: Path, folder: Path, say: Say) -> None:
+def _freeze(kernel: Kernel, agent: Path, draft: Path, folder: Path, processor: str, say: Say) -> None:
     """Boots until the agent lets the watchdog fire, and saves the machine as it stands."""
     say(f"engine vm, once for this kernel: booting Linux {kernel.name} in the emulator ...")
     initramfs(folder / "initramfs", agent, kernel.modules)
     SharedWindow(folder / "window").close()
     talk = folder / "talk"
     arguments = [
-        *_hardware(draft / "ram", folder / "window", shared=True),
+        *_hardware(draft / "ram", folder / "window", processor, shared=True),
         *("-kernel", str(kernel.image), "-initrd", str(folder / "initramfs"), "-append", BOOT_WORDS),
         *_monitor(talk),
     ]
