@@ -159,7 +159,9 @@ impl Network {
             if hop.qdisc != QdiscSpec::NOQUEUE {
                 let netlink = &mut self.places[hop.from].netlink;
                 let seed = plan.seed.map(|seed| seed_of(seed, index));
-                qdisc::install(netlink, self.interfaces[index], &hop.qdisc, seed)
+                let interface = self.interfaces[index];
+                qdisc::install(netlink, interface, &hop.qdisc, seed)
+                    .and_then(|()| qdisc::mark(netlink, interface, &hop.markings))
                     .map_err(|fault| fault.at(&plan.nodes[hop.from].name))?;
             }
         }

@@ -7,6 +7,7 @@
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
+use crate::qdisc::Marking;
 use crate::trees;
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
@@ -40,6 +41,9 @@ pub struct Hop {
     #[serde(default)]
     pub whole_bursts: bool,
     pub qdisc: QdiscSpec,
+    /// Marks that its filters look at.
+    #[serde(default)]
+    pub markings: Vec<Marking>,
     /// Name in the table of queues.
     pub watched: Option<String>,
     /// Its interface is the near end of this link.
@@ -172,6 +176,7 @@ impl Plan {
                     gso_segments_max: limit,
                     whole_bursts,
                     qdisc: QdiscSpec::NOQUEUE,
+                    markings: Vec::new(),
                     watched: None,
                     near_end_of: None,
                 });
@@ -190,6 +195,9 @@ impl Plan {
                 self.change(scenario, link, kernel, [queue, behind])?;
             }
             (self.hops[queue].qdisc, self.hops[queue].watched) = side.queue;
+            if trees::looks_at_marks(&self.hops[queue].qdisc) {
+                self.hops[queue].markings = trees::markings(scenario);
+            }
             if let Some((spec, watched)) = side.behind {
                 self.hops[behind].qdisc = QdiscSpec::Netem(spec);
                 self.hops[behind].watched = watched;
@@ -530,10 +538,10 @@ pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
 fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
-    if let QdiscSpec::Tc(_) = &link.qdisc {
-        return trees::on_line(link, rate_bps);
+    if trees::shapes_to(&link.qdisc, rate_bps) {
+        return Ok(link.qdisc.clone());
     }
-    if link.qdisc.facts().shapes {
+    if link.qdisc.facts().shapes && !matches!(link.qdisc, QdiscSpec::Tc(_)) {
         let expected = "a queue that does not shape: the link has a rate of its own";
         return refusal(format!("link {}: queue", link.name), link.qdisc.kind(), expected);
     }

@@ -16,8 +16,9 @@ use std::os::fd::OwnedFd;
 /// Bytes per write(2), as iperf3 does it.
 const WRITE: usize = 128 << 10;
 static ZEROS: [u8; WRITE] = [0; WRITE];
-const FIRST_PORT: u16 = 5001;
-const FIRST_CLIENT_PORT: u16 = 30_001;
+/// Ports of the first flow's server and client.
+pub const FIRST_PORT: u16 = 5001;
+pub const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Ethernet, IP and UDP headers.
 const UDP_HEADERS: u64 = 42;
 

@@ -7,7 +7,7 @@ mod agenda;
 mod asking;
 mod capture;
 mod cc_state;
-mod end;
+pub mod end;
 mod info;
 mod message;
 mod probe;
