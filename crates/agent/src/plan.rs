@@ -295,13 +295,26 @@ impl Plan {
         while at != to {
             let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
             let Some(&(_, hop)) = route else { return (total, false) };
-            if let QdiscSpec::Netem(spec) = &self.hops[hop].qdisc {
-                total += spec.delay_ns;
-                constant &= spec.jitter_ns == 0 && spec.reorder == 0.0;
-            }
+            let (delay_ns, same) = trees::delay_ns(&self.hops[hop].qdisc);
+            total += delay_ns;
+            constant &= same;
             at = self.hops[hop].to;
         }
         (total, constant)
+    }
+
+    /// True when a tree on a path may drop a packet that no filter leads to a class, such as a ping.
+    pub fn may_drop(&self, from: usize, to: usize) -> bool {
+        let mut at = from;
+        while at != to {
+            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
+            let Some(&(_, hop)) = route else { return false };
+            if trees::is_in(&self.hops[hop].qdisc) {
+                return true;
+            }
+            at = self.hops[hop].to;
+        }
+        false
     }
 }
 
@@ -631,6 +644,28 @@ mod tests {
         assert_eq!(plan.delay_ns(0, 2), (0, true));
         assert_eq!(plan.nodes[0].routes, [(2, 0)]);
         assert_eq!(plan.nodes[1].routes, [(0, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn a_tree_that_shapes_stands_alone_and_another_in_the_line() {
+        let tree = |words: &str| {
+            let spec = QdiscSpec::parse(words).unwrap();
+            let queue = serde_json::to_string(&spec).unwrap();
+            let link = format!(r#""rate_bps": 10000000, "qdisc": {queue}"#);
+            let plan = plan_of(&dumbbell(&link, r#""delay_ns": 10000000"#));
+            let hop = plan.hops.into_iter().find(|hop| hop.watched.is_some()).unwrap();
+            (hop.qdisc.kind(), hop.qdisc.classes().len(), hop.qdisc == spec)
+        };
+        let htb = |rate: &str| {
+            tree(&format!(
+                "tc qdisc add root handle 1: htb default 1; tc class add parent 1: classid 1:1 htb rate {rate}"
+            ))
+        };
+        assert_eq!(htb("10mbit"), ("tc", 0, true));
+        assert_eq!(htb("11mbit"), ("htb", 1, false));
+        let prio =
+            "tc qdisc add root handle 1: prio; tc filter add parent 1: prio 1 matchall classid 1:2";
+        assert_eq!(tree(prio), ("htb", 1, false));
     }
 
     #[test]

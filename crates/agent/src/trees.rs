@@ -10,6 +10,24 @@ pub fn kinds(spec: &QdiscSpec) -> Vec<&'static str> {
     if let QdiscSpec::Tc(tree) = spec { tree.kinds() } else { vec![spec.kind()] }
 }
 
+/// True for a tree, or a discipline with one in a class.
+pub fn is_in(spec: &QdiscSpec) -> bool {
+    matches!(spec, QdiscSpec::Tc(_)) || spec.classes().iter().any(|class| is_in(class.child))
+}
+
+/// The delay that packets meet in a discipline, the least of its classes', and whether all meet the same.
+pub fn delay_ns(spec: &QdiscSpec) -> (u64, bool) {
+    if let QdiscSpec::Tc(tree) = spec {
+        return tree.least_delay_ns();
+    }
+    if let QdiscSpec::Netem(netem) = spec {
+        return (netem.delay_ns, netem.jitter_ns == 0 && netem.reorder == 0.0);
+    }
+    let children = spec.classes();
+    let with_tree = children.iter().find(|class| is_in(class.child));
+    with_tree.map_or((0, true), |class| delay_ns(class.child))
+}
+
 /// True when filters of a discipline, or of what is in its classes, look at marks.
 pub fn looks_at_marks(spec: &QdiscSpec) -> bool {
     let by_mark = |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(tree) if tree.looks_at_marks());
