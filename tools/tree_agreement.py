@@ -124,10 +124,8 @@ def figures_of(recording: Recording) -> Run:
         goodputs.append(flow["bytes_received"] * 8e3 / (flow["stop_ns"] - flow["start_ns"]))
         own = [rtt / 1e6 for number, rtt in rows if number == flow["flow"] and rtt]
         rtts.append(median(own) if own else None)
-    dropped: dict[str, int] = {}
-    for link, count in zip(queues["link"].to_pylist(), queues["dropped"].to_pylist(), strict=True):
-        dropped[link] = max(count, dropped.get(link, 0))
-    return Run(goodputs, rtts, float(sum(dropped.values())))
+    last = {row["link"]: row["dropped"] for row in queues.to_pylist()}
+    return Run(goodputs, rtts, float(sum(last.values())))
 
 
 def measure(tree: Tree, progress: Progress) -> Tree:
@@ -182,7 +180,9 @@ def _causes(done: Sequence[Tree]) -> dict[str, dict[str, str]]:
         outside = {figure.name for figure in tree.figures if not figure.agrees}
         for name in causes.get(tree.name, {}):
             if name not in outside:
-                raise DragstripError(f"{CAUSES}: {tree.name} agrees in {name!r}: its cause is to be taken out")
+                raise DragstripError(
+                    f"{CAUSES}: {tree.name} agrees in {name!r}: its cause is to be taken out"
+                )
     return causes
 
 
@@ -281,7 +281,9 @@ def page(selected: Sequence[Tree], command: str) -> str:
 def main(words: Sequence[str]) -> None:
     """Write the page, or print one of some trees."""
     if len(words) not in (1, 2):
-        raise BadInputError("arguments", " ".join(words), "FILE, and perhaps a part of trees' names", "command line")
+        raise BadInputError(
+            "arguments", " ".join(words), "FILE, and perhaps a part of trees' names", "command line"
+        )
     file, only = Path(words[0]), words[1] if len(words) > 1 else ""
     selected = trees(only)
     measured = run_parallel(
