@@ -40,12 +40,12 @@ def _kinds(qdisc: Json) -> Iterator[str]:
         yield kind
 
 
-def _looks_at_marks(qdisc: Json) -> bool:
+def looks_at_marks(qdisc: Json) -> bool:
     """Return whether a filter of a class tree in a discipline looks at the firewall's mark."""
     matchings = [rule["matching"] for rule in qdisc.get("filters", ())]
     children = [qdisc.get("leaf"), *(each.get("leaf") for each in qdisc.get("classes", ()))]
     return any(each["kind"] == "fw" or "mark" in each.get("keys", ()) for each in matchings) or any(
-        _looks_at_marks(child) for child in children if child
+        looks_at_marks(child) for child in children if child
     )
 
 
@@ -54,7 +54,7 @@ def _marks(scenario: Json, firewall: bool) -> Iterator[Refusal]:
     expected = "filters by address, port, protocol or DSCP: no firewall here marks packets"
     for link in scenario["links"]:
         qdisc = link.get("qdisc") or {}
-        if not _looks_at_marks(qdisc):
+        if not looks_at_marks(qdisc):
             continue
         if not firewall:
             yield Refusal(f"link {link['name']}: queue", "a filter by mark", expected)
