@@ -34,8 +34,10 @@ SIZE_MAX = 1 << 20
 
 KERNEL_RUNS = 3
 SIMULATOR_RUNS = 9
-STEP_NS = 200_000
-"""In run number k, from 0, each flow starts k of these after the one before it."""
+STEP_NS = 5_000_000
+"""Run number k of the kernel, from 0: each flow starts k of these after the one before it."""
+SMALL_STEP_NS = 200_000
+"""The simulator makes these runs again with each flow so much later, and again with twice that."""
 
 GOODPUT_LIMIT = 3.0
 RTT_LIMIT = 5.0
@@ -151,8 +153,10 @@ def measure(tree: Tree, progress: Progress) -> Tree:
 
 def staggered(scenario: Json, number: int) -> Json:
     """Return the scenario of a run: another seed, and flows that start one after the other."""
+    repetition, step = divmod(number, KERNEL_RUNS)
+    apart_ns = step * STEP_NS + repetition * SMALL_STEP_NS
     flows = [
-        {**flow, "start_ns": flow.get("start_ns", 0) + index * number * STEP_NS}
+        {**flow, "start_ns": flow.get("start_ns", 0) + index * apart_ns}
         for index, flow in enumerate(scenario["flows"])
     ]
     return {**scenario, "seed": 1 + number, "flows": flows}
@@ -243,17 +247,20 @@ def page(selected: Sequence[Tree], command: str) -> str:
     lasts = " or ".join(f"{value:g}" for value in seconds)
     releases = ", ".join(sorted({tree.release for tree in done}))
     agreeing = sum(all(figure.agrees for figure in tree.figures) for tree in done)
+    grown = sum(any(link["qdisc"]["kind"] == "tc" for link in tree.scenario["links"]) for tree in done)
     lines = [
         f"<!-- Written by `{command}`: do not edit. -->",
         "# Class trees on the simulator and on a kernel\n",
-        f"{len(done)} [class trees](../how-to/class-trees.md) as people write them, each set up on Linux {releases} "
+        f"{len(done)} queues of routers as people write them, {grown} of them [class trees](../how-to/class-trees.md) "
+        f"and the others cake that shapes by itself, each set up on Linux {releases} "
         f"(engine [vm](../how-to/vm.md)) by the messages that tc sends, and in the simulator: two to four flows, "
         f"{lasts} s. The files are in `validation/trees`. Written by\n",
         f"    {command}\n",
-        f"The kernel runs each {KERNEL_RUNS} times, the simulator {SIMULATOR_RUNS} times, on a path with the time that the "
-        f"kernel's hosts take themselves, as pings show it. Each time flows start {STEP_NS / 1e6:g} ms further apart than "
-        "before, from 0: with a few flows in a queue that decides whose packet is dropped, so that the spread shows what "
-        "chance does. Means are compared.\n",
+        f"The kernel runs each {KERNEL_RUNS} times: the flows start together, then {STEP_NS / 1e6:g} ms apart, then twice "
+        "that. The simulator makes the same runs on a path with the time that the kernel's hosts take themselves, as pings "
+        f"show it, and each again with flows {SMALL_STEP_NS / 1e6:g} and {2 * SMALL_STEP_NS / 1e6:g} ms further apart: with "
+        "a few flows in a queue that decides whose packet is dropped, so that the spread shows what chance does. Means are "
+        "compared.\n",
         *_standings(done),
         "",
         f"In {agreeing} of {len(done)} trees every figure is within its limit. RTT: the median of the sender's smoothed "
