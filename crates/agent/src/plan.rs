@@ -263,58 +263,44 @@ impl Plan {
         }
     }
 
+    /// The hops of a path in their order, as far as routes lead.
+    fn way(&self, from: usize, to: usize) -> impl Iterator<Item = &Hop> {
+        let mut at = from;
+        std::iter::from_fn(move || {
+            let routes = &self.nodes[at].routes;
+            let (_, hop) = routes.iter().find(|(destination, _)| at != to && *destination == to)?;
+            let hop = &self.hops[*hop];
+            at = hop.to;
+            Some(hop)
+        })
+    }
+
     /// The longest packet that a path takes.
     pub fn mtu_bytes(&self, from: usize, to: usize) -> u32 {
-        let (mut at, mut least) = (from, u32::MAX);
-        while let Some(&(_, hop)) =
-            self.nodes[at].routes.iter().find(|(destination, _)| *destination == to)
-        {
-            least = least.min(self.hops[hop].mtu_bytes);
-            at = self.hops[hop].to;
-        }
-        least
+        self.way(from, to).map(|hop| hop.mtu_bytes).min().unwrap_or(u32::MAX)
     }
 
     /// Longest time that a packet of a path may wait for netem slots.
     pub fn slots_ns(&self, from: usize, to: usize) -> u64 {
-        let (mut at, mut total) = (from, 0);
-        while at != to {
-            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
-            let Some(&(_, hop)) = route else { break };
-            if let QdiscSpec::Netem(spec) = &self.hops[hop].qdisc {
-                total += spec.slot_wait_ns();
-            }
-            at = self.hops[hop].to;
-        }
-        total
+        let slots = self.way(from, to).map(|hop| {
+            if let QdiscSpec::Netem(spec) = &hop.qdisc { spec.slot_wait_ns() } else { 0 }
+        });
+        slots.sum()
     }
 
     /// The delay that packets of a path meet, and whether every packet meets the same one, slots aside.
     pub fn delay_ns(&self, from: usize, to: usize) -> (u64, bool) {
         let (mut at, mut total, mut constant) = (from, 0, true);
-        while at != to {
-            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
-            let Some(&(_, hop)) = route else { return (total, false) };
-            let (delay_ns, same) = trees::delay_ns(&self.hops[hop].qdisc);
-            total += delay_ns;
-            constant &= same;
-            at = self.hops[hop].to;
+        for hop in self.way(from, to) {
+            let (delay_ns, same) = trees::delay_ns(&hop.qdisc);
+            (at, total, constant) = (hop.to, total + delay_ns, constant && same);
         }
-        (total, constant)
+        (total, constant && at == to)
     }
 
     /// True when a tree on a path may drop a packet that no filter leads to a class, such as a ping.
     pub fn may_drop(&self, from: usize, to: usize) -> bool {
-        let mut at = from;
-        while at != to {
-            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
-            let Some(&(_, hop)) = route else { return false };
-            if trees::is_in(&self.hops[hop].qdisc) {
-                return true;
-            }
-            at = self.hops[hop].to;
-        }
-        false
+        self.way(from, to).any(|hop| trees::is_in(&hop.qdisc))
     }
 }
 
