@@ -1,8 +1,8 @@
 //! Class trees on a kernel: what is refused of them, and the marks that their filters look at.
 
 use crate::fault::{Fault, refusal};
+use crate::ports::{FIRST_CLIENT_PORT, FIRST_PORT};
 use crate::qdisc::Marking;
-use crate::side::end::{FIRST_CLIENT_PORT, FIRST_PORT};
 use dragstrip_scenario::{QdiscSpec, Scenario, Transport};
 
 /// Names of the disciplines in one.

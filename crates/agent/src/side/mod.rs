@@ -7,7 +7,7 @@ mod agenda;
 mod asking;
 mod capture;
 mod cc_state;
-pub mod end;
+mod end;
 mod info;
 mod message;
 mod probe;
