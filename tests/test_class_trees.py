@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from dragstrip import cli
+from dragstrip.engines.agent.kernels import without_a_kernel
+from tools.tree_agreement import trees
 
 PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "class-trees.md").read_text()
 (EXAMPLE,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -102,3 +104,18 @@ def test_a_script_with_filters_is_a_path(
     text = f'duration = "20s"\n{path}\nrate = "100mbit"\nrtt = "40ms"\n{flows}'
     shares = goodputs(text, tmp_path, monkeypatch, capsys)
     assert shares == pytest.approx([2.0 * HEADERS, 6.0 * HEADERS], rel=0.05)
+
+
+def test_marks_need_a_firewall_in_front_of_the_tree() -> None:
+    (tree,) = trees("simple-qos-up")
+    assert not without_a_kernel(tree.scenario, ("cubic",), "linux-6")
+    in_a_lab = without_a_kernel(tree.scenario, ("cubic",), "linux-6", firewall=False)
+    assert [refusal.value for refusal in in_a_lab] == ["a filter by mark", "1", "2", "3"]
+    police = {"kind": "police", "rate_bps": 5_000_000, "burst_bytes": 20_000, "mtu_bytes": 2047}
+    links = [
+        {**link, "qdisc": {**police, "leaf": link["qdisc"]}} if link["qdisc"]["kind"] == "tc" else link
+        for link in tree.scenario["links"]
+    ]
+    (refusal,) = without_a_kernel({**tree.scenario, "links": links}, ("cubic",), "linux-6")
+    assert refusal.value == "filters by mark behind a policer"
+    assert "r-d" in refusal.field

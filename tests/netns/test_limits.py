@@ -56,6 +56,12 @@ def test_a_frame_costs_its_overhead_too() -> None:
     assert services(link, queues(1.0, [20_000] * 50)) == {"r-d": pytest.approx(1.1, abs=1e-2)}
 
 
+@pytest.mark.parametrize("qdisc", [{"kind": "tc"}, {"kind": "cake", "bandwidth_bps": 4_000_000}])
+def test_packets_that_wait_for_a_class_do_not_wait_for_the_line(qdisc: dict[str, Any]) -> None:
+    link = {"links": [{**LINK["links"][0], "qdisc": qdisc}]}
+    assert services(link, queues(0.5, [20_000] * 50)) == {}
+
+
 def test_a_rate_that_changes_counts_from_its_time_on() -> None:
     rows = queues(1.0, [20_000] * 50)
     sent = [100_000 * min(at, 20) + 50_000 * max(at - 20, 0) for at in range(50)]

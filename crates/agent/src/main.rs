@@ -38,6 +38,7 @@ mod machine;
 mod netlink;
 mod network;
 mod plan;
+mod ports;
 mod programs;
 mod qdisc;
 mod record;

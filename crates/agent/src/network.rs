@@ -3,7 +3,7 @@
 use crate::fault::{Fault, fault, refusal};
 use crate::netlink::{Message, Rtnetlink as _, Socket, flag};
 use crate::plan::Plan;
-use crate::{qdisc, sys};
+use crate::{qdisc, sys, trees};
 use dragstrip_qdisc::netlink::Writer;
 use dragstrip_scenario::{QdiscSpec, Sysctls};
 use std::collections::BTreeSet;
@@ -159,7 +159,9 @@ impl Network {
             if hop.qdisc != QdiscSpec::NOQUEUE {
                 let netlink = &mut self.places[hop.from].netlink;
                 let seed = plan.seed.map(|seed| seed_of(seed, index));
-                qdisc::install(netlink, self.interfaces[index], &hop.qdisc, seed)
+                let interface = self.interfaces[index];
+                qdisc::install(netlink, interface, &hop.qdisc, seed)
+                    .and_then(|()| qdisc::mark(netlink, interface, &hop.markings))
                     .map_err(|fault| fault.at(&plan.nodes[hop.from].name))?;
             }
         }
@@ -179,6 +181,9 @@ impl Network {
     /// Makes every neighbour unknown again.
     pub fn forget_neighbours(&mut self, plan: &Plan) {
         for (index, hop) in plan.hops.iter().enumerate() {
+            if keeps_arp(plan, index) {
+                continue;
+            }
             let fixed = neighbour_message(self.interfaces[index]);
             let mut message = Message::new(RTM_DELNEIGH, flag::ACK, &fixed);
             message.bytes(1, &plan.nodes[hop.to].address.octets()); // NDA_DST
@@ -193,7 +198,7 @@ impl Network {
                 let next = &plan.nodes[plan.hops[hop].to];
                 let netlink = &mut self.places[at].netlink;
                 let interface = self.interfaces[hop];
-                if !cold_arp && neighbours.insert(hop) {
+                if (!cold_arp || keeps_arp(plan, hop)) && neighbours.insert(hop) {
                     neighbour(netlink, interface, next.address.octets(), mac(opposite(hop)))?;
                 }
                 let mut message = Message::new(RTM_NEWROUTE, CREATE, &ROUTE);
@@ -254,6 +259,11 @@ impl Network {
         }
         Ok(lines)
     }
+}
+
+/// True when neighbours stay known: a tree on the wire may drop ARP's packets, which filters of IP do not lead to a class.
+fn keeps_arp(plan: &Plan, hop: usize) -> bool {
+    [hop, opposite(hop)].iter().any(|&hop| trees::is_in(&plan.hops[hop].qdisc))
 }
 
 /// True when an offload stays on. veth merges nothing by default (`veth_disable_gro`), and bursts come whole anyway.

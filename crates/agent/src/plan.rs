@@ -7,6 +7,7 @@
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
+use crate::qdisc::Marking;
 use crate::trees;
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
@@ -40,6 +41,9 @@ pub struct Hop {
     #[serde(default)]
     pub whole_bursts: bool,
     pub qdisc: QdiscSpec,
+    /// Marks that its filters look at.
+    #[serde(default)]
+    pub markings: Vec<Marking>,
     /// Name in the table of queues.
     pub watched: Option<String>,
     /// Its interface is the near end of this link.
@@ -172,6 +176,7 @@ impl Plan {
                     gso_segments_max: limit,
                     whole_bursts,
                     qdisc: QdiscSpec::NOQUEUE,
+                    markings: Vec::new(),
                     watched: None,
                     near_end_of: None,
                 });
@@ -190,6 +195,9 @@ impl Plan {
                 self.change(scenario, link, kernel, [queue, behind])?;
             }
             (self.hops[queue].qdisc, self.hops[queue].watched) = side.queue;
+            if trees::looks_at_marks(&self.hops[queue].qdisc) {
+                self.hops[queue].markings = trees::markings(scenario);
+            }
             if let Some((spec, watched)) = side.behind {
                 self.hops[behind].qdisc = QdiscSpec::Netem(spec);
                 self.hops[behind].watched = watched;
@@ -255,45 +263,44 @@ impl Plan {
         }
     }
 
+    /// The hops of a path in their order, as far as routes lead.
+    fn way(&self, from: usize, to: usize) -> impl Iterator<Item = &Hop> {
+        let mut at = from;
+        std::iter::from_fn(move || {
+            let routes = &self.nodes[at].routes;
+            let (_, hop) = routes.iter().find(|(destination, _)| at != to && *destination == to)?;
+            let hop = &self.hops[*hop];
+            at = hop.to;
+            Some(hop)
+        })
+    }
+
     /// The longest packet that a path takes.
     pub fn mtu_bytes(&self, from: usize, to: usize) -> u32 {
-        let (mut at, mut least) = (from, u32::MAX);
-        while let Some(&(_, hop)) =
-            self.nodes[at].routes.iter().find(|(destination, _)| *destination == to)
-        {
-            least = least.min(self.hops[hop].mtu_bytes);
-            at = self.hops[hop].to;
-        }
-        least
+        self.way(from, to).map(|hop| hop.mtu_bytes).min().unwrap_or(u32::MAX)
     }
 
     /// Longest time that a packet of a path may wait for netem slots.
     pub fn slots_ns(&self, from: usize, to: usize) -> u64 {
-        let (mut at, mut total) = (from, 0);
-        while at != to {
-            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
-            let Some(&(_, hop)) = route else { break };
-            if let QdiscSpec::Netem(spec) = &self.hops[hop].qdisc {
-                total += spec.slot_wait_ns();
-            }
-            at = self.hops[hop].to;
-        }
-        total
+        let slots = self.way(from, to).map(|hop| {
+            if let QdiscSpec::Netem(spec) = &hop.qdisc { spec.slot_wait_ns() } else { 0 }
+        });
+        slots.sum()
     }
 
     /// The delay that packets of a path meet, and whether every packet meets the same one, slots aside.
     pub fn delay_ns(&self, from: usize, to: usize) -> (u64, bool) {
         let (mut at, mut total, mut constant) = (from, 0, true);
-        while at != to {
-            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
-            let Some(&(_, hop)) = route else { return (total, false) };
-            if let QdiscSpec::Netem(spec) = &self.hops[hop].qdisc {
-                total += spec.delay_ns;
-                constant &= spec.jitter_ns == 0 && spec.reorder == 0.0;
-            }
-            at = self.hops[hop].to;
+        for hop in self.way(from, to) {
+            let (delay_ns, same) = trees::delay_ns(&hop.qdisc);
+            (at, total, constant) = (hop.to, total + delay_ns, constant && same);
         }
-        (total, constant)
+        (total, constant && at == to)
+    }
+
+    /// True when a tree on a path may drop a packet that no filter leads to a class, such as a ping.
+    pub fn may_drop(&self, from: usize, to: usize) -> bool {
+        self.way(from, to).any(|hop| trees::is_in(&hop.qdisc))
     }
 }
 
@@ -530,10 +537,10 @@ pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
 fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
-    if let QdiscSpec::Tc(_) = &link.qdisc {
-        return trees::on_line(link, rate_bps);
+    if trees::shapes_to(&link.qdisc, rate_bps) {
+        return Ok(link.qdisc.clone());
     }
-    if link.qdisc.facts().shapes {
+    if link.qdisc.facts().shapes && !matches!(link.qdisc, QdiscSpec::Tc(_)) {
         let expected = "a queue that does not shape: the link has a rate of its own";
         return refusal(format!("link {}: queue", link.name), link.qdisc.kind(), expected);
     }
@@ -623,6 +630,28 @@ mod tests {
         assert_eq!(plan.delay_ns(0, 2), (0, true));
         assert_eq!(plan.nodes[0].routes, [(2, 0)]);
         assert_eq!(plan.nodes[1].routes, [(0, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn a_tree_that_shapes_stands_alone_and_another_in_the_line() {
+        let tree = |words: &str| {
+            let spec = QdiscSpec::parse(words).unwrap();
+            let queue = serde_json::to_string(&spec).unwrap();
+            let link = format!(r#""rate_bps": 10000000, "qdisc": {queue}"#);
+            let plan = plan_of(&dumbbell(&link, r#""delay_ns": 10000000"#));
+            let hop = plan.hops.into_iter().find(|hop| hop.watched.is_some()).unwrap();
+            (hop.qdisc.kind(), hop.qdisc.classes().len(), hop.qdisc == spec)
+        };
+        let htb = |rate: &str| {
+            tree(&format!(
+                "tc qdisc add root handle 1: htb default 1; tc class add parent 1: classid 1:1 htb rate {rate}"
+            ))
+        };
+        assert_eq!(htb("10mbit"), ("tc", 0, true));
+        assert_eq!(htb("11mbit"), ("htb", 1, false));
+        let prio =
+            "tc qdisc add root handle 1: prio; tc filter add parent 1: prio 1 matchall classid 1:2";
+        assert_eq!(tree(prio), ("htb", 1, false));
     }
 
     #[test]

@@ -4,8 +4,10 @@ use crate::fault::{Fault, fault};
 use crate::netlink::{Attributes, Message, Rtnetlink, flag, long, word};
 use dragstrip_qdisc::netlink::Writer;
 use dragstrip_qdisc::{
-    Addition, Configuration as _, Confirmation, Object, PoliceSpec, QdiscSpec, TreeSpec,
+    Addition, Configuration as _, Confirmation, Key, Object, PoliceSpec, QdiscSpec, TreeSpec,
+    selector,
 };
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 const RTM_NEWQDISC: u16 = 36;
@@ -31,13 +33,38 @@ const EGRESS: u32 = 0xffff_fff3;
 /// The first filter, of any protocol (`ETH_P_ALL`): the upper half is its number, the lower one the protocol.
 const EVERYTHING: u32 = 1 << 16 | (3_u16.to_be() as u32);
 
-/// Handle of the root's class number `index`: 1:1 and on.
-const fn class_handle(index: usize) -> u32 {
-    ROOT + 1 + index as u32
+/// The first filters, of IPv4.
+const IPV4_FIRST: u32 = 1 << 16 | (0x0800_u16.to_be() as u32);
+
+/// Packets of a flow, by its ports in either order, and their mark.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marking {
+    pub protocol: u8,
+    pub ports: (u16, u16),
+    pub mark: u32,
 }
 
-/// Handle of the discipline in it: 10:0 and on.
-const fn child_handle(index: usize) -> u32 {
+/// Handle of the discipline at the root: a tree's own, or 1:0, or around a tree one that it does not have.
+fn root_handle(spec: &QdiscSpec) -> u32 {
+    if let QdiscSpec::Tc(tree) = spec {
+        return tree.root_handle();
+    }
+    let inner = spec.classes().into_iter().find_map(|class| {
+        if let QdiscSpec::Tc(tree) = class.child { Some(tree.outer_handle()) } else { None }
+    });
+    inner.unwrap_or(ROOT)
+}
+
+/// Handle of the root's class number `index`: 1:1 and on.
+const fn class_handle(root: u32, index: usize) -> u32 {
+    root + 1 + index as u32
+}
+
+/// Handle of the discipline in it: a tree's own, or 10:0 and on.
+fn child_handle(index: usize, child: &QdiscSpec) -> u32 {
+    if let QdiscSpec::Tc(tree) = child {
+        return tree.root_handle();
+    }
     (0x10 + index as u32) << 16
 }
 
@@ -57,13 +84,58 @@ fn filter(interface: i32) -> Vec<u8> {
     bytes
 }
 
-/// Makes everything that goes out of an interface pass a policer (`tc filter add dev X egress matchall action police`).
-fn police(netlink: &mut impl Rtnetlink, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+/// Puts a clsact on an interface.
+fn clsact(netlink: &mut impl Rtnetlink, interface: i32) -> Result<(), Fault> {
     let create = flag::ACK | flag::CREATE | flag::EXCL;
     let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, CLSACT, TC_H_CLSACT));
     message.text(TCA_KIND, "clsact");
-    netlink.ask(message).map_err(|fault| fault.at("clsact"))?;
+    netlink.ask(message).map_err(|fault| fault.at("clsact")).map(drop)
+}
+
+/// Makes everything that goes out of an interface pass a policer (`tc filter add dev X egress matchall action police`).
+fn police(netlink: &mut impl Rtnetlink, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+    clsact(netlink, interface)?;
     limit(netlink, interface, spec)
+}
+
+/// Gives the packets of flows their marks before the interface's queue sees them, as a firewall's rules would do: a mark
+/// that the sending host sets ends at its namespace (`skb_scrub_packet`).
+pub fn mark(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    markings: &[Marking],
+) -> Result<(), Fault> {
+    if markings.is_empty() {
+        return Ok(());
+    }
+    clsact(netlink, interface)?;
+    for Marking { protocol, ports: (one, other), mark } in markings {
+        for ports in [(one, other), (other, one)] {
+            let ports = u32::from(*ports.0) << 16 | u32::from(*ports.1);
+            let keys = [
+                Key { offset: 8, value: u32::from(*protocol) << 16, mask: 0x00ff_0000 },
+                Key { offset: 20, value: ports, mask: u32::MAX },
+            ];
+            let mut family = tcmsg(interface, 0, EGRESS);
+            family[16..20].copy_from_slice(&IPV4_FIRST.to_ne_bytes());
+            let create = flag::ACK | flag::CREATE | flag::EXCL;
+            let mut message = Message::new(RTM_NEWTFILTER, create, &family);
+            message.text(TCA_KIND, "u32").nest(TCA_OPTIONS, |options| {
+                // TCA_U32_ACT, of which the first has TCA_ACT_KIND and TCA_ACT_OPTIONS
+                options.nest(7, |actions| {
+                    actions.nest(1, |action| {
+                        // TCA_SKBEDIT_PARMS, struct tc_skbedit that lets the packet pass; TCA_SKBEDIT_MARK
+                        action.text(1, "skbedit").nest(2, |skbedit| {
+                            skbedit.bytes(2, &[0; 20]).u32(5, *mark);
+                        });
+                    });
+                });
+                options.bytes(5, &selector(&keys)); // TCA_U32_SEL
+            });
+            netlink.ask(message).map_err(|fault| fault.at("skbedit mark"))?;
+        }
+    }
+    Ok(())
 }
 
 /// The filter itself, on a clsact.
@@ -109,23 +181,35 @@ pub fn install(
     }
     let spec = &spec.unpoliced();
     if let QdiscSpec::Tc(tree) = spec {
-        return grow(netlink, interface, tree);
+        return grow(netlink, interface, tree, None);
     }
-    add(netlink, interface, ROOT, TC_H_ROOT, spec, seed)?;
+    let root = root_handle(spec);
+    add(netlink, interface, root, TC_H_ROOT, spec, seed)?;
     for (index, class) in spec.classes().iter().enumerate() {
         let create = flag::ACK | flag::CREATE | flag::EXCL;
-        let family = tcmsg(interface, class_handle(index), ROOT);
-        let mut message = Message::new(RTM_NEWTCLASS, create, &family);
+        let at = class_handle(root, index);
+        let mut message = Message::new(RTM_NEWTCLASS, create, &tcmsg(interface, at, root));
         message.text(TCA_KIND, spec.kind()).bytes(TCA_OPTIONS, &class.options);
         netlink.ask(message).map_err(|fault| fault.at(&format!("{} class", spec.kind())))?;
-        add(netlink, interface, child_handle(index), class_handle(index), class.child, seed)?;
+        if let QdiscSpec::Tc(tree) = class.child {
+            grow(netlink, interface, tree, Some(at))?;
+        } else {
+            add(netlink, interface, child_handle(index, class.child), at, class.child, seed)?;
+        }
     }
     Ok(())
 }
 
-/// Puts a tree on an interface: the discipline at its root, classes, their disciplines, filters.
-fn grow(netlink: &mut impl Rtnetlink, interface: i32, tree: &TreeSpec) -> Result<(), Fault> {
-    for Addition { object, handle, parent, info, kind, options, nested } in tree.additions() {
+/// Puts a tree on an interface, or into a class: the discipline at its root, classes, their disciplines, filters.
+fn grow(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    tree: &TreeSpec,
+    class: Option<u32>,
+) -> Result<(), Fault> {
+    for Addition { object, handle, parent, info, kind, options, nested, spec: _ } in
+        tree.additions(class)
+    {
         let (message, flags) = match object {
             Object::Qdisc => (RTM_NEWQDISC, flag::CREATE | flag::REPLACE),
             Object::Class => (RTM_NEWTCLASS, flag::CREATE | flag::EXCL),
@@ -147,11 +231,6 @@ fn grow(netlink: &mut impl Rtnetlink, interface: i32, tree: &TreeSpec) -> Result
         netlink.ask(message).map_err(|fault| fault.at(&what))?;
     }
     Ok(())
-}
-
-/// Handle of the discipline at the root.
-fn root_handle(spec: &QdiscSpec) -> u32 {
-    if let QdiscSpec::Tc(tree) = spec { u32::from(tree.handle) << 16 } else { ROOT }
 }
 
 fn add(
@@ -202,17 +281,19 @@ pub fn change(
     };
     let whole = to;
     let (policers, from, to) = ((from.policer(), to.policer()), from.unpoliced(), &to.unpoliced());
+    let root = root_handle(to);
     if let Some(options) = to.change_options().filter(|_| from.options() != to.options()) {
-        tell(RTM_NEWQDISC, ROOT, TC_H_ROOT, to.kind(), options)?;
+        tell(RTM_NEWQDISC, root, TC_H_ROOT, to.kind(), options)?;
     }
     for (index, (before, class)) in from.classes().iter().zip(to.classes()).enumerate() {
-        let at = class_handle(index);
+        let at = class_handle(root, index);
         if before.options != class.options {
-            tell(RTM_NEWTCLASS, at, ROOT, to.kind(), class.options)?;
+            tell(RTM_NEWTCLASS, at, root, to.kind(), class.options)?;
         }
         if let Some(options) = class.child.change_options().filter(|_| before.child != class.child)
         {
-            tell(RTM_NEWQDISC, child_handle(index), at, class.child.kind(), options)?;
+            let handle = child_handle(index, class.child);
+            tell(RTM_NEWQDISC, handle, at, class.child.kind(), options)?;
         }
     }
     if let (Some(before), Some(policer)) = policers
@@ -233,8 +314,10 @@ pub fn replace(
     from: &QdiscSpec,
     to: &QdiscSpec,
 ) -> Result<(), Fault> {
-    if *from != QdiscSpec::NOQUEUE {
+    if from.policer().is_some() {
         remove(netlink, interface)?;
+    } else if *from != QdiscSpec::NOQUEUE {
+        remove_root(netlink, interface)?;
     }
     if *to != QdiscSpec::NOQUEUE {
         install(netlink, interface, to, None)?;
@@ -250,6 +333,11 @@ pub fn remove(netlink: &mut impl Rtnetlink, interface: i32) -> Result<(), Fault>
         let message = Message::new(RTM_DELQDISC, flag::ACK, &family);
         netlink.ask(message).map_err(|fault| fault.at("clsact"))?;
     }
+    remove_root(netlink, interface)
+}
+
+/// The same, but what is on the clsact stays.
+fn remove_root(netlink: &mut impl Rtnetlink, interface: i32) -> Result<(), Fault> {
     // Whatever its handle is.
     let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, 0, TC_H_ROOT));
     netlink.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
@@ -319,12 +407,29 @@ pub fn read(
     let spec = &spec.unpoliced();
     let classes = spec.classes();
     if classes.is_empty() {
-        sum += read_handle(netlink, interface, root_handle(spec), spec)?.counters;
+        sum += read_standing(netlink, interface, root_handle(spec), spec)?;
     }
     for (index, class) in classes.iter().enumerate() {
-        sum += read_handle(netlink, interface, child_handle(index), class.child)?.counters;
+        let handle = child_handle(index, class.child);
+        sum += read_standing(netlink, interface, handle, class.child)?;
     }
     Ok(sum)
+}
+
+/// Counters of a discipline; a tree's root has them of all but the marks, which its leaves have.
+fn read_standing(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    handle: u32,
+    spec: &QdiscSpec,
+) -> Result<Counters, Fault> {
+    let mut counters = read_handle(netlink, interface, handle, spec)?.counters;
+    if let QdiscSpec::Tc(tree) = spec {
+        for (handle, leaf) in tree.marking_leaves() {
+            counters.marked += read_handle(netlink, interface, handle, &leaf)?.counters.marked;
+        }
+    }
+    Ok(counters)
 }
 
 /// Compares the discipline on an interface with the configured one; returns a description.
@@ -339,49 +444,68 @@ pub fn compare(
     }
     let spec = &spec.unpoliced();
     if let QdiscSpec::Tc(tree) = spec {
-        let root = read_handle(netlink, interface, root_handle(spec), spec)?;
-        if root.kind != tree.scheduler.kind() {
-            let wanted = tree.scheduler.kind();
-            return fault(format!("the queue is {:?}, not {wanted:?}", root.kind));
-        }
-        return grown(netlink, interface, tree).map(|()| whole);
+        return grown(netlink, interface, tree, None).map(|()| whole);
     }
+    let root = root_handle(spec);
     if *spec != QdiscSpec::NOQUEUE {
-        check_match(spec, &read_handle(netlink, interface, ROOT, spec)?)?;
+        check_match(spec, &read_handle(netlink, interface, root, spec)?)?;
     }
     for (index, class) in spec.classes().iter().enumerate() {
-        check_match(
-            class.child,
-            &read_handle(netlink, interface, child_handle(index), class.child)?,
-        )?;
+        let at = class_handle(root, index);
+        if let QdiscSpec::Tc(tree) = class.child {
+            grown(netlink, interface, tree, Some(at))?;
+        } else {
+            let handle = child_handle(index, class.child);
+            check_match(class.child, &read_handle(netlink, interface, handle, class.child)?)?;
+        }
         let of = format!("{} class", spec.kind());
-        let flags = flag::ECHO | flag::ACK;
-        let family = tcmsg(interface, class_handle(index), 0);
-        let message = Message::new(RTM_GETTCLASS, flags, &family);
-        let answer = netlink.ask(message).map_err(|fault| fault.at(&of))?;
-        let options = answer.get(20..).and_then(|rest| Attributes(rest).get(TCA_OPTIONS));
-        confirmed(&of, &spec.confirm_class(index, options.unwrap_or_default()))?;
+        let options = read_class(netlink, interface, at, &of)?;
+        confirmed(&of, &spec.confirm_class(index, &options))?;
     }
     Ok(whole)
 }
 
-/// A fault if a class of a tree is not there, or is another.
-fn grown(netlink: &mut impl Rtnetlink, interface: i32, tree: &TreeSpec) -> Result<(), Fault> {
-    let classes = tree.additions();
-    let added = classes.iter().filter(|addition| addition.object == Object::Class);
-    for Addition { handle, kind, options, .. } in added {
-        let of = format!("{kind} class {:x}:{:x}", handle >> 16, handle & 0xffff);
-        let family = tcmsg(interface, *handle, 0);
-        let message = Message::new(RTM_GETTCLASS, flag::ECHO | flag::ACK, &family);
-        let answer = netlink.ask(message).map_err(|fault| fault.at(&of))?;
-        let reported = answer.get(20..).and_then(|rest| Attributes(rest).get(TCA_OPTIONS));
-        let rate = |options: &[u8]| Attributes(options).get(1).and_then(|first| word(first, 8));
-        if *kind != "htb" {
-            continue;
-        }
-        let wanted = options.as_deref().and_then(rate).unwrap_or_default();
-        let what = "rate in bytes per second";
-        confirmed(&of, &[Confirmation::new(what, reported.and_then(rate), wanted)])?;
+/// The kernel's description of a class.
+fn read_class(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    handle: u32,
+    of: &str,
+) -> Result<Vec<u8>, Fault> {
+    let family = tcmsg(interface, handle, 0);
+    let message = Message::new(RTM_GETTCLASS, flag::ECHO | flag::ACK, &family);
+    let answer = netlink.ask(message).map_err(|fault| fault.at(of))?;
+    let options = answer.get(20..).and_then(|rest| Attributes(rest).get(TCA_OPTIONS));
+    Ok(options.unwrap_or_default().to_vec())
+}
+
+/// A fault if a discipline or a class of a tree is not there, or is another.
+fn grown(
+    netlink: &mut impl Rtnetlink,
+    interface: i32,
+    tree: &TreeSpec,
+    class: Option<u32>,
+) -> Result<(), Fault> {
+    for addition in tree.additions(class) {
+        let Addition { object, handle, parent, kind, .. } = &addition;
+        let (of, reported) = match object {
+            Object::Qdisc => {
+                let answer = read_handle(netlink, interface, *handle, &QdiscSpec::NOQUEUE)?;
+                let of = format!("{kind} in {:x}:{:x}", parent >> 16, parent & 0xffff);
+                if answer.kind != *kind {
+                    return fault(format!("{of}: the queue is {:?}", answer.kind));
+                }
+                (of, answer.options)
+            }
+            Object::Class => {
+                let of = format!("{kind} class {:x}:{:x}", handle >> 16, handle & 0xffff);
+                let options = read_class(netlink, interface, *handle, &of)?;
+                (of, options)
+            }
+            // It has no handle of ours: the kernel has acknowledged it.
+            Object::Filter => continue,
+        };
+        confirmed(&of, &addition.confirm(&reported))?;
     }
     Ok(())
 }
@@ -413,9 +537,7 @@ fn read_handle(
 ) -> Result<Answer, Fault> {
     // The answer goes to the asker only if it asks for its echo.
     let flags = flag::ECHO | flag::ACK;
-    let is_root = handle == root_handle(spec);
-    let parent = if is_root { TC_H_ROOT } else { 0 };
-    let message = Message::new(RTM_GETQDISC, flags, &tcmsg(interface, handle, parent));
+    let message = Message::new(RTM_GETQDISC, flags, &tcmsg(interface, handle, 0));
     let answer = netlink.ask(message).map_err(|fault| fault.at("qdisc"))?;
     let Some(attributes) = answer.get(20..).map(Attributes) else {
         return fault("the kernel did not answer a question about a qdisc");

@@ -1,40 +1,80 @@
-//! Class trees on a kernel: what is refused of them.
+//! Class trees on a kernel: what is refused of them, and the marks that their filters look at.
 
 use crate::fault::{Fault, refusal};
-use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario};
+use crate::ports::{FIRST_CLIENT_PORT, FIRST_PORT};
+use crate::qdisc::Marking;
+use dragstrip_scenario::{QdiscSpec, Scenario, Transport};
 
 /// Names of the disciplines in one.
 pub fn kinds(spec: &QdiscSpec) -> Vec<&'static str> {
     if let QdiscSpec::Tc(tree) = spec { tree.kinds() } else { vec![spec.kind()] }
 }
 
-/// A fault if a flow or a tree needs what the kernel is not given here.
-pub fn refuse(scenario: &Scenario) -> Result<(), Fault> {
-    if let Some(flow) = scenario.flows.iter().find(|flow| flow.mark != 0) {
-        let expected = "none: a kernel clears marks between namespaces";
-        return refusal(format!("flow {}: mark", flow.label), flow.mark.to_string(), expected);
+/// True for a tree, or a discipline with one in a class.
+pub fn is_in(spec: &QdiscSpec) -> bool {
+    matches!(spec, QdiscSpec::Tc(_)) || spec.classes().iter().any(|class| is_in(class.child))
+}
+
+/// The delay that packets meet in a discipline, the least of its classes', and whether all meet the same.
+pub fn delay_ns(spec: &QdiscSpec) -> (u64, bool) {
+    if let QdiscSpec::Tc(tree) = spec {
+        return tree.least_delay_ns();
     }
+    if let QdiscSpec::Netem(netem) = spec {
+        return (netem.delay_ns, netem.jitter_ns == 0 && netem.reorder == 0.0);
+    }
+    let children = spec.classes();
+    let with_tree = children.iter().find(|class| is_in(class.child));
+    with_tree.map_or((0, true), |class| delay_ns(class.child))
+}
+
+/// True when filters of a discipline, or of what is in its classes, look at marks.
+pub fn looks_at_marks(spec: &QdiscSpec) -> bool {
+    let by_mark = |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(tree) if tree.looks_at_marks());
+    by_mark(spec) || spec.classes().iter().any(|class| by_mark(class.child))
+}
+
+/// The marks that flows have, for an interface whose filters look at them.
+pub fn markings(scenario: &Scenario) -> Vec<Marking> {
+    let flows = scenario.flows.iter().enumerate().filter(|(_, flow)| flow.mark != 0);
+    let marking = |(index, flow): (usize, &dragstrip_scenario::FlowSpec)| Marking {
+        protocol: match flow.transport {
+            Transport::Tcp { .. } => libc::IPPROTO_TCP,
+            Transport::Udp | Transport::Quic { .. } => libc::IPPROTO_UDP,
+        } as u8,
+        ports: (FIRST_PORT + index as u16, FIRST_CLIENT_PORT + index as u16),
+        mark: flow.mark,
+    };
+    flows.map(marking).collect()
+}
+
+/// A fault if a tree needs what the kernel is not given here.
+pub fn refuse(scenario: &Scenario) -> Result<(), Fault> {
     for link in &scenario.links {
-        let field = || format!("link {}: queue", link.name);
-        let is_tree = |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(_));
-        if link.qdisc.classes().iter().any(|class| is_tree(class.child)) {
-            let expected = "a discipline without classes, or the tree alone";
-            return refusal(field(), "a class tree in a class", expected);
-        }
-        if let QdiscSpec::Tc(tree) = &link.qdisc
-            && let Some((value, expected)) = tree.beyond_kernel()
-        {
-            return refusal(field(), value, expected);
+        if link.qdisc.policer().is_some() && looks_at_marks(&link.qdisc) {
+            let expected =
+                "a policer in the filters, or filters by address, port, protocol or DSCP";
+            let field = format!("link {}: queue", link.name);
+            return refusal(field, "filters by mark behind a policer", expected);
         }
     }
     Ok(())
 }
 
-/// The tree of a link with a rate of its own: behind one that sends no faster nothing waits for the line.
-pub fn on_line(link: &LinkSpec, rate_bps: u64) -> Result<QdiscSpec, Fault> {
-    if link.qdisc.facts().rate_bps.is_some_and(|most| most <= rate_bps) {
-        return Ok(link.qdisc.clone());
+/// A fault if the firewall of a host of a lab would have to mark packets.
+pub fn refuse_marks(scenario: &Scenario) -> Result<(), Fault> {
+    let expected = "filters by address, port, protocol or DSCP: no firewall here marks packets";
+    if let Some(link) = scenario.links.iter().find(|link| looks_at_marks(&link.qdisc)) {
+        return refusal(format!("link {}: queue", link.name), "a filter by mark", expected);
     }
-    let expected = format!("one that sends at most the link's rate, {rate_bps} bit/s, in all");
-    refusal(format!("link {}: queue", link.name), "a class tree", expected)
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.mark != 0) {
+        return refusal(format!("flow {}: mark", flow.label), flow.mark.to_string(), "none here");
+    }
+    Ok(())
+}
+
+/// True for a discipline behind which nothing waits for a line of this rate: it sends no faster itself.
+pub fn shapes_to(queue: &QdiscSpec, rate_bps: u64) -> bool {
+    let facts = queue.facts();
+    facts.shapes && facts.rate_bps.is_some_and(|most| most <= rate_bps)
 }

@@ -58,8 +58,8 @@ pub use disciplines::red::RedSpec;
 pub use disciplines::sfb::SfbSpec;
 pub use disciplines::sfq::SfqSpec;
 pub use disciplines::tbf::TbfSpec;
-pub use disciplines::tree::TreeSpec;
-pub use disciplines::tree::kernel::{Addition, Object};
+pub use disciplines::tree::kernel::{Addition, Object, selector};
+pub use disciplines::tree::{Key, TreeSpec};
 pub use disciplines::{
     Buffer, Class, Configuration, Confirmation, Discipline, Facts, KINDS, Kind, Payment, QdiscSpec,
     Streams,

@@ -10,6 +10,7 @@ use crate::fault::{Fault, fault};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::sys::{self, Poll};
+use crate::trees;
 use dragstrip_qdisc::{Configuration as _, Framing};
 use dragstrip_scenario::{LinkSpec, PathFacts, QdiscSpec, Scenario};
 use figures::Arrived;
@@ -57,7 +58,9 @@ pub fn run(scenario: &Scenario, plan: &Plan, network: &Network) -> Result<Vec<Ch
         }
         let path = Path::open((from, to), scenario, plan, network)?;
         path.thin(&mut checks)?;
+        // In a tree the stream has the rate of its class only.
         if let Some(link) = path.bottleneck()
+            && !trees::is_in(&link.qdisc)
             && bottlenecks.insert(link.name.as_str())
         {
             path.thick(link, &mut checks)?;

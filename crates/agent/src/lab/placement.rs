@@ -13,6 +13,7 @@ use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::network::seed_of;
 use crate::plan::{self, Hop, Node, Plan, Side};
+use crate::trees;
 use dragstrip_scenario::{
     GsoMode, LinkSpec, NodeSpec, Period, QdiscSpec, Scenario, Sysctls, Topology,
 };
@@ -57,6 +58,7 @@ pub fn place(
     kernels: &BTreeMap<String, Kernel>,
 ) -> Result<Placement, Fault> {
     plan::refuse(scenario, &Kernel::default())?;
+    trees::refuse_marks(scenario)?;
     let mut hosts = scenario.nodes.iter().filter_map(NodeSpec::host);
     if let Some(host) = hosts.find(|host| host.gso == GsoMode::Whole) {
         let expected = "off or auto: offloads are off on its interfaces";
@@ -346,6 +348,7 @@ impl Placement {
             gso_segments_max: None,
             whole_bursts: false,
             qdisc: queue.qdisc.clone(),
+            markings: Vec::new(),
             watched: queue.watched.clone(),
             near_end_of: None,
         });

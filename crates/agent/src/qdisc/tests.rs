@@ -14,6 +14,8 @@ pub struct Table {
     queues: BTreeMap<u32, (u32, String, Vec<u8>)>,
     classes: BTreeMap<u32, Vec<u8>>,
     filter: Option<Vec<u8>>,
+    /// Filters of what goes out that give marks.
+    of_clsact: Vec<Vec<u8>>,
     /// Filters of a tree.
     of_tree: Vec<Vec<u8>>,
     /// Types of the requests so far.
@@ -77,6 +79,10 @@ impl Rtnetlink for Table {
             RTM_NEWTFILTER if parent < TC_H_CLSACT => {
                 assert!(self.queues.contains_key(&(parent & 0xffff_0000)), "the discipline");
                 self.of_tree.push(options);
+            }
+            RTM_NEWTFILTER if kind == "u32" => {
+                assert!(self.queues.contains_key(&CLSACT) && parent == EGRESS);
+                self.of_clsact.push(options);
             }
             RTM_NEWTFILTER => {
                 assert!(self.queues.contains_key(&CLSACT) && self.filter.is_none());
@@ -216,4 +222,59 @@ fn only_a_netem_has_a_seed_after_its_options() {
     assert_eq!(behind.get(14).and_then(|value| long(value, 0)), Some(7));
     let fifo = parsed("pfifo limit 9");
     assert_eq!(options(&fifo, Some(7)), options(&fifo, None));
+}
+
+#[test]
+fn a_tree_stands_in_a_class_whose_handles_it_does_not_have() {
+    let tree = parsed(
+        "tc qdisc add root handle 1: prio; tc qdisc add parent 1:1 handle 7fff: tbf rate 1mbit burst 3kb limit 30kb; \
+         tc qdisc add parent 7fff:1 pfifo limit 9; tc qdisc add parent 1:2 pfifo limit 8; \
+         tc filter add parent 1: prio 1 matchall classid 1:2",
+    );
+    let QdiscSpec::Htb(mut line) = parsed("htb rate 8mbit leaf pfifo limit 9") else { panic!() };
+    line.leaf = Box::new(tree);
+    let spec = QdiscSpec::Htb(line);
+    let mut table = installed(&spec);
+    assert_eq!(compare(&mut table, VETH, &spec).unwrap(), spec.print());
+    // The line, prio, and tbf with what is in it, which has a handle of its own; two further bands.
+    let handles: Vec<u32> = table.queues.keys().map(|handle| handle >> 16).collect();
+    assert_eq!(handles, [1, 0x7ffb, 0x7ffc, 0x7ffd, 0x7ffe, 0x7fff]);
+    let pfifo = table.queues.values().filter(|(_, kind, _)| kind == "pfifo").count();
+    assert_eq!(pfifo, 3);
+    let first = *table.queues.iter().find(|(_, (_, kind, _))| kind == "pfifo").unwrap().0;
+    table.queues.get_mut(&first).unwrap().1 = "sfq".to_owned();
+    let other = compare(&mut table, VETH, &spec).unwrap_err().to_string();
+    assert!(other.contains("pfifo in") && other.contains("the queue is \"sfq\""), "{other}");
+}
+
+#[test]
+fn a_class_of_a_tree_that_differs_is_a_fault() {
+    let tree = |ceil: &str| {
+        parsed(&format!(
+            "tc qdisc add root handle 1: htb default 1; tc class add parent 1: classid 1:1 htb rate 1mbit ceil {ceil}"
+        ))
+    };
+    let mut table = installed(&tree("2mbit"));
+    let ceil = compare(&mut table, VETH, &tree("3mbit")).unwrap_err();
+    assert_eq!(
+        ceil.to_string(),
+        "htb class 1:1: ceiling in bytes per second is 250000, not 375000"
+    );
+}
+
+#[test]
+fn marks_are_given_by_ports_in_both_directions() {
+    let marking = Marking { protocol: 6, ports: (5001, 30_001), mark: 7 };
+    let mut table = Table::default();
+    mark(&mut table, VETH, &[]).unwrap();
+    assert!(table.requests.is_empty(), "nothing is set up for no mark");
+    mark(&mut table, VETH, &[marking]).unwrap();
+    assert_eq!(table.requests, [RTM_NEWQDISC, RTM_NEWTFILTER, RTM_NEWTFILTER]);
+    let ports = table.of_clsact.iter().map(|options| {
+        let selector = Attributes(options).get(5).unwrap();
+        u32::from_be_bytes(selector[36..40].try_into().unwrap())
+    });
+    assert_eq!(ports.collect::<Vec<_>>(), [5001 << 16 | 30_001, 30_001 << 16 | 5001]);
+    let skbedit = Attributes(&table.of_clsact[0]).inside(7).and_then(|actions| actions.inside(1));
+    assert_eq!(skbedit.and_then(|action| action.inside(2)?.number(5)), Some(7));
 }

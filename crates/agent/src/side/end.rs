@@ -7,6 +7,7 @@ use super::sending::{Sending, may_be_paced};
 use super::tap::TappedPacket;
 use crate::fault::{Fault, fault};
 use crate::plan::Plan;
+use crate::ports::{FIRST_CLIENT_PORT, FIRST_PORT};
 use crate::sys;
 use dragstrip_recording::{ReceivedRow, Writer};
 use dragstrip_scenario::{Application, FlowSpec, Record, SocketBuffers, Transport};
@@ -16,8 +17,6 @@ use std::os::fd::OwnedFd;
 /// Bytes per write(2), as iperf3 does it.
 const WRITE: usize = 128 << 10;
 static ZEROS: [u8; WRITE] = [0; WRITE];
-const FIRST_PORT: u16 = 5001;
-const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Ethernet, IP and UDP headers.
 const UDP_HEADERS: u64 = 42;
 

@@ -40,23 +40,31 @@ def _kinds(qdisc: Json) -> Iterator[str]:
         yield kind
 
 
-def _beyond_kernel(qdisc: Json) -> tuple[str, str] | None:
-    """Return the part of a class tree that a kernel is not given, and what would be right."""
-    if qdisc["kind"] != "tc":
-        in_class = (qdisc.get("leaf") or {}).get("kind") == "tc"
-        beyond = ("a class tree in a class", "a discipline without classes, or the tree alone")
-        return beyond if in_class else None
-    for rule in qdisc["filters"]:
-        matching = rule["matching"]
-        if matching["kind"] == "fw" or "mark" in matching.get("keys", ()):
-            return (
-                "a filter by mark",
-                "filters by address, port, protocol or DSCP: the kernel clears marks between namespaces",
-            )
-        if (rule.get("police") or {"exceeds": "drop"})["exceeds"] != "drop":
-            return "a policer that lets pass what exceeds", '"drop" behind it'
-    inner = (_beyond_kernel(each["leaf"]) for each in qdisc["classes"] if each.get("leaf"))
-    return next((refusal for refusal in inner if refusal is not None), None)
+def looks_at_marks(qdisc: Json) -> bool:
+    """Return whether a filter of a class tree in a discipline looks at the firewall's mark."""
+    matchings = [rule["matching"] for rule in qdisc.get("filters", ())]
+    children = [qdisc.get("leaf"), *(each.get("leaf") for each in qdisc.get("classes", ()))]
+    return any(each["kind"] == "fw" or "mark" in each.get("keys", ()) for each in matchings) or any(
+        looks_at_marks(child) for child in children if child
+    )
+
+
+def _marks(scenario: Json, firewall: bool) -> Iterator[Refusal]:
+    """Refusals of marks: what a `firewall` of ours does not give, and what it gives too late."""
+    expected = "filters by address, port, protocol or DSCP: no firewall here marks packets"
+    for link in scenario["links"]:
+        qdisc = link.get("qdisc") or {}
+        if not looks_at_marks(qdisc):
+            continue
+        if not firewall:
+            yield Refusal(f"link {link['name']}: queue", "a filter by mark", expected)
+        elif qdisc["kind"] == "police":
+            beyond = "a policer in the filters, or filters by address, port, protocol or DSCP"
+            yield Refusal(f"link {link['name']}: queue", "filters by mark behind a policer", beyond)
+    if not firewall:
+        for flow in scenario["flows"]:
+            if flow.get("mark"):
+                yield Refusal(f"flow {flow['label']}: mark", str(flow["mark"]), "none here")
 
 
 def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
@@ -85,12 +93,13 @@ def without_a_kernel(
     *,
     loadable: bool = False,
     offloads: bool = True,
+    firewall: bool = True,
 ) -> list[Refusal]:
     """Refusals by a kernel that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
     `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
-    `offloads`: its interfaces can carry whole bursts.
+    `offloads`: its interfaces can carry whole bursts. `firewall`: packets get their flows' marks at a router.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
@@ -128,8 +137,6 @@ def without_a_kernel(
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
             expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
             refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
-        if (beyond := _beyond_kernel(qdisc)) is not None:
-            refusals.append(Refusal(f"{where}: queue", *beyond))
         refusals += [] if release is None else _too_young(where, qdisc, release)
         netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
         if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
@@ -139,10 +146,8 @@ def without_a_kernel(
             kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
             expected = "none: a kernel has only links of its own"
             refusals.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
+    refusals += _marks(scenario, firewall)
     for flow in scenario["flows"]:
-        if flow.get("mark"):
-            expected = "none: a kernel clears marks between namespaces"
-            refusals.append(Refusal(f"flow {flow['label']}: mark", str(flow["mark"]), expected))
         if flow["transport"]["protocol"] == "quic":
             expected = "tcp or udp: a kernel has no QUIC, and its stacks run in the engine sim"
             refusals.append(Refusal(f"flow {flow['label']}: protocol", "quic", expected))

@@ -33,7 +33,7 @@ def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
     for link in scenario["links"]:
         qdisc = link.get("qdisc") or {}
         rate_bps = link.get("rate_bps") or qdisc.get("rate_bps")
-        if not rate_bps:
+        if not rate_bps or (link.get("rate_bps") and _shapes(qdisc)):
             continue
         overhead_bytes = (link if link.get("rate_bps") else qdisc).get("overhead_bytes", 0)
         rows = queues.filter(links == link["name"])
@@ -58,6 +58,11 @@ def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
             float(8e9 * sent_bytes[busy].sum() / (rates_bps * np.diff(time_ns))[busy].sum()), 4
         )
     return shares
+
+
+def _shapes(qdisc: Json) -> bool:
+    """Return whether packets may wait in a queue for its own rate, or a class's, while its line is idle."""
+    return qdisc.get("kind") == "tc" or any(qdisc.get(name) for name in ("rate_bps", "bandwidth_bps"))
 
 
 def limits(services: Mapping[str, float], report: Json) -> list[str]:

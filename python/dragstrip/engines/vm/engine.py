@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dragstrip.engines.agent.engine import KernelEngine, load_option
-from dragstrip.engines.agent.kernels import lacks, without_a_kernel
+from dragstrip.engines.agent.kernels import lacks, looks_at_marks, without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 BUILT_IN = ("reno", "cubic")
 """Congestion controls that are no modules in Debian's kernels."""
+MARKING = "act_skbedit"
+"""The module of the action that gives packets their marks."""
 TICK_HZ = 250
 """CONFIG_HZ of Debian's kernels."""
 NODES_MAX = 256
@@ -58,7 +60,7 @@ class VirtualMachine(KernelEngine):
         """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""
         algorithms = self.algorithms(options)
         beyond = without_a_kernel(scenario, algorithms, self.own_stack, TICK_HZ, _release(options))
-        return [*invalid(scenario, algorithms), *_too_many(scenario), *beyond]
+        return [*invalid(scenario, algorithms), *_too_many(scenario), *beyond, *_unmarked(scenario, options)]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent, and boots the machine, once."""
@@ -134,6 +136,20 @@ def _release(options: Options) -> str:
     from dragstrip.engines.kernels import kernel
 
     return kernel.find_kernel(options.get("kernel")).name if kernel.kernels() else "6.1"
+
+
+def _unmarked(scenario: Json, options: Options) -> list[Refusal]:
+    """Refusals of filters by mark: the kernel was taken from the archive without the action that marks."""
+    from dragstrip.engines.kernels import kernel
+
+    if not kernel.kernels():
+        return []
+    used = kernel.find_kernel(options.get("kernel"))
+    if not used.package or MARKING in {file.stem for file in used.modules}:
+        return []
+    expected = f"a kernel with {MARKING}: `dragstrip kernel fetch` takes {used.name} in again"
+    marked = [link["name"] for link in scenario["links"] if looks_at_marks(link.get("qdisc") or {})]
+    return [Refusal(f"link {name}: queue", "a filter by mark", expected) for name in marked]
 
 
 def _too_many(scenario: Json) -> list[Refusal]:

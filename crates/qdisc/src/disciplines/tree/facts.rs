@@ -1,7 +1,8 @@
 //! Facts about a tree that other code needs.
 
 use super::types::{ClassParameters, ClassSpec, Matching, SchedulerSpec, TreeSpec};
-use crate::disciplines::{Buffer, Configuration as _, Facts, Payment};
+use crate::disciplines::netem::NetemSpec;
+use crate::disciplines::{Buffer, Configuration as _, Facts, Payment, QdiscSpec};
 
 /// Debt that htb remembers, seconds (`mbuffer`).
 const MBUFFER_SECONDS: u64 = 60;
@@ -64,6 +65,32 @@ impl TreeSpec {
     fn has_direct_queue(&self) -> bool {
         let SchedulerSpec::Htb { default_minor, .. } = self.scheduler else { return false };
         !self.classes.iter().any(|class| class.minor == default_minor && class.leaf.is_some())
+    }
+
+    /// The delay of netem that every packet meets, and whether none meets more.
+    #[must_use]
+    pub fn least_delay_ns(&self) -> (u64, bool) {
+        let of = |netem: &NetemSpec| {
+            (
+                netem.delay_ns,
+                netem.jitter_ns == 0 && netem.reorder == 0.0 && netem.rate_bps.is_none(),
+            )
+        };
+        let (own, own_same) =
+            if let SchedulerSpec::Netem(netem) = &self.scheduler { of(netem) } else { (0, true) };
+        let inside = self.leaves().map(|(_, leaf)| {
+            if let QdiscSpec::Tc(inner) = leaf {
+                inner.least_delay_ns()
+            } else if let QdiscSpec::Netem(netem) = leaf {
+                of(netem)
+            } else {
+                (0, true)
+            }
+        });
+        let inside: Vec<(u64, bool)> = inside.collect();
+        let least = inside.iter().map(|(delay_ns, _)| *delay_ns).min().unwrap_or(0);
+        let same = inside.iter().all(|&(delay_ns, same)| same && delay_ns == least);
+        (own + least, own_same && same)
     }
 
     /// Those of the leaves together, with what the schedulers add.

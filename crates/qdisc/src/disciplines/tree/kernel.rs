@@ -2,12 +2,12 @@
 //! `f_fw.c`, `f_flow.c`, `f_matchall.c`).
 
 use super::types::{
-    ClassParameters, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Matching, PolicerSpec,
+    ClassParameters, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Key, Matching, PolicerSpec,
     SchedulerSpec, TreeSpec,
 };
 use crate::disciplines::police::PoliceSpec;
-use crate::disciplines::{Configuration as _, QdiscSpec};
-use crate::netlink::{Writer, ratespec, saturated, ticks, words};
+use crate::disciplines::{Configuration as _, Confirmation, QdiscSpec};
+use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
 
 /// `TC_H_ROOT`.
 const ROOT: u32 = u32::MAX;
@@ -15,8 +15,16 @@ const ROOT: u32 = u32::MAX;
 const IPV4: u32 = 0x0800_u16.to_be() as u32;
 /// `TC_U32_TERMINAL`.
 const TERMINAL: u8 = 1;
-/// `TC_ACT_SHOT`.
+/// `TC_ACT_OK`, `TC_ACT_SHOT`, `TC_ACT_UNSPEC`.
+const OK: u32 = 0;
 const SHOT: u32 = 2;
+const UNSPEC: u32 = u32::MAX;
+/// Most disciplines have handles below `0x8000`; from there the kernel takes those that it gives itself.
+const SPARE: u16 = 0x7fff;
+/// Length of an attribute's header.
+const HEADER: usize = 4;
+/// Offset of a policer's verdict in `struct tc_police`.
+const VERDICT: std::ops::Range<usize> = 4..8;
 
 /// Kind of object that a message adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +38,7 @@ pub enum Object {
 }
 
 /// A message: the fields of `struct tcmsg` and the attributes behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Addition {
     /// Kind of the object.
     pub object: Object,
@@ -46,6 +54,48 @@ pub struct Addition {
     pub options: Option<Vec<u8>>,
     /// True when the kernel wants those options flagged as nested.
     pub nested: bool,
+    /// The discipline that the message adds, if one alone describes it.
+    pub spec: Option<QdiscSpec>,
+}
+
+impl Addition {
+    /// Returns the values that the kernel must report in `TCA_OPTIONS`.
+    #[must_use]
+    pub fn confirm(&self, reported: &[u8]) -> Vec<Confirmation> {
+        if let Some(spec) = &self.spec {
+            return spec.confirm(reported);
+        }
+        let sent = self.options.as_deref().unwrap_or_default();
+        let names: &[(u16, usize, &'static str)] = match (self.object, self.kind) {
+            (Object::Class, "htb") => &[
+                (1, 8, "rate in bytes per second"),
+                (1, 20, "ceiling in bytes per second"),
+                (1, 24, "burst in ticks"),
+                (1, 28, "burst at the ceiling in ticks"),
+                (1, 32, "quantum"),
+                (1, 40, "prio"),
+            ],
+            (Object::Class, "hfsc") => &[
+                (1, 0, "m1 of rt"),
+                (1, 4, "d of rt"),
+                (1, 8, "m2 of rt"),
+                (2, 0, "m1 of ls"),
+                (2, 4, "d of ls"),
+                (2, 8, "m2 of ls"),
+                (3, 0, "m1 of ul"),
+                (3, 4, "d of ul"),
+                (3, 8, "m2 of ul"),
+            ],
+            (Object::Class, "drr") => &[(1, 0, "quantum")],
+            _ => &[],
+        };
+        let number =
+            |of: &[u8], kind, at| Attributes(of).get(kind).and_then(|value| word(value, at));
+        let wanted = names.iter().filter_map(|&(kind, at, what)| {
+            Some(Confirmation::new(what, number(reported, kind, at), number(sent, kind, at)?))
+        });
+        wanted.collect()
+    }
 }
 
 const fn id(major: u16, minor: u16) -> u32 {
@@ -54,14 +104,57 @@ const fn id(major: u16, minor: u16) -> u32 {
 
 impl TreeSpec {
     /// The messages in the order in which they are sent.
+    /// The tree hangs on `parent`, a class of another discipline; none: on the interface.
     #[must_use]
-    pub fn additions(&self) -> Vec<Addition> {
+    pub fn additions(&self, parent: Option<u32>) -> Vec<Addition> {
         let mut additions = Vec::new();
-        self.add(ROOT, &mut additions);
+        let spare = self.spare_handles();
+        self.add(parent.unwrap_or(ROOT), &mut spare.into_iter().skip(1), &mut additions);
         additions
     }
 
-    fn add(&self, parent: u32, additions: &mut Vec<Addition>) {
+    /// A handle that nothing in the tree has, for a discipline around it.
+    #[must_use]
+    pub fn outer_handle(&self) -> u32 {
+        self.spare_handles().first().map_or(0, |&major| id(major, 0))
+    }
+
+    /// The tree's own handle.
+    #[must_use]
+    pub const fn root_handle(&self) -> u32 {
+        id(self.handle, 0)
+    }
+
+    /// Disciplines in it that mark packets, each with its handle.
+    #[must_use]
+    pub fn marking_leaves(&self) -> Vec<(u32, QdiscSpec)> {
+        let marking = |spec: &QdiscSpec| spec.facts().marks;
+        let disciplines = self.additions(None).into_iter();
+        disciplines.filter_map(|added| Some((added.handle, added.spec.filter(marking)?))).collect()
+    }
+
+    /// Handles for disciplines that no command gives one: for a discipline around the tree, then for each leaf.
+    fn spare_handles(&self) -> Vec<u16> {
+        let mut used = Vec::new();
+        let leaves = self.majors(&mut used);
+        (1..=SPARE).rev().filter(|major| !used.contains(major)).take(leaves + 1).collect()
+    }
+
+    /// Collects the handles of the tree and of those in it; the answer is the number of other leaves.
+    fn majors(&self, used: &mut Vec<u16>) -> usize {
+        used.push(self.handle);
+        let leaves = self.leaves();
+        leaves
+            .map(|(_, leaf)| if let QdiscSpec::Tc(inner) = leaf { inner.majors(used) } else { 1 })
+            .sum()
+    }
+
+    fn add(
+        &self,
+        parent: u32,
+        spare: &mut impl Iterator<Item = u16>,
+        additions: &mut Vec<Addition>,
+    ) {
         let nothing = Addition {
             object: Object::Qdisc,
             handle: id(self.handle, 0),
@@ -70,9 +163,11 @@ impl TreeSpec {
             kind: self.scheduler.kind(),
             options: None,
             nested: false,
+            spec: None,
         };
         let (options, nested) = scheduler_options(&self.scheduler);
-        additions.push(Addition { options, nested, ..nothing.clone() });
+        let spec = self.scheduler.alone();
+        additions.push(Addition { options, nested, spec, ..nothing.clone() });
         for class in &self.classes {
             let Some(options) = class_options(&class.parameters) else { continue };
             additions.push(Addition {
@@ -86,20 +181,25 @@ impl TreeSpec {
         for class in &self.classes {
             let at = id(self.handle, class.minor);
             match class.leaf.as_deref() {
-                Some(QdiscSpec::Tc(inner)) => inner.add(at, additions),
+                Some(QdiscSpec::Tc(inner)) => inner.add(at, spare, additions),
                 Some(leaf) => additions.push(Addition {
-                    handle: 0,
+                    handle: id(spare.next().unwrap_or_default(), 0),
                     parent: at,
                     kind: leaf.kind(),
                     options: leaf.options(),
                     nested: leaf.nested(),
+                    spec: Some(leaf.clone()),
                     ..nothing.clone()
                 }),
                 None => {}
             }
         }
         for filter in &self.filters {
-            let (kind, handle, options) = filter_options(filter, self.handle);
+            let shares = self.filters.iter().any(|other| {
+                (other.parent, other.priority) == (filter.parent, filter.priority)
+                    && matches!(other.matching, Matching::U32 { .. })
+            });
+            let (kind, handle, options) = filter_options(filter, self.handle, shares);
             additions.push(Addition {
                 object: Object::Filter,
                 handle,
@@ -107,7 +207,7 @@ impl TreeSpec {
                 info: u32::from(filter.priority) << 16 | IPV4,
                 kind,
                 options,
-                nested: false,
+                ..nothing.clone()
             });
         }
     }
@@ -170,8 +270,25 @@ fn htb_options(htb: &HtbClass) -> Vec<u8> {
     })
 }
 
-/// Kind, number and options of a filter.
-fn filter_options(filter: &FilterSpec, major: u16) -> (&'static str, u32, Option<Vec<u8>>) {
+/// `struct tc_u32_sel`, with a `struct tc_u32_key` for each word.
+#[must_use]
+pub fn selector(keys: &[Key]) -> Vec<u8> {
+    let mut selector = vec![TERMINAL, 0, u8::try_from(keys.len()).unwrap_or(u8::MAX)];
+    selector.resize(16, 0);
+    for key in keys {
+        selector.extend_from_slice(&key.mask.to_be_bytes());
+        selector.extend_from_slice(&key.value.to_be_bytes());
+        selector.extend(words(&[u32::from(key.offset), 0]));
+    }
+    selector
+}
+
+/// Kind, number and options of a filter; `shares`: others of its priority are u32, and a priority has one kind.
+fn filter_options(
+    filter: &FilterSpec,
+    major: u16,
+    shares: bool,
+) -> (&'static str, u32, Option<Vec<u8>>) {
     let class = filter.class.map(|class| id(class.major, class.minor));
     let actions = |inside: &mut Writer, kind: u16| {
         if filter.police.is_none() && !filter.drop {
@@ -194,7 +311,19 @@ fn filter_options(filter: &FilterSpec, major: u16) -> (&'static str, u32, Option
             }
         });
     };
+    let u32_options = |keys: &[Key]| {
+        Writer::value(|inside| {
+            if let Some(class) = class {
+                inside.u32(1, class);
+            }
+            actions(inside, 7);
+            inside.bytes(5, &selector(keys));
+        })
+    };
     match &filter.matching {
+        Matching::Everything {} if shares => {
+            ("u32", 0, Some(u32_options(&[Key { offset: 0, value: 0, mask: 0 }])))
+        }
         Matching::Everything {} => {
             let options = Writer::value(|inside| {
                 if let Some(class) = class {
@@ -204,24 +333,7 @@ fn filter_options(filter: &FilterSpec, major: u16) -> (&'static str, u32, Option
             });
             ("matchall", 0, Some(options))
         }
-        Matching::U32 { keys } => {
-            // struct tc_u32_sel, with a struct tc_u32_key for each word.
-            let mut selector = vec![TERMINAL, 0, u8::try_from(keys.len()).unwrap_or(u8::MAX)];
-            selector.resize(16, 0);
-            for key in keys {
-                selector.extend_from_slice(&key.mask.to_be_bytes());
-                selector.extend_from_slice(&key.value.to_be_bytes());
-                selector.extend(words(&[u32::from(key.offset), 0]));
-            }
-            let options = Writer::value(|inside| {
-                if let Some(class) = class {
-                    inside.u32(1, class);
-                }
-                actions(inside, 7);
-                inside.bytes(5, &selector);
-            });
-            ("u32", 0, Some(options))
-        }
+        Matching::U32 { keys } => ("u32", 0, Some(u32_options(keys))),
         Matching::Fw { mark: None, .. } => ("fw", 0, None),
         Matching::Fw { mark: Some(mark), mask } => {
             let options = Writer::value(|inside| {
@@ -261,10 +373,19 @@ const fn flow_key(key: FlowKey) -> u32 {
 }
 
 fn police_options(police: &PolicerSpec) -> Vec<u8> {
-    let PolicerSpec { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, exceeds: _ } = *police;
+    let PolicerSpec { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, exceeds } = *police;
     let spec =
         PoliceSpec { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, ..PoliceSpec::default() };
-    spec.options().unwrap_or_default()
+    let mut options = spec.options().unwrap_or_default();
+    let verdict = match exceeds {
+        Exceeds::Drop => SHOT,
+        Exceeds::Continue => UNSPEC,
+        Exceeds::Ok => OK,
+    };
+    // TCA_POLICE_TBF comes first: its value is behind one header.
+    let (start, end) = (HEADER + VERDICT.start, HEADER + VERDICT.end);
+    options[start..end].copy_from_slice(&verdict.to_ne_bytes());
+    options
 }
 
 impl TreeSpec {
@@ -278,30 +399,15 @@ impl TreeSpec {
         [self.scheduler.kind()].into_iter().chain(inner).collect()
     }
 
-    /// Something in it that a kernel is not given here, and what would be right.
+    /// True when one of its filters looks at the firewall's mark.
     #[must_use]
-    pub fn beyond_kernel(&self) -> Option<(&'static str, &'static str)> {
-        let exceeds = |filter: &FilterSpec| {
-            filter.police.as_ref().is_some_and(|police| police.exceeds != Exceeds::Drop)
-        };
-        let marks = |filter: &FilterSpec| match &filter.matching {
+    pub fn looks_at_marks(&self) -> bool {
+        let by_mark = |filter: &FilterSpec| match &filter.matching {
             Matching::Fw { .. } => true,
             Matching::Flow { keys, .. } => keys.contains(&FlowKey::Mark),
             Matching::Everything {} | Matching::U32 { .. } => false,
         };
-        if self.filters.iter().any(marks) {
-            return Some((
-                "a filter by mark",
-                "filters by address, port, protocol or DSCP: the kernel clears marks between namespaces",
-            ));
-        }
-        if self.filters.iter().any(exceeds) {
-            return Some(("a policer that lets pass what exceeds", "\"drop\" behind it"));
-        }
-        let inner = self.classes.iter().filter_map(|class| {
-            let Some(QdiscSpec::Tc(inner)) = class.leaf.as_deref() else { return None };
-            inner.beyond_kernel()
-        });
-        inner.into_iter().next()
+        let inner = |leaf: &QdiscSpec| matches!(leaf, QdiscSpec::Tc(tree) if tree.looks_at_marks());
+        self.filters.iter().any(by_mark) || self.leaves().any(|(_, leaf)| inner(leaf))
     }
 }

@@ -45,7 +45,7 @@ use leaves::Leaves;
 pub(crate) use parse::plain;
 use rounds::Rounds;
 use std::collections::BTreeMap;
-pub use types::TreeSpec;
+pub use types::{Key, TreeSpec};
 
 /// Levels of htb's classes (`TC_HTB_MAXDEPTH`).
 pub(crate) const HTB_LEVELS: usize = 8;

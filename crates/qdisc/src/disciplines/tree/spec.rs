@@ -83,7 +83,7 @@ impl Configuration for TreeSpec {
 
     const KIND: &'static str = "tc";
     const MODULES: &'static [&'static str] =
-        &["sch_hfsc", "sch_drr", "cls_u32", "cls_fw", "cls_flow", "act_gact"];
+        &["sch_hfsc", "sch_drr", "cls_u32", "cls_fw", "cls_flow", "act_gact", "act_skbedit"];
     const EXAMPLES: &'static [&'static str] = &[
         "tc qdisc add root handle 1: prio; tc qdisc add parent 1:1 tbf rate 1mbit burst 3kb limit 30kb; \
          tc filter add parent 1: prio 1 matchall classid 1:2",

@@ -359,6 +359,17 @@ impl SchedulerSpec {
         )
     }
 
+    /// It as a discipline of its own, if its classes are there without being added.
+    pub(super) fn alone(&self) -> Option<QdiscSpec> {
+        match self {
+            Self::Htb { .. } | Self::Hfsc { .. } | Self::Drr {} => None,
+            Self::Prio(prio) => Some(QdiscSpec::Prio(*prio)),
+            Self::Ets(ets) => Some(QdiscSpec::Ets(ets.clone())),
+            Self::Netem(netem) => Some(QdiscSpec::Netem(netem.clone())),
+            Self::Tbf(tbf) => Some(QdiscSpec::Tbf(*tbf)),
+        }
+    }
+
     /// A discipline whose classes are there without being added, if it is one.
     pub(super) fn of(spec: &QdiscSpec) -> Option<Self> {
         if let QdiscSpec::Prio(prio) = spec {
