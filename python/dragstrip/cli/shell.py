@@ -59,6 +59,9 @@ def shell(
             show_default=False,
         ),
     ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="The command reaches the server's end and no other network.")
+    ] = False,
     timeout: Annotated[
         str | None,
         typer.Option(
@@ -88,10 +91,13 @@ def shell(
 ) -> None:
     """Run a shell or a command behind a path, in real time, and end with its exit status.
 
-    It sees one other host, `server`, and no other network. Packets pass the simulator's own queues and links.
+    Packets pass the simulator's own queues and links. Behind them are a host, `server`, and the network of this machine,
+    relayed by sockets of yours.
 
     Example: dragstrip shell --path "home DSL" --queue fq_codel --server "python3 -m http.server 80" --
     curl -o /dev/null http://server/
+
+    Example: dragstrip shell --path LTE -- curl -O https://example.org/
 
     Example: dragstrip shell --rate 10mbit --rtt 40ms
     """
@@ -115,6 +121,7 @@ def shell(
         interactive=not command,
         environment={} if command else _prompt(race),
         output_to_errors=as_json,
+        network=not offline,
     )
     for line in (*path["lines"], f"congestion control {cc}, both ends"):
         say(f"path: {line}", err=True)
@@ -205,6 +212,12 @@ def _summary(outcome: Mapping[str, Any], marks: list[str]) -> list[str]:
         lines.append(
             f"{direction['direction']}: {size} bytes ({rate_mbps:.2f} Mbit/s over {duration_s:.1f} s), "
             f"dropped {drops}, marked {direction['marks']}; lateness us: {late}"
+        )
+    outside = outcome["outside"]
+    if outside and any(outside.values()):
+        lines.append(
+            f"outside: {outside['connections']} connections, {outside['refused']} refused, "
+            f"{outside['datagram_flows']} flows of datagrams, {outside['not_relayed']} packets not relayed"
         )
     if outcome["timed_out"]:
         lines.append("the command was ended: its time was over")
