@@ -181,6 +181,7 @@ def test_no_process_is_left_by_a_signal(number: signal.Signals) -> None:
     started.send_signal(number)
     started.wait(60)
     wait_for(lambda: not processes("4712"))
+    wait_for(lambda: not processes(f"parent={started.pid}"))  # the forwarder and the relay
 
 
 @pytest.mark.usefixtures("allowed")

@@ -211,6 +211,11 @@ pub fn tun(device: &str, name: &str) -> Result<OwnedFd, Fault> {
     Ok(file)
 }
 
+/// Closes a descriptor of the process that this one was forked from, whose owner does not run here.
+pub fn close_inherited(number: i32) {
+    unsafe { libc::close(number) };
+}
+
 /// A file that the process inherited under this number.
 pub fn inherited(number: i32) -> fs::File {
     unsafe {

@@ -12,7 +12,7 @@ use crate::sys::{self, process};
 pub use opening::may_open;
 pub use relay::Counts;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -40,9 +40,11 @@ pub struct Waiting {
 pub fn wait() -> Result<Waiting, Fault> {
     let (packets, relays_packets) = process::packet_sockets()?;
     let (far, built) = mpsc::channel::<Far>();
+    let forwarders = packets.as_raw_fd();
     let thread = std::thread::spawn(move || {
         let Ok(Far { namespace, device }) = built.recv() else { return Ok(()) };
         if process::fork()?.is_none() {
+            process::close_inherited(forwarders); // else the relay would not see it close
             let status = i32::from(relay::run(namespace, device, relays_packets).is_err());
             process::leave(status);
         }
