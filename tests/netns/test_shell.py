@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +181,7 @@ def test_no_process_is_left_by_a_signal(number: signal.Signals) -> None:
     started.send_signal(number)
     started.wait(60)
     wait_for(lambda: not processes("4712"))
+    wait_for(lambda: not processes(f"parent={started.pid}"))  # the forwarder and the relay
 
 
 @pytest.mark.usefixtures("allowed")
@@ -204,3 +207,117 @@ def test_the_ends_have_names_and_the_machine_keeps_its_files() -> None:
         assert "198.18.0.2" in done.stdout
         assert "2001:2::2" in done.stdout
     assert Path("/etc/hosts").read_bytes() == before
+
+
+SERVE = """
+import socket, socketserver, sys, threading
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while part := self.request.recv(65536):
+            self.request.sendall(part)
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    request_queue_size = 512
+class Server6(Server):
+    address_family = socket.AF_INET6
+def datagrams(family, address):
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.bind((address, 7001))
+        while True:
+            data, sender = sock.recvfrom(65536)
+            sock.sendto(data, sender)
+for family, address, kind in ((socket.AF_INET, "203.0.113.2", Server), (socket.AF_INET6, "2001:db8::2", Server6)):
+    threading.Thread(target=datagrams, args=(family, address), daemon=True).start()
+    threading.Thread(target=kind((address, 7000), Echo).serve_forever, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+ASK = """
+import socket, sys, time
+def trip(family, address):
+    start = time.monotonic()
+    with socket.create_connection((address, 7000), 10) as connection:
+        first = time.monotonic() - start
+        connection.sendall(b"x" * 3000)
+        connection.shutdown(socket.SHUT_WR)
+        total = 0
+        while part := connection.recv(65536):
+            total += len(part)
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(5)
+        sock.connect((address, 7001))
+        start = time.monotonic()
+        sock.send(b"y" * 4000)
+        size = len(sock.recv(65536))
+    print(address, first, total, size, time.monotonic() - start)
+trip(socket.AF_INET, "203.0.113.2")
+trip(socket.AF_INET6, "2001:db8::2")
+for address, port in (("203.0.113.2", 9), ("203.0.113.1", 7000), ("198.18.0.3", 80)):
+    try:
+        socket.create_connection((address, port), 5)
+        print("connected to", address)
+    except ConnectionRefusedError:
+        print("refused", address)
+open_at_once = [socket.create_connection(("203.0.113.2", 7000), 10) for _ in range(300)]
+for number, connection in enumerate(open_at_once):
+    connection.sendall(number.to_bytes(4, "big"))
+print(all(int.from_bytes(c.recv(4), "big") == n for n, c in enumerate(open_at_once)))
+"""
+
+
+@pytest.fixture
+def outside(allowed: None, tmp_path: Path) -> Iterator[list[str]]:
+    """Words that run a program on a host with a network of its own, where 203.0.113.2 and 2001:db8::2 send back."""
+    if os.geteuid() or shutil.which("ip") is None:
+        pytest.skip("needs root and ip (apt-get install iproute2), to make a network outside")
+    home, web = (f"dragstrip-{name}-{os.getpid()}" for name in ("home", "web"))
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+    with contextlib.ExitStack() as stack:
+        for name in (home, web):
+            ip("netns", "add", name)
+            stack.callback(ip, "netns", "delete", name)
+        ip("link", "add", "h0", "netns", home, "type", "veth", "peer", "name", "w0", "netns", web)
+        for name, device, host in ((home, "h0", 1), (web, "w0", 2)):
+            ip("-n", name, "address", "add", f"203.0.113.{host}/24", "dev", device)
+            ip("-n", name, "address", "add", f"2001:db8::{host}/64", "dev", device, "nodad")
+            ip("-n", name, "link", "set", device, "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        words = ["ip", "netns", "exec", web, *python(SERVE)]
+        server = stack.enter_context(
+            subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        )
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+        yield ["ip", "netns", "exec", home]
+        server.kill()
+
+
+def test_the_real_network_is_behind_the_path(outside: list[str], tmp_path: Path) -> None:
+    words = [*outside, *DRAGSTRIP, "shell", *PATH, "--json", "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [*words, "--", *python(ASK)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("path:")]
+    for line, address in zip(lines, ("203.0.113.2", "2001:db8::2"), strict=False):
+        name, first, total, size, trip = line.split()
+        assert (name, total, size) == (address, "3000", "4000")
+        assert float(first) > 0.020
+        assert float(trip) > 0.020
+    # What is refused outside, this machine itself, and a port that the name server has not.
+    assert lines[2:5] == ["refused 203.0.113.2", "refused 203.0.113.1", "refused 198.18.0.3"]
+    assert lines[5] == "True"
+    counts = json.loads(done.stdout)["outside"]
+    assert counts == {"connections": 302, "refused": 3, "datagram_flows": 2, "not_relayed": 0}
+
+
+def test_offline_nothing_but_the_server_is_there(outside: list[str]) -> None:
+    connect = "import socket; socket.create_connection(('203.0.113.2', 7000), 5)"
+    words = [*outside, *DRAGSTRIP, "shell", *PATH, "--offline", "--json", "--", *python(connect)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "Network is unreachable" in done.stderr
+    assert json.loads(done.stdout)["outside"] is None

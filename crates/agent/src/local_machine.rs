@@ -49,22 +49,35 @@ impl Rights {
     /// Moves this process, which must have one thread, to where it may make namespaces and change them. From then on it
     /// ends with the process `parent`, which started it.
     pub fn take(parent: Option<i32>) -> Result<Self, Fault> {
+        Self::take_after(parent, || Ok(())).map(|(rights, ())| rights)
+    }
+
+    /// Like [`Rights::take`], after `at_home`, which has the rights already and is still in this machine's own network: a
+    /// process of a user namespace that leaves it cannot return.
+    pub fn take_after<T>(
+        parent: Option<i32>,
+        at_home: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<(Self, T), Fault> {
         let home = fs::File::open("/proc/thread-self/ns/net")?;
-        let rights = if sys::unshare_network().is_ok() {
+        let (rights, value) = if sys::unshare_network().is_ok() {
             sys::enter(&home)?;
-            Self::Own
+            (Self::Own, at_home()?)
         } else {
             let (user, group) = sys::user();
             if sys::unshare_user().is_err() || !mapped(user, group) {
                 return forbidden();
             }
-            Self::UserNamespace
+            let value = at_home()?;
+            if sys::unshare_network().is_err() {
+                return forbidden();
+            }
+            (Self::UserNamespace, value)
         };
         // A new user namespace clears it (prctl(2)), so that it comes last.
         if let Some(parent) = parent {
             sys::die_with_parent(parent)?;
         }
-        if !network::may_build()? { forbidden() } else { Ok(rights) }
+        if !network::may_build()? { forbidden() } else { Ok((rights, value)) }
     }
 }
 

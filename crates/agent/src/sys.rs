@@ -30,10 +30,9 @@ pub fn unshare_network() -> Result<(), Fault> {
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into(), "unshare").map(drop)
 }
 
-/// Moves this process, which has one thread, into a new user namespace, and into a network namespace that belongs to it.
+/// Moves this process, which has one thread, into a new user namespace.
 pub fn unshare_user() -> Result<(), Fault> {
-    let spaces = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
-    checked(unsafe { libc::unshare(spaces) }.into(), "unshare").map(drop)
+    checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into(), "unshare").map(drop)
 }
 
 /// Effective user and group.

@@ -66,6 +66,9 @@ def shell(
             show_default=False,
         ),
     ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="The command reaches the server's end and no other network.")
+    ] = False,
     timeout: Annotated[
         str | None,
         typer.Option(
@@ -137,10 +140,13 @@ def shell(
 ) -> None:
     """Run a shell or a command behind a path, in real or in virtual time, and end with its exit status.
 
-    It sees one other host, `server`, and no other network.
+    In real time, packets pass the simulator's own queues and links. Behind them are a host, `server`, and the network of
+    this machine, relayed by sockets of yours. In virtual time there is `server` alone.
 
     Example: dragstrip shell --path "home DSL" --queue fq_codel --server "python3 -m http.server 80" --
     curl -o /dev/null http://server/
+
+    Example: dragstrip shell --path LTE -- curl -O https://example.org/
 
     Example: dragstrip shell --rate 10mbit --rtt 40ms
 
@@ -174,10 +180,13 @@ def shell(
     ):
         if value:
             raise BadInputError(option, None, f"is for --engine {VIRTUAL}", "command line")
-    raise typer.Exit(_in_real_time(ends, race, limit_s or LONGEST_S, out, as_json=as_json))
+    status = _in_real_time(ends, race, limit_s or LONGEST_S, out, as_json=as_json, offline=offline)
+    raise typer.Exit(status)
 
 
-def _in_real_time(ends: ProgramEnds, race: Race, limit_s: float, out: Path | None, *, as_json: bool) -> int:
+def _in_real_time(
+    ends: ProgramEnds, race: Race, limit_s: float, out: Path | None, *, as_json: bool, offline: bool
+) -> int:
     """Run programs on this machine's kernel, and return the command's status."""
     from dragstrip.engines.netns import shell as engine
 
@@ -189,6 +198,7 @@ def _in_real_time(ends: ProgramEnds, race: Race, limit_s: float, out: Path | Non
         interactive=not ends.command,
         environment={} if ends.command else _prompt(race),
         output_to_errors=as_json,
+        network=not offline,
     )
     path = say_path(run, ends.cc)
     outcome = engine.run(scenario, hosts(run), ends.cc, programs, limit_s, lambda step: say(step, err=True))

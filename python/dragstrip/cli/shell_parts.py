@@ -107,6 +107,12 @@ def summary(outcome: Mapping[str, Any]) -> list[str]:
             f"{direction['direction']}: {size} bytes ({rate_mbps:.2f} Mbit/s over {duration_s:.1f} s), "
             f"dropped {drops}, marked {direction['marks']}{_lateness(direction)}"
         )
+    outside = outcome.get("outside") or {}
+    if any(outside.values()):
+        lines.append(
+            f"outside: {outside['connections']} connections, {outside['refused']} refused, "
+            f"{outside['datagram_flows']} flows of datagrams, {outside['not_relayed']} packets not relayed"
+        )
     if outcome["timed_out"]:
         lines.append("the command was ended: its time was over")
     if outcome["server_status"] is not None:

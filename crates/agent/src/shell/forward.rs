@@ -1,5 +1,6 @@
 //! Carries packets between two TUN devices over a simulated network, by the machine's clock.
 
+use super::exit::{self, Exit};
 use super::ledger::Ledger;
 use super::packet::describe;
 use crate::fault::{Fault, refusal};
@@ -7,6 +8,7 @@ use crate::sys::{self, process};
 use dragstrip_scenario::{FULL_FRAME_BYTES, Scenario, Topology};
 use dragstrip_sim::{Forwarder, Way};
 use dragstrip_units::Instant;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Packets taken from each device before the clock is looked at for what else is to be done.
@@ -30,13 +32,23 @@ pub struct Carrier {
     network: Forwarder<Ledger>,
     /// Devices of the first host and of the second.
     devices: [OwnedFd; 2],
+    /// Where packets go that may open something outside.
+    exit: Option<Exit>,
+    /// Addresses of the first host.
+    inside: [IpAddr; 2],
     epoch_ns: u64,
     buffer: Vec<u8>,
 }
 
 impl Carrier {
-    /// The network of `scenario` between the hosts `ends`.
-    pub fn new(scenario: &Scenario, ends: [&str; 2], devices: [OwnedFd; 2]) -> Result<Self, Fault> {
+    /// The network of `scenario` between the hosts `ends`, of which the first has the addresses `inside`.
+    pub fn new(
+        scenario: &Scenario,
+        ends: [&str; 2],
+        devices: [OwnedFd; 2],
+        exit: Option<Exit>,
+        inside: [IpAddr; 2],
+    ) -> Result<Self, Fault> {
         let facts = scenario.path_facts([(ends[0], ends[1])], FULL_FRAME_BYTES);
         let facts = match facts {
             Ok(facts) => facts,
@@ -51,7 +63,7 @@ impl Carrier {
             Ok(network) => network,
             Err(error) => return refusal(error.field, "", error.message),
         };
-        Ok(Self { network, devices, epoch_ns: 0, buffer: vec![0; PACKET_MAX] })
+        Ok(Self { network, devices, exit, inside, epoch_ns: 0, buffer: vec![0; PACKET_MAX] })
     }
 
     fn now(&self) -> Instant {
@@ -91,11 +103,13 @@ impl Carrier {
     fn step(&mut self) {
         self.network.advance(self.now());
         while let Some(arrival) = self.network.observer_mut().arrivals.pop_front() {
-            let device = match arrival.way {
-                Way::There => &self.devices[1],
-                Way::Back => &self.devices[0],
+            let is_written = match (arrival.way, &self.exit) {
+                (Way::Back, Some(exit)) if exit::may_open(&arrival.bytes, &self.inside) => {
+                    exit.hand_over(&arrival.bytes)
+                }
+                (Way::There, _) => sys::write(&self.devices[1], &arrival.bytes).is_some(),
+                (Way::Back, _) => sys::write(&self.devices[0], &arrival.bytes).is_some(),
             };
-            let is_written = sys::write(device, &arrival.bytes).is_some();
             let late_ns = self.now().as_nanos().saturating_sub(arrival.due.as_nanos());
             self.network.observer_mut().written(arrival, is_written.then_some(late_ns));
         }
@@ -121,6 +135,11 @@ impl Carrier {
             );
         }
         true
+    }
+
+    /// Ends the relay; returns its counts, if it has them.
+    pub fn end_exit(&mut self) -> Option<exit::Counts> {
+        self.exit.take()?.end()
     }
 
     /// Packets on their way, arrivals and totals.

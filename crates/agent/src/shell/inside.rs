@@ -53,7 +53,7 @@ fn programs(
     outcome: &mut Outcome,
 ) -> Result<(), Fault> {
     process::die_with_maker()?;
-    outcome.names = names().is_ok();
+    outcome.names = names(request.network).is_ok();
     let mut server = None;
     if let [program, arguments @ ..] = request.server.as_slice() {
         let mut command = Command::new(program);
@@ -116,8 +116,9 @@ fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Mounts the process namespace's own /proc, where that is allowed, and an /etc/hosts that has the ends' names.
-fn names() -> Result<(), Fault> {
+/// Mounts the process namespace's own /proc, where that is allowed, an /etc/hosts that has the ends' names, and with the
+/// real network an /etc/resolv.conf that names the server inside.
+fn names(has_network: bool) -> Result<(), Fault> {
     process::unshare_mounts()?;
     let quiet = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let _ = sys::mount("proc", "/proc", "proc", quiet, ""); // else the machine's numbers are seen
@@ -136,6 +137,14 @@ fn names() -> Result<(), Fault> {
     let mounted = fs::write(&file, text)
         .map_err(Fault::from)
         .and_then(|()| sys::mount(&file, "/etc/hosts", "", libc::MS_BIND, ""));
+    let resolver = "/etc/resolv.conf";
+    if has_network && fs::exists(resolver).unwrap_or(false) {
+        let file = format!("{PLACE}/resolv.conf");
+        let text = format!("nameserver {}\n", super::exit::NAME_SERVER);
+        let _ = fs::write(&file, text)
+            .map_err(Fault::from)
+            .and_then(|()| sys::mount(&file, resolver, "", libc::MS_BIND, ""));
+    }
     process::detach(PLACE)?;
     mounted
 }

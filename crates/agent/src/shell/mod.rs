@@ -4,6 +4,7 @@
 //! The request and the answer are JSON in files that the requester hands over by number. The programs live in a process
 //! namespace, which ends with this process, and this process with the one that started it.
 
+mod exit;
 mod forward;
 mod inside;
 mod lateness;
@@ -21,7 +22,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 use sys::process;
 
@@ -47,6 +48,8 @@ pub struct Request {
     pub interactive: bool,
     pub environment: BTreeMap<String, String>,
     pub limit_ns: u64,
+    /// The real network can be reached through the path.
+    pub network: bool,
 }
 
 /// The network namespace of one end.
@@ -60,6 +63,10 @@ pub struct Space {
 pub fn addresses(end: usize) -> [String; 2] {
     let host = if end == 0 { 2 } else { 1 };
     [Ipv4Addr::new(198, 18, 0, host as u8).to_string(), address6(host).to_string()]
+}
+
+fn server_addresses() -> [IpAddr; 2] {
+    [Ipv4Addr::new(198, 18, 0, 2).into(), address6(2).into()]
 }
 
 const fn address6(host: u16) -> Ipv6Addr {
@@ -93,7 +100,8 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
         sys::raise_priority();
     }
     sys::set_timer_slack()?;
-    let rights = Rights::take(Some(parent))?;
+    let wait = || request.network.then(exit::wait).transpose();
+    let (rights, waiting) = Rights::take_after(Some(parent), wait)?;
     let mut devices = Vec::new();
     let mut spaces = Vec::new();
     for (end, host) in request.ends.iter().enumerate() {
@@ -107,7 +115,10 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
         return fault("a path has two ends");
     };
     let ends = [request.ends[0].as_str(), request.ends[1].as_str()];
-    let mut carrier = Carrier::new(&request.scenario, ends, devices)?;
+    let exit =
+        waiting.map(|waiting| waiting.start(&spaces[0].namespace, &devices[0])).transpose()?;
+    let inside = server_addresses();
+    let mut carrier = Carrier::new(&request.scenario, ends, devices, exit, inside)?;
     let (from, to) = process::pipe()?;
     process::unshare_processes()?;
     let Some(programs) = process::fork()? else {
@@ -131,6 +142,7 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
     if let Some((field, value, expected)) = outcome.refused {
         return refusal(field, value, expected);
     }
+    let outside = carrier.end_exit();
     let ledger = carrier.ledger();
     let mut directions = Vec::new();
     for (way, name) in ["down", "up"].into_iter().enumerate() {
@@ -150,6 +162,7 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
         "ahead": first,
         "duration_ns": duration_ns,
         "directions": directions,
+        "outside": outside,
     }))
 }
 
@@ -192,7 +205,7 @@ fn build(request: &Request, end: usize, host: &str) -> Result<(Space, OwnedFd), 
     })?;
     let interface = sys::interface_index(INTERFACE)?;
     let mut space = Space { namespace, netlink, interface };
-    space.set_up(end, &request.cc)?;
+    space.set_up(end, request)?;
     Ok((space, device))
 }
 
@@ -200,6 +213,8 @@ const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
+const MAIN_TABLE: u8 = 254;
+const LOCAL_TABLE: u8 = 255;
 const CREATE: u16 = flag::ACK | flag::CREATE | flag::EXCL;
 
 impl Space {
@@ -213,7 +228,9 @@ impl Space {
 
     /// MTU, queue, addresses of both families and a route to the other end, which names the congestion control: a user
     /// namespace may choose there among all that the kernel has loaded.
-    fn set_up(&mut self, end: usize, cc: &str) -> Result<(), Fault> {
+    /// With the real network, the client's other addresses lie behind the path, and the far end's are all its own.
+    fn set_up(&mut self, end: usize, request: &Request) -> Result<(), Fault> {
+        let cc = request.cc.as_str();
         let mut message = Message::new(RTM_NEWLINK, flag::ACK, &self.link());
         message.u32(4, MTU_BYTES).u32(13, DEVICE_PACKETS); // IFLA_MTU, IFLA_TXQLEN
         self.netlink.ask(message).map_err(|fault| fault.at(INTERFACE))?;
@@ -221,6 +238,10 @@ impl Space {
         let [host, peer] = if end == 0 { [2_u16, 1] } else { [1, 2] };
         network::address(&mut self.netlink, self.interface, [198, 18, 0, host as u8])?;
         let has_ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
+        if has_ipv6 && end == 0 && request.network {
+            // IPv6 binds sockets to addresses of interfaces only, whatever the local table has (inet6_bind).
+            network::sysctl("net.ipv6.ip_nonlocal_bind", "1")?;
+        }
         if has_ipv6 {
             const NODAD: u8 = 2; // IFA_F_NODAD: usable at once
             let mut fixed = vec![10, 128, NODAD, 0];
@@ -229,19 +250,48 @@ impl Space {
             message.bytes(1, &address6(host).octets()); // IFA_ADDRESS
             self.netlink.ask(message).map_err(|fault| fault.at("IPv6 address"))?;
         }
-        self.route(2, 32, &[198, 18, 0, peer as u8], cc)?;
-        if has_ipv6 {
-            self.route(10, 128, &address6(peer).octets(), cc)?;
+        let peers =
+            [(2, 32, vec![198, 18, 0, peer as u8]), (10, 128, address6(peer).octets().to_vec())];
+        for (family, bits, peer) in peers {
+            if family == 10 && !has_ipv6 {
+                continue;
+            }
+            let table = if end == 0 && request.network { LOCAL_TABLE } else { MAIN_TABLE };
+            self.route((family, bits, table), &peer, cc)?;
+            if request.network && end == 0 {
+                self.own_all(family)?;
+            } else if request.network {
+                self.route((family, 0, MAIN_TABLE), &[], cc)?;
+            }
         }
         Ok(())
     }
 
-    fn route(&mut self, family: u8, bits: u8, peer: &[u8], cc: &str) -> Result<(), Fault> {
-        // struct rtmsg: main table, boot, link scope (IPv4) or universe, unicast.
-        let scope = if family == 2 { 253 } else { 0 };
-        let fixed = [family, bits, 0, 0, 254, 3, scope, 1, 0, 0, 0, 0];
+    /// Has the kernel take every address of a family for this host's own that no other route of the local table has.
+    fn own_all(&mut self, family: u8) -> Result<(), Fault> {
+        const LOOPBACK: u32 = 1;
+        let scope = if family == 2 { 254 } else { 0 }; // RT_SCOPE_HOST
+        let fixed = [family, 0, 0, 0, LOCAL_TABLE, 3, scope, 2, 0, 0, 0, 0]; // RTN_LOCAL
         let mut message = Message::new(RTM_NEWROUTE, CREATE, &fixed);
-        message.bytes(1, peer).u32(4, self.interface as u32); // RTA_DST, RTA_OIF
+        message.u32(4, LOOPBACK); // RTA_OIF
+        self.netlink.ask(message).map(drop).map_err(|fault| fault.at("route of all addresses"))
+    }
+
+    /// A route to a network, of (family, bits of its prefix, table).
+    fn route(
+        &mut self,
+        (family, bits, table): (u8, u8, u8),
+        network: &[u8],
+        cc: &str,
+    ) -> Result<(), Fault> {
+        // struct rtmsg: boot, link scope (IPv4) or universe, unicast.
+        let scope = if family == 2 { 253 } else { 0 };
+        let fixed = [family, bits, 0, 0, table, 3, scope, 1, 0, 0, 0, 0];
+        let mut message = Message::new(RTM_NEWROUTE, CREATE, &fixed);
+        if !network.is_empty() {
+            message.bytes(1, network); // RTA_DST
+        }
+        message.u32(4, self.interface as u32); // RTA_OIF
         message.nest(8, |metrics| {
             metrics.text(16, &sys::in_kernel(cc)); // RTA_METRICS: RTAX_CC_ALGO
         });

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// fork(2) of a process that has one thread; none in the child.
+/// fork(2), in which only the calling thread goes on in the child; no other thread may hold a lock then. None in the child.
 pub fn fork() -> Result<Option<i32>, Fault> {
     let process = checked(unsafe { libc::fork() }.into(), "fork")?;
     Ok((process > 0).then_some(process as i32))
@@ -63,6 +63,16 @@ pub fn pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
     checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into(), "pipe")?;
     let [from, to] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
     Ok((from, to))
+}
+
+/// Two connected sockets that keep the bounds of packets (`SOCK_SEQPACKET`, unix(7)); neither waits.
+pub fn packet_sockets() -> Result<(OwnedFd, OwnedFd), Fault> {
+    let mut ends = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let made = unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) };
+    checked(made.into(), "socketpair")?;
+    let [first, second] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+    Ok((first, second))
 }
 
 /// Signals that a terminal sends, which end the programs in front of it and not what carries their packets.
@@ -262,6 +272,11 @@ pub fn tun(device: &str, name: &str) -> Result<OwnedFd, Fault> {
     let set = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK) };
     checked(set.into(), "fcntl")?;
     Ok(file)
+}
+
+/// Closes a descriptor of the process that this one was forked from, whose owner does not run here.
+pub fn close_inherited(number: i32) {
+    unsafe { libc::close(number) };
 }
 
 /// A file that the process inherited under this number.

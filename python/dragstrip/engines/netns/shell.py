@@ -48,6 +48,8 @@ class Programs:
     """Variables beside those of this process."""
     output_to_errors: bool = False
     """The command's standard output goes to standard error."""
+    network: bool = True
+    """The command reaches the real network through the path."""
 
 
 def run(
@@ -68,6 +70,7 @@ def run(
         "interactive": programs.interactive,
         "environment": {**addresses, **programs.environment},
         "limit_ns": round(limit_s * 1e9),
+        "network": programs.network,
     }
     agent = binaries.program(say)
     with _memory("request", json.dumps(request).encode()) as asked, _memory("answer") as answer:
