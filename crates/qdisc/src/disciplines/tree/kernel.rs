@@ -2,8 +2,8 @@
 //! `f_fw.c`, `f_flow.c`, `f_matchall.c`).
 
 use super::types::{
-    ClassParameters, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Matching, PolicerSpec,
-    SchedulerSpec, TreeSpec,
+    ClassParameters, CurveSpec, Exceeds, Field, FilterSpec, FlowKey, HtbClass, Matching,
+    PolicerSpec, SchedulerSpec, TreeSpec,
 };
 use crate::disciplines::police::PoliceSpec;
 use crate::disciplines::{Configuration as _, QdiscSpec};
@@ -222,6 +222,8 @@ fn filter_options(filter: &FilterSpec, major: u16) -> (&'static str, u32, Option
             });
             ("u32", 0, Some(options))
         }
+        // Never sent: `beyond_kernel` refuses it before.
+        Matching::Basic { .. } => ("basic", 0, None),
         Matching::Fw { mark: None, .. } => ("fw", 0, None),
         Matching::Fw { mark: Some(mark), mask } => {
             let options = Writer::value(|inside| {
@@ -287,13 +289,20 @@ impl TreeSpec {
         let marks = |filter: &FilterSpec| match &filter.matching {
             Matching::Fw { .. } => true,
             Matching::Flow { keys, .. } => keys.contains(&FlowKey::Mark),
+            Matching::Basic { condition } => {
+                condition.compares(&|field| matches!(field, Field::Mark {}))
+            }
             Matching::Everything {} | Matching::U32 { .. } => false,
         };
+        let is_basic = |filter: &FilterSpec| matches!(filter.matching, Matching::Basic { .. });
         if self.filters.iter().any(marks) {
             return Some((
                 "a filter by mark",
                 "filters by address, port, protocol or DSCP: the kernel clears marks between namespaces",
             ));
+        }
+        if self.filters.iter().any(is_basic) {
+            return Some(("a filter of kind basic", "filters of kind u32 or flower"));
         }
         if self.filters.iter().any(exceeds) {
             return Some(("a policer that lets pass what exceeds", "\"drop\" behind it"));
