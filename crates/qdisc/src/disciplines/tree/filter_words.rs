@@ -53,7 +53,7 @@ impl FilterWords {
     pub(super) const fn order(&self) -> u16 {
         match &self.content {
             Content::U32(U32::Node(node)) => node.order,
-            Content::U32(U32::Table { .. }) | Content::Plain(_) => 0,
+            Content::U32(U32::Table { .. } | U32::Nothing) | Content::Plain(_) => 0,
         }
     }
 
@@ -129,7 +129,7 @@ pub(super) fn read(
     }
     let needs_no_class = |content: &Content| match content {
         Content::Plain(Matching::Flow { .. } | Matching::Fw { mark: None, .. })
-        | Content::U32(U32::Table { .. }) => true,
+        | Content::U32(U32::Table { .. } | U32::Nothing) => true,
         Content::U32(U32::Node(node)) => node.link.is_some(),
         Content::Plain(_) => false,
     };

@@ -666,12 +666,38 @@ fn a_hash_key_leads_to_the_bucket_of_its_word() {
         ("link 3: hashkey mask 0x000000ff at 16", 0x0a00_00f3, 17, false),
         // Bucket 7f has bits that the mask leaves out: nothing gets there.
         ("link 2: hashkey mask 0x0000000f at 16", 0x0a00_007f, 6, false),
+        // The table of the priority has all filters that name it.
+        ("ht 800:: link 2: hashkey mask 0x000000ff at 16", 0x0a00_007f, 6, true),
         // Without a hash key it is bucket 0.
         ("link 2:", 0x0a00_007f, 6, false),
     ] {
         let filters = link(words);
         assert_eq!(taken(&filters, &to(destination, protocol), 100), expected, "{filters}");
     }
+}
+
+/// The bucket of a sample is that of its octets; masks are hexadecimal; a table of the priority may be made alone.
+#[test]
+fn words_of_u32_are_read_as_tc_reads_them() {
+    let to = |destination: u32| Sender {
+        headers: Headers { destination, ..Headers::default() },
+        ..Sender::default()
+    };
+    let filters = "tc filter add parent 1: protocol ip prio 5 u32\n\
+        tc filter add parent 1: protocol ip prio 5 handle 8: u32 divisor 256\n\
+        tc filter add parent 1: prio 5 u32 ht 800:: match ip dst 10.0.0.0/8 hashkey mask ff at 16 link 8:\n\
+        tc filter add parent 1: prio 5 handle 0x65 u32 ht 8: sample u32 0x65 ff at 16 match u8 0x0a ff at 16 \
+        classid 0x1:0x1";
+    assert!(taken(filters, &to(0x0a00_0065), 100));
+    assert!(!taken(filters, &to(0x0a00_0064), 100));
+    // Decimal 10, under a mask of 16.
+    let sixteen = "tc filter add parent 1: u32 match u8 0 10 at 19 classid 1:1";
+    assert!(!taken(sixteen, &to(0x10), 100));
+    assert!(taken(sixteen, &to(0x0a), 100));
+    // Of the same bucket the lower number is asked first.
+    let ordered = "tc filter add parent 1: prio 5 u32 match u32 0 0 action drop\n\
+        tc filter add parent 1: prio 5 u32 order 7 match u32 0 0 classid 1:1";
+    assert!(taken(ordered, &to(1), 100));
 }
 
 /// What a table does not take goes on behind its link; filters stand in the order of their numbers, then as they were added.

@@ -159,7 +159,7 @@ impl Walk<'_> {
                     let (number, bucket) = node.place?;
                     (number == table).then_some((filter, node, bucket))
                 }
-                Content::U32(U32::Table { .. }) | Content::Plain(_) => None,
+                Content::U32(U32::Table { .. } | U32::Nothing) | Content::Plain(_) => None,
             })
             .collect();
         members.sort_by_key(|(_, node, bucket)| (*bucket, node.order));

@@ -18,6 +18,8 @@ const ROOT_TABLE: u16 = 0x800;
 #[derive(Clone, Debug)]
 pub(super) enum U32 {
     Node(Node),
+    /// Nothing: the command only makes the table of the priority.
+    Nothing,
     /// A hash table with so many buckets.
     Table {
         number: u16,
@@ -60,8 +62,14 @@ pub(super) struct Offset {
     pub(super) eats: bool,
 }
 
-/// `TABLE:[BUCKET:[NODE]]`, hexadecimal (`get_u32_handle`).
+/// `TABLE:[BUCKET:[NODE]]`, or all of it in one number behind 0x, hexadecimal (`get_u32_handle`).
 fn place(text: &str) -> Result<(u16, u16, u16), ParseError> {
+    if let Some(number) =
+        text.strip_prefix("0x").and_then(|text| u32::from_str_radix(text, 16).ok())
+    {
+        let part = |shift: u32, bits: u32| (number >> shift & bits) as u16;
+        return Ok((part(20, 0xfff), part(12, 0xff), part(0, 0xfff)));
+    }
     let expected =
         "a table and its bucket, hexadecimal, such as 2:7f: (tables up to fff, buckets up to ff)";
     let mut parts = [0_u16; 3];
@@ -151,6 +159,9 @@ pub(super) fn u32_words(
         })
         .transpose()?;
     node.order = of_handle.map_or(0, |(.., number)| number);
+    if words.peek().is_none() {
+        return Ok((U32::Nothing, does));
+    }
     while let Some(word) = words.next() {
         match word {
             "match" => {
@@ -162,6 +173,11 @@ pub(super) fn u32_words(
                 // The table that all filters are in.
                 node.place = (table != ROOT_TABLE).then_some((table, bucket));
             }
+            "sample" => {
+                let bucket = sample(words)?;
+                node.place = node.place.map(|(table, _)| (table, bucket));
+            }
+            "order" => node.order = words.whole(word)?,
             "link" => node.link = Some(words.value(word, place)?.0),
             "hashkey" => node.hash = Some(hashkey(words)?),
             "offset" => node.offset = Some(offset(words)?),
@@ -171,10 +187,10 @@ pub(super) fn u32_words(
                     return Err(unknown(
                         word,
                         &[
-                            "match", "ht", "link", "hashkey", "offset", "divisor", "classid",
-                            "police", "action",
+                            "match", "ht", "sample", "link", "hashkey", "offset", "divisor",
+                            "classid", "police", "action",
                         ],
-                        &["order", "sample", "indev"],
+                        &["indev"],
                     ));
                 }
             }
@@ -194,6 +210,23 @@ pub(super) fn u32_words(
         node.order = FIRST_NODE;
     }
     Ok((U32::Node(node), does))
+}
+
+/// `sample MATCH [divisor N]`: the bucket that a packet of this word is in.
+fn sample(words: &mut Words<'_>) -> Result<u16, Problem> {
+    let mut sampled = Node::default();
+    matched(words, &mut sampled)?;
+    let divisor = if words.peek() == Some("divisor") {
+        let _ = words.next();
+        words.value("divisor", number)?.max(1)
+    } else {
+        DIVISOR_MAX
+    };
+    let [NodeKey { key, .. }] = sampled.keys.as_slice() else {
+        return Err(wrong("\"sample\"", "one word of the packet, such as: sample ip src 10.0.0.7"));
+    };
+    let octets = (key.value & key.mask).to_be_bytes();
+    Ok((octets.iter().fold(0, |all, octet| all ^ u32::from(*octet)) % divisor) as u16)
 }
 
 /// `handle T: u32 divisor N`.
@@ -227,7 +260,7 @@ fn matched(words: &mut Words<'_>, node: &mut Node) -> Result<(), Problem> {
     let mut behind_header = false;
     let pair = |words: &mut Words<'_>, of: &str| {
         let value = words.value(of, number)?;
-        let mask = words.value(of, number)?;
+        let mask = words.value(of, hexadecimal)?;
         Ok::<_, Problem>((value, mask))
     };
     let key = match selector {
@@ -321,7 +354,7 @@ fn matched(words: &mut Words<'_>, node: &mut Node) -> Result<(), Problem> {
         }
         "mark" => {
             let value = words.value(selector, number)?;
-            let mask = words.value(selector, number)?;
+            let mask = words.value(selector, hexadecimal)?;
             if value & !mask != 0 {
                 let quoted = format!("\"match mark {value:#x} {mask:#x}\"");
                 return Err(wrong(quoted, "a mark within its mask: no packet has another"));
