@@ -163,7 +163,7 @@ def test_scripts_of_other_kinds_are_trees_that_run(
         assert part in queue["queue"]
     (path,) = document["paths"]
     fields = {"rate": "20mbit", "rtt": "20ms"} | path["path"]
-    flows = [{"cc": "cubic", "dscp": 4}, {"cc": "cubic"}]
+    flows = [{"cc": "cubic", "dscp": "AF42"}, {"cc": "cubic"}]
     experiment = types.Experiment.build({"duration": "2s", "path": fields, "flows": flows})
     result = run(experiment)
     assert all(flow.goodput_bps and flow.goodput_bps > 0 for flow in result.flows)

@@ -35,6 +35,9 @@ struct Cbq {
 /// The interface in words of today, and the notes for the reader.
 pub(super) fn current(interface: &Interface) -> Result<(Interface, Vec<String>), Wrong> {
     let (mut interface, mut notes) = (interface.clone(), Vec::new());
+    for class in interface.classes.iter_mut().filter(|class| class.kind.text == "hfsc") {
+        notes.extend(microseconds(&mut class.words));
+    }
     let mut roots = Vec::new();
     for standing in &mut interface.disciplines {
         match standing.kind.text.as_str() {
@@ -58,6 +61,25 @@ pub(super) fn current(interface: &Interface) -> Result<(Interface, Vec<String>),
         ));
     }
     Ok((interface, notes))
+}
+
+/// Gives times of curves without a unit the one that tc takes them in (`get_time`), and the notes.
+fn microseconds(words: &mut [Word]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for at in 1..words.len() {
+        let name = words[at - 1].text.clone();
+        let word = &mut words[at];
+        let is_plain = word.text.parse::<u64>().is_ok_and(|number| number > 0);
+        if is_plain && ["d", "dmax"].contains(&name.as_str()) {
+            let line = word.line;
+            notes.push(format!(
+                "{name} {} (line {line}) is in microseconds, as tc takes it",
+                word.text
+            ));
+            word.text.push_str("us");
+        }
+    }
+    notes
 }
 
 /// nfq_codel's words as fq_codel has them.

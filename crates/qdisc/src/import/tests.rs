@@ -496,6 +496,34 @@ fn nfq_codel_is_fq_codel_with_its_limit_and_quantum() {
     import_as(&format!("{root} noecn quantum 1500"), "fq_codel limit 1024 quantum 1500 noecn");
 }
 
+/// A time without a unit is in microseconds to tc, and a note says so.
+#[test]
+fn a_plain_time_of_a_curve_is_in_microseconds() {
+    let tree = "tc qdisc add dev x root handle 1: hfsc default 1\n\
+        tc class add dev x parent 1: classid 1:1 hfsc sc umax 1500b dmax 50 rate 1mbit\n\
+        tc filter add dev x parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
+    let words = tree.replace(" dev x", "").replace("dmax 50", "dmax 50us").replace('\n', "; ");
+    assert_eq!(
+        import_as(tree, &words).notes,
+        ["dmax 50 (line 2) is in microseconds, as tc takes it"]
+    );
+}
+
+/// `tc filter del` takes a filter by its handle, or all of a priority.
+#[test]
+fn a_filter_is_deleted_by_its_handle() {
+    let tree = "tc qdisc add dev x root handle 1: htb default 2\n\
+        tc class add dev x parent 1: classid 1:1 htb rate 1mbit\n\
+        tc class add dev x parent 1: classid 1:2 htb rate 2mbit\n\
+        tc filter add dev x parent 1: protocol ip prio 1 handle 6 fw classid 1:1\n\
+        tc filter add dev x parent 1: protocol ip prio 1 handle 7 fw classid 1:1\n";
+    let words = tree.replace(" dev x", "").replace('\n', "; ");
+    let left =
+        words.replace("tc filter add parent 1: protocol ip prio 1 handle 6 fw classid 1:1; ", "");
+    import_as(&format!("{tree}tc filter del dev x parent 1: prio 1 handle 6 fw"), &left);
+    import_as(&format!("{tree}tc filter del dev x parent 1: prio 1"), "htb rate 2mbit");
+}
+
 /// Tables of u32 and conditions of basic are read in the classes that they lead to.
 #[test]
 fn tables_and_conditions_lead_to_classes() {
@@ -507,13 +535,14 @@ fn tables_and_conditions_lead_to_classes() {
         tc filter add dev x parent 1:0 prio 1 u32 match mark 0x0001 0xffff match ip protocol 6 0xff link 101:0: \
         offset at 0 mask 0x0f00 shift 6 plus 0 eat\n\
         tc filter add dev x parent 1:0 prio 1 u32 ht 101:0: match tcp dst 22 0xffff flowid 1:1\n";
-    import_as(
+    let imported = import_as(
         &format!("{tree}{tables}"),
         &format!(
             "{words}tc filter add parent 1: prio 1 basic match 'meta(nf_mark mask 0xffff eq 1) and \
              cmp(u32 at 8 layer 1 mask 0xff0000 eq 0x60000) and cmp(u32 at 20 layer 1 mask 0xffff eq 22)' flowid 1:1"
         ),
     );
+    assert!(imported.notes[0].contains("by their mark"), "{:?}", imported.notes);
     let basic = "tc filter add dev x parent 1: basic match 'meta(priority eq 6)' classid 1:1";
     import_as(
         &format!("{tree}{basic}"),
