@@ -136,7 +136,7 @@ tc filter add dev eth0 parent 1: basic match 'meta(priority eq 6)' or 'cmp(u16 a
 @pytest.mark.parametrize(
     ("script", "words", "parts"),
     [
-        (CBQ, ["10000"], ["htb rate 9mbit ceil 9mbit", "prio 1", "htb rate 4500kbit ceil 9mbit", "sfq"]),
+        (CBQ, ["10000"], ["htb rate 9mbit ceil 9mbit", "prio 1", "htb rate 4.5mbit ceil 9mbit", "sfq"]),
         (TABLES, [], ["match ip dst 10.0.0.0/24 match u32 0x00000007 0x000000ff at 16", "classid 1:17"]),
         (BASIC, [], ["basic match 'meta(priority eq 6) or cmp(u16 at 2 layer 1 mask 0xffff lt 0x64)'"]),
         (
