@@ -1,6 +1,6 @@
 //! Disciplines that Linux has no longer (cbq, until 6.3) or has never had (CeroWrt's nfq_codel), in the words of one that it has.
 //!
-//! cbq becomes htb (docs/decisions/0024): a class keeps its rate, its priority and its share by weight; a class that is
+//! cbq becomes htb (docs/decisions/0024-cbq-is-read-as-htb.md): a class keeps its rate, its priority and its share by weight; a class that is
 //! `bounded` has its rate as ceiling, any other that of the class above it, up to the `bandwidth` of the discipline.
 //!
 //! nfq_codel becomes fq_codel with its own defaults (`fq_codel_init` in its file).
