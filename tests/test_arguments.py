@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import dragstrip
+from dragstrip.display.document import StudyDocument
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.programs import ProgramError
 from dragstrip.interop.arguments import named_arguments
@@ -123,3 +125,91 @@ def test_a_result_has_its_alternatives() -> None:
     assert "bbr" in result
     assert "reno" not in result
     assert next(iter(result)) in result
+
+
+@pytest.mark.parametrize("call", [dragstrip.passport, dragstrip.evidence])
+def test_a_foreign_folder_is_not_written(call: Callable[..., object], tmp_path: Path) -> None:
+    """Files of the same names as ours do not make a folder ours."""
+    for name in ("passport.json", "evidence.json", "passport.html", "notes.txt"):
+        (tmp_path / name).write_text('{"owner": "somebody else"}')
+    before = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    with pytest.raises(BadInputError, match=r"^out: got .*, expected an empty folder, one that does not"):
+        call("cubic", quick=True, out=tmp_path)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == before
+
+
+def test_an_earlier_passport_is_replaced(tmp_path: Path) -> None:
+    for algorithm in ("cubic", "reno"):
+        dragstrip.passport(algorithm, quick=True, only="theory", out=tmp_path / "p")
+        assert json.loads((tmp_path / "p/passport.json").read_text())["algorithm"] == algorithm
+
+
+def test_a_sweep_takes_quantities_as_a_race_does(tmp_path: Path) -> None:
+    def values(vary: dict[str, Any], **options: Any) -> list[object]:
+        race = dragstrip.compare(["cubic"], **RACE)
+        answer = dragstrip.sweep(race, tmp_path / str(len(vary_log)), vary=vary, report=False, **options)
+        vary_log.append(answer)
+        (name,) = (name for name in answer.table().column_names if name.startswith("path_rtt"))
+        return sorted(set(answer.table()[name].to_pylist()))
+
+    vary_log: list[Any] = []
+    texts = values({"rtt": ["20ms", "40ms"]})
+    assert len(texts) == 2
+    assert values({"rtt_ms": [20, np.float64(40)]}) == texts
+    assert values({"rtt": [timedelta(milliseconds=20), "40ms"]}, duration_s=1) == texts
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"vary": {"rtt_ms": "20..40"}}, r"^vary\['rtt_ms'\]: got '20..40', expected a list of numbers; rtt"),
+        ({"vary": {"rtt_ms": ["20ms"]}}, r"^vary\['rtt_ms'\]: got '20ms', expected a number, in ms"),
+        ({"vary": {"rtt_ms": [-1]}}, r"^vary\['rtt_ms'\]: got -1, expected a number from 0"),
+        ({"vary": {"rtt_ms": 5}}, r"^vary\['rtt_ms'\]: got 5, expected a list of values"),
+        (
+            {"vary": {"rtt_ms": [5], "rtt": ["5ms"]}},
+            r"^vary\['rtt'\]: is the field rtt, which is given twice",
+        ),
+        ({"vary": {"rtt": ["5ms"]}, "duration": "1s", "duration_s": 1}, r"^duration_s: got 1, expected none"),
+    ],
+)
+def test_quantities_of_a_sweep_are_checked(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        dragstrip.sweep(dragstrip.compare(["cubic"], **RACE), "nowhere", **options)
+    assert not Path("nowhere").exists()
+
+
+def test_an_attack_takes_quantities_as_a_race_does() -> None:
+    scenes = [
+        dragstrip.attack("cubic", goal=["utilisation"], evaluations=26, **scene)["goals"]
+        for scene in ({"rtt": "30ms", "duration": "5s"}, {"rtt_ms": 30, "duration_s": 5})
+    ]
+    assert scenes[0] == scenes[1]
+    with pytest.raises(BadInputError, match=r"^rtt_ms: got 30, expected none beside rtt='30ms'"):
+        dragstrip.attack("cubic", rtt="30ms", rtt_ms=30)
+
+
+def test_answers_of_studies_have_a_line_each(tmp_path: Path) -> None:
+    race = dragstrip.compare(["cubic"], **RACE)
+    passport = dragstrip.passport("cubic", quick=True, only="theory")
+    sweep = dragstrip.sweep(race, tmp_path / "map", vary={"rtt": ["20ms"]}, report=False)
+    attack = dragstrip.attack("cubic", goal=["utilisation"], evaluations=26, duration="5s")
+    lines = {
+        repr(passport): f"<PassportDocument: cubic, {len(passport.rows)} row",
+        repr(sweep): f"<SweepResult: 1 run, in {tmp_path / 'map'}>",
+        repr(attack): "<AttackDocument: cubic, 26 attacks: ",
+        repr(dragstrip.conform("prr-step-by-step")): "<Conformance: sim, 1 script: 1 pass>",
+        repr(dragstrip.tc_import("tc qdisc add dev eth0 root sfq")): "<ImportedQueues: eth0, out: sfq",
+    }
+    for line, beginning in lines.items():
+        assert line.startswith(beginning)
+        assert line.endswith(">")
+        assert len(line) <= 300
+        assert "\n" not in line
+
+
+def test_a_long_line_is_cut() -> None:
+    document = StudyDocument({"version": 1}, "\n\n" + "long " * 200 + "\nrest")
+    assert len(repr(document)) <= 300
+    assert repr(document).startswith("<StudyDocument: long long")
+    assert "rest" not in repr(StudyDocument({}, "\nfirst\nrest"))

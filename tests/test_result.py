@@ -294,6 +294,29 @@ def test_a_folder_of_an_interrupted_run_is_read_with_a_note(tmp_path: Path) -> N
     assert [Path(warning.filename) for warning in notes] == [Path(__file__)]
 
 
+def test_finished_runs_of_an_interrupted_race_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    options: dict[str, Any] = {"rate": "10mbit", "rtt": "40ms", "loss": "1%", "duration": "1s", "repeat": 2}
+    whole = dragstrip.race("cubic", "bbr", out=folder, **options)
+    runs, table = whole.runs, whole.table("samples")
+    for name in ("result.json", "experiment.json", "report.html"):
+        (folder / name).unlink()
+    with pytest.raises(BadInputError, match="is not the output folder of a run"):
+        dragstrip.Result.read(folder)
+    (folder / "PARTIAL").write_text("")
+    with pytest.warns(Note, match=r"interrupted; 4 finished runs are read, no claim is graded"):
+        partial = dragstrip.Result.read(folder)
+    assert partial.runs == runs
+    assert partial.table("samples") == table
+    assert partial["bbr"].repeats == 2
+    shutil.rmtree(folder / "runs" / "003-bbr-2")
+    with pytest.warns(Note, match=r"3 finished runs are read"):
+        assert dragstrip.Result.read(folder).runs == runs[:3]
+    shutil.rmtree(folder / "runs")
+    with pytest.raises(BadInputError, match="is the folder of a run without a finished recording"):
+        dragstrip.Result.read(folder)
+
+
 def test_notes_are_about_the_callers_line_and_sets_are_refused() -> None:
     options = {"rate": "10mbit", "rtt": "40ms", "duration": "1s"}
     with pytest.warns(Note, match="every run is made once") as notes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import cli
+from dragstrip import cli, run
 from dragstrip.experiment import types
 
 PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "compare.md").read_text()
@@ -98,3 +98,81 @@ def test_a_netem_s_limit_is_kept(
     shown = tomllib.loads(dragstrip(words, monkeypatch, capsys))
     assert shown["path"]["rtt"] == "0ms"
     assert {"limit 1000", "delay 300ms"} <= set(re.findall(r"(?:limit|delay) \w+", shown["path"]["netem"]))
+
+
+CBQ = """#!/bin/sh
+UP=$(($1 * 9 / 10))
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: cbq avpkt 1000 bandwidth 10mbit
+tc class add dev eth0 parent 1: classid 1:1 cbq rate ${UP}kbit allot 1500 prio 5 bounded isolated
+tc class add dev eth0 parent 1:1 classid 1:10 cbq rate ${UP}kbit allot 1600 prio 1 avpkt 1000
+tc class add dev eth0 parent 1:1 classid 1:20 cbq rate $((UP / 2))kbit allot 1600 prio 2 avpkt 1000
+tc qdisc add dev eth0 parent 1:20 handle 20: sfq perturb 10
+tc filter add dev eth0 parent 1:0 protocol ip prio 10 u32 match ip tos 0x10 0xff flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 18 u32 match ip dst 0.0.0.0/0 flowid 1:20
+"""
+TABLES = """#!/bin/sh
+tc qdisc add dev eth0 root handle 1: htb default 30
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+for host in 7 8; do
+    tc class add dev eth0 parent 1:1 classid 1:1$host htb rate ${host}00kbit ceil 10mbit
+done
+tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit
+tc filter add dev eth0 parent 1:0 prio 5 protocol ip u32
+tc filter add dev eth0 parent 1:0 prio 5 handle 2: protocol ip u32 divisor 256
+for host in 7 8; do
+    tc filter add dev eth0 protocol ip parent 1:0 prio 5 u32 ht 2:$(printf %x $host): match ip dst 10.0.0.$host flowid 1:1$host
+done
+tc filter add dev eth0 protocol ip parent 1:0 prio 5 u32 ht 800:: match ip dst 10.0.0.0/24 \\
+    hashkey mask 0x000000ff at 16 link 2:
+"""
+BASIC = """tc qdisc add dev eth0 root handle 1: htb default 30
+tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit
+tc class add dev eth0 parent 1: classid 1:30 htb rate 2mbit
+tc filter add dev eth0 parent 1: basic match 'meta(priority eq 6)' or 'cmp(u16 at 2 layer 1 lt 100)' classid 1:10
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "parts"),
+    [
+        (CBQ, ["10000"], ["htb rate 9mbit ceil 9mbit", "prio 1", "htb rate 4.5mbit ceil 9mbit", "sfq"]),
+        (TABLES, [], ["match ip dst 10.0.0.0/24 match u32 0x00000007 0x000000ff at 16", "classid 1:17"]),
+        (BASIC, [], ["basic match 'meta(priority eq 6) or cmp(u16 at 2 layer 1 mask 0xffff lt 0x64)'"]),
+        (
+            "tc qdisc add dev eth0 root nfq_codel quantum 500\n",
+            [],
+            ["fq_codel limit 1024 flows 1024 quantum 500"],
+        ),
+    ],
+)
+def test_scripts_of_other_kinds_are_trees_that_run(
+    script: str,
+    words: list[str],
+    parts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """cbq, tables of u32, basic and nfq_codel: the printed path is read and raced on."""
+    monkeypatch.chdir(tmp_path)
+    Path("router.sh").write_text(script)
+    document = json.loads(dragstrip(["tc-import", "router.sh", "--json", *words], monkeypatch, capsys))
+    (queue,) = document["queues"]
+    for part in parts:
+        assert part in queue["queue"]
+    (path,) = document["paths"]
+    fields = {"rate": "20mbit", "rtt": "20ms"} | path["path"]
+    flows = [{"cc": "cubic", "dscp": "AF42"}, {"cc": "cubic"}]
+    experiment = types.Experiment.build({"duration": "2s", "path": fields, "flows": flows})
+    result = run(experiment)
+    assert all(flow.goodput_bps and flow.goodput_bps > 0 for flow in result.flows)
+
+
+def test_a_cbq_says_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("router.sh").write_text(CBQ)
+    printed = dragstrip(["tc-import", "router.sh", "10000"], monkeypatch, capsys)
+    assert "cbq (line 4) is read as htb" in " ".join(printed.split())

@@ -7,17 +7,18 @@ work and raises `KeyboardInterrupt`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from dragstrip.display.document import Listing, StudyDocument
 from dragstrip.errors import BadInputError
 from dragstrip.experiment import saved_paths
-from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, texts
+from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, quantity_of, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.interop.arguments import named_arguments
-from dragstrip.io.files import expect_folder
+from dragstrip.io.files import expect_own_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,10 @@ NAME_MAX = 255
 """Characters of a kept path's name, at most."""
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 class Diagnosis(StudyDocument):
     """Findings on a path, their certainty and the changes that help (docs/reference/diagnosis.md)."""
 
@@ -41,6 +46,11 @@ class Diagnosis(StudyDocument):
     def findings(self) -> list[dict[str, Any]]:
         """The findings, the most important first."""
         return list(self["findings"])
+
+    @property
+    def headline(self) -> str:
+        """The verdict."""
+        return str(self["verdict"])
 
 
 class WhatIfVerdict(StudyDocument):
@@ -50,6 +60,11 @@ class WhatIfVerdict(StudyDocument):
         super().__init__(document, text)
         self.path = MeasuredPath(path)
         """The path that the capture shows, with the interval of each property."""
+
+    @property
+    def headline(self) -> str:
+        """The verdict's sentence."""
+        return str(self["sentence"])
 
 
 class Identification(StudyDocument):
@@ -70,6 +85,11 @@ class MeasuredPath(StudyDocument):
         document = {"version": 1, "source": path.source, "options": dict(path.options), "known": known}
         super().__init__(document, saved_paths.text(path))
         self._path = path
+
+    @property
+    def headline(self) -> str:
+        """The options."""
+        return " ".join(f"{name}={value}" for name, value in self["options"].items())
 
     def options(self, **given: Any) -> dict[str, Any]:
         """Return the path's options of `race` with the given ones, which win.
@@ -117,6 +137,11 @@ class Inspection(StudyDocument):
         """The flows."""
         return list(self["flows"])
 
+    @property
+    def headline(self) -> str:
+        """The number of flows."""
+        return _count(len(self.flows), "flow")
+
 
 class PassportDocument(StudyDocument):
     """The rows of a passport, each with its figure, rule and verdict."""
@@ -125,6 +150,13 @@ class PassportDocument(StudyDocument):
     def rows(self) -> list[dict[str, Any]]:
         """The rows."""
         return list(self["rows"])
+
+    @property
+    def headline(self) -> str:
+        """The algorithm and its number of rows, by verdict."""
+        verdicts = Counter(row["verdict"] for row in self.rows)
+        tally = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return f"{self['algorithm']}, {_count(len(self.rows), 'row')}: {tally}"
 
 
 class EvidenceDocument(StudyDocument):
@@ -135,6 +167,12 @@ class EvidenceDocument(StudyDocument):
         """The clauses, in the RFC's order."""
         return list(self["clauses"])
 
+    @property
+    def headline(self) -> str:
+        """The algorithm and its number of clauses, by verdict."""
+        tally = ", ".join(f"{count} {verdict}" for verdict, count in self["counts"].items() if count)
+        return f"{self['algorithm']}, {_count(len(self.clauses), 'clause')}: {tally}"
+
 
 class AttackDocument(StudyDocument):
     """Conditions under which a congestion control fails."""
@@ -144,13 +182,33 @@ class AttackDocument(StudyDocument):
         """The finds, the worst first."""
         return list(self["finds"])
 
+    @property
+    def headline(self) -> str:
+        """The algorithm, the number of attacks and the finds."""
+        finds = ", ".join(find["name"] for find in self.finds) or "no find"
+        return f"{self['algorithm']}, {_count(self['evaluations'], 'attack')}: {finds}"
+
 
 class ImportedQueues(StudyDocument):
     """The queues that a script of tc commands sets up, as experiment fields."""
 
+    @property
+    def headline(self) -> str:
+        """The queues by device and direction."""
+        return "; ".join(str(self).splitlines())
+
 
 class Conformance(StudyDocument):
     """Conformance scripts, each with the first segment that differs."""
+
+    @property
+    def headline(self) -> str:
+        """The number of scripts of each engine, by verdict."""
+        parts = []
+        for engine, counts in self["counts"].items():
+            tally = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+            parts.append(f"{engine}, {_count(sum(counts.values()), 'script')}: {tally}")
+        return "; ".join(parts)
 
 
 class SweepResult(StudyDocument):
@@ -161,17 +219,17 @@ class SweepResult(StudyDocument):
         """The sweep's folder."""
         return Path(self["dataset"]).parent.parent
 
+    @property
+    def headline(self) -> str:
+        """The runs, and the folder."""
+        failed = f", {self['failed']:,} failed" if self["failed"] else ""
+        return f"{_count(self['runs'], 'run')}{failed}, in {self.folder}"
+
     def table(self) -> pa.Table:
         """Return the dataset as Arrow: a row per flow and run (docs/how-to/sweeps.md)."""
         from dragstrip.studies.sweep import dataset
 
         return dataset.read(self.folder)
-
-
-def _expect_out(out: PathLike | None) -> None:
-    """Raise `BadInputError`, before anything is run, for a folder that cannot be written."""
-    if out is not None:
-        expect_folder("out", Path(out))
 
 
 def _paths(files: Sequence[PathLike]) -> list[Path]:
@@ -305,11 +363,13 @@ def passport(
 
     `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `path`, by name or
     as a file, adds the rows of the chapter `path` on it; `against` is an earlier passport's file to compare
-    with. With `out`, its page, JSON and experiments are written into that folder. Raises `BadInputError`.
+    with. With `out`, its page, JSON and experiments are written into that folder, which is empty, does not
+    exist yet or is that of an earlier passport. Raises `BadInputError`.
     """
     from dragstrip.studies.passport import command, console
 
-    _expect_out(out)
+    if out is not None:
+        expect_own_folder("out", Path(out), command.MARKS)
     request = command.read_request(
         algorithm,
         dict(programs or {}),
@@ -338,12 +398,13 @@ def evidence(
     """Return what RFC 9743 (BCP 133) asks of a congestion control, and which rows of its passport answer it.
 
     `quick` runs the rows that decide most. With `out`, the documents and the passport are written into that
-    folder. Raises `BadInputError`.
+    folder, which is empty, does not exist yet or is that of earlier ones. Raises `BadInputError`.
     """
     from dragstrip.studies.evidence import command, console
     from dragstrip.studies.passport import command as passport_command
 
-    _expect_out(out)
+    if out is not None:
+        expect_own_folder("out", Path(out), command.MARKS)
     request = passport_command.read_request(
         algorithm, dict(programs or {}), [], quick=quick, only=None, baseline_file=None
     )
@@ -361,10 +422,14 @@ def attack(
     seed: int = 1,
     path: PathLike | None = None,
     rate: str | None = None,
+    rate_bps: float | None = None,
     rtt: str | None = None,
+    rtt_ms: float | None = None,
     queue: str | None = None,
     duration: str | None = None,
+    duration_s: float | None = None,
     other_rtt: str | None = None,
+    other_rtt_ms: float | None = None,
     programs: Mapping[str, str] | None = None,
     workers: int | None = None,
     progress: bool = False,
@@ -373,12 +438,15 @@ def attack(
 
     `goal` and `using` choose what counts as a failure and what may be changed (docs/how-to/attack.md);
     `evaluations` is the number of attacks that are tried, so that the answer does not depend on the machine.
-    Of `path`, by name or as a file, rate, round-trip time and queue are taken, unless they are given. Raises
-    `BadInputError`.
+    Of `path`, by name or as a file, rate, round-trip time and queue are taken, unless they are given.
+    `rtt_ms=40` is `rtt="40ms"`, and so on. Raises `BadInputError`.
     """
     from dragstrip.studies.attack import console, finds
 
     scene = {"rate": rate, "rtt": rtt, "queue": queue, "duration": duration, "other_rtt": other_rtt}
+    scene |= _stated(
+        scene, rate_bps=rate_bps, rtt_ms=rtt_ms, duration_s=duration_s, other_rtt_ms=other_rtt_ms
+    )
     if path is not None:
         scene, _ = finds.on_path(str(path), scene)
     request = finds.search_request(
@@ -400,6 +468,7 @@ def sweep(
     repeat: int | None = None,
     seed: int | None = None,
     duration: str | None = None,
+    duration_s: float | None = None,
     sample: str | None = None,
     competitor: str | None = None,
     workers: int | None = None,
@@ -410,10 +479,11 @@ def sweep(
     """Run an experiment over many values of many fields, into the folder `out`; the same one resumes it.
 
     `experiment` is an object, a file or a name of the catalogue. `vary` has lists of values, or ranges such
-    as `"1mbit..1gbit:log:12"`, by dotted field or by the name of an option of `compare`. `path`, by name or
-    as a file, replaces the experiment's own. `sample` and `competitor` are those of the command line. With
-    `replace` the folder may be that of another sweep, whose runs are kept. An interrupt lets the current runs
-    finish and raises `KeyboardInterrupt`. Raises `BadInputError`.
+    as `"1mbit..1gbit:log:12"`, by dotted field or by the name of an option of `compare`, or of `race` with
+    its unit: `{"rtt_ms": [20, 40]}`. `path`, by name or as a file, replaces the experiment's own. `sample`
+    and `competitor` are those of the command line. With `replace` the folder may be that of another sweep,
+    whose runs are kept. An interrupt lets the current runs finish and raises `KeyboardInterrupt`. Raises
+    `BadInputError`.
     """
     from dragstrip.experiment import catalogue
     from dragstrip.experiment.types import Experiment as ExperimentClass
@@ -423,7 +493,8 @@ def sweep(
     described, source = (
         (experiment, "") if isinstance(experiment, ExperimentClass) else catalogue.load(str(experiment))
     )
-    words = [f"{field}={_with_commas(field, values)}" for field, values in (vary or {}).items()]
+    words = _varied(vary or {})
+    duration = _stated({"duration": duration}, duration_s=duration_s).get("duration")
     requested = plan.describe(
         described,
         source,
@@ -444,15 +515,39 @@ def sweep(
     return SweepResult(document, command.summary(document, folder))
 
 
-def _with_commas(field: str, values: str | Sequence[object]) -> str:
-    """Return the values of a field as the command line lists them: with commas."""
-    if isinstance(values, str):
-        return values
-    items = [str(value) for value in values]
-    for item in items:
-        if "," in item:
-            raise BadInputError(f"vary[{field!r}]", item, "a value without a comma")
-    return ",".join(items)
+def _stated(options: Mapping[str, str | None], **numbers: float | None) -> dict[str, Any]:
+    """Return the options that are given, as text; `numbers` are quantities with their unit in the name."""
+    return texts({name: value for name, value in {**options, **numbers}.items() if value is not None})
+
+
+def _varied(vary: Mapping[str, str | Sequence[object]]) -> list[str]:
+    """Return what varies as the command line has it: by field, its values with commas or its range.
+
+    Quantities are those of `race`: `rtt_ms` with numbers is `rtt`, and time spans and NumPy's scalars become
+    text. Raises `BadInputError`.
+    """
+    words: dict[str, str] = {}
+    for name, values in vary.items():
+        argument = f"vary[{name!r}]"
+        field = quantity_of(name)
+        if field in words:
+            raise BadInputError(argument, None, f"is the field {field}, which is given twice")
+        if isinstance(values, str):
+            if field != name:
+                raise BadInputError(argument, values, f"a list of numbers; {field} takes a text with units")
+            words[field] = values
+            continue
+        if isinstance(values, Mapping | set | frozenset) or not isinstance(values, Iterable):
+            raise BadInputError(argument, values, "a list of values, or a range as text")
+        try:
+            items = [str(texts({name: value})[field]) for value in values]
+        except BadInputError as error:
+            raise error.reworded(argument) from None
+        for item in items:
+            if "," in item:
+                raise BadInputError(argument, item, "a value without a comma")
+        words[field] = ",".join(items)
+    return [f"{field}={text}" for field, text in words.items()]
 
 
 @named_arguments

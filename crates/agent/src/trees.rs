@@ -51,6 +51,13 @@ pub fn markings(scenario: &Scenario) -> Vec<Marking> {
 /// A fault if a tree needs what the kernel is not given here.
 pub fn refuse(scenario: &Scenario) -> Result<(), Fault> {
     for link in &scenario.links {
+        let has_conditions =
+            |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(tree) if tree.has_conditions());
+        let classes = link.qdisc.classes();
+        if has_conditions(&link.qdisc) || classes.iter().any(|class| has_conditions(class.child)) {
+            let field = format!("link {}: queue", link.name);
+            return refusal(field, "a filter of kind basic", "filters of kind u32 or flower");
+        }
         if link.qdisc.policer().is_some() && looks_at_marks(&link.qdisc) {
             let expected =
                 "a policer in the filters, or filters by address, port, protocol or DSCP";

@@ -154,7 +154,8 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::Window;
-    use crate::testing::OLD_RULES;
+    use crate::testing::{OLD_RULES, RULES};
+    use crate::{Growth, Rules};
 
     #[test]
     fn a_stretch_ack_in_slow_start_counts_whole_and_hands_on_the_rest() {
@@ -183,6 +184,21 @@ mod tests {
         assert_eq!((window.cwnd, window.cwnd_cnt), (10, 10));
         window.additive_increase(10, 1);
         assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
+    }
+
+    /// An ACK of two packets is one to a module before 5.7, and nothing of it is left over from slow start; the kernel's own
+    /// growth counts packets in both.
+    #[test]
+    fn modules_count_acks_where_their_rule_is_so_and_packets_otherwise() {
+        for (module_growth, beyond, left_over) in [(Growth::Acks, 1, 0), (Growth::Packets, 2, 1)] {
+            let rules = Rules { module_growth, ..RULES };
+            let mut window = Window { ssthresh: 10, ..Window::with_rules(10, &rules) };
+            assert_eq!(window.beyond_slow_start_by_module(2), beyond, "{module_growth:?}");
+            assert_eq!(window.beyond_slow_start(2), 2, "{module_growth:?}");
+            window.ssthresh = 11;
+            assert_eq!(window.beyond_slow_start_by_module(2), left_over, "{module_growth:?}");
+            assert_eq!(window.cwnd, 11, "{module_growth:?}");
+        }
     }
 
     /// `tcp_in_slow_start` (6.1: below the threshold) and 2.6.27's `snd_cwnd <= snd_ssthresh`.

@@ -44,7 +44,8 @@ def evidence(
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Folder of the documents and of the passport; what it has of earlier ones is replaced.",
+            help="Folder of the documents and of the passport: empty, not there yet, or that of earlier "
+            "ones, which are replaced.",
             show_default="runs/...",
         ),
     ] = None,
@@ -64,7 +65,7 @@ def evidence(
     """
     from dragstrip.cli.execute import place
     from dragstrip.experiment.programs import of_files
-    from dragstrip.io.files import expect_folder
+    from dragstrip.io.files import expect_own_folder
     from dragstrip.studies.evidence import command, console
     from dragstrip.studies.evidence.page import NAME
 
@@ -72,7 +73,7 @@ def evidence(
         value = None if algorithm is None else algorithm
         raise BadInputError("ALGORITHM", value, "is given, or --passport, and not both", "command line")
     if out is not None:
-        expect_folder("--out", out)
+        expect_own_folder("--out", out, command.MARKS)
     if passport_file is not None:
         if quick or program or engine_option or load or engine != engines.DEFAULT:
             expected = "is given without options of runs, such as --quick and --engine"

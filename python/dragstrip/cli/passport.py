@@ -68,7 +68,8 @@ def passport(
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Folder of passport.json, .html and .md; what it has of an earlier one is replaced.",
+            help="Folder of passport.json, .html and .md: empty, not there yet, or that of an earlier one, "
+            "which is replaced.",
             show_default="runs/...",
         ),
     ] = None,
@@ -92,7 +93,7 @@ def passport(
     """
     from dragstrip.cli.execute import place
     from dragstrip.experiment.programs import of_files
-    from dragstrip.io.files import expect_file, expect_folder
+    from dragstrip.io.files import expect_file, expect_own_folder
     from dragstrip.studies.passport import command, console
     from dragstrip.studies.passport.rows import On
 
@@ -111,7 +112,7 @@ def passport(
     if path is not None:
         say_path(path)
     if out is not None:
-        expect_folder("--out", out)
+        expect_own_folder("--out", out, command.MARKS)
     if junit is not None and junit.parent != out:  # the folder may not exist yet
         expect_file("--junit", junit)
     with place(out, "passport") as folder:

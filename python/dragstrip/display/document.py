@@ -6,12 +6,16 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+REPR_MAX = 300
+"""Characters of the line that `repr` gives, at most."""
+
 
 class StudyDocument(Mapping[str, Any]):
     """An answer: the document that the command prints with `--json`, as a mapping.
 
     `str()` is the text that the command prints; a notebook shows a picture where there is one for it
-    (`display/notebook.py`), else this text. `to_dict()` gives a copy of the document.
+    (`display/notebook.py`), else this text. `repr()` is one line, with its `headline`. `to_dict()` gives a
+    copy of the document.
     """
 
     def __init__(self, document: Mapping[str, Any], text: str) -> None:
@@ -34,9 +38,14 @@ class StudyDocument(Mapping[str, Any]):
     def __str__(self) -> str:
         return self._text
 
+    @property
+    def headline(self) -> str:
+        """The main content in one line; of a kind without one of its own, the first line of the text."""
+        return next((line for line in self._text.splitlines() if line.strip()), "")
+
     def __repr__(self) -> str:
-        text = f"<{type(self).__name__}: {', '.join(map(str, self._document))}>"
-        return text if len(text) < 300 else f"{text[:295]} …>"
+        text = f"<{type(self).__name__}: {' '.join(self.headline.split())}>"
+        return text if len(text) < REPR_MAX else f"{text[: REPR_MAX - 10]} …>"
 
     def _repr_html_(self) -> str:
         from dragstrip.display import html, notebook

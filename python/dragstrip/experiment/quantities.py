@@ -52,7 +52,8 @@ CHANGING = (
 """Options of a race that change the path of a capture."""
 NUMBER_MAX = 1e18
 """Numbers in any unit are below this."""
-TEXTS = frozenset(option.name for option in OPTIONS if option.takes == "text")
+TEXTS = frozenset([*(option.name for option in OPTIONS if option.takes == "text"), "other_rtt"])
+"""Options that are quantities: of a race, and the second round-trip time of an attack."""
 
 
 class RaceQuantities(RaceOptions, total=False):
@@ -65,6 +66,12 @@ class RaceQuantities(RaceOptions, total=False):
     jitter_ms: float
     duration_s: float
     loss_percent: float
+
+
+def quantity_of(name: str) -> str:
+    """Return the option of a quantity with its unit in its name, `rtt` of `rtt_ms`; else the name itself."""
+    base, _, unit = name.rpartition("_")
+    return base if base in TEXTS and unit in UNITS else name
 
 
 def expect_options(options: Mapping[str, Any], allowed: Iterable[str], function: str) -> None:
@@ -80,9 +87,9 @@ def texts(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with quantities as text; raises `BadInputError` for a quantity that is given twice."""
     read: dict[str, Any] = {}
     for name, value in options.items():
-        base, _, unit = name.rpartition("_")
+        base, unit = quantity_of(name), name.rpartition("_")[2]
         scalar = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
-        if base in TEXTS and unit in UNITS:
+        if base != name:
             if options.get(base) is not None:
                 raise BadInputError(name, scalar, f"none beside {base}={options[base]!r}")
             if base in read:

@@ -132,21 +132,30 @@ class Result:
 
         Raises `BadInputError` for a folder that is none, and for a file in it that is missing, damaged or of
         another format. Tables are read when they are asked for. Warns with a `Note` about a folder that is
-        still being written, or whose run was interrupted.
+        still being written, or whose run was interrupted: of one without a result, the finished runs are read
+        from their recordings.
         """
         from dragstrip.io import checksums
         from dragstrip.io.result_shape import RESULT
         from dragstrip.io.shape import expect
         from dragstrip.report.load import FreshResult, load
+        from dragstrip.studies.execution import unfinished
         from dragstrip.studies.execution.runner import PARTIAL
 
         place = Path(folder)
-        if not (place / "result.json").is_file():
+        partial = (place / PARTIAL).is_file()
+        warning = f"{place}: {PARTIAL}: the folder is being written, or its run was interrupted"
+        if (place / "result.json").is_file():
+            document = checksums.read_json(place, "result.json")
+            expect(document, RESULT, str(place / "result.json"))
+        elif partial:
+            document = unfinished.document(place)
+            count = len(document["runs"])
+            warning += f"; {count} finished run{'s are' if count != 1 else ' is'} read, no claim is graded"
+        else:
             raise BadInputError("", None, "is not the output folder of a run or a comparison", str(place))
-        document = checksums.read_json(place, "result.json")
-        expect(document, RESULT, str(place / "result.json"))
-        if (place / PARTIAL).is_file():
-            note(f"{place}: {PARTIAL}: the folder is being written, or its run was interrupted")
+        if partial:
+            note(warning)
         bundle = load(place, FreshResult(document, {}))
         replay = f"dragstrip report {shlex.quote(str(place))}"
         result = cls(document, lambda: bundle, replay)

@@ -22,7 +22,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -522,6 +522,24 @@ def expect_folder(option: str, folder: Path) -> None:
     above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         raise BadInputError(option, str(folder), "a folder that can be written", "command line")
+
+
+def expect_own_folder(option: str, folder: Path, marks: Mapping[str, str]) -> None:
+    """Raise `BadInputError` also for a folder with files that no earlier call of the command has written.
+
+    Each of `marks` is a document that such a call writes: its file, and a field of it. A folder that has one
+    of them may be written again; any other must be empty or not exist.
+    """
+    expect_folder(option, folder)
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    for name, field in marks.items():
+        with contextlib.suppress(BadInputError):
+            if (folder / name).is_file() and field in read_json(folder / name):
+                return
+    names = " or ".join(marks)
+    expected = f"an empty folder, one that does not exist, or one with {names} of an earlier call"
+    raise BadInputError(option, str(folder), expected, "command line")
 
 
 def expect_file(option: str, file: Path) -> None:

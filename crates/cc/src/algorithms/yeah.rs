@@ -241,6 +241,20 @@ mod tests {
         }
     }
 
+    /// Until 5.7 a slow YeAH takes an ACK of two packets for one; a fast one counts both (`yeah->pkts_acked`).
+    #[test]
+    fn where_modules_count_acks_slow_growth_is_half_of_it_and_fast_the_same() {
+        let rules = crate::Rules { module_growth: Growth::Acks, ..crate::testing::RULES };
+        for (slow_rounds, cwnd) in [(0, 1_010), (1, 1_000)] {
+            let mut yeah = Yeah { slow_rounds, ..made!(Yeah, &[], &rules) };
+            let mut window = Window { ssthresh: 2, ..Window::with_rules(1_000, &rules) };
+            for _ in 0..500 {
+                let _ = yeah.cong_avoid(&view(), &mut window, 2);
+            }
+            assert_eq!(window.cwnd, cwnd);
+        }
+    }
+
     #[test]
     fn fast_it_grows_as_scalable_and_slow_as_reno() {
         for (slow_rounds, cwnd) in [(0, 1_010), (1, 1_001)] {

@@ -76,8 +76,18 @@ pub(super) fn perform(
     };
     match does {
         Verb::Delete => {
+            // With a handle it is that filter alone.
+            let named = |filter: &Filter| match (handle, filter.words.as_slice()) {
+                (Some(handle), [word, number, ..]) => {
+                    word.text == "handle" && number.text == handle.text
+                }
+                (Some(_), _) => false,
+                (None, _) => true,
+            };
             interface.filters.retain(|filter| {
-                filter.major != major || priority.is_some_and(|number| number != filter.priority)
+                filter.major != major
+                    || priority.is_some_and(|number| number != filter.priority)
+                    || !named(filter)
             });
             return Ok(());
         }

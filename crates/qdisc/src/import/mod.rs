@@ -10,6 +10,7 @@
 
 mod command;
 mod filter;
+mod legacy;
 mod lines;
 mod resolve;
 mod shapes;

@@ -1,5 +1,6 @@
 //! The disciplines on an interface, resolved to one.
 
+use super::legacy;
 use super::lines::Word;
 use super::shapes::{sized, upper_limit};
 use super::tree::{ClassOf, Filter, Id, Interface, Interfaces, Place, Standing};
@@ -11,7 +12,7 @@ use crate::tc::wrong;
 use dragstrip_units::{Problem, Report, suggest};
 
 /// Disciplines of Linux; one that is registered by now is found before it is looked for here.
-const UNMODELLED: [&str; 16] = [
+const UNMODELLED: [&str; 15] = [
     "pfifo_head_drop",
     "mq",
     "mqprio",
@@ -24,7 +25,6 @@ const UNMODELLED: [&str; 16] = [
     "etf",
     "taprio",
     "cbs",
-    "cbq",
     "dsmark",
     "atm",
     "blackhole",
@@ -50,6 +50,9 @@ const DEPTH_MAX: usize = 4;
 
 /// The queues of all interfaces.
 pub(super) fn resolve(interfaces: &Interfaces) -> Result<Vec<Imported>, Wrong> {
+    let current = interfaces.all.iter().map(legacy::current).collect::<Result<Vec<_>, _>>()?;
+    let (all, of_legacy): (Vec<Interface>, Vec<Vec<String>>) = current.into_iter().unzip();
+    let interfaces = &Interfaces { all, namespace: None };
     let mut found = Vec::new();
     let mut led_to: Vec<(&str, &str)> = Vec::new();
     for interface in &interfaces.all {
@@ -83,7 +86,7 @@ pub(super) fn resolve(interfaces: &Interfaces) -> Result<Vec<Imported>, Wrong> {
         }
         led_to.push((&through.name, &interface.name));
     }
-    for interface in &interfaces.all {
+    for (interface, mut notes) in interfaces.all.iter().zip(of_legacy) {
         let Some(root) = interface.at(Place::Root) else { continue };
         let into = led_to.iter().find(|(through, _)| *through == interface.name);
         let mut tree = Tree::of(interface, 0);
@@ -94,7 +97,8 @@ pub(super) fn resolve(interfaces: &Interfaces) -> Result<Vec<Imported>, Wrong> {
                 tree.whole(root, wrong)?
             }
         };
-        let Tree { mut lines, notes, front, .. } = tree;
+        let Tree { mut lines, notes: of_tree, front, .. } = tree;
+        notes.extend(of_tree);
         if let Some((_, outer)) = into {
             let outer = interfaces.all.iter().find(|interface| interface.name == *outer);
             let outer = outer.into_iter().flat_map(|outer| {

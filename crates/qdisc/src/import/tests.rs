@@ -62,20 +62,15 @@ fn buckets_and_ceilings_stay_where_they_are() {
     assert_eq!(fields, wanted.map(|(field, text)| (field, text.to_owned())));
 }
 
-/// Comments, continued lines, quotes, variables, several commands on a line, what a shell does with output.
+/// Comments, continued lines, quotes, several commands on a line, what a shell does with output.
 #[test]
 fn a_script_is_read_as_a_shell_reads_it() {
-    let script = "#!/bin/sh\nset -e\nDEV=eth0 RATE='8 '\nLIMIT=\"limit 100\"  # packets\n\
-        modprobe ifb; ip link set dev $DEV up\n\
-        tc qdisc del dev $DEV root 2>/dev/null || true\n\
-        tc qdisc add dev \"${DEV}\" root \\\n  handle 1: tbf rate ${RATE}mbit \\\n burst 10kb latency 50ms > /dev/null 2>&1\n";
-    // The blank of an unquoted value ends a word.
-    assert_eq!(refusal(script).0, 8);
-    let imported =
-        import_as(&script.replace("'8 '", "8"), "tbf rate 8mbit burst 10kb latency 50ms");
+    let script = "#!/bin/sh\nset -e\n\n# packets\n\
+        modprobe ifb; ip link set dev eth0 up\n\
+        tc qdisc del dev eth0 root 2>/dev/null || true\n\
+        tc qdisc add dev \"eth0\" root \\\n  handle 1: tbf rate '8mbit' \\\n burst 10kb latency 50ms > /dev/null 2>&1\n";
+    let imported = import_as(script, "tbf rate 8mbit burst 10kb latency 50ms");
     assert_eq!(imported.lines, [8, 9]);
-    import_as(&format!("X=eth0; {HTB}tc qdisc replace dev $X root pfifo limit 7"), "pfifo limit 7");
-    import_as("LIMIT='limit 100'\ntc qdisc add dev eth0 root pfifo $LIMIT", "pfifo limit 100");
     import_as(
         "root@OpenWrt:~# tc qdisc add dev eth0 root cake bandwidth 20mbit",
         "cake bandwidth 20mbit",
@@ -243,7 +238,8 @@ fn what_cannot_be_is_refused_with_its_line() {
         (&format!("{htb}{class}"), 3, "not there yet"),
         (&htb.replace("htb rate", "hfsc rate"), 2, "\"hfsc\""),
         (&htb.replace("1mbit", "1mbit mtu x"), 2, "\"mtu x\""),
-        ("X=$(a b)\ntc qdisc add dev $X root sfq", 2, "line 1 leaves it to a shell"),
+        ("tc qdisc add dev x root tbf rate `a b`bit", 1, "\"`a b`\""),
+        ("tc qdisc add dev x root tbf rate $((8 * 2))mbit", 1, "\"$((8 * 2))\""),
         (
             "tc qdisc add dev eth0 root sfq\n\nqdisc sfq 8001: dev eth0 root refcnt 2",
             3,
@@ -264,11 +260,7 @@ fn what_cannot_be_is_refused_with_its_line() {
             3,
             "\"ip_ttl\"",
         ),
-        (
-            &format!("{htb}tc filter add dev eth0 parent 1: basic match x classid 1:10"),
-            3,
-            "\"basic\"",
-        ),
+        (&format!("{htb}tc filter add dev eth0 parent 1: basic match x classid 1:10"), 3, "\"x\""),
     ] {
         let (at, text) = refusal(script);
         assert_eq!(at, line, "{script}: {text}");
@@ -280,14 +272,14 @@ fn what_cannot_be_is_refused_with_its_line() {
 #[test]
 fn a_script_with_filters_is_a_tree() {
     let script = format!(
-        "DEV=eth0\nRATE=10000\n{}\
-         tc class add dev $DEV parent 1: classid 1:1 htb rate ${{RATE}}kbit\n\
-         tc class add dev $DEV parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit prio 2\n\
-         tc class add dev $DEV parent 1:1 classid 1:11 htb rate 1mbit ceil 3mbit prio 1 mtu 1514\n\
-         tc qdisc add dev $DEV parent 1:10 handle 100: fq_codel\n\
-         tc filter add dev $DEV parent 1:0 protocol ip prio 1 handle 1/0xff fw classid 1:11\n\
-         tc filter add dev $DEV parent 1: protocol ip prio 2 u32 match ip tos 0xb8 0xfc flowid 1:11\n\
-         tc filter add dev $DEV parent 1: protocol ipv6 prio 3 matchall classid 1:11\n",
+        "\n\n{}\
+         tc class add dev eth0 parent 1: classid 1:1 htb rate 10000kbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit prio 2\n\
+         tc class add dev eth0 parent 1:1 classid 1:11 htb rate 1mbit ceil 3mbit prio 1 mtu 1514\n\
+         tc qdisc add dev eth0 parent 1:10 handle 100: fq_codel\n\
+         tc filter add dev eth0 parent 1:0 protocol ip prio 1 handle 1/0xff fw classid 1:11\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip tos 0xb8 0xfc flowid 1:11\n\
+         tc filter add dev eth0 parent 1: protocol ipv6 prio 3 matchall classid 1:11\n",
         HTB
     );
     let tree = "tc qdisc add root handle 1: htb default 10; tc class add parent 1: classid 1:1 htb rate 10mbit; \
@@ -362,9 +354,9 @@ fn namespaces_are_told_apart() {
 /// Other programs' commands are listed, whatever a shell would make of their words.
 #[test]
 fn other_programs_are_skipped_and_listed() {
-    let script = "#!/bin/bash\nset -euo pipefail\nIF=${1:-eth0}\n\
-        echo \"$(date) for $1, `uname -r`\"; ethtool -K $IF tso off\nip netns exec r1 sysctl -w net.ipv4.tcp_ecn=1\n\
-        sleep 1 && tc qdisc add dev $IF root sfq\ntc -s qdisc ls dev $IF\nip addr flush dev $IF\n";
+    let script = "#!/bin/bash\nset -euo pipefail\n\n\
+        echo \"$(date) for $1, `uname -r`\"; ethtool -K eth0 tso off\nip netns exec r1 sysctl -w net.ipv4.tcp_ecn=1\n\
+        sleep 1 && tc qdisc add dev eth0 root sfq\ntc -s qdisc ls dev eth0\nip addr flush dev ${IF}\n";
     let found = import(script).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(found.queues[0].device, "eth0");
     let lines: Vec<usize> = found.skipped.iter().map(|imported| imported.line).collect();
@@ -445,12 +437,115 @@ fn a_size_table_is_an_overhead() {
     assert_eq!(import_as(&format!("tc qdisc add dev x root {table} sfq"), "sfq").notes.len(), 1);
 }
 
-/// Values that grow out of one another come to an end.
+/// cbq by its rates: a bounded class has its rate as ceiling, another that of the class above it.
 #[test]
-fn a_script_that_doubles_itself_is_refused() {
-    let mut script = "A=aaaaaaaaaaaaaaaa\n".to_owned();
-    for _ in 0..40 {
-        script.push_str("A=$A$A\n");
+fn cbq_is_an_htb_of_its_rates() {
+    let root = "tc qdisc add dev x root handle 1: cbq avpkt 1000 bandwidth 10mbit\n";
+    let classes = "tc class add dev x parent 1: classid 1:1 cbq rate 200kbit allot 1500 prio 5 bounded isolated\n\
+        tc class add dev x parent 1:1 classid 1:10 cbq rate 200kbit allot 1600 prio 1 avpkt 1000\n\
+        tc class add dev x parent 1:1 classid 1:20 cbq rate 180kbit allot 1600 prio 2 avpkt 1000\n\
+        tc class add dev x parent 1:1 classid 1:30 cbq rate 60kbit allot 1600 prio 2 avpkt 1000 bounded\n\
+        tc qdisc add dev x parent 1:30 handle 30: sfq perturb 10\n";
+    let filters = "tc filter add dev x parent 1:0 protocol ip prio 10 u32 match ip tos 0x10 0xff flowid 1:10\n\
+        tc filter add dev x parent 1: protocol ip prio 18 u32 match ip dst 0.0.0.0/0 flowid 1:20";
+    let imported = import_as(
+        &format!("{root}{classes}{filters}"),
+        // Turns of 1600 bytes in the mean of a priority: 180 and 60 of 120 kbit/s.
+        "tc qdisc add root handle 1: htb; tc class add parent 1: classid 1:1 htb rate 200kbit prio 4 quantum 1500; \
+         tc class add parent 1:1 classid 1:10 htb rate 200kbit ceil 200kbit prio 0 quantum 1600; \
+         tc class add parent 1:1 classid 1:20 htb rate 180kbit ceil 200kbit prio 1 quantum 2400; \
+         tc class add parent 1:1 classid 1:30 htb rate 60kbit ceil 60kbit prio 1 quantum 800; \
+         tc qdisc add parent 1:10 pfifo; tc qdisc add parent 1:20 pfifo; tc qdisc add parent 1:30 sfq perturb 10; \
+         tc filter add parent 1: protocol ip prio 10 u32 match ip tos 0x10 0xff flowid 1:10; \
+         tc filter add parent 1: protocol ip prio 18 u32 match ip dst 0/0 flowid 1:20",
+    );
+    assert!(imported.notes[0].starts_with("cbq (line 1) is read as htb"), "{:?}", imported.notes);
+    // One that is not bounded borrows up to the line's rate, from a class that stands for the discipline.
+    let free = "tc class add dev x parent 1: classid 1:2 cbq rate 1mbit weight 100kbit prio 3\n\
+        tc class add dev x parent 1: classid 1:3 cbq rate 3mbit weight 300kbit prio 3\n\
+        tc filter add dev x parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:3\n\
+        tc filter add dev x parent 1: protocol ip prio 2 u32 match u32 0 0 flowid 1:2";
+    import_as(
+        &format!("{root}{free}"),
+        "tc qdisc add root handle 1: htb; tc class add parent 1: classid 1:fffe htb rate 10mbit; \
+         tc class add parent 1:fffe classid 1:2 htb rate 1mbit ceil 10mbit prio 2 quantum 757; \
+         tc class add parent 1:fffe classid 1:3 htb rate 3mbit ceil 10mbit prio 2 quantum 2271; \
+         tc qdisc add parent 1:2 pfifo; tc qdisc add parent 1:3 pfifo; \
+         tc filter add parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:3; \
+         tc filter add parent 1: protocol ip prio 2 matchall flowid 1:2",
+    );
+    for (class, word) in [
+        ("cbq rate 1mbit split 1:0 defmap c0", "\"split\""),
+        ("cbq bounded", "without \"rate\""),
+        ("cbq rate fast", "\"fast\""),
+        ("cbq rate 1mbit prio 9", "\"9\""),
+    ] {
+        let script = format!("{root}tc class add dev x parent 1: classid 1:2 {class}");
+        let (line, text) = refusal(&script);
+        assert!(line == 2 && text.contains(word), "{text}");
     }
-    assert!(refusal(&script).1.contains("at most 1000 bytes"));
+    assert!(refusal("tc qdisc add dev x root handle 1: cbq avpkt 1000").1.contains("bandwidth"));
+}
+
+/// CeroWrt's discipline has defaults of its own; what is given stays.
+#[test]
+fn nfq_codel_is_fq_codel_with_its_limit_and_quantum() {
+    let root = "tc qdisc add dev x root nfq_codel";
+    let imported = import_as(root, "fq_codel limit 1024 quantum 300");
+    assert!(imported.notes[0].starts_with("nfq_codel (line 1)"), "{:?}", imported.notes);
+    import_as(&format!("{root} noecn quantum 1500"), "fq_codel limit 1024 quantum 1500 noecn");
+}
+
+/// A time without a unit is in microseconds to tc, and a note says so.
+#[test]
+fn a_plain_time_of_a_curve_is_in_microseconds() {
+    let tree = "tc qdisc add dev x root handle 1: hfsc default 1\n\
+        tc class add dev x parent 1: classid 1:1 hfsc sc umax 1500b dmax 50 rate 1mbit\n\
+        tc filter add dev x parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
+    let words = tree.replace(" dev x", "").replace("dmax 50", "dmax 50us").replace('\n', "; ");
+    assert_eq!(
+        import_as(tree, &words).notes,
+        ["dmax 50 (line 2) is in microseconds, as tc takes it"]
+    );
+}
+
+/// `tc filter del` takes a filter by its handle, or all of a priority.
+#[test]
+fn a_filter_is_deleted_by_its_handle() {
+    let tree = "tc qdisc add dev x root handle 1: htb default 2\n\
+        tc class add dev x parent 1: classid 1:1 htb rate 1mbit\n\
+        tc class add dev x parent 1: classid 1:2 htb rate 2mbit\n\
+        tc filter add dev x parent 1: protocol ip prio 1 handle 6 fw classid 1:1\n\
+        tc filter add dev x parent 1: protocol ip prio 1 handle 7 fw classid 1:1\n";
+    let words = tree.replace(" dev x", "").replace('\n', "; ");
+    let left =
+        words.replace("tc filter add parent 1: protocol ip prio 1 handle 6 fw classid 1:1; ", "");
+    import_as(&format!("{tree}tc filter del dev x parent 1: prio 1 handle 6 fw"), &left);
+    import_as(&format!("{tree}tc filter del dev x parent 1: prio 1"), "htb rate 2mbit");
+}
+
+/// Tables of u32 and conditions of basic are read in the classes that they lead to.
+#[test]
+fn tables_and_conditions_lead_to_classes() {
+    let tree = "tc qdisc add dev x root handle 1: htb default 2\n\
+        tc class add dev x parent 1: classid 1:1 htb rate 1mbit\n\
+        tc class add dev x parent 1: classid 1:2 htb rate 2mbit\n";
+    let words = tree.replace(" dev x", "").replace('\n', "; ");
+    let tables = "tc filter add dev x parent 1:0 prio 1 handle 101: u32 divisor 1\n\
+        tc filter add dev x parent 1:0 prio 1 u32 match mark 0x0001 0xffff match ip protocol 6 0xff link 101:0: \
+        offset at 0 mask 0x0f00 shift 6 plus 0 eat\n\
+        tc filter add dev x parent 1:0 prio 1 u32 ht 101:0: match tcp dst 22 0xffff flowid 1:1\n";
+    let imported = import_as(
+        &format!("{tree}{tables}"),
+        &format!(
+            "{words}tc filter add parent 1: prio 1 basic match 'meta(nf_mark mask 0xffff eq 1) and \
+             cmp(u32 at 8 layer 1 mask 0xff0000 eq 0x60000) and cmp(u32 at 20 layer 1 mask 0xffff eq 22)' flowid 1:1"
+        ),
+    );
+    assert!(imported.notes[0].contains("by their mark"), "{:?}", imported.notes);
+    let basic = "tc filter add dev x parent 1: basic match 'meta(priority eq 6)' classid 1:1";
+    import_as(
+        &format!("{tree}{basic}"),
+        &format!("{words}tc filter add parent 1: basic match meta(priority eq 6) classid 1:1"),
+    );
 }

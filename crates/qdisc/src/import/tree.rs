@@ -192,7 +192,7 @@ impl Interface {
                 );
                 return refuse(format!("\"parent {}\"", parent.text), expected);
             };
-            let has_classes = ["htb", "drr", "hfsc"].contains(&above.kind.text.as_str());
+            let has_classes = ["htb", "drr", "hfsc", "cbq"].contains(&above.kind.text.as_str());
             if has_classes && !self.classes.iter().any(|class| class.id == id) {
                 let expected = format!(
                     "a class that a line before adds: tc class add dev {} ... classid {id}",

@@ -83,7 +83,7 @@ impl Tree<'_> {
                 "tc filter add parent {place} protocol ip prio {} {words}",
                 filter.priority
             );
-            if filter.words.iter().any(|word| word.text == "fw") {
+            if looks_at_marks(&filter.words) {
                 let note = format!(
                     "the filter in line {} takes packets by their mark: give flows one, such as cubic:mark=1",
                     filter.word.line
@@ -194,6 +194,12 @@ impl Tree<'_> {
         let first = of.next()?;
         of.next().is_none().then_some(first.line)
     }
+}
+
+/// A filter by the firewall's mark: fw, `match mark` of u32, `nf_mark` of basic.
+fn looks_at_marks(words: &[Word]) -> bool {
+    words.iter().any(|word| word.text == "fw" || word.text.contains("nf_mark"))
+        || words.windows(2).any(|pair| pair[0].text == "match" && pair[1].text == "mark")
 }
 
 fn joined(words: &[Word]) -> String {

@@ -71,7 +71,7 @@ pub(super) fn no_device<T>(verb: &Word) -> Result<T, Wrong> {
 
 /// `1:`, `1:10`; both numbers are hexadecimal.
 pub(super) fn id(word: &Word) -> Result<Id, Wrong> {
-    let number = |text: &str| u16::from_str_radix(text, 16).ok();
+    let number = |text: &str| u16::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok();
     let read = word.text.split_once(':').and_then(|(major, minor)| {
         let minor = if minor.is_empty() { Some(0) } else { number(minor) };
         Some(Id { major: number(major)?, minor: minor? })
@@ -86,7 +86,8 @@ pub(super) fn id(word: &Word) -> Result<Id, Wrong> {
 
 pub(super) fn handle(word: &Word) -> Result<u16, Wrong> {
     let text = word.text.strip_suffix(':').or_else(|| word.text.strip_suffix(":0"));
-    match u16::from_str_radix(text.unwrap_or(&word.text), 16) {
+    let text = text.unwrap_or(&word.text);
+    match u16::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16) {
         Ok(major) if major > 0 => Ok(major),
         Ok(_) | Err(_) => refused(word, "a handle such as 1:, hexadecimal up to ffff"),
     }

@@ -15,6 +15,8 @@ from dragstrip.studies.passport import against
 from dragstrip.studies.passport import command as passport
 
 JSON = "evidence.json"
+MARKS = {JSON: "evidence", **passport.MARKS}
+"""Files that mark a folder as one of evidence or of a passport, each with a field of it."""
 _TABLE = Plain("a table", lambda value: isinstance(value, dict))
 _OPTIONAL_TEXT = Plain("a text or null", lambda value: value is None or isinstance(value, str))
 _SHAPE: Mapping[str, Shape] = {

@@ -19,6 +19,8 @@ from dragstrip.studies.passport.rows import BASELINES, SIMULATOR, On, PassportRo
 from dragstrip.studies.passport.verdicts import RowVerdict, judge, value
 
 JSON = "passport.json"
+MARKS = {JSON: "passport"}
+"""The file that marks a folder as a passport's, and a field of it."""
 
 
 @dataclass(frozen=True)

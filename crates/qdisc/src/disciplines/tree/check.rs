@@ -1,8 +1,10 @@
 //! Ranges and contradictions of a tree.
 
 use super::HTB_LEVELS;
-use super::filter::comparable;
-use super::types::{ClassParameters, ClassSpec, FilterSpec, Matching, SchedulerSpec, TreeSpec};
+use super::filter::{comparable, octets};
+use super::types::{
+    ClassParameters, ClassSpec, Condition, Field, FilterSpec, Matching, SchedulerSpec, TreeSpec,
+};
 use crate::disciplines::{Configuration as _, QdiscSpec};
 use dragstrip_units::Report;
 
@@ -11,7 +13,10 @@ const TREES_MAX: usize = 4;
 /// Most classes of one discipline.
 const CLASSES_MAX: usize = 4_000;
 /// Most filters of one discipline.
-const FILTERS_MAX: usize = 4_000;
+pub(super) const FILTERS_MAX: usize = 4_000;
+
+/// Most conditions beside one another in a filter.
+const CONDITIONS_MAX: usize = 1_000;
 
 /// Everything of a tree; `at` is its JSON path.
 pub(super) fn tree(tree: &TreeSpec, at: &str, report: &mut Report) {
@@ -207,6 +212,9 @@ fn filter(filter: &FilterSpec, field: &str, report: &mut Report) {
                 report.add(format!("{field}.matching.keys"), "none", "at least one");
             }
         }
+        Matching::Basic { condition: given } => {
+            condition(given, &format!("{field}.matching.condition"), report);
+        }
         Matching::Fw { mark, mask } => {
             if mark.is_some_and(|mark| mark & !mask != 0) {
                 report.add(
@@ -234,5 +242,34 @@ fn filter(filter: &FilterSpec, field: &str, report: &mut Report) {
         report.shaper_rate(format!("{field}.police.rate_bps"), police.rate_bps);
         report.at_least(format!("{field}.police.burst_bytes"), police.burst_bytes, 1);
         report.at_least(format!("{field}.police.mtu_bytes"), police.mtu_bytes, 1);
+    }
+}
+
+/// Ranges of a condition's parts.
+fn condition(condition: &Condition, at: &str, report: &mut Report) {
+    match condition {
+        Condition::All { of } | Condition::Any { of } => {
+            if of.is_empty() || of.len() > CONDITIONS_MAX {
+                let expected = format!("from 1 to {CONDITIONS_MAX} conditions");
+                report.add(format!("{at}.of"), of.len(), expected);
+                return;
+            }
+            for (number, part) in of.iter().enumerate() {
+                self::condition(part, &format!("{at}.of[{number}]"), report);
+            }
+        }
+        Condition::Not { of } => self::condition(of, &format!("{at}.of"), report),
+        Condition::Compare { field: Field::Octets { offset, width }, mask, .. } => {
+            let Some(known) = octets(*offset, *width) else {
+                let expected = "8, 16 or 32 bits within four octets that are modelled: offsets 0 to 23, 32 and 33";
+                report.add(format!("{at}.field"), format!("{width} bits at {offset}"), expected);
+                return;
+            };
+            if mask & !known != 0 {
+                let expected = format!("bits of {known:#010x}: nothing else there is modelled");
+                report.add(format!("{at}.mask"), format!("{mask:#x}"), expected);
+            }
+        }
+        Condition::Compare { .. } => {}
     }
 }

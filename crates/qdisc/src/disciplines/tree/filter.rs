@@ -1,4 +1,4 @@
-//! Filters: which class a packet goes to (`cls_u32.c`, `cls_fw.c`, `cls_flow.c`, `cls_matchall.c`).
+//! Filters: which class a packet goes to (`cls_u32.c`, `cls_fw.c`, `cls_flow.c`, `cls_basic.c`, `cls_matchall.c`).
 //!
 //! Filters of a place are asked by priority, those of one priority as they were added. The first that matches decides,
 //! unless its policer finds that the packet exceeds and says `continue`.
@@ -6,7 +6,7 @@
 //! u32 compares words of a packet from the first octet of its IP header on. The packet has a header of 20 bytes without
 //! options; `nexthdr` begins behind it.
 
-use super::types::{Exceeds, FilterSpec, FlowKey, Key, Matching};
+use super::types::{Condition, Exceeds, Field, FilterSpec, FlowKey, Key, Matching, Operand};
 use crate::contract::{Headers, Item, Sink};
 use crate::disciplines::police::{Buckets, Config};
 use crate::flow_hash::FlowHash;
@@ -65,6 +65,35 @@ impl Packet<'_> {
         })
     }
 
+    /// True if the packet fulfils a condition (`tcf_em_tree_match`). One of octets that it does not have does not hold.
+    fn fulfils(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::All { of } => of.iter().all(|part| self.fulfils(part)),
+            Condition::Any { of } => of.iter().any(|part| self.fulfils(part)),
+            Condition::Not { of } => !self.fulfils(of),
+            &Condition::Compare { field, mask, operand, value } => {
+                let Some(number) = self.field(field) else { return false };
+                match operand {
+                    Operand::Equal => number & mask == value,
+                    Operand::Greater => number & mask > value,
+                    Operand::Less => number & mask < value,
+                }
+            }
+        }
+    }
+
+    fn field(&self, field: Field) -> Option<u32> {
+        Some(match field {
+            Field::Octets { offset, width } => {
+                let (shift, bits) = within_word(offset, width)?;
+                self.word(offset & !3)? >> shift & bits
+            }
+            Field::Mark {} => self.headers.mark,
+            Field::Priority {} => u32::from(self.item.priority()),
+            Field::Length {} => self.item.len,
+        })
+    }
+
     /// The number of a key of a flow filter.
     fn key(&self, key: FlowKey) -> u32 {
         match key {
@@ -88,6 +117,24 @@ pub(super) fn comparable(offset: u16) -> Option<u32> {
         32 => 0xffff_0000,
         _ => return None,
     })
+}
+
+/// Shift and bits of octets within their word; none: they are not within one.
+fn within_word(offset: u16, width: u8) -> Option<(u32, u32)> {
+    let end = u32::from(offset & 3) * 8 + u32::from(width);
+    let bits = match width {
+        8 => 0xff,
+        16 => 0xffff,
+        32 => u32::MAX,
+        _ => return None,
+    };
+    Some((32_u32.checked_sub(end)?, bits))
+}
+
+/// Bits of some octets that a condition may compare; none: they are not modelled.
+pub(super) fn octets(offset: u16, width: u8) -> Option<u32> {
+    let (shift, bits) = within_word(offset, width)?;
+    Some(comparable(offset & !3)? >> shift & bits)
 }
 
 /// Offset of the first octet behind IP's header.
@@ -120,6 +167,11 @@ fn looks_at_headers(matching: &Matching) -> bool {
     match matching {
         Matching::Everything {} => false,
         Matching::U32 { keys } => keys.iter().any(|key| key.offset != 0),
+        Matching::Basic { condition } => condition.compares(&|field| match *field {
+            Field::Octets { offset, .. } => offset >= 4,
+            Field::Mark {} => true,
+            Field::Priority {} | Field::Length {} => false,
+        }),
         Matching::Fw { .. } | Matching::Flow { .. } => true,
     }
 }
@@ -208,6 +260,7 @@ fn matched(
             };
             keys.iter().all(holds).then_some(own)
         }
+        Matching::Basic { condition } => packet.fulfils(condition).then_some(own),
         // Without a number the mark itself is the class (`fw_classify`).
         Matching::Fw { mark: None, .. } => {
             let id = packet.headers.mark;

@@ -1,12 +1,14 @@
-//! A filter in tc's words, read (tc/f_u32.c, f_fw.c, f_flow.c, f_flower.c, f_matchall.c of iproute2).
+//! A filter in tc's words, read (tc/f_u32.c, f_fw.c, f_flow.c, f_flower.c, f_basic.c, f_matchall.c of iproute2).
 //!
 //! All packets here are IPv4: a filter of another protocol takes none and is left out.
 
 use super::actions::{Does, behind, rest};
-use super::filter::{NEXT_HEADER, comparable};
+use super::condition_words::basic;
 use super::flower_words::flower;
-use super::types::{ClassId, FilterSpec, FlowKey, Key, Matching, PolicerSpec};
-use super::words::{Id, address, following, id, key, number};
+use super::types::{ClassId, FilterSpec, FlowKey, Matching, PolicerSpec};
+use super::u32_tables;
+use super::u32_words::{U32, u32_words};
+use super::words::{Id, following, id, number};
 use crate::tc::{Words, unknown, unreadable, wrong};
 use dragstrip_units::Problem;
 
@@ -14,29 +16,64 @@ use dragstrip_units::Problem;
 /// less one.
 const PRIORITY: u16 = 0xc000;
 
-/// A filter as a command adds it.
+/// A filter as a command adds it, or a table of u32.
 #[derive(Clone, Debug)]
 pub(super) struct FilterWords {
     pub(super) parent: Id,
     pub(super) priority: u16,
-    matching: Matching,
-    class: Option<ClassId>,
-    drop: bool,
-    police: Option<PolicerSpec>,
+    pub(super) content: Content,
+    pub(super) class: Option<ClassId>,
+    pub(super) drop: bool,
+    pub(super) police: Option<PolicerSpec>,
+}
+
+/// The condition of a filter.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// As the packets meet it.
+    Plain(Matching),
+    /// In a table, or leading to one.
+    U32(U32),
 }
 
 impl FilterWords {
-    pub(super) fn spec(&self) -> FilterSpec {
-        let Self { parent, priority, matching, class, drop, police } = self.clone();
-        FilterSpec { parent: parent.minor, priority, matching, class, drop, police }
+    pub(super) fn spec_of(&self, matching: Matching) -> FilterSpec {
+        let Self { parent, priority, content: _, class, drop, police } = self;
+        FilterSpec {
+            parent: parent.minor,
+            priority: *priority,
+            matching,
+            class: *class,
+            drop: *drop,
+            police: *police,
+        }
+    }
+
+    /// Place among those of its priority.
+    pub(super) const fn order(&self) -> u16 {
+        match &self.content {
+            Content::U32(U32::Node(node)) => node.order,
+            Content::U32(U32::Table { .. } | U32::Nothing) | Content::Plain(_) => 0,
+        }
+    }
+
+    /// The filters that packets meet in its place; `all` has the tables.
+    pub(super) fn specs(&self, all: &[Self]) -> Result<Vec<FilterSpec>, Problem> {
+        match &self.content {
+            Content::Plain(matching) => Ok(vec![self.spec_of(matching.clone())]),
+            Content::U32(U32::Node(node)) if node.place.is_none() => {
+                u32_tables::resolved(self, node, all)
+            }
+            Content::U32(_) => Ok(Vec::new()),
+        }
     }
 }
 
-/// The filters that a command adds; `least` is the least priority at a place so far.
+/// The filters that a command adds to those `before` it.
 pub(super) fn read(
     command: &[&str],
     root: Option<u16>,
-    least: impl Fn(Id) -> Option<u16>,
+    before: &[FilterWords],
 ) -> Result<Vec<FilterWords>, Problem> {
     let text = command.join(" ");
     let mut words = Words::new(&text);
@@ -66,34 +103,59 @@ pub(super) fn read(
     let Some(parent) = parent.or(root.map(|major| Id { major, minor: 0 })) else {
         return Err(wrong("no \"parent\"", "a discipline with a handle, such as \"parent 1:\""));
     };
-    let (matchings, does) = match kind {
-        "u32" => u32_words(&mut words, parent.major)?,
-        "fw" => fw(&mut words, handle, parent.major)?,
-        "flower" => flower(&mut words, parent.major)?,
-        "matchall" => (vec![Matching::Everything {}], rest(&mut words, parent.major, &[])?),
-        "flow" => flow(&mut words, parent)?,
+    let plain = |(matchings, does): (Vec<Matching>, Does)| {
+        (matchings.into_iter().map(Content::Plain).collect::<Vec<_>>(), does)
+    };
+    let (contents, does) = match kind {
+        "u32" => {
+            let (u32, does) = u32_words(&mut words, handle, parent.major)?;
+            (vec![Content::U32(u32)], does)
+        }
+        "fw" => plain(fw(&mut words, handle, parent.major)?),
+        "flower" => plain(flower(&mut words, parent.major)?),
+        "basic" => plain(basic(&mut words, parent.major)?),
+        "matchall" => plain((vec![Matching::Everything {}], rest(&mut words, parent.major, &[])?)),
+        "flow" => plain(flow(&mut words, parent)?),
         _ => {
             return Err(unknown(
                 kind,
-                &["u32", "fw", "flower", "flow", "matchall"],
-                &["basic", "bpf", "route", "rsvp", "tcindex", "cgroup"],
+                &["u32", "fw", "flower", "flow", "basic", "matchall"],
+                &["bpf", "route", "rsvp", "tcindex", "cgroup"],
             ));
         }
     };
     if !["ip", "all", "0x0800", "0x800", "ipv4"].contains(&protocol) {
         return Ok(Vec::new());
     }
-    let computes = |matching: &Matching| {
-        matches!(matching, Matching::Flow { .. } | Matching::Fw { mark: None, .. })
+    let needs_no_class = |content: &Content| match content {
+        Content::Plain(Matching::Flow { .. } | Matching::Fw { mark: None, .. })
+        | Content::U32(U32::Table { .. } | U32::Nothing) => true,
+        Content::U32(U32::Node(node)) => node.link.is_some(),
+        Content::Plain(_) => false,
     };
-    if does.class.is_none() && !does.drop && !matchings.iter().any(computes) {
+    if does.class.is_none() && !does.drop && !contents.iter().any(needs_no_class) {
         return Err(wrong("no class", "\"classid\" with one, such as \"classid 1:10\""));
     }
-    let automatic = || least(parent).map_or(PRIORITY, |least| least.saturating_sub(1).max(1));
+    let same = before.iter().filter(|other| other.parent == parent);
+    let least = same.map(|other| other.priority).min();
+    let automatic = || least.map_or(PRIORITY, |least| least.saturating_sub(1).max(1));
     let priority = priority.unwrap_or_else(automatic);
     let Does { class, drop, police } = does;
-    let filter = |matching| FilterWords { parent, priority, matching, class, drop, police };
-    Ok(matchings.into_iter().map(filter).collect())
+    let filter = |content| FilterWords { parent, priority, content, class, drop, police };
+    let filters: Vec<FilterWords> = contents.into_iter().map(filter).collect();
+    for filter in &filters {
+        if let Content::U32(U32::Node(node)) = &filter.content {
+            u32_tables::expect_table(before, filter, node)?;
+        }
+    }
+    // A key of what is not modelled is refused here, where its command is known, unless a link places it elsewhere.
+    if let [filter] = filters.as_slice()
+        && let Content::U32(U32::Node(node)) = &filter.content
+        && node.place.is_none()
+    {
+        let _ = u32_tables::resolved(filter, node, before)?;
+    }
+    Ok(filters)
 }
 
 /// `handle MARK[/MASK] fw`.
@@ -176,166 +238,4 @@ fn flow(words: &mut Words<'_>, parent: Id) -> Result<(Vec<Matching>, Does), Prob
         ));
     }
     Ok((vec![Matching::Flow { keys, divisor, base }], does))
-}
-
-/// Refuses what the simulation does not know of a packet.
-fn comparable_key(key: Key, quoted: &str) -> Result<Key, Problem> {
-    let bits = comparable(key.offset).unwrap_or(0);
-    if key.mask & !bits == 0 {
-        return Ok(key);
-    }
-    Err(wrong(
-        format!("\"match {quoted}\""),
-        "the length, the traffic class, the protocol, addresses, ports, or TCP's header length and flags: nothing else of a packet is modelled",
-    ))
-}
-
-/// `u32 match ... [match ...]`.
-fn u32_words(words: &mut Words<'_>, major: u16) -> Result<(Vec<Matching>, Does), Problem> {
-    let (mut keys, mut does, mut any) = (Vec::new(), Does::default(), false);
-    while let Some(word) = words.next() {
-        match word {
-            "match" => {
-                any = true;
-                if let Some(key) = u32_match(words)? {
-                    keys.push(key);
-                }
-            }
-            // The table that all filters are in, and the place of this one.
-            "ht" if words.peek().is_some_and(|text| text == "800:" || text == "800::") => {
-                let _ = words.next();
-            }
-            _ => {
-                if !behind(word, words, major, &mut does)? {
-                    return Err(unknown(
-                        word,
-                        &["match", "classid", "police", "action"],
-                        &["ht", "divisor", "link", "hashkey", "offset", "order", "sample"],
-                    ));
-                }
-            }
-        }
-    }
-    if !any {
-        return Err(wrong(
-            "\"u32\" without \"match\"",
-            "one, such as \"match ip dsfield 0xb8 0xfc\"",
-        ));
-    }
-    let matching = if keys.is_empty() { Matching::Everything {} } else { Matching::U32 { keys } };
-    Ok((vec![matching], does))
-}
-
-fn u32_match(words: &mut Words<'_>) -> Result<Option<Key>, Problem> {
-    let selector = following(words, "match")?;
-    let mut quoted = selector.to_owned();
-    let pair = |words: &mut Words<'_>, of: &str| {
-        let value = words.value(of, number)?;
-        let mask = words.value(of, number)?;
-        Ok::<_, Problem>((value, mask))
-    };
-    let key = match selector {
-        "u8" | "u16" | "u32" => {
-            let width = match selector {
-                "u8" => 8,
-                "u16" => 16,
-                _ => 32,
-            };
-            let (value, mask) = pair(words, selector)?;
-            let mut at = 0;
-            if words.peek() == Some("at") {
-                let _ = words.next();
-                at = words.value("at", |text| {
-                    let (base, rest) = match text.strip_prefix("nexthdr+") {
-                        Some(rest) => (NEXT_HEADER, rest),
-                        None => (0, text),
-                    };
-                    let offset = number(rest)?;
-                    u16::try_from(offset)
-                        .ok()
-                        .filter(|&offset| offset < 4096)
-                        .map(|offset| base + offset)
-                        .ok_or_else(|| {
-                            unreadable(text, "octets from IP's header, such as 20 or nexthdr+0")
-                        })
-                })?;
-            }
-            key(value, mask, at, width)
-        }
-        "ip" => {
-            let field = following(words, "ip")?;
-            quoted = format!("ip {field}");
-            match field {
-                "src" | "dst" => {
-                    let (value, mask) = words.value(field, address)?;
-                    key(value, mask, if field == "src" { 12 } else { 16 }, 32)
-                }
-                "tos" | "dsfield" | "precedence" => {
-                    let (value, mask) = pair(words, field)?;
-                    key(value, mask, 1, 8)
-                }
-                "protocol" => {
-                    let (value, mask) = pair(words, field)?;
-                    key(value, mask, 9, 8)
-                }
-                "sport" | "dport" => {
-                    let (value, mask) = pair(words, field)?;
-                    key(
-                        value,
-                        mask,
-                        if field == "sport" { NEXT_HEADER } else { NEXT_HEADER + 2 },
-                        16,
-                    )
-                }
-                "ihl" => {
-                    let (value, mask) = pair(words, field)?;
-                    key(value, mask & 0x0f, 0, 8)
-                }
-                "df" => key(0x4000, 0x4000, 6, 16),
-                "mf" => key(0x2000, 0x2000, 6, 16),
-                "nofrag" => key(0, 0x3fff, 6, 16),
-                "firstfrag" => key(0x2000, 0x3fff, 6, 16),
-                _ => {
-                    return Err(unknown(
-                        field,
-                        &[
-                            "src",
-                            "dst",
-                            "sport",
-                            "dport",
-                            "protocol",
-                            "tos",
-                            "dsfield",
-                            "precedence",
-                            "ihl",
-                            "df",
-                            "mf",
-                            "nofrag",
-                            "firstfrag",
-                        ],
-                        &["icmp_type", "icmp_code"],
-                    ));
-                }
-            }
-        }
-        "tcp" | "udp" => {
-            let field = following(words, selector)?;
-            quoted = format!("{selector} {field}");
-            let at = match field {
-                "src" => NEXT_HEADER,
-                "dst" => NEXT_HEADER + 2,
-                _ => return Err(unknown(field, &["src", "dst"], &[])),
-            };
-            let (value, mask) = pair(words, field)?;
-            key(value, mask, at, 16)
-        }
-        _ => {
-            return Err(unknown(
-                selector,
-                &["ip", "u8", "u16", "u32", "tcp", "udp"],
-                &["ip6", "mark", "ether", "icmp"],
-            ));
-        }
-    };
-    Ok(Some(comparable_key(key, &quoted)?).filter(|key| key.mask != 0))
 }

@@ -2,8 +2,8 @@
 //! `f_fw.c`, `f_flow.c`, `f_matchall.c`).
 
 use super::types::{
-    ClassParameters, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Key, Matching, PolicerSpec,
-    SchedulerSpec, TreeSpec,
+    ClassParameters, CurveSpec, Exceeds, Field, FilterSpec, FlowKey, HtbClass, Key, Matching,
+    PolicerSpec, SchedulerSpec, TreeSpec,
 };
 use crate::disciplines::police::PoliceSpec;
 use crate::disciplines::{Configuration as _, Confirmation, QdiscSpec};
@@ -334,6 +334,8 @@ fn filter_options(
             ("matchall", 0, Some(options))
         }
         Matching::U32 { keys } => ("u32", 0, Some(u32_options(keys))),
+        // Never sent: the agent refuses it before.
+        Matching::Basic { .. } => ("basic", 0, None),
         Matching::Fw { mark: None, .. } => ("fw", 0, None),
         Matching::Fw { mark: Some(mark), mask } => {
             let options = Writer::value(|inside| {
@@ -399,12 +401,23 @@ impl TreeSpec {
         [self.scheduler.kind()].into_iter().chain(inner).collect()
     }
 
+    /// True when one of its filters is of kind `basic`, whose conditions a kernel is not given here.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        let is_basic = |filter: &FilterSpec| matches!(filter.matching, Matching::Basic { .. });
+        let inner = |leaf: &QdiscSpec| matches!(leaf, QdiscSpec::Tc(tree) if tree.has_conditions());
+        self.filters.iter().any(is_basic) || self.leaves().any(|(_, leaf)| inner(leaf))
+    }
+
     /// True when one of its filters looks at the firewall's mark.
     #[must_use]
     pub fn looks_at_marks(&self) -> bool {
         let by_mark = |filter: &FilterSpec| match &filter.matching {
             Matching::Fw { .. } => true,
             Matching::Flow { keys, .. } => keys.contains(&FlowKey::Mark),
+            Matching::Basic { condition } => {
+                condition.compares(&|field| matches!(field, Field::Mark {}))
+            }
             Matching::Everything {} | Matching::U32 { .. } => false,
         };
         let inner = |leaf: &QdiscSpec| matches!(leaf, QdiscSpec::Tc(tree) if tree.looks_at_marks());

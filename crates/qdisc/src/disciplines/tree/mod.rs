@@ -14,6 +14,7 @@
 mod actions;
 mod check;
 mod class_words;
+mod condition_words;
 mod curve;
 mod facts;
 mod filter;
@@ -32,6 +33,8 @@ pub mod spec;
 #[cfg(test)]
 mod tests;
 pub mod types;
+mod u32_tables;
+mod u32_words;
 mod words;
 
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};

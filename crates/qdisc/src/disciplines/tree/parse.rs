@@ -100,12 +100,7 @@ impl<'a> Commands<'a> {
             "qdisc" => self.discipline(&rest, text.clone()),
             "class" => self.class(&rest, text.clone()),
             _ => {
-                let priority = |at: Id| {
-                    let same = self.filters.iter().filter(|other| other.parent == at);
-                    same.map(|other| other.priority).min()
-                };
-                let root = self.root_handle();
-                let read = filter_words::read(&rest, root, priority)?;
+                let read = filter_words::read(&rest, self.root_handle(), &self.filters)?;
                 self.filters.extend(read);
                 Ok(())
             }
@@ -309,8 +304,9 @@ impl<'a> Commands<'a> {
         };
         let mut filters: Vec<&FilterWords> =
             self.filters.iter().filter(|filter| of(filter.parent)).collect();
-        filters.sort_by_key(|filter| (filter.parent.minor, filter.priority));
-        let filters = filters.into_iter().map(FilterWords::spec).collect();
+        filters.sort_by_key(|filter| (filter.parent.minor, filter.priority, filter.order()));
+        let filters = filters.into_iter().map(|filter| filter.specs(&self.filters));
+        let filters = filters.collect::<Result<Vec<_>, _>>()?.concat();
         Ok(Box::new(TreeSpec { handle, scheduler, classes, filters }).into())
     }
 

@@ -1,8 +1,8 @@
 //! A tree in tc's commands, written.
 
 use super::types::{
-    ClassParameters, ClassSpec, CurveSpec, Exceeds, FilterSpec, FlowKey, HtbClass, Key, Matching,
-    PolicerSpec, SchedulerSpec, TreeSpec,
+    ClassParameters, ClassSpec, Condition, CurveSpec, Exceeds, Field, FilterSpec, FlowKey,
+    HtbClass, Key, Matching, Operand, PolicerSpec, SchedulerSpec, TreeSpec,
 };
 use crate::disciplines::{Configuration as _, QdiscSpec};
 use crate::tc::{Text, rate, size, time};
@@ -126,6 +126,9 @@ fn filter_words(filter: &FilterSpec, handle: u16) -> String {
         Matching::U32 { keys } => {
             keys.iter().fold(text.word("u32"), |text, key| text.word(&key_words(key)))
         }
+        Matching::Basic { condition } => {
+            text.word("basic match").word(&format!("'{}'", condition_words(condition)))
+        }
         Matching::Fw { mark: None, .. } => text.word("fw"),
         Matching::Fw { mark: Some(mark), mask } => {
             text.pair("handle", format!("{mark:#x}/{mask:#x}")).word("fw")
@@ -171,6 +174,42 @@ fn police_words(police: &PolicerSpec) -> String {
             Exceeds::Ok => "ok",
         })
         .to_string()
+}
+
+/// A condition in ematches (tc-ematch(8)). tc reads `A and B or C` as `A and (B or C)`: every part has brackets.
+fn condition_words(condition: &Condition) -> String {
+    let part = |of: &Condition| match of {
+        Condition::Compare { .. } => condition_words(of),
+        Condition::All { .. } | Condition::Any { .. } | Condition::Not { .. } => {
+            format!("({})", condition_words(of))
+        }
+    };
+    let joined = |of: &[Condition], word: &str| of.iter().map(part).collect::<Vec<_>>().join(word);
+    match condition {
+        Condition::All { of } => joined(of, " and "),
+        Condition::Any { of } => joined(of, " or "),
+        Condition::Not { of } => format!("not {}", part(of)),
+        Condition::Compare { field, mask, operand, value } => {
+            let operand = match operand {
+                Operand::Equal => "eq",
+                Operand::Greater => "gt",
+                Operand::Less => "lt",
+            };
+            let meta = |name: &str| {
+                let under =
+                    if *mask == u32::MAX { String::new() } else { format!(" mask {mask:#x}") };
+                format!("meta({name}{under} {operand} {value})")
+            };
+            match field {
+                Field::Octets { offset, width } => {
+                    format!("cmp(u{width} at {offset} layer 1 mask {mask:#x} {operand} {value:#x})")
+                }
+                Field::Mark {} => meta("nf_mark"),
+                Field::Priority {} => meta("priority"),
+                Field::Length {} => meta("pkt_len"),
+            }
+        }
+    }
 }
 
 /// A word's comparison, by name where it has one.

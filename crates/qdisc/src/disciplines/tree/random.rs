@@ -1,8 +1,8 @@
 //! Random trees for property tests.
 
 use super::types::{
-    ClassId, ClassParameters, ClassSpec, CurveSpec, Exceeds, FilterSpec, FlowKey, HfscClass,
-    HtbClass, Key, Matching, PolicerSpec, SchedulerSpec, TreeSpec,
+    ClassId, ClassParameters, ClassSpec, Condition, CurveSpec, Exceeds, Field, FilterSpec, FlowKey,
+    HfscClass, HtbClass, Key, Matching, Operand, PolicerSpec, SchedulerSpec, TreeSpec,
 };
 use crate::arbitrary::Scope;
 use crate::disciplines::QdiscSpec;
@@ -95,6 +95,21 @@ fn filters(scope: Scope) -> impl Strategy<Value = FilterSpec> {
         Just(Matching::U32 { keys: vec![Key { offset: 0, value: 46 << 18, mask: 0xfc << 16 }] }),
         Just(Matching::U32 { keys: vec![Key { offset: 20, value: 1, mask: 1 }] }),
         Just(Matching::Fw { mark: Some(1), mask: 3 }),
+        Just(Matching::Basic {
+            condition: Condition::Any {
+                of: vec![
+                    Condition::equal(Field::Priority {}, u32::MAX, 6),
+                    Condition::Not {
+                        of: Box::new(Condition::Compare {
+                            field: Field::Octets { offset: 2, width: 16 },
+                            mask: 0xffff,
+                            operand: Operand::Greater,
+                            value: 100,
+                        }),
+                    },
+                ],
+            },
+        }),
         Just(Matching::Flow { keys: vec![FlowKey::Src, FlowKey::Dst], divisor: 3, base: 1 }),
     ];
     (matching, 0_u16..6, 1_u16..9, any::<bool>(), scope.rate_bps()).prop_map(

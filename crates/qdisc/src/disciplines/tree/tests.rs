@@ -572,25 +572,28 @@ fn the_rate_of_a_tree_is_that_of_its_root_classes() {
     }
 }
 
+/// Whether filters lead a packet to class 1:1.
+fn taken(filters: &str, sender: &Sender, len: u32) -> bool {
+    let text = format!("tc qdisc add root handle 1: drr\ntc class add classid 1:1 drr\n{filters}");
+    let mut tree = built(&text);
+    let segment = Segment::new(1, 0, Flags::ACK);
+    let mut sink = Senders {
+        list: vec![*sender],
+        of_packet: vec![0],
+        waiting: vec![1],
+        dropped: vec![0],
+        segment,
+    };
+    let item = Item { len, dscp: sender.dscp, ..Item::default() };
+    tree.enqueue(item, Instant::ZERO, &mut sink) == Verdict::Queued
+}
+
 /// A packet of these fields is taken, or not, by the matches of a filter.
 #[test]
 fn filters_compare_fields_of_headers() {
     let takes = |matches: &str, sender: &Sender, len: u32| {
-        let text = format!(
-            "tc qdisc add root handle 1: drr; tc class add classid 1:1 drr; \
-             tc filter add parent 1: protocol ip prio 1 {matches} classid 1:1"
-        );
-        let mut tree = built(&text);
-        let segment = Segment::new(1, 0, Flags::ACK);
-        let mut sink = Senders {
-            list: vec![*sender],
-            of_packet: vec![0],
-            waiting: vec![1],
-            dropped: vec![0],
-            segment,
-        };
-        let item = Item { len, dscp: sender.dscp, ..Item::default() };
-        tree.enqueue(item, Instant::ZERO, &mut sink) == Verdict::Queued
+        let filter = format!("tc filter add parent 1: protocol ip prio 1 {matches} classid 1:1");
+        taken(&filter, sender, len)
     };
     let headers = Headers {
         protocol: 6,
@@ -631,6 +634,181 @@ fn filters_compare_fields_of_headers() {
     let small = "u32 match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 \
                  match u8 0x10 0xff at 33";
     assert!(takes(small, &sender, 66) && !takes(small, &sender, 1514));
+}
+
+/// A table's bucket is the word under the hash key, shifted down and cut to the number of buckets (`u32_hash_fold`).
+#[test]
+fn a_hash_key_leads_to_the_bucket_of_its_word() {
+    let tables = "tc filter add parent 1: prio 5 handle 2: u32 divisor 256\n\
+                  tc filter add parent 1: prio 5 handle 3: u32 divisor 4\n\
+                  tc filter add parent 1: prio 5 u32 ht 2:7f: match ip protocol 6 0xff classid 1:1\n\
+                  tc filter add parent 1: prio 5 u32 ht 3:2: match u32 0 0 classid 1:1\n";
+    let to = |destination: u32, protocol: u8| Sender {
+        headers: Headers { destination, protocol, ..Headers::default() },
+        ..Sender::default()
+    };
+    let link = |words: &str| {
+        format!("{tables}tc filter add parent 1: prio 5 u32 match ip dst 10.0.0.0/8 {words}")
+    };
+    for (words, destination, protocol, expected) in [
+        ("link 2: hashkey mask 0x000000ff at 16", 0x0a00_007f, 6, true),
+        ("link 2: hashkey mask 0x000000ff at 16", 0x0a00_007f, 17, false),
+        ("link 2: hashkey mask 0x000000ff at 16", 0x0a00_007e, 6, false),
+        // The link's own keys count too.
+        ("link 2: hashkey mask 0x000000ff at 16", 0x0b00_007f, 6, false),
+        // Its class is that of what the bucket does not take.
+        ("link 2: hashkey mask 0x000000ff at 16 classid 1:1", 0x0a00_007e, 6, true),
+        // The mask is hexadecimal without 0x too.
+        ("link 2: hashkey mask 0000ff00 at 16", 0x0a00_7f00, 6, true),
+        ("link 2: hashkey mask 0000ff00 at 16", 0x0a00_007f, 6, false),
+        // Four buckets: the two lowest bits of the octet.
+        ("link 3: hashkey mask 0x000000ff at 16", 0x0a00_00f2, 17, true),
+        ("link 3: hashkey mask 0x000000ff at 16", 0x0a00_00f3, 17, false),
+        // Bucket 7f has bits that the mask leaves out: nothing gets there.
+        ("link 2: hashkey mask 0x0000000f at 16", 0x0a00_007f, 6, false),
+        // The table of the priority has all filters that name it.
+        ("ht 800:: link 2: hashkey mask 0x000000ff at 16", 0x0a00_007f, 6, true),
+        // Without a hash key it is bucket 0.
+        ("link 2:", 0x0a00_007f, 6, false),
+    ] {
+        let filters = link(words);
+        assert_eq!(taken(&filters, &to(destination, protocol), 100), expected, "{filters}");
+    }
+}
+
+/// The bucket of a sample is that of its octets; masks are hexadecimal; a table of the priority may be made alone.
+#[test]
+fn words_of_u32_are_read_as_tc_reads_them() {
+    let to = |destination: u32| Sender {
+        headers: Headers { destination, ..Headers::default() },
+        ..Sender::default()
+    };
+    let filters = "tc filter add parent 1: protocol ip prio 5 u32\n\
+        tc filter add parent 1: protocol ip prio 5 handle 8: u32 divisor 256\n\
+        tc filter add parent 1: prio 5 u32 ht 800:: match ip dst 10.0.0.0/8 hashkey mask ff at 16 link 8:\n\
+        tc filter add parent 1: prio 5 handle 0x65 u32 ht 8: sample u32 0x65 ff at 16 match u8 0x0a ff at 16 \
+        classid 0x1:0x1";
+    assert!(taken(filters, &to(0x0a00_0065), 100));
+    assert!(!taken(filters, &to(0x0a00_0064), 100));
+    // Decimal 10, under a mask of 16.
+    let sixteen = "tc filter add parent 1: u32 match u8 0 10 at 19 classid 1:1";
+    assert!(!taken(sixteen, &to(0x10), 100));
+    assert!(taken(sixteen, &to(0x0a), 100));
+    // Of the same bucket the lower number is asked first.
+    let ordered = "tc filter add parent 1: prio 5 u32 match u32 0 0 action drop\n\
+        tc filter add parent 1: prio 5 u32 order 7 match u32 0 0 classid 1:1";
+    assert!(taken(ordered, &to(1), 100));
+}
+
+/// What a table does not take goes on behind its link; filters stand in the order of their numbers, then as they were added.
+#[test]
+fn linked_tables_stand_in_the_place_of_their_links() {
+    let filters = |order: &str| {
+        format!(
+            "tc filter add parent 1: prio 1 handle 1: u32 divisor 1\n\
+             tc filter add parent 1: prio 1 handle 2: u32 divisor 1\n\
+             tc filter add parent 1: prio 1 u32 match ip protocol 6 0xff link 1:0: \
+             offset at 0 mask 0x0f00 shift 6 plus 0 eat\n\
+             tc filter add parent 1: prio 1 u32 match u32 0 0 classid 1:1\n\
+             tc filter add parent 1: prio 1 u32 ht 1: match tcp dst 22 0xffff link 2:\n\
+             tc filter add parent 1: prio 1 u32 ht 2: match tcp src 80 0xffff action drop\n\
+             tc filter add parent 1: prio 1 {order}u32 ht 1: match u16 443 0xffff at 2 action drop\n\
+             tc filter add parent 1: prio 1 handle ::2 u32 ht 1: match u16 443 0xffff at 2 classid 1:1"
+        )
+    };
+    for (order, source_port, destination_port, expected) in [
+        ("", 80, 22, false),
+        ("", 81, 22, true),
+        ("", 80, 23, true),
+        ("", 1, 443, true),
+        ("handle ::1 ", 1, 443, false),
+    ] {
+        let headers = Headers { protocol: 6, source_port, destination_port, ..Headers::default() };
+        let sender = Sender { headers, ..Sender::default() };
+        let text = filters(order);
+        assert_eq!(taken(&text, &sender, 100), expected, "{source_port} {destination_port}");
+    }
+}
+
+/// Signs of basic: numbers compare as such, `A and B or C` is `A and (B or C)`, and a bracket is a condition.
+#[test]
+fn basic_combines_conditions_as_the_kernel_does() {
+    let headers =
+        Headers { protocol: 6, destination_port: 0x4142, mark: 0x50, ..Headers::default() };
+    let interactive = Sender { headers, dscp: Dscp::new(4).unwrap_or_default(), len: 0 };
+    for (expression, expected) in [
+        ("'meta(priority eq 6)'", true),
+        ("meta(priority eq 2)", false),
+        ("'meta( priority lt 7 )'", true),
+        ("'not meta(priority eq 6)'", false),
+        ("'meta(nf_mark mask 0xf0 eq 0x50)'", true),
+        ("'meta(nf_mark shift 4 eq 5)'", true),
+        ("'meta(pkt_len gt 199)'", true),
+        ("'meta(pkt_len gt 200)'", false),
+        ("'cmp(u16 at 2 layer 1 gt 185)'", true),
+        ("'cmp(u16 at 2 layer 1 gt 186)'", false),
+        ("'cmp(u16 at 2 layer 2 mask 0xff00 eq 0x4100)'", true),
+        ("'cmp(u16 at 16 layer link lt 187)'", true),
+        ("'u32(u8 0x06 0xff at 9)'", true),
+        ("'u32(u16 0x4142 0xffff at 22)'", true),
+        ("'nbyte(\"AB\" at 2 layer 2)'", true),
+        ("'nbyte(\"AC\" at 2 layer 2)'", false),
+        ("'meta(priority eq 2) and meta(priority eq 6) or u32(u8 6 0xff at 9)'", false),
+        ("'meta(priority eq 6) or meta(priority eq 6) and meta(priority eq 2)'", true),
+        ("'(meta(priority eq 6) or meta(priority eq 6)) and meta(priority eq 2)'", false),
+        ("'not (meta(priority eq 2) or meta(priority eq 3))'", true),
+    ] {
+        let filter = format!("tc filter add parent 1: basic match {expression} classid 1:1");
+        assert_eq!(taken(&filter, &interactive, 200), expected, "{expression}");
+        let tree = spec(&format!(
+            "tc qdisc add root handle 1: drr\ntc class add classid 1:1 drr\n{filter}"
+        ));
+        assert_eq!(QdiscSpec::parse(&tree.print()), Ok(tree.clone()), "{}", tree.print());
+    }
+    // Without a match it takes every packet; so do u32's marks with their words.
+    assert!(taken("tc filter add parent 1: basic classid 1:1", &interactive, 200));
+    for (mark, expected) in [("0x10 0xf0", false), ("0x50 0xf0", true)] {
+        let filter = format!(
+            "tc filter add parent 1: u32 match mark {mark} match ip protocol 6 0xff classid 1:1"
+        );
+        assert_eq!(taken(&filter, &interactive, 200), expected, "{mark}");
+    }
+}
+
+/// Mistakes in tables and conditions.
+#[test]
+fn wrong_tables_and_conditions_are_refused() {
+    let root = "tc qdisc add root handle 1: drr\ntc class add classid 1:1 drr\n\
+                tc filter add parent 1: prio 1 handle 2: u32 divisor 4\n";
+    for (filter, value, hint) in [
+        ("handle 3: u32 divisor 3", "\"divisor 3\"", "power of two"),
+        ("handle 3: u32 divisor 512", "\"divisor 512\"", "256"),
+        ("u32 divisor 4", "\"divisor\" without", "handle 2:"),
+        ("u32 ht 3: match u32 0 0 classid 1:1", "\"ht 3:\"", "a command before"),
+        ("u32 ht 2:4: match u32 0 0 classid 1:1", "\"ht 2:4:\"", "below 4"),
+        ("u32 match u32 0 0 link 3:", "\"link 3:\"", "a command before"),
+        ("u32 match u32 0 0 link 2: hashkey at 12", "\"hashkey mask 0x0", "a mask"),
+        ("u32 match u32 0 0 hashkey mask 1 at 12 classid 1:1", "\"hashkey\" without", "table"),
+        ("u32 match mark 2 1 classid 1:1", "\"match mark 0x2 0x1\"", "within its mask"),
+        ("basic match 'cmp(u16 at 4 gt 1)' classid 1:1", "\"u16 at 4\"", "modelled"),
+        ("basic match 'meta(random eq 1)' classid 1:1", "\"random\"", "priority"),
+        ("basic match 'meta(priority is 1)' classid 1:1", "\"is\"", "eq"),
+        ("basic match 'ipset(x src)' classid 1:1", "\"ipset\"", "cmp"),
+        ("basic match '(meta(priority eq 1)' classid 1:1", "\"classid\"", "behind the match"),
+        ("basic match 'meta(priority eq 1)'", "no class", "classid"),
+    ] {
+        let text = format!("{root}tc filter add parent 1: prio 1 {filter}");
+        let problem = QdiscSpec::parse(&text).expect_err(&text);
+        assert!(problem.value.starts_with(value), "{filter}: {problem}");
+        assert!(problem.expected.contains(hint), "{filter}: {problem}");
+    }
+    // A circle ends.
+    let circle = format!(
+        "{root}tc filter add parent 1: prio 1 u32 match u32 0 0 link 2:\n\
+         tc filter add parent 1: prio 1 u32 ht 2: match u32 0 0 link 2:"
+    );
+    let problem = QdiscSpec::parse(&circle).expect_err("a circle");
+    assert!(problem.expected.contains("none of which leads to itself"), "{problem}");
 }
 
 /// A hash spreads flows over classes, always the same way.
@@ -714,8 +892,8 @@ fn mistakes_name_the_command_and_what_would_be_right() {
             &format!(
                 "{root}tc class add parent 1: classid 1:10 htb rate 1mbit\ntc filter add parent 1: basic match x"
             ),
-            "\"basic\"",
-            "does not model",
+            "\"x\"",
+            "a match with brackets",
         ),
         (
             &format!(

@@ -217,6 +217,11 @@ pub enum Matching {
         /// The words.
         keys: Vec<Key>,
     },
+    /// A condition of several fields (basic; u32 with a mark).
+    Basic {
+        /// The condition.
+        condition: Condition,
+    },
     /// The packet's mark.
     Fw {
         /// Its value under the mask; none: the mark is the class's number.
@@ -234,6 +239,94 @@ pub enum Matching {
         /// Minor number of the first.
         base: u16,
     },
+}
+
+/// A condition of a packet's fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Condition {
+    /// All of them hold.
+    All {
+        /// The conditions.
+        of: Vec<Self>,
+    },
+    /// One of them holds.
+    Any {
+        /// The conditions.
+        of: Vec<Self>,
+    },
+    /// The condition does not hold.
+    Not {
+        /// The condition.
+        of: Box<Self>,
+    },
+    /// A field under a mask is equal to a value, greater or less.
+    Compare {
+        /// The field.
+        field: Field,
+        /// Bits that count.
+        mask: u32,
+        /// The comparison.
+        operand: Operand,
+        /// The value.
+        value: u32,
+    },
+}
+
+impl Condition {
+    /// The field has this value under the mask.
+    pub(super) const fn equal(field: Field, mask: u32, value: u32) -> Self {
+        Self::Compare { field, mask, operand: Operand::Equal, value }
+    }
+
+    /// All of these conditions; one alone is itself.
+    pub(super) fn all(conditions: impl Iterator<Item = Self>) -> Self {
+        let mut of: Vec<Self> = conditions.collect();
+        if of.len() == 1 { of.remove(0) } else { Self::All { of } }
+    }
+
+    /// A part of it compares a field of this kind.
+    pub(super) fn compares(&self, is: &impl Fn(&Field) -> bool) -> bool {
+        match self {
+            Self::All { of } | Self::Any { of } => of.iter().any(|part| part.compares(is)),
+            Self::Not { of } => of.compares(is),
+            Self::Compare { field, .. } => is(field),
+        }
+    }
+}
+
+/// A field of a packet that a condition compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Field {
+    /// Octets from the beginning of IP's header on.
+    Octets {
+        /// Position of the first.
+        offset: u16,
+        /// Their bits: 8, 16 or 32.
+        width: u8,
+    },
+    /// The firewall's mark.
+    Mark {},
+    /// `skb->priority`.
+    Priority {},
+    /// The packet's length with Ethernet's header.
+    Length {},
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Operand {
+    /// Equal.
+    Equal,
+    /// Greater than the value.
+    Greater,
+    /// Less than the value.
+    Less,
 }
 
 /// Four octets of a packet, compared under a mask.

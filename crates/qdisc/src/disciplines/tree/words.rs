@@ -15,7 +15,7 @@ pub(super) struct Id {
 pub(super) fn id(text: &str) -> Result<Id, ParseError> {
     let number = |text: &str| match text {
         "" => Some(0),
-        text => u16::from_str_radix(text, 16).ok(),
+        text => u16::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok(),
     };
     text.split_once(':')
         .and_then(|(major, minor)| Some(Id { major: number(major)?, minor: number(minor)? }))

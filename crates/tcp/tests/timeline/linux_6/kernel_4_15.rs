@@ -38,3 +38,18 @@ fn twenty_segments_are_offered_at_first() {
     let syn = host.departures().remove(0).segment;
     assert_eq!(syn.window, 20 * 1460);
 }
+
+/// On 6.1 the last of the segments that leave together carries PSH, on 4.15 only the end of what was pushed.
+#[test]
+fn the_end_of_a_burst_is_not_pushed() {
+    use dragstrip_tcp::Flags;
+    for (stack, ends) in [(old(), vec![]), (Settings::linux_6(), vec![1, 3, 5, 7, 9])] {
+        let mut host = Host::connected("cubic", 100, &Settings { hz: 250, gso: true, ..stack });
+        host.forget().write_endless();
+        let sent = host.departures();
+        assert_eq!(sent.len(), 10);
+        let pushed: Vec<usize> =
+            (0..10).filter(|&at| sent[at].segment.flags.has(Flags::PSH)).collect();
+        assert_eq!(pushed, ends);
+    }
+}
