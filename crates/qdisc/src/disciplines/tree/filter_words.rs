@@ -4,8 +4,9 @@
 
 use super::actions::{Does, behind, rest};
 use super::condition_words::basic;
+use super::filter_content::{Content, FilterWords};
 use super::flower_words::flower;
-use super::types::{ClassId, FilterSpec, FlowKey, Matching, PolicerSpec};
+use super::types::{FlowKey, Matching};
 use super::u32_tables;
 use super::u32_words::{U32, u32_words};
 use super::words::{Id, following, id, number};
@@ -15,59 +16,6 @@ use dragstrip_units::Problem;
 /// Priority that the kernel gives to the first filter without one (`tcf_auto_prio`); each further one gets the least so far,
 /// less one.
 const PRIORITY: u16 = 0xc000;
-
-/// A filter as a command adds it, or a table of u32.
-#[derive(Clone, Debug)]
-pub(super) struct FilterWords {
-    pub(super) parent: Id,
-    pub(super) priority: u16,
-    pub(super) content: Content,
-    pub(super) class: Option<ClassId>,
-    pub(super) drop: bool,
-    pub(super) police: Option<PolicerSpec>,
-}
-
-/// The condition of a filter.
-#[derive(Clone, Debug)]
-pub(super) enum Content {
-    /// As the packets meet it.
-    Plain(Matching),
-    /// In a table, or leading to one.
-    U32(U32),
-}
-
-impl FilterWords {
-    pub(super) fn spec_of(&self, matching: Matching) -> FilterSpec {
-        let Self { parent, priority, content: _, class, drop, police } = self;
-        FilterSpec {
-            parent: parent.minor,
-            priority: *priority,
-            matching,
-            class: *class,
-            drop: *drop,
-            police: *police,
-        }
-    }
-
-    /// Place among those of its priority.
-    pub(super) const fn order(&self) -> u16 {
-        match &self.content {
-            Content::U32(U32::Node(node)) => node.order,
-            Content::U32(U32::Table { .. } | U32::Nothing) | Content::Plain(_) => 0,
-        }
-    }
-
-    /// The filters that packets meet in its place; `all` has the tables.
-    pub(super) fn specs(&self, all: &[Self]) -> Result<Vec<FilterSpec>, Problem> {
-        match &self.content {
-            Content::Plain(matching) => Ok(vec![self.spec_of(matching.clone())]),
-            Content::U32(U32::Node(node)) if node.place.is_none() => {
-                u32_tables::resolved(self, node, all)
-            }
-            Content::U32(_) => Ok(Vec::new()),
-        }
-    }
-}
 
 /// The filters that a command adds to those `before` it.
 pub(super) fn read(

@@ -18,6 +18,7 @@ mod condition_words;
 mod curve;
 mod facts;
 mod filter;
+mod filter_content;
 mod filter_words;
 mod flower_words;
 mod hfsc;

@@ -1,8 +1,10 @@
 //! A tree in tc's commands, read: `tc qdisc add`, `tc class add` and `tc filter add`, each beginning with `tc`.
 
 use super::class_words::{drr_class, hfsc_class, htb_class};
-use super::filter_words::{self, FilterWords};
+use super::filter_content::FilterWords;
+use super::filter_words;
 use super::types::{ClassParameters, ClassSpec, DIRECT_PACKETS, SchedulerSpec, TreeSpec};
+use super::u32_tables;
 use super::words::{Id, id};
 use crate::disciplines::QdiscSpec;
 use crate::disciplines::fifo::PfifoSpec;
@@ -305,7 +307,7 @@ impl<'a> Commands<'a> {
         let mut filters: Vec<&FilterWords> =
             self.filters.iter().filter(|filter| of(filter.parent)).collect();
         filters.sort_by_key(|filter| (filter.parent.minor, filter.priority, filter.order()));
-        let filters = filters.into_iter().map(|filter| filter.specs(&self.filters));
+        let filters = filters.into_iter().map(|filter| u32_tables::specs(filter, &self.filters));
         let filters = filters.collect::<Result<Vec<_>, _>>()?.concat();
         Ok(Box::new(TreeSpec { handle, scheduler, classes, filters }).into())
     }

@@ -14,7 +14,7 @@
 
 use super::check::FILTERS_MAX;
 use super::filter::{NEXT_HEADER, comparable};
-use super::filter_words::{Content, FilterWords};
+use super::filter_content::{Content, FilterWords};
 use super::types::{Condition, Field, FilterSpec, Key, Matching};
 use super::u32_words::{Node, NodeKey, Offset, U32};
 use super::words::Id;
@@ -42,6 +42,15 @@ struct Walk<'a> {
     filters: Vec<FilterSpec>,
     /// Filters that were looked at.
     steps: usize,
+}
+
+/// The filters that packets meet in the place of one; `all` has the tables.
+pub(super) fn specs(filter: &FilterWords, all: &[FilterWords]) -> Result<Vec<FilterSpec>, Problem> {
+    match &filter.content {
+        Content::Plain(matching) => Ok(vec![filter.spec_of(matching.clone())]),
+        Content::U32(U32::Node(node)) if node.place.is_none() => resolved(filter, node, all),
+        Content::U32(_) => Ok(Vec::new()),
+    }
 }
 
 /// The filters that one of them stands for, those of the tables that it leads to included.
