@@ -268,12 +268,13 @@ print(all(int.from_bytes(c.recv(4), "big") == n for n, c in enumerate(open_at_on
 @pytest.fixture
 def outside(allowed: None, tmp_path: Path) -> Iterator[list[str]]:
     """Words that run a program on a host with a network of its own, where 203.0.113.2 and 2001:db8::2 send back."""
-    if os.geteuid() or shutil.which("ip") is None:
+    program = shutil.which("ip", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if os.geteuid() or program is None:
         pytest.skip("needs root and ip (apt-get install iproute2), to make a network outside")
     home, web = (f"dragstrip-{name}-{os.getpid()}" for name in ("home", "web"))
 
     def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
+        subprocess.run([program, *words], check=True, capture_output=True)
 
     with contextlib.ExitStack() as stack:
         for name in (home, web):
@@ -285,13 +286,13 @@ def outside(allowed: None, tmp_path: Path) -> Iterator[list[str]]:
             ip("-n", name, "address", "add", f"2001:db8::{host}/64", "dev", device, "nodad")
             ip("-n", name, "link", "set", device, "up")
             ip("-n", name, "link", "set", "lo", "up")
-        words = ["ip", "netns", "exec", web, *python(SERVE)]
+        words = [program, "netns", "exec", web, *python(SERVE)]
         server = stack.enter_context(
             subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         )
         assert server.stdout is not None
         assert server.stdout.readline() == "ready\n"
-        yield ["ip", "netns", "exec", home]
+        yield [program, "netns", "exec", home]
         server.kill()
 
 

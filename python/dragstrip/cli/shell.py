@@ -140,8 +140,8 @@ def shell(
 ) -> None:
     """Run a shell or a command behind a path, in real or in virtual time, and end with its exit status.
 
-    In real time, packets pass the simulator's own queues and links. Behind them are a host, `server`, and the network of
-    this machine, relayed by sockets of yours. In virtual time there is `server` alone.
+    In real time, packets pass the simulator's own queues and links. Behind them are a host, `server`, and the
+    network of this machine, relayed by sockets of yours. In virtual time there is `server` alone.
 
     Example: dragstrip shell --path "home DSL" --queue fq_codel --server "python3 -m http.server 80" --
     curl -o /dev/null http://server/

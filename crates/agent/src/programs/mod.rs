@@ -16,7 +16,7 @@ use crate::load::Load;
 use crate::machine::{self, Grant, Part};
 use crate::network::{self, Network};
 use crate::plan::Plan;
-use crate::side::{Agenda, Captured, Desk, Event, Wanted};
+use crate::side::{Agenda, CaptureRequest, Captured, Desk, Event};
 use crate::sys::{self, Poll};
 use dragstrip_recording::{Data, Recording, Writer};
 use dragstrip_scenario::{FULL_FRAME_BYTES, Scenario};
@@ -58,7 +58,7 @@ struct Programs {
     /// Seconds since 1970 at which the machine's clock is set.
     date_s: i64,
     #[serde(default)]
-    capture: Option<Wanted>,
+    capture: Option<CaptureRequest>,
 }
 
 /// The server and the command each start at a multiple of this time.
