@@ -225,6 +225,12 @@ def test_a_fetched_kernel_keeps_the_hash_that_the_index_has(archive: Path) -> No
     fetched = kernel.fetch("6.1-a")
     assert fetched.package_sha256 == (archive / "listed").read_text()[-64:]
     assert kernel.as_json(fetched)["package_sha256"] == fetched.package_sha256
+    file = fetched.folder / "kernel.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "requested": content["requested"][1:]}))
+    assert kernel.find_kernel("6.1-a").requested != fetched.requested
+    assert kernel.fetch("6.1-a") == fetched  # again: a module is asked for that was not
+    assert json.loads(file.read_text()) == content
     (archive / "package").unlink()
     assert kernel.fetch("6.1-a") == fetched  # not again
 

@@ -71,6 +71,8 @@ class Kernel:
     package: str
     package_sha256: str = ""
     """The SHA-256 of the .deb in the archive's signed index; empty for a kernel of your own."""
+    requested: tuple[str, ...] = ()
+    """The modules that were asked for when it was taken in, whether it has them or not."""
 
     @property
     def image(self) -> Path:
@@ -101,9 +103,8 @@ def kernels() -> list[Kernel]:
     cached = []
     for file in sorted((cache() / "kernels").glob("*/kernel.json")):
         content = read_json(file)
-        cached.append(
-            Kernel(file.parent.name, file.parent, content["package"], content.get("package_sha256", ""))
-        )
+        digest, requested = content.get("package_sha256", ""), tuple(content.get("requested", ()))
+        cached.append(Kernel(file.parent.name, file.parent, content["package"], digest, requested))
     return cached
 
 
@@ -156,7 +157,7 @@ def fetch(
             package = _package(of, version)
             name = package.removeprefix("linux-image-")
             by_name = {kernel.name: kernel for kernel in kernels()}
-            if name not in by_name or not by_name[name].package_sha256 or not _sound(by_name[name]):
+            if name not in by_name or not _is_current(by_name[name]):
                 with scratch("kernel") as folder:
                     _take_in(of, package, folder, speaker)
                 by_name = {kernel.name: kernel for kernel in kernels()}
@@ -180,6 +181,15 @@ def _take_in(of: Archive, package: str, folder: Path, speaker: ProgressMessages)
     # The digest is that of the package with the image.
     image = image if image.is_file() else modules / "vmlinuz"
     _keep(name, image, modules, package=package, package_sha256=digests[0])
+
+
+def _requested() -> tuple[str, ...]:
+    return tuple(sorted({*MODULES, *GUEST_MODULES}))
+
+
+def _is_current(kernel: Kernel) -> bool:
+    """True if a kernel is the archive's, sound, and was asked for all modules that are asked for today."""
+    return bool(kernel.package_sha256) and kernel.requested == _requested() and _sound(kernel)
 
 
 def _sound(kernel: Kernel) -> bool:
@@ -280,9 +290,8 @@ def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_s
         (draft / "modules" / "order").write_text("".join(f"{name}.ko\n" for name in order))
         guest = _copy_modules(modules, draft / "modules", GUEST_MODULES)
         (draft / "modules" / GUEST).write_text("".join(f"{name}.ko\n" for name in guest))
-        write_json(
-            draft / "kernel.json", {"package": package, "package_sha256": package_sha256, "modules": order}
-        )
+        content = {"package": package, "package_sha256": package_sha256, "modules": order}
+        write_json(draft / "kernel.json", {**content, "requested": _requested()})
         files = [file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()]
         checksums.write(draft, files)
 
