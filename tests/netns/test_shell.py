@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from dragstrip.engines.agent import binaries
+from dragstrip.errors import DragstripError
+
 DRAGSTRIP = [sys.executable, "-m", "dragstrip"]
 PATH = ["--rate", "10mbit", "--rtt", "20ms"]
 SEND = """
@@ -49,6 +52,10 @@ def shell(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def allowed() -> None:
     """Skip where this machine lacks what a shell needs; the message says what."""
+    try:
+        binaries.program()  # compiled now, if need be: that takes minutes
+    except DragstripError as error:
+        pytest.skip(str(error))
     tried = shell(*PATH, "--", "true")
     if tried.returncode == 2 and ("TUN" in tried.stderr or "rights" in tried.stderr):
         pytest.skip(f"needs a TUN device and the rights to make namespaces: {tried.stderr.splitlines()[-1]}")

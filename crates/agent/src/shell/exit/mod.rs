@@ -33,7 +33,8 @@ struct Far {
 pub struct Waiting {
     packets: OwnedFd,
     far: mpsc::Sender<Far>,
-    thread: JoinHandle<Result<(), Fault>>,
+    /// Returns the relay's process number.
+    thread: JoinHandle<Result<i32, Fault>>,
 }
 
 /// Begins to wait. The calling thread is in this machine's own network, and has the rights to enter the far end's.
@@ -42,13 +43,13 @@ pub fn wait() -> Result<Waiting, Fault> {
     let (far, built) = mpsc::channel::<Far>();
     let forwarders = packets.as_raw_fd();
     let thread = std::thread::spawn(move || {
-        let Ok(Far { namespace, device }) = built.recv() else { return Ok(()) };
-        if process::fork()?.is_none() {
-            process::close_inherited(forwarders); // else the relay would not see it close
-            let status = i32::from(relay::run(namespace, device, relays_packets).is_err());
-            process::leave(status);
+        let Ok(Far { namespace, device }) = built.recv() else { return fault("no far end") };
+        if let Some(relay) = process::fork()? {
+            return Ok(relay);
         }
-        Ok(())
+        process::close_inherited(forwarders); // else the relay would not see it close
+        let status = i32::from(relay::run(namespace, device, relays_packets).is_err());
+        process::leave(status);
     });
     Ok(Waiting { packets, far, thread })
 }
@@ -59,16 +60,23 @@ impl Waiting {
         let far = Far { namespace: namespace.try_clone()?, device: device.try_clone()? };
         let sent = self.far.send(far);
         match self.thread.join() {
-            Ok(forked) if sent.is_ok() => forked?,
-            Ok(_) | Err(_) => return fault("the relay did not start"),
+            Ok(forked) if sent.is_ok() => Ok(Exit { packets: self.packets, relay: forked? }),
+            Ok(_) | Err(_) => fault("the relay did not start"),
         }
-        Ok(Exit { packets: self.packets })
     }
 }
 
 /// The forwarder's side of the relay.
 pub struct Exit {
     packets: OwnedFd,
+    relay: i32,
+}
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        process::kill(self.relay);
+        let _ = sys::reap_until(self.relay);
+    }
 }
 
 impl Exit {
@@ -77,7 +85,7 @@ impl Exit {
         sys::write(&self.packets, packet).is_some()
     }
 
-    /// Ends the relay, and returns its counts; none if it does not answer.
+    /// Returns the relay's counts, none if it does not answer, and ends it.
     pub fn end(self) -> Option<Counts> {
         sys::shutdown(&self.packets).ok()?;
         let mut buffer = [0; COUNTS_BYTES];
