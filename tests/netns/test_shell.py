@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -222,6 +222,16 @@ class Echo(socketserver.BaseRequestHandler):
     def handle(self):
         while part := self.request.recv(65536):
             self.request.sendall(part)
+class Sink(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(b"go")
+        total, end = 0, "closed"
+        try:
+            while part := self.request.recv(65536):
+                total += len(part)
+        except ConnectionResetError:
+            end = "reset"
+        print(end, total, flush=True)
 class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 512
@@ -236,6 +246,7 @@ def datagrams(family, address):
 for family, address, kind in ((socket.AF_INET, "203.0.113.2", Server), (socket.AF_INET6, "2001:db8::2", Server6)):
     threading.Thread(target=datagrams, args=(family, address), daemon=True).start()
     threading.Thread(target=kind((address, 7000), Echo).serve_forever, daemon=True).start()
+threading.Thread(target=Server(("203.0.113.2", 7002), Sink).serve_forever, daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -265,6 +276,20 @@ for address, port in (("203.0.113.2", 9), ("203.0.113.1", 7000), ("198.18.0.3", 
         print("connected to", address)
     except ConnectionRefusedError:
         print("refused", address)
+def begin(port):
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.connect_ex(("203.0.113.2", port))
+    return sock
+first = [begin(7002) for _ in range(6)]
+time.sleep(0.5)
+print([sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) for sock in first])
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    sock.settimeout(2)
+    sock.connect(("203.0.113.2", 7001))
+    for number in range(10):
+        sock.send(bytes([number]))
+    print(sorted(sock.recv(9)[0] for _ in range(10)))
 open_at_once = [socket.create_connection(("203.0.113.2", 7000), 10) for _ in range(300)]
 for number, connection in enumerate(open_at_once):
     connection.sendall(number.to_bytes(4, "big"))
@@ -272,9 +297,22 @@ print(all(int.from_bytes(c.recv(4), "big") == n for n, c in enumerate(open_at_on
 """
 
 
+class Outside(NamedTuple):
+    """A host with a network of its own, in which 203.0.113.2 and 2001:db8::2 answer."""
+
+    words: list[str]
+    """Words that run a program on the host."""
+    server: subprocess.Popen[str]
+
+    def line(self) -> str:
+        """Return the next line that the server prints."""
+        assert self.server.stdout is not None
+        return self.server.stdout.readline().strip()
+
+
 @pytest.fixture
-def outside(allowed: None, tmp_path: Path) -> Iterator[list[str]]:
-    """Words that run a program on a host with a network of its own, where 203.0.113.2 and 2001:db8::2 send back."""
+def outside(allowed: None) -> Iterator[Outside]:
+    """A network outside, which goes with the test."""
     program = shutil.which("ip", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if os.geteuid() or program is None:
         pytest.skip("needs root and ip (apt-get install iproute2), to make a network outside")
@@ -297,14 +335,14 @@ def outside(allowed: None, tmp_path: Path) -> Iterator[list[str]]:
         server = stack.enter_context(
             subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         )
-        assert server.stdout is not None
-        assert server.stdout.readline() == "ready\n"
-        yield [program, "netns", "exec", home]
+        made = Outside([program, "netns", "exec", home], server)
+        assert made.line() == "ready"
+        yield made
         server.kill()
 
 
-def test_the_real_network_is_behind_the_path(outside: list[str], tmp_path: Path) -> None:
-    words = [*outside, *DRAGSTRIP, "shell", *PATH, "--json", "--out", str(tmp_path / "out")]
+def test_the_real_network_is_behind_the_path(outside: Outside, tmp_path: Path) -> None:
+    words = [*outside.words, *DRAGSTRIP, "shell", *PATH, "--json", "--out", str(tmp_path / "out")]
     done = subprocess.run(
         [*words, "--", *python(ASK)], capture_output=True, text=True, check=False, timeout=60
     )
@@ -317,15 +355,64 @@ def test_the_real_network_is_behind_the_path(outside: list[str], tmp_path: Path)
         assert float(trip) > 0.020
     # What is refused outside, this machine itself, and a port that the name server has not.
     assert lines[2:5] == ["refused 203.0.113.2", "refused 203.0.113.1", "refused 198.18.0.3"]
-    assert lines[5] == "True"
+    # First connections at once to one address, and the first datagrams of a flow.
+    assert lines[5] == str([0] * 6)
+    assert lines[6] == str(list(range(10)))
+    assert lines[7] == "True"
     counts = json.loads(done.stdout)["outside"]
-    assert counts == {"connections": 302, "refused": 3, "datagram_flows": 2, "not_relayed": 0}
+    assert counts == {"connections": 308, "refused": 3, "datagram_flows": 3, "not_relayed": 0}
 
 
-def test_offline_nothing_but_the_server_is_there(outside: list[str]) -> None:
+def test_offline_nothing_but_the_server_is_there(outside: Outside) -> None:
     connect = "import socket; socket.create_connection(('203.0.113.2', 7000), 5)"
-    words = [*outside, *DRAGSTRIP, "shell", *PATH, "--offline", "--json", "--", *python(connect)]
+    words = [*outside.words, *DRAGSTRIP, "shell", *PATH, "--offline", "--json", "--", *python(connect)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "Network is unreachable" in done.stderr
     assert json.loads(done.stdout)["outside"] is None
+
+
+UPLOAD = """
+import socket, sys
+connection = socket.create_connection(("203.0.113.2", 7002))
+connection.recv(2)
+connection.sendall(b"k" * int(sys.argv[1]))
+connection.close()
+"""
+
+
+def test_what_a_program_sent_before_it_ended_arrives_or_is_reset(outside: Outside) -> None:
+    words = [*outside.words, *DRAGSTRIP, "shell", "--rate", "10mbit", "--up-rate", "10mbit", "--rtt", "40ms"]
+    done = subprocess.run(
+        [*words, "--", *python(UPLOAD, "1000000")], capture_output=True, check=False, timeout=60
+    )
+    assert (done.returncode, outside.line()) == (0, "closed 1000000")
+    # Its time is over before all has passed: what arrived must not look whole.
+    cut = subprocess.run(
+        [*words, "--timeout", "2s", "--", *python(UPLOAD, "9000000")],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert cut.returncode == 124
+    assert outside.line().split()[0] == "reset"
+
+
+def test_this_machines_own_services_hear_nothing(outside: Outside) -> None:
+    script = """
+import socket, subprocess, sys
+listener = socket.create_server(("203.0.113.1", 7003))
+listener.settimeout(1)
+ended = subprocess.run(sys.argv[1:])
+try:
+    listener.accept()
+    print("heard")
+except TimeoutError:
+    print("silence", ended.returncode)
+"""
+    connect = "import socket; socket.create_connection(('203.0.113.1', 7003), 5)"
+    command = [*DRAGSTRIP, "shell", *PATH, "--", *python(connect)]
+    words = [*outside.words, *python(script, *command)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "silence 1\n", done.stderr
+    assert "Connection refused" in done.stderr

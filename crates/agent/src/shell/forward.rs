@@ -8,6 +8,7 @@ use crate::sys::{self, process};
 use dragstrip_scenario::{FULL_FRAME_BYTES, Scenario, Topology};
 use dragstrip_sim::{Forwarder, Way};
 use dragstrip_units::Instant;
+use std::fs;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -15,6 +16,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 const ROUND: usize = 32;
 /// Longest wait.
 const IDLE_NS: u64 = 1_000_000_000;
+/// Longest time for which packets are carried after the command has ended.
+const DRAIN_NS: u64 = 5_000_000_000;
+const DRAIN_STEP_NS: u64 = 20_000_000;
 /// A device's packets have at most the MTU.
 const PACKET_MAX: usize = 1 << 16;
 
@@ -86,17 +90,42 @@ impl Carrier {
             let wait_ns = due.as_nanos().saturating_sub(now.as_nanos()).min(IDLE_NS);
             let [has_ended, ..] = process::wait_readable(files, wait_ns);
             if has_ended {
-                self.step();
+                self.drain(limit);
                 return Stop::Ended;
             }
-            for _ in 0..ROUND {
-                self.step();
-                let [there, back] = [Way::There, Way::Back].map(|way| self.take(way));
-                if !there && !back {
+            self.round();
+        }
+    }
+
+    fn round(&mut self) {
+        for _ in 0..ROUND {
+            self.step();
+            let [there, back] = [Way::There, Way::Back].map(|way| self.take(way));
+            if !there && !back {
+                break;
+            }
+        }
+    }
+
+    /// Carries what this thread's namespace, the client's, still has to send, for a while: a kernel sends on for a program that
+    /// has ended.
+    fn drain(&mut self, limit: Instant) {
+        let [near, far] = [&self.devices[0], &self.devices[1]].map(AsRawFd::as_raw_fd);
+        let until = Instant::from_nanos(self.now().as_nanos() + DRAIN_NS).min(limit);
+        let mut looked = Instant::ZERO;
+        while self.now() < until {
+            self.round();
+            if self.now().as_nanos() >= looked.as_nanos() + DRAIN_STEP_NS {
+                looked = self.now();
+                if !sends_on() && self.ledger().on_their_way(Way::Back) == 0 {
                     break;
                 }
             }
+            let due = self.network.due().unwrap_or(until).as_nanos();
+            let wait_ns = due.saturating_sub(self.now().as_nanos()).min(DRAIN_STEP_NS);
+            process::wait_readable([near, far], wait_ns);
         }
+        self.step();
     }
 
     /// Lets everything happen that is due, and writes what has arrived.
@@ -138,12 +167,29 @@ impl Carrier {
     }
 
     /// Ends the relay; returns its counts, if it has them.
-    pub fn end_exit(&mut self) -> Option<exit::Counts> {
-        self.exit.take()?.end()
+    pub fn end_exit(&mut self, stop: Stop) -> Option<exit::Counts> {
+        self.exit.take()?.end(stop == Stop::Ended)
     }
 
     /// Packets on their way, arrivals and totals.
     pub fn ledger(&self) -> &Ledger {
         self.network.observer()
     }
+}
+
+/// True when a TCP socket of this thread's network namespace has data or a FIN that is not acknowledged.
+fn sends_on() -> bool {
+    // Documentation/networking/proc_net_tcp.rst: the fourth column is the state, the fifth tx_queue:rx_queue.
+    const CLOSING: [&str; 3] = ["04", "09", "0B"]; // FIN_WAIT1, LAST_ACK, CLOSING
+    const LISTENING: &str = "0A";
+    ["tcp", "tcp6"].into_iter().any(|file| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+        text.lines().skip(1).any(|line| {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let state = columns.get(3).copied().unwrap_or_default();
+            let unsent = columns.get(4).and_then(|queues| queues.split(':').next());
+            let is_empty = unsent.is_none_or(|unsent| unsent.bytes().all(|digit| digit == b'0'));
+            state != LISTENING && (CLOSING.contains(&state) || !is_empty)
+        })
+    })
 }

@@ -102,6 +102,14 @@ impl Ledger {
         self.spare.push(arrival.bytes);
     }
 
+    /// Packets of a direction that are neither written, refused nor dropped yet.
+    pub fn on_their_way(&self, way: Way) -> u64 {
+        let totals = &self.totals[way as usize];
+        let drops: u64 = totals.drops.values().sum();
+        (totals.packets_in + totals.copies)
+            .saturating_sub(totals.packets_out + totals.refused + drops)
+    }
+
     fn way(&self, link: u32) -> usize {
         usize::from(self.back[link as usize])
     }

@@ -142,7 +142,7 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
     if let Some((field, value, expected)) = outcome.refused {
         return refusal(field, value, expected);
     }
-    let outside = carrier.end_exit();
+    let outside = carrier.end_exit(stop);
     let ledger = carrier.ledger();
     let mut directions = Vec::new();
     for (way, name) in ["down", "up"].into_iter().enumerate() {

@@ -69,11 +69,15 @@ impl Waiting {
 /// The forwarder's side of the relay.
 pub struct Exit {
     packets: OwnedFd,
+    /// Its process; 0 when that has ended.
     relay: i32,
 }
 
 impl Drop for Exit {
     fn drop(&mut self) {
+        if self.relay == 0 {
+            return;
+        }
         process::kill(self.relay);
         let _ = sys::reap_until(self.relay);
     }
@@ -85,14 +89,17 @@ impl Exit {
         sys::write(&self.packets, packet).is_some()
     }
 
-    /// Returns the relay's counts, none if it does not answer, and ends it.
-    pub fn end(self) -> Option<Counts> {
+    /// Returns the relay's counts, none if it does not answer, and ends it: after what it has to hand on, or at once.
+    pub fn end(mut self, hands_on: bool) -> Option<Counts> {
         sys::shutdown(&self.packets).ok()?;
         let mut buffer = [0; COUNTS_BYTES];
         if !sys::is_readable_within(&self.packets, ANSWER_WAIT_MS) {
             return None;
         }
         let length = sys::receive(&self.packets, &mut buffer)?;
+        if hands_on && sys::reap_until(self.relay).is_ok() {
+            self.relay = 0;
+        }
         serde_json::from_slice(buffer.get(..length)?).ok()
     }
 }

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::sys;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,8 +14,9 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::time::Duration;
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::sync::oneshot;
+use tokio::sync::{OnceCell, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
@@ -29,6 +30,11 @@ const ACCEPT_WAIT: Duration = Duration::from_secs(75);
 const IDLE: Duration = Duration::from_secs(120);
 /// The same of a query for a name, which has one answer.
 const DNS_IDLE: Duration = Duration::from_secs(10);
+/// Datagrams that a flow keeps until its socket is open.
+const EARLY_DATAGRAMS_MAX: usize = 64;
+/// Time that connections have to hand on what the path has carried, once the forwarder has ended.
+const HAND_ON_WAIT: Duration = Duration::from_secs(3);
+const HAND_ON_STEP: Duration = Duration::from_millis(10);
 /// Flows of datagrams at once.
 const DATAGRAM_FLOWS_MAX: usize = 1024;
 /// Addresses at which the far end listens at once.
@@ -50,7 +56,7 @@ pub struct Counts {
     /// Connections that the other end, the network or the relay refused.
     pub refused: u64,
     pub datagram_flows: u64,
-    /// Packets of protocols that are not relayed.
+    /// Packets of protocols that are not relayed, and datagrams of flows beyond the limit.
     pub not_relayed: u64,
 }
 
@@ -68,12 +74,14 @@ enum Socket {
 
 #[derive(Default)]
 struct State {
-    /// Addresses at which the far end listens.
-    listeners: HashSet<SocketAddr>,
+    /// Addresses at which the far end listens, with whether it can, once that is known.
+    listeners: HashMap<SocketAddr, Rc<OnceCell<bool>>>,
     /// By client and target: the connection outside, once it is there.
     pending: HashMap<(SocketAddr, SocketAddr), Option<TcpStream>>,
-    /// Flows of datagrams, by client and target; false until the socket is open.
-    datagrams: HashMap<(SocketAddr, SocketAddr), bool>,
+    /// Flows of datagrams, by client and target: what came before the socket was open, none from then on.
+    datagrams: HashMap<(SocketAddr, SocketAddr), Option<Vec<Vec<u8>>>>,
+    /// Connections whose client has not closed its side yet.
+    uploads: usize,
     counts: Counts,
 }
 
@@ -86,6 +94,7 @@ struct Relay {
 
 /// Relays until the forwarder's side of `packets` closes, and writes the counts there.
 pub fn run(namespace: fs::File, device: OwnedFd, packets: OwnedFd) -> Result<(), Fault> {
+    let _ = sys::raise_file_limit();
     let (far, requests) = mpsc::channel();
     std::thread::spawn(move || open_sockets(&namespace, &requests));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -102,10 +111,11 @@ pub fn run(namespace: fs::File, device: OwnedFd, packets: OwnedFd) -> Result<(),
         while let Some(packet) = queued.recv().await {
             relay.take(&packet);
         }
+        let counts = relay.state.borrow().counts;
+        let text = serde_json::to_string(&counts).unwrap_or_default();
+        sys::write(&answers, text.as_bytes());
+        let _ = timeout(HAND_ON_WAIT, relay.hand_on()).await;
     });
-    let counts = relay.state.borrow().counts;
-    let text = serde_json::to_string(&counts).unwrap_or_default();
-    sys::write(&answers, text.as_bytes());
     Ok(())
 }
 
@@ -171,15 +181,24 @@ impl Relay {
             }
             Kind::Datagram => {
                 let mut state = self.state.borrow_mut();
-                match state.datagrams.get(&key) {
-                    Some(true) => return self.pass_on(packet),
-                    Some(false) => return, // UDP may lose it
-                    None if state.datagrams.len() >= DATAGRAM_FLOWS_MAX => return,
-                    None => state.datagrams.insert(key, false),
+                let is_full = state.datagrams.len() >= DATAGRAM_FLOWS_MAX;
+                match state.datagrams.get_mut(&key) {
+                    Some(None) => return self.pass_on(packet),
+                    Some(Some(early)) => {
+                        if early.len() < EARLY_DATAGRAMS_MAX {
+                            early.push(packet.to_vec());
+                        }
+                        return;
+                    }
+                    None if is_full => {
+                        state.counts.not_relayed += 1;
+                        return;
+                    }
+                    None => state.datagrams.insert(key, Some(vec![packet.to_vec()])),
                 };
                 state.counts.datagram_flows += 1;
                 drop(state);
-                tokio::task::spawn_local(Rc::clone(self).carry_datagrams(opening, packet.to_vec()));
+                tokio::task::spawn_local(Rc::clone(self).carry_datagrams(opening));
             }
             Kind::Other if opening.protocol == libc::IPPROTO_UDP as u8 => self.pass_on(packet),
             Kind::Other => self.state.borrow_mut().counts.not_relayed += 1,
@@ -208,8 +227,13 @@ impl Relay {
     /// has no answer if there was none.
     async fn connect(self: Rc<Self>, opening: Opening, packet: Vec<u8>) {
         let key = (opening.from, opening.to);
-        let stream = match self.outside(opening.to) {
+        let to = self.outside(opening.to);
+        let stream = match to.filter(|to| self.is_name_server(opening.to) || !is_own(*to)) {
             Some(to) => match timeout(CONNECT_WAIT, TcpStream::connect(to)).await {
+                Ok(Err(error)) if is_silence(&error) => {
+                    self.state.borrow_mut().pending.remove(&key);
+                    return;
+                }
                 Ok(stream) => stream,
                 Err(_elapsed) => {
                     self.state.borrow_mut().pending.remove(&key);
@@ -218,13 +242,7 @@ impl Relay {
             },
             None => Err(io::ErrorKind::ConnectionRefused.into()),
         };
-        let stream = stream.and_then(|stream| {
-            let is_own = stream.local_addr()?.ip() == stream.peer_addr()?.ip();
-            if is_own && !self.is_name_server(opening.to) {
-                return Err(io::ErrorKind::ConnectionRefused.into());
-            }
-            stream.set_nodelay(true).map(|()| stream)
-        });
+        let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
         let listens = match &stream {
             Ok(_) => self.listen(opening.to).await,
             Err(_) => false,
@@ -249,30 +267,39 @@ impl Relay {
         }
     }
 
-    /// Has the far end listen at an address; false if it cannot.
+    /// Has the far end listen at an address; false if it cannot. Who asks meanwhile waits for the same answer.
     async fn listen(self: &Rc<Self>, at: SocketAddr) -> bool {
-        {
+        let cell = {
             let mut state = self.state.borrow_mut();
-            if state.listeners.contains(&at) {
-                return true;
-            }
-            if state.listeners.len() >= LISTENERS_MAX {
+            if state.listeners.len() >= LISTENERS_MAX && !state.listeners.contains_key(&at) {
                 return false;
             }
-            state.listeners.insert(at);
+            Rc::clone(state.listeners.entry(at).or_default())
+        };
+        let listens = *cell.get_or_init(|| self.open_listener(at)).await;
+        if !listens {
+            self.state.borrow_mut().listeners.remove(&at);
         }
+        listens
+    }
+
+    async fn open_listener(self: &Rc<Self>, at: SocketAddr) -> bool {
         let (answer, opened) = oneshot::channel();
         let is_asked = self.far.send(Open { at, kind: Socket::Listener(answer) }).is_ok();
         let listener = if is_asked { opened.await.ok().and_then(Result::ok) } else { None };
         let listener = listener
             .filter(|listener| listener.set_nonblocking(true).is_ok())
             .and_then(|listener| TcpListener::from_std(listener).ok());
-        let Some(listener) = listener else {
-            self.state.borrow_mut().listeners.remove(&at);
-            return false;
-        };
+        let Some(listener) = listener else { return false };
         tokio::task::spawn_local(Rc::clone(self).accept(at, listener));
         true
+    }
+
+    /// Waits until every client that has closed its side is heard outside.
+    async fn hand_on(&self) {
+        while self.state.borrow().uploads > 0 {
+            sleep(HAND_ON_STEP).await;
+        }
     }
 
     async fn accept(self: Rc<Self>, at: SocketAddr, listener: TcpListener) {
@@ -283,17 +310,50 @@ impl Relay {
             };
             let outer = self.state.borrow_mut().pending.remove(&(client, at)).flatten();
             match outer {
-                Some(outer) => drop(tokio::task::spawn_local(carry_stream(inner, outer))),
+                Some(outer) => {
+                    let relay = Rc::clone(&self);
+                    drop(tokio::task::spawn_local(relay.carry_stream(inner, outer)));
+                }
                 None => drop(inner.set_zero_linger()),
             }
         }
     }
 
-    async fn carry_datagrams(self: Rc<Self>, opening: Opening, packet: Vec<u8>) {
+    /// Copies both ways until both ends have closed; an end that resets has the other reset, too. Until the client has closed
+    /// its side, whatever ends the relay resets the connection outside: it never looks complete.
+    async fn carry_stream(self: Rc<Self>, mut inner: TcpStream, mut outer: TcpStream) {
+        let _ = inner.set_nodelay(true);
+        let _ = outer.set_zero_linger();
+        self.state.borrow_mut().uploads += 1;
+        let (from_inner, mut to_inner) = inner.split();
+        let (from_outer, mut to_outer) = outer.split();
+        let up = async {
+            let mut from_inner = BufReader::with_capacity(COPY_BYTES, from_inner);
+            let copied = tokio::io::copy_buf(&mut from_inner, &mut to_outer).await;
+            let closed = if copied.is_ok() { to_outer.shutdown().await } else { Ok(()) };
+            self.state.borrow_mut().uploads -= 1;
+            copied?;
+            closed?;
+            socket2::SockRef::from(to_outer.as_ref()).set_linger(None)
+        };
+        let down = async {
+            let mut from_outer = BufReader::with_capacity(COPY_BYTES, from_outer);
+            tokio::io::copy_buf(&mut from_outer, &mut to_inner).await?;
+            to_inner.shutdown().await
+        };
+        if tokio::try_join!(up, down).is_err() {
+            let _ = inner.set_zero_linger();
+            let _ = outer.set_zero_linger();
+        }
+    }
+
+    async fn carry_datagrams(self: Rc<Self>, opening: Opening) {
         let key = (opening.from, opening.to);
         if let Ok([inner, outer]) = self.datagram_sockets(&opening).await {
-            self.state.borrow_mut().datagrams.insert(key, true);
-            self.pass_on(&packet);
+            let early = self.state.borrow_mut().datagrams.insert(key, None);
+            for packet in early.flatten().into_iter().flatten() {
+                self.pass_on(&packet);
+            }
             let idle = if opening.to.port() == DNS_PORT { DNS_IDLE } else { IDLE };
             exchange(&inner, &outer, idle).await;
         }
@@ -309,10 +369,10 @@ impl Relay {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let outer = UdpSocket::bind((any, 0)).await?;
-        outer.connect(to).await?;
-        if outer.local_addr()?.ip() == to.ip() && !self.is_name_server(opening.to) {
+        if is_own(to) && !self.is_name_server(opening.to) {
             return Err(refused());
         }
+        outer.connect(to).await?;
         let (answer, opened) = oneshot::channel();
         let kind = Socket::Datagrams(opening.from, answer);
         self.far.send(Open { at: opening.to, kind }).map_err(|_| refused())?;
@@ -320,6 +380,25 @@ impl Relay {
         inner.set_nonblocking(true)?;
         Ok([UdpSocket::from_std(inner)?, outer])
     }
+}
+
+/// True of an address of this machine: its routes lead there from the same address.
+fn is_own(to: SocketAddr) -> bool {
+    let any: IpAddr = match to.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Connecting a datagram socket sends nothing.
+    let from = std::net::UdpSocket::bind((any, 0))
+        .and_then(|socket| socket.connect(to).and_then(|()| socket.local_addr()));
+    from.is_ok_and(|from| from.ip() == to.ip())
+}
+
+/// True of an error that says nothing about the other end: it did not answer, or no descriptor is free here.
+fn is_silence(error: &io::Error) -> bool {
+    const NO_DESCRIPTORS: [i32; 2] = [libc::EMFILE, libc::ENFILE];
+    matches!(error.kind(), io::ErrorKind::HostUnreachable | io::ErrorKind::TimedOut)
+        || error.raw_os_error().is_some_and(|number| NO_DESCRIPTORS.contains(&number))
 }
 
 /// True of an address that may be another machine's: neither this machine's loopback nor one inside.
@@ -330,18 +409,6 @@ fn is_outside(address: IpAddr) -> bool {
         IpAddr::V6(address) => address.segments()[..3] == [0x2001, 2, 0],
     };
     !is_inside && !address.is_loopback() && !address.is_unspecified() && !address.is_multicast()
-}
-
-/// Copies both ways until both ends have closed; an end that resets has the other reset, too.
-async fn carry_stream(mut inner: TcpStream, mut outer: TcpStream) {
-    let _ = inner.set_nodelay(true);
-    let copied =
-        tokio::io::copy_bidirectional_with_sizes(&mut inner, &mut outer, COPY_BYTES, COPY_BYTES)
-            .await;
-    if copied.is_err() {
-        let _ = inner.set_zero_linger();
-        let _ = outer.set_zero_linger();
-    }
 }
 
 /// Carries datagrams both ways until none has come for a while, or an end refuses them.
