@@ -164,6 +164,7 @@ def test_a_sweep_takes_quantities_as_a_race_does(tmp_path: Path) -> None:
     [
         ({"vary": {"rtt_ms": "20..40"}}, r"^vary\['rtt_ms'\]: got '20..40', expected a list of numbers; rtt"),
         ({"vary": {"rtt_ms": ["20ms"]}}, r"^vary\['rtt_ms'\]: got '20ms', expected a number, in ms"),
+        ({"vary": {5: [20]}}, "^vary: got 5, expected the name of a field"),
         ({"vary": {"rtt_ms": [-1]}}, r"^vary\['rtt_ms'\]: got -1, expected a number from 0"),
         ({"vary": {"rtt_ms": 5}}, r"^vary\['rtt_ms'\]: got 5, expected a list of values"),
         (

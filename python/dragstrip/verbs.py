@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from dragstrip.display.document import Listing, StudyDocument
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import saved_paths
 from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, quantity_of, texts
 from dragstrip.experiment.race import OPTIONS
@@ -529,6 +529,8 @@ def _varied(vary: Mapping[str, str | Sequence[object]]) -> list[str]:
     words: dict[str, str] = {}
     for name, values in vary.items():
         argument = f"vary[{name!r}]"
+        if not isinstance(name, str):
+            raise BadInputError("vary", Raw(repr(name)[:40]), "the name of a field, such as 'path.rtt'")
         field = quantity_of(name)
         if field in words:
             raise BadInputError(argument, None, f"is the field {field}, which is given twice")

@@ -169,7 +169,11 @@ def _fail(message: str, status: int) -> NoReturn:
 
 
 def _refuse_empty(words: list[str]) -> None:
-    """Raise `BadInputError` for an empty word, since `--out ""` would mean the current folder."""
+    """Raise `BadInputError` for an empty word, since `--out ""` would mean the current folder.
+
+    Words behind `--` are another command's own.
+    """
+    words = words[: words.index("--")] if "--" in words else words
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")
         if option.startswith("--") and equals and not value.strip():
