@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from dragstrip.display.document import Listing, StudyDocument
+from dragstrip.display.quantity import plural
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import saved_paths
 from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, quantity_of, texts
@@ -33,10 +34,6 @@ PathLike: TypeAlias = str | Path
 """A file or a folder."""
 NAME_MAX = 255
 """Characters of a kept path's name, at most."""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 class Diagnosis(StudyDocument):
@@ -140,7 +137,7 @@ class Inspection(StudyDocument):
     @property
     def headline(self) -> str:
         """The number of flows."""
-        return _count(len(self.flows), "flow")
+        return plural(len(self.flows), "flow")
 
 
 class PassportDocument(StudyDocument):
@@ -156,7 +153,7 @@ class PassportDocument(StudyDocument):
         """The algorithm and its number of rows, by verdict."""
         verdicts = Counter(row["verdict"] for row in self.rows)
         tally = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        return f"{self['algorithm']}, {_count(len(self.rows), 'row')}: {tally}"
+        return f"{self['algorithm']}, {plural(len(self.rows), 'row')}: {tally}"
 
 
 class EvidenceDocument(StudyDocument):
@@ -171,7 +168,7 @@ class EvidenceDocument(StudyDocument):
     def headline(self) -> str:
         """The algorithm and its number of clauses, by verdict."""
         tally = ", ".join(f"{count} {verdict}" for verdict, count in self["counts"].items() if count)
-        return f"{self['algorithm']}, {_count(len(self.clauses), 'clause')}: {tally}"
+        return f"{self['algorithm']}, {plural(len(self.clauses), 'clause')}: {tally}"
 
 
 class AttackDocument(StudyDocument):
@@ -186,7 +183,7 @@ class AttackDocument(StudyDocument):
     def headline(self) -> str:
         """The algorithm, the number of attacks and the finds."""
         finds = ", ".join(find["name"] for find in self.finds) or "no find"
-        return f"{self['algorithm']}, {_count(self['evaluations'], 'attack')}: {finds}"
+        return f"{self['algorithm']}, {plural(self['evaluations'], 'attack')}: {finds}"
 
 
 class ImportedQueues(StudyDocument):
@@ -207,7 +204,7 @@ class Conformance(StudyDocument):
         parts = []
         for engine, counts in self["counts"].items():
             tally = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-            parts.append(f"{engine}, {_count(sum(counts.values()), 'script')}: {tally}")
+            parts.append(f"{engine}, {plural(sum(counts.values()), 'script')}: {tally}")
         return "; ".join(parts)
 
 
@@ -223,7 +220,7 @@ class SweepResult(StudyDocument):
     def headline(self) -> str:
         """The runs, and the folder."""
         failed = f", {self['failed']:,} failed" if self["failed"] else ""
-        return f"{_count(self['runs'], 'run')}{failed}, in {self.folder}"
+        return f"{plural(self['runs'], 'run')}{failed}, in {self.folder}"
 
     def table(self) -> pa.Table:
         """Return the dataset as Arrow: a row per flow and run (docs/how-to/sweeps.md)."""

@@ -19,6 +19,7 @@ import pytest
 
 from dragstrip.engines.agent import binaries
 from dragstrip.errors import DragstripError
+from shell_client import RECEIVE
 
 DRAGSTRIP = [sys.executable, "-m", "dragstrip"]
 PATH = ["--rate", "10mbit", "--rtt", "20ms"]
@@ -33,14 +34,6 @@ while time.monotonic() < end:
         connection.sendall(data)
     except OSError:
         break
-"""
-RECEIVE = """
-import os, socket
-connection = socket.create_connection((os.environ["DRAGSTRIP_SERVER"], 5000))
-total = 0
-while part := connection.recv(65536):
-    total += len(part)
-print(total)
 """
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from shell_client import RECEIVE
+
 pytestmark = pytest.mark.usefixtures("linux")
 
 DRAGSTRIP = [sys.executable, "-m", "dragstrip", "shell", "--engine", "vm"]
@@ -30,14 +32,6 @@ connection, _ = listener.accept()
 connection.sendall(bytes(1_000_000))
 connection.close()
 listener.accept()
-"""
-RECEIVE = """
-import os, socket
-connection = socket.create_connection((os.environ["DRAGSTRIP_SERVER"], 5000))
-total = 0
-while part := connection.recv(65536):
-    total += len(part)
-print(total)
 """
 
 

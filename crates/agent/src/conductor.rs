@@ -10,7 +10,9 @@ use crate::machine::{self, Grant, Part};
 use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;
-use crate::side::{CaptureRequest, Captured, Counts, EndReport, Pinger, Report, Ring, Side};
+use crate::side::{
+    CaptureRequest, Counts, EndReport, Pinger, Report, Ring, Side, collect_captures,
+};
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
 use dragstrip_scenario::{NodeSpec, Scenario, Transport};
@@ -73,11 +75,10 @@ pub fn run(
     path_report.extend(plan.cables.iter().cloned());
     wait_until(sys::now() + SETTLE_NS)?;
     let (idle, mut checked) = idle_round_trips(scenario, &plan, &network, *real_time)?;
-    if !real_time {
-        expect_in_time(&checked)?;
-    }
     if *real_time {
         checked.extend(self::checked(scenario, &plan, &mut network)?);
+    } else {
+        expect_in_time(&checked)?;
     }
     if scenario.cold_arp {
         network.forget_neighbours(&plan);
@@ -99,12 +100,7 @@ pub fn run(
     for side in &mut sides {
         reports.insert(side.node(), side.finish(scenario.duration_ns as i64, &mut tables)?);
     }
-    let captured = sides.iter_mut().map(|side| side.captured(scenario.duration_ns));
-    let captured: Vec<Captured> =
-        captured.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    if let Some(capture_request) = capture {
-        capture_request.check(&captured)?;
-    }
+    let captured = collect_captures(&mut sides, scenario.duration_ns, capture.as_ref())?;
     let ends = Ends::of(scenario, &plan, &reports)?;
     ends.record(scenario, &reports, &mut tables);
     let netstat_by_node = reports.iter().filter_map(|(node, report)| {
@@ -133,7 +129,7 @@ pub fn run(
     }
     let mut recording = tables.finish();
     record::in_order(&mut recording);
-    Ok(record::answer(&recording, about, captured))
+    Ok(record::answer(&recording, about, &captured))
 }
 
 /// Waits until a time of this machine's clock.

@@ -5,6 +5,7 @@
 
 use crate::fault::{Fault, fault};
 use crate::netlink::{Message, Rtnetlink as _, Socket, flag};
+use crate::network;
 use crate::network::{address, has_accurate_ecn, neighbour, refuse_accurate_ecn, sysctl, up};
 use crate::sys::{self, Poll};
 use dragstrip_conformance::{Action, Info, Opening, Outcome, Packet, Read, Script, Stack, play};
@@ -51,7 +52,7 @@ static ZEROS: [u8; WRITE] = [0; WRITE];
 
 /// Runs all scripts, one after the other, each in separate namespaces.
 pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
-    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let home = network::own_namespace()?;
     let mut played = Vec::new();
     for (number, Named { name, text }) in request.conform.iter().enumerate() {
         let script =
@@ -101,10 +102,10 @@ struct Kernel {
 impl Kernel {
     fn new(script: &Script) -> Result<Self, Fault> {
         sys::unshare_network()?;
-        let peer = fs::File::open("/proc/thread-self/ns/net")?;
+        let peer = network::own_namespace()?;
         quieten()?;
         sys::unshare_network()?;
-        let local_namespace = fs::File::open("/proc/thread-self/ns/net")?;
+        let local_namespace = network::own_namespace()?;
         quieten()?;
         connect_namespaces(script, &peer)?;
         for (name, value) in &script.sysctls {

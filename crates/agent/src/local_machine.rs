@@ -58,7 +58,7 @@ impl Rights {
         parent: Option<i32>,
         at_home: impl FnOnce() -> Result<T, Fault>,
     ) -> Result<(Self, T), Fault> {
-        let home = fs::File::open("/proc/thread-self/ns/net")?;
+        let home = network::own_namespace()?;
         let (rights, value) = if sys::unshare_network().is_ok() {
             sys::enter(&home)?;
             (Self::Own, at_home()?)

@@ -9,6 +9,7 @@ use dragstrip_scenario::{QdiscSpec, Sysctls};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
@@ -76,7 +77,7 @@ impl Network {
     /// Builds everything; with `cold_arp`, neighbours find each other as they do in life. Settings that the kernel
     /// has only once are refused unless `global_sysctls`.
     pub fn build(plan: &Plan, cold_arp: bool, global_sysctls: bool) -> Result<Self, Fault> {
-        let home = fs::File::open("/proc/thread-self/ns/net")?;
+        let home = own_namespace()?;
         // A namespace inherits them from the machine (tcp_sk_init); everything else begins at the kernel's defaults.
         let defaults = Sysctls::linux_6().values();
         let inherited = defaults.iter().filter(|(name, _)| INHERITED.contains(name));
@@ -85,7 +86,7 @@ impl Network {
         let mut places = Vec::new();
         for node in &plan.nodes {
             sys::unshare_network()?;
-            let namespace = fs::File::open("/proc/thread-self/ns/net")?;
+            let namespace = own_namespace()?;
             let mut netlink = Socket::new()?;
             up(&mut netlink, 1)?;
             address(&mut netlink, 1, node.address.octets())?;
@@ -271,9 +272,23 @@ fn is_on(offload: &str, whole_bursts: bool) -> bool {
     whole_bursts && offload != "gro"
 }
 
+/// The network namespace of the calling thread.
+pub fn own_namespace() -> Result<fs::File, Fault> {
+    Ok(fs::File::open("/proc/thread-self/ns/net")?)
+}
+
+/// Returns what `action` has from another namespace; the thread comes back.
+pub fn within<T>(namespace: &fs::File, action: impl FnOnce() -> T) -> Result<T, Fault> {
+    let home = own_namespace()?;
+    sys::enter(namespace)?;
+    let value = action();
+    sys::enter(&home)?;
+    Ok(value)
+}
+
 /// Tries whether namespaces and interfaces can be made here, as querying the rights is not conclusive.
 pub fn may_build() -> Result<bool, Fault> {
-    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let home = own_namespace()?;
     let outcome = scratch().is_ok();
     sys::enter(&home)?;
     Ok(outcome)
@@ -281,7 +296,7 @@ pub fn may_build() -> Result<bool, Fault> {
 
 /// The queue disciplines that this kernel lacks, tested in a separate namespace.
 pub fn unknown_kinds(kinds: &[&'static str]) -> Result<Vec<&'static str>, Fault> {
-    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let home = own_namespace()?;
     let (mut place, interface) = scratch()?;
     let unknown =
         kinds.iter().copied().filter(|kind| !qdisc::is_known(&mut place.netlink, interface, kind));
@@ -293,7 +308,7 @@ pub fn unknown_kinds(kinds: &[&'static str]) -> Result<Vec<&'static str>, Fault>
 /// A namespace with a veth pair in it, which the thread enters, and one end's index.
 fn scratch() -> Result<(Place, i32), Fault> {
     sys::unshare_network()?;
-    let namespace = fs::File::open("/proc/thread-self/ns/net")?;
+    let namespace = own_namespace()?;
     let mut netlink = Socket::new()?;
     let name = interface_name(0);
     let mut message = Message::new(RTM_NEWLINK, CREATE, &[0; 16]);
@@ -357,16 +372,59 @@ pub fn proc_file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
+/// State of a TCP socket that listens (Documentation/networking/proc_net_tcp.rst).
+const LISTEN: &str = "0A";
+
+fn sockets(file: &str) -> String {
+    fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default()
+}
+
+/// True when a TCP socket of the thread's namespace fulfils a condition on its state and on its number of unacknowledged bytes,
+/// both hexadecimal.
+fn any_tcp(fulfils: impl Fn(&str, &str) -> bool) -> bool {
+    ["tcp", "tcp6"].into_iter().any(|file| {
+        sockets(file).lines().skip(1).any(|line| {
+            // The fourth column is the state, the fifth tx_queue:rx_queue.
+            let mut columns = line.split_whitespace().skip(3);
+            let (state, queues) = (columns.next(), columns.next());
+            let unacknowledged = queues.and_then(|queues| queues.split(':').next());
+            fulfils(state.unwrap_or_default(), unacknowledged.unwrap_or_default())
+        })
+    })
+}
+
 /// True when somebody in the thread's namespace listens on a TCP port or has bound a UDP one.
 pub fn has_listener() -> bool {
-    // The fourth column is the state (Documentation/networking/proc_net_tcp.rst): 0A is LISTEN.
-    let sockets = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-    let listens = |file: &str| {
-        let text = sockets(file).unwrap_or_default();
-        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+    any_tcp(|state, _| state == LISTEN)
+        || ["udp", "udp6"].into_iter().any(|file| sockets(file).lines().count() > 1)
+}
+
+/// True when a TCP socket of the thread's namespace has data or a FIN that is not acknowledged.
+pub fn sends_on() -> bool {
+    const CLOSING: [&str; 3] = ["04", "09", "0B"]; // FIN_WAIT1, LAST_ACK, CLOSING
+    any_tcp(|state, unacknowledged| {
+        let is_empty = unacknowledged.bytes().all(|digit| digit == b'0');
+        state != LISTEN && (CLOSING.contains(&state) || !is_empty)
+    })
+}
+
+/// Time that a server has to begin to listen.
+pub const LISTEN_WAIT: Duration = Duration::from_secs(10);
+/// Time between two looks whether it does.
+pub const LISTEN_STEP: Duration = Duration::from_millis(10);
+
+/// The refusal of a server that has ended with this status, or has not listened in time; `remark` follows.
+pub fn no_listener<T>(program: &str, status: Option<i32>, remark: &str) -> Result<T, Fault> {
+    let expected = match status {
+        Some(status) => {
+            format!("a server that listens: it has ended with status {status}{remark}")
+        }
+        None => {
+            let wait_s = LISTEN_WAIT.as_secs();
+            format!("a server that listens on some port within {wait_s} s{remark}")
+        }
     };
-    let bound = |file: &str| sockets(file).unwrap_or_default().lines().count() > 1;
-    ["tcp", "tcp6"].into_iter().any(listens) || ["udp", "udp6"].into_iter().any(bound)
+    refusal("--server", program, expected)
 }
 
 /// True when the thread's namespace has its own copy of a setting: otherwise its file is missing or read-only.

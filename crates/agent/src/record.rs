@@ -8,9 +8,36 @@ use crate::side::Captured;
 use dragstrip_recording::{Data, Recording, Table};
 use serde_json::{Value, json};
 
+/// The bytes behind an answer's line.
+#[derive(Debug, Default)]
+pub struct Behind(Vec<u8>);
+
+impl Behind {
+    /// Appends the bytes of a part; returns its description, with their place.
+    pub fn append(&mut self, mut description: Value, bytes: &[u8]) -> Value {
+        description["offset"] = self.0.len().into();
+        description["bytes"] = bytes.len().into();
+        self.0.extend_from_slice(bytes);
+        description
+    }
+
+    /// Appends captures.
+    pub fn captures(&mut self, files: &[Captured]) -> Vec<Value> {
+        files.iter().map(|file| self.append(json!(file.described), &file.bytes)).collect()
+    }
+
+    /// The whole answer.
+    pub fn under(self, head: &Value) -> Vec<u8> {
+        let mut answer = head.to_string().into_bytes();
+        answer.push(b'\n');
+        answer.extend(self.0);
+        answer
+    }
+}
+
 /// The answer's bytes; `about` describes the run, `files` are its captures.
-pub fn answer(recording: &Recording, about: Value, files: Vec<Captured>) -> Vec<u8> {
-    let mut raw = Vec::new();
+pub fn answer(recording: &Recording, about: Value, files: &[Captured]) -> Vec<u8> {
+    let mut raw = Behind::default();
     let mut tables = Vec::new();
     for table in &recording.tables {
         let mut columns = Vec::new();
@@ -20,31 +47,15 @@ pub fn answer(recording: &Recording, about: Value, files: Vec<Captured>) -> Vec<
                 Data::Text { names, .. } => names,
                 Data::Int(_) | Data::Bool(_) | Data::Float(_) => &[],
             };
-            columns.push(json!({
-                "name": column.name,
-                "kind": column.data.kind().name(),
-                "names": names,
-                "offset": raw.len(),
-                "bytes": bytes.len(),
-            }));
-            raw.extend(bytes);
+            let kind = column.data.kind().name();
+            let description = json!({"name": column.name, "kind": kind, "names": names});
+            columns.push(raw.append(description, &bytes));
         }
         tables.push(json!({"name": table.name, "columns": columns}));
     }
-    let mut captures = Vec::new();
-    for Captured { bytes, described } in files {
-        let mut description = json!(described);
-        description["offset"] = raw.len().into();
-        description["bytes"] = bytes.len().into();
-        captures.push(description);
-        raw.extend(bytes);
-    }
-    let head =
-        json!({"tables": tables, "sha256": recording.sha256(), "run": about, "captures": captures});
-    let mut answer = head.to_string().into_bytes();
-    answer.push(b'\n');
-    answer.extend(raw);
-    answer
+    let captures = raw.captures(files);
+    let sha256 = recording.sha256();
+    raw.under(&json!({"tables": tables, "sha256": sha256, "run": about, "captures": captures}))
 }
 
 /// Rows by time, and those of one time by flow: sides write in turn, and who is first must not show.
@@ -106,7 +117,7 @@ mod tests {
         let recording = writer.finish();
         let described = Described { point: "s".to_owned(), packets: 1, missing: 0 };
         let file = Captured { bytes: b"packets".to_vec(), described };
-        let answer = answer(&recording, json!({"idle": 1}), vec![file]);
+        let answer = answer(&recording, json!({"idle": 1}), &[file]);
         let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
         let head: Value = serde_json::from_slice(&answer[..end]).unwrap();
         let raw = &answer[end + 1..];

@@ -3,6 +3,7 @@
 use crate::fault::{Fault, refusal};
 use crate::ports::{FIRST_CLIENT_PORT, FIRST_PORT};
 use crate::qdisc::Marking;
+use dragstrip_qdisc::TreeSpec;
 use dragstrip_scenario::{QdiscSpec, Scenario, Transport};
 
 /// Names of the disciplines in one.
@@ -28,10 +29,15 @@ pub fn delay_ns(spec: &QdiscSpec) -> (u64, bool) {
     with_tree.map_or((0, true), |class| delay_ns(class.child))
 }
 
+/// True when a discipline, or one in its classes, is a tree that fulfils a condition.
+fn any_tree(spec: &QdiscSpec, fulfils: impl Fn(&TreeSpec) -> bool) -> bool {
+    let is_such = |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(tree) if fulfils(tree));
+    is_such(spec) || spec.classes().iter().any(|class| is_such(class.child))
+}
+
 /// True when filters of a discipline, or of what is in its classes, look at marks.
 pub fn looks_at_marks(spec: &QdiscSpec) -> bool {
-    let by_mark = |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(tree) if tree.looks_at_marks());
-    by_mark(spec) || spec.classes().iter().any(|class| by_mark(class.child))
+    any_tree(spec, TreeSpec::looks_at_marks)
 }
 
 /// The marks that flows have, for an interface whose filters look at them.
@@ -51,18 +57,14 @@ pub fn markings(scenario: &Scenario) -> Vec<Marking> {
 /// A fault if a tree needs what the kernel is not given here.
 pub fn refuse(scenario: &Scenario) -> Result<(), Fault> {
     for link in &scenario.links {
-        let has_conditions =
-            |spec: &QdiscSpec| matches!(spec, QdiscSpec::Tc(tree) if tree.has_conditions());
-        let classes = link.qdisc.classes();
-        if has_conditions(&link.qdisc) || classes.iter().any(|class| has_conditions(class.child)) {
-            let field = format!("link {}: queue", link.name);
-            return refusal(field, "a filter of kind basic", "filters of kind u32 or flower");
+        let field = || format!("link {}: queue", link.name);
+        if any_tree(&link.qdisc, TreeSpec::has_conditions) {
+            return refusal(field(), "a filter of kind basic", "filters of kind u32 or flower");
         }
         if link.qdisc.policer().is_some() && looks_at_marks(&link.qdisc) {
             let expected =
                 "a policer in the filters, or filters by address, port, protocol or DSCP";
-            let field = format!("link {}: queue", link.name);
-            return refusal(field, "filters by mark behind a policer", expected);
+            return refusal(field(), "filters by mark behind a policer", expected);
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from dragstrip import _core
 from dragstrip.display import quantity
 from dragstrip.display.progress import ProgressMessages
+from dragstrip.display.quantity import plural
 from dragstrip.errors import BadInputError
 from dragstrip.interop import guess, readers
 from dragstrip.io.untrusted import capture_pieces
@@ -227,14 +228,10 @@ def _listed(words: list[str]) -> str:
     return ", ".join(_shortened(words, "protocols and ports"))
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def _other_text(row: dict[str, Any]) -> str:
     port = "" if row["port"] is None else f" port {row['port']}"
     name = "" if row["name"] is None else f" ({row['name']})"
-    return f"{_plural(row['packets'], 'packet')} of {row['protocol']}{port}{name}"
+    return f"{plural(row['packets'], 'packet')} of {row['protocol']}{port}{name}"
 
 
 def _attempts_text(rows: list[dict[str, Any]], verb: str) -> list[str]:
@@ -245,14 +242,14 @@ def _attempts_text(rows: list[dict[str, Any]], verb: str) -> list[str]:
     for server, mine in sorted(servers.items(), key=lambda item: -len(item[1])):
         were = "was" if len(mine) == 1 else "were"
         syns, again = (sum(row[name] for row in mine) for name in ("syns", "retransmitted"))
-        connections = f"{_plural(len(mine), 'connection')} to {server} {were} {verb}"
-        lines.append(f"{connections}: {_plural(syns, 'SYN')}, of which {again:,} retransmitted")
+        connections = f"{plural(len(mine), 'connection')} to {server} {were} {verb}"
+        lines.append(f"{connections}: {plural(syns, 'SYN')}, of which {again:,} retransmitted")
     return _shortened(lines, f"servers, connections {verb}")
 
 
 def _quic_text(row: dict[str, Any]) -> str:
     version = "" if row["version"] is None else f" version {row['version']}"
-    moved = f"{_plural(row['packets'], 'packet')}, {quantity.size(row['bytes'])} in {row['duration_s']:.2f} s"
+    moved = f"{plural(row['packets'], 'packet')}, {quantity.size(row['bytes'])} in {row['duration_s']:.2f} s"
     text = f"QUIC{version} {row['client']} → {row['server']}: {moved}"
     if (rtt := row["rtt_ms"]) is None:
         return f"{text}; no spin bit"
@@ -266,11 +263,11 @@ def _special(flow: dict[str, Any]) -> list[str]:
         words.append(f"inside {flow['encapsulation']}")
     for name, noun in (("syn", "SYN"), ("syn_ack", "SYN-ACK"), ("fin", "FIN")):
         if count := flow[f"{name}_retransmissions"]:
-            words.append(f"{_plural(count, noun)} retransmitted")
+            words.append(f"{plural(count, noun)} retransmitted")
     if flow["closed_s"]:
         words.append(f"receive window closed for {flow['closed_s']:.3g} s")
     if flow["ecn_feedback"] == "accurate":
-        words.append(f"accurate ECN, {_plural(flow['marks_reported'], 'mark')} reported")
+        words.append(f"accurate ECN, {plural(flow['marks_reported'], 'mark')} reported")
     if flow["mptcp"]:
         words.append(f"Multipath TCP ({flow['mptcp']})")
     if opened := flow["fast_open"]:

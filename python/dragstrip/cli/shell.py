@@ -15,6 +15,7 @@ from dragstrip.cli.output import say
 from dragstrip.cli.race import Race, takes_race
 from dragstrip.cli.shell_parts import (
     LONGEST_S,
+    TIMED_OUT,
     ProgramEnds,
     described,
     hand_over,
@@ -24,7 +25,10 @@ from dragstrip.cli.shell_parts import (
     summary,
 )
 from dragstrip.errors import BadInputError
+from dragstrip.io.files import expect_empty_folder
 
+KILLED = 137
+"""Exit status of a command that ended with its process namespace, as a shell has it for SIGKILL."""
 PATH_OPTIONS = (
     *("path", "rate", "medium", "trace", "rtt", "queue", "loss", "jitter", "netem"),
     *("up_rate", "up_medium", "up_trace", "up_queue", "up_netem", "link"),
@@ -158,7 +162,8 @@ def shell(
     limit_s = words.time_limit(timeout, "--timeout").time_s if timeout else 0.0
     if limit_s > LONGEST_S:
         raise BadInputError("--timeout", timeout, f"at most {LONGEST_S}s (4 h 43 min)", "command line")
-    _expect_empty(out)
+    if out is not None:
+        expect_empty_folder("--out", out)
     ends = ProgramEnds(cc, command or [], _words(server))
     if engine == VIRTUAL:
         from dragstrip.cli import shell_in_guest
@@ -212,16 +217,9 @@ def _in_real_time(
         "scenario": scenario,
     }
     hand_over(document, out, as_json=as_json)
-    return engine.status(outcome)
-
-
-def _expect_empty(out: Path | None) -> None:
-    from dragstrip.io import files
-
-    if out is not None:
-        files.expect_folder("--out", out)
-        if out.is_dir() and any(out.iterdir()):
-            raise BadInputError("--out", str(out), "a folder that is empty or does not exist", "command line")
+    if outcome["timed_out"]:
+        return TIMED_OUT
+    return KILLED if outcome["status"] is None else int(outcome["status"])
 
 
 def _words(server: str | None) -> list[str]:

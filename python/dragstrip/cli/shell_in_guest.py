@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from dragstrip.cli.capture import capture_request
 from dragstrip.cli.output import say
-from dragstrip.cli.shell_parts import ProgramEnds, described, hand_over, hosts, planned, say_path, summary
+from dragstrip.cli.shell_parts import (
+    TIMED_OUT,
+    ProgramEnds,
+    described,
+    hand_over,
+    hosts,
+    planned,
+    say_path,
+    summary,
+)
 from dragstrip.errors import BadInputError, DragstripError
 
 if TYPE_CHECKING:
@@ -36,7 +45,7 @@ BRIEF_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class InGuest:
-    """What a command line says about the guest."""
+    """Options of a command line for the guest."""
 
     options: Mapping[str, Any]
     load: Sequence[str]
@@ -53,6 +62,7 @@ class InGuest:
         from dragstrip.engines.agent.engine import loaded
         from dragstrip.engines.agent.packets import Packets
         from dragstrip.engines.vm import programs
+        from dragstrip.io.files import make_folder
 
         if not ends.command:
             raise BadInputError("COMMAND", None, "is missing: nobody types in virtual time", "command line")
@@ -68,7 +78,7 @@ class InGuest:
             raise refusal.error(f"engine {VIRTUAL}")
         date_s = self._date_s()
         inside = self._programs(ends)
-        packets = None if request is None or out is None else request.of(scenario)
+        points = None if request is None else request.of(scenario)
         path = say_path(run, ends.cc)
         programs.prepare(options.get("kernel"), lambda step: say(step, err=True))
         load = loaded(options)
@@ -76,6 +86,10 @@ class InGuest:
         say(
             f"guest: {size['files']} files, {size['bytes'] / 1e6:.1f} MB; {_estimate(run, limit_s)}", err=True
         )
+        packets = None
+        if points is not None and out is not None:
+            make_folder(out)
+            packets = Packets(VIRTUAL, scenario, points, out)
         reached = [0]
         messages = ProgressMessages()
         messages.doing(lambda: f"running: {reached[0] / 1e9:.1f} s of virtual time ...")
@@ -90,7 +104,7 @@ class InGuest:
                 date_s=date_s,
                 kernel_name=options.get("kernel"),
                 load=load,
-                packets=None if packets is None else Packets(VIRTUAL, scenario, packets, _made(out)),
+                packets=packets,
                 progress=lambda now_ns: reached.__setitem__(0, now_ns),
             )
         finally:
@@ -151,14 +165,6 @@ class InGuest:
             if name.endswith("/") or ".." in Path(name).parts:
                 raise BadInputError("--fetch", name, "a file's name, without ..", "command line")
         return GuestPrograms(closure, ends.command, ends.server, _input(), self.fetched)
-
-
-def _made(folder: Path | None) -> Path:
-    from dragstrip.io import files
-
-    assert folder is not None
-    files.make_folder(folder)
-    return folder
 
 
 def _input() -> bytes:
@@ -243,8 +249,6 @@ def _signal(number: int) -> str:
 
 def _status(run: Json) -> int:
     """Return the exit status of the command."""
-    from dragstrip.engines.netns.shell import TIMED_OUT
-
     if run["flooded"] is not None:
         return FLOODED
     if run["timed_out"]:

@@ -1,4 +1,4 @@
-"""What `dragstrip shell` does in real and in virtual time alike: the path, and the document."""
+"""Parts of `dragstrip shell` in real and in virtual time alike: the path, the document, a status."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST_S = 17_000
 """Longest time of a path: the simulator's clock ends then (4 h 43 min)."""
+TIMED_OUT = 124
+"""Exit status of a command whose time was over, as timeout(1) has it."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,11 @@ REPR_MAX = 300
 """Characters of the line that `repr` gives, at most."""
 
 
+def repr_line(text: str) -> str:
+    """Return the text of a `repr`, which ends with `>`, cut to `REPR_MAX` characters."""
+    return text if len(text) < REPR_MAX else f"{text[: REPR_MAX - 10]} …>"
+
+
 class StudyDocument(Mapping[str, Any]):
     """An answer: the document that the command prints with `--json`, as a mapping.
 
@@ -44,8 +49,7 @@ class StudyDocument(Mapping[str, Any]):
         return next((line for line in self._text.splitlines() if line.strip()), "")
 
     def __repr__(self) -> str:
-        text = f"<{type(self).__name__}: {' '.join(self.headline.split())}>"
-        return text if len(text) < REPR_MAX else f"{text[: REPR_MAX - 10]} …>"
+        return repr_line(f"<{type(self).__name__}: {' '.join(self.headline.split())}>")
 
     def _repr_html_(self) -> str:
         from dragstrip.display import html, notebook

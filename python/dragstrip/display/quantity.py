@@ -164,6 +164,11 @@ def _grouped(text: str) -> str:
     return f"{int(whole):,}".replace(",", "\u2009") + point + fraction
 
 
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 row` or `2,000 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def count(value: float | None) -> str:
     """Return a count with thin spaces, such as `12 345`, with one decimal for a half.
 

@@ -426,6 +426,7 @@ class Result:
 
     def __repr__(self) -> str:
         from dragstrip.display import quantity
+        from dragstrip.display.document import repr_line
 
         parts = [
             f"{entry.name} {quantity.rate(entry.goodput_bps)}"
@@ -434,9 +435,8 @@ class Result:
         ]
         more = len(self.alternatives) - len(parts)
         parts += [f"{more} more"] if more > 0 else []
-        runs = f"{len(self.runs)} run{'s' if len(self.runs) != 1 else ''}"
-        text = f"<Result of {self.document['experiment']}: {runs}; {'; '.join(parts)}>"
-        return text if len(text) < 300 else f"{text[:290]} …>"
+        runs = quantity.plural(len(self.runs), "run")
+        return repr_line(f"<Result of {self.document['experiment']}: {runs}; {'; '.join(parts)}>")
 
     def _repr_html_(self) -> str:
         """Return the plane, the sentence and the table of the first set-up, and the first explanation."""

@@ -524,6 +524,15 @@ def expect_folder(option: str, folder: Path) -> None:
         raise BadInputError(option, str(folder), "a folder that can be written", "command line")
 
 
+def expect_empty_folder(option: str, folder: Path) -> None:
+    """Raise `BadInputError` also for a folder that has something in it."""
+    expect_folder(option, folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise BadInputError(
+            option, str(folder), "a folder that is empty or does not exist yet", "command line"
+        )
+
+
 def expect_own_folder(option: str, folder: Path, marks: Mapping[str, str]) -> None:
     """Raise `BadInputError` also for a folder with files that no earlier call of the command has written.
 

@@ -7,7 +7,7 @@
 mod figures;
 
 use crate::fault::{Fault, fault};
-use crate::network::Network;
+use crate::network::{self, Network};
 use crate::plan::Plan;
 use crate::sys::{self, Poll};
 use crate::trees;
@@ -16,7 +16,6 @@ use dragstrip_scenario::{LinkSpec, PathFacts, QdiscSpec, Scenario};
 use figures::Arrived;
 pub use figures::{Check, RoundTrips};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
@@ -92,7 +91,7 @@ impl<'a> Path<'a> {
         let facts = scenario.path_facts([(from, to)], THIN_FRAME_BYTES);
         let facts = facts.map_err(|problem| Fault::Failed(problem.to_string()))?.remove(0);
         let (from_node, to_node) = (plan.node(from)?, plan.node(to)?);
-        let home = File::open("/proc/thread-self/ns/net")?;
+        let home = network::own_namespace()?;
         let socket = |node: usize| -> Result<OwnedFd, Fault> {
             network.places[node].enter()?;
             let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;

@@ -404,7 +404,7 @@ impl Stage<'_> {
             },
         });
         add(&mut about);
-        Ok(record::answer(&recording, about, captured))
+        Ok(record::answer(&recording, about, &captured))
     }
 
     /// Removes the counters of a host that several sending nodes share.

@@ -68,7 +68,11 @@ pub fn play(
         late: lateness.late,
         worst_ns: lateness.worst_ns,
     };
-    Ok(record::answer(&tables.finish(), serde_json::to_value(played).unwrap_or_default(), captured))
+    Ok(record::answer(
+        &tables.finish(),
+        serde_json::to_value(played).unwrap_or_default(),
+        &captured,
+    ))
 }
 
 /// The kernel's count of carrier losses and recoveries at an interface.

@@ -176,8 +176,7 @@ mod tests {
         let probe = writer.probes.probe.word(label);
         let target = writer.probes.target.word("d");
         writer.probes.push(ProbeRow { time_ns: 5, probe, target, rtt_ns: None, lost: true });
-        let answer =
-            record::answer(&writer.finish(), serde_json::from_str(PLAYED).unwrap(), Vec::new());
+        let answer = record::answer(&writer.finish(), serde_json::from_str(PLAYED).unwrap(), &[]);
         let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
         (serde_json::from_slice(&answer[..end]).unwrap(), answer[end + 1..].to_vec())
     }

@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 16;
 /// Characters of a program's last line in a refusal.
 const LINE_MAX: usize = 200;
 
-/// What programs print.
+/// A stream of the programs' output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
     /// The command's standard output.

@@ -5,6 +5,7 @@
 //! the time which files and set-up took does not show. What both print, the command's exit status and the files that it
 //! leaves are the answer (live.rs).
 
+mod counters;
 mod live;
 mod root;
 
@@ -16,10 +17,12 @@ use crate::load::Load;
 use crate::machine::{self, Grant, Part};
 use crate::network::{self, Network};
 use crate::plan::Plan;
-use crate::side::{Agenda, CaptureRequest, Captured, Desk, Event};
+use crate::record::Behind;
+use crate::side::{Agenda, CaptureRequest, Captured, Desk, Event, collect_captures};
 use crate::sys::{self, Poll};
-use dragstrip_recording::{Data, Recording, Writer};
-use dragstrip_scenario::{FULL_FRAME_BYTES, Scenario};
+use counters::Counters;
+use dragstrip_recording::Writer;
+use dragstrip_scenario::Scenario;
 use live::{End, Live, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -63,9 +66,6 @@ struct Programs {
 
 /// The server and the command each start at a multiple of this time.
 const ROUND_NS: i64 = 10_000_000_000;
-/// Time that a server has to begin to listen.
-const LISTEN_NS: i64 = 10_000_000_000;
-const LISTEN_STEP_MS: i32 = 10;
 /// Longest time between two steps that are reported.
 const STEP_MS: i32 = 1_000;
 /// Bytes of all files that are returned.
@@ -84,10 +84,10 @@ pub fn run(
     if !grant.whole() {
         return fault("programs need a machine that is thrown away");
     }
-    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let home = network::own_namespace()?;
     sys::set_clock(programs.date_s)?;
     let plan = Plan::new(scenario, kernel)?;
-    let Behind { load, files, input } = Behind::of(programs, raw)?;
+    let Attached { load, files, input } = Attached::of(programs, raw)?;
     let _held = machine::prepare(scenario, &programs.load, load, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let path_report = network.verify(&plan)?;
@@ -116,12 +116,16 @@ pub fn run(
 
     rest(&mut live, next_round())?;
     if !programs.server.is_empty() {
-        let listen_until = sys::now() + LISTEN_NS;
+        let listen_until = sys::now() + network::LISTEN_WAIT.as_nanos() as i64;
         live.start("--server", &programs.server, &ends[0], None)?;
-        while !listens(&ends[0])? {
-            live.look(LISTEN_STEP_MS)?;
+        while !network::within(&ends[0], network::has_listener)? {
+            live.look(network::LISTEN_STEP.as_millis() as i32)?;
             live.step();
-            expect_server(&live, &programs.server[0], listen_until)?;
+            let ended = live.server_status();
+            if ended.is_some() || sys::now() > listen_until {
+                let last = live.last_line(Stream::Server);
+                return network::no_listener(&programs.server[0], ended, &last);
+            }
         }
         rest(&mut live, next_round())?;
     }
@@ -143,12 +147,7 @@ pub fn run(
             Desk { poll: &poll, agenda: &mut agenda, tables: &mut tables, notices: &mut notices };
         side.on_event(duration_ns, Event::Sample, &mut desk)?;
     }
-    let captured = sides.iter_mut().map(|side| side.captured(duration_ns as u64));
-    let captured: Vec<Captured> =
-        captured.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    if let Some(capture_request) = capture {
-        capture_request.check(&captured)?;
-    }
+    let captured = collect_captures(&mut sides, duration_ns as u64, capture)?;
     let (outputs, missing) = Output::all(programs)?;
     let increments = [0, 1].map(|end: usize| after[end].since(&counters[end]));
     let about = json!({
@@ -159,23 +158,23 @@ pub fn run(
         "server_status": end.server_status,
         "duration_ns": duration_ns,
         "address": address.to_string(),
-        "directions": directions(programs, &increments, &tables.finish())?,
+        "directions": counters::directions(scenario, &programs.ends, &increments, &tables.finish())?,
         "path": path_report,
         "idle_rtt_ns": idle,
         "cpu_idle_share": load.idle_share,
         "missing_outputs": missing,
     });
-    Ok(answer(about, end.streams, outputs, captured))
+    Ok(answer(&about, &end.streams, &outputs, &captured))
 }
 
 /// The bytes behind a request.
-struct Behind<'r> {
+struct Attached<'r> {
     load: &'r [u8],
     files: &'r [u8],
     input: &'r [u8],
 }
 
-impl<'r> Behind<'r> {
+impl<'r> Attached<'r> {
     fn of(programs: &Programs, raw: &'r [u8]) -> Result<Self, Fault> {
         let load: usize = programs.load.iter().map(Part::bytes).sum();
         let files: usize = programs.files.iter().map(root::Entry::bytes).sum();
@@ -251,135 +250,6 @@ fn rest(live: &mut Live<'_>, until: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-fn expect_server(live: &Live<'_>, program: &str, until: i64) -> Result<(), Fault> {
-    if let Some(status) = live.server_status() {
-        let last = live.last_line(Stream::Server);
-        let expected = format!("a server that listens: it has ended with status {status}{last}");
-        return refusal("--server", program, expected);
-    }
-    if sys::now() > until {
-        let wait_s = LISTEN_NS / 1_000_000_000;
-        let last = live.last_line(Stream::Server);
-        let expected = format!("a server that listens on some port within {wait_s} s{last}");
-        return refusal("--server", program, expected);
-    }
-    Ok(())
-}
-
-fn listens(end: &fs::File) -> Result<bool, Fault> {
-    let home = fs::File::open("/proc/thread-self/ns/net")?;
-    sys::enter(end)?;
-    let listens = network::has_listener();
-    sys::enter(&home)?;
-    Ok(listens)
-}
-
-/// Totals of an end's interfaces (Documentation/networking/statistics.rst); bytes are those of IP packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
-    packets_in: u64,
-    bytes_in: u64,
-    packets_out: u64,
-    bytes_out: u64,
-}
-
-impl Counters {
-    fn read(end: &fs::File) -> Result<Self, Fault> {
-        let home = fs::File::open("/proc/thread-self/ns/net")?;
-        sys::enter(end)?;
-        let text = fs::read_to_string("/proc/thread-self/net/dev");
-        sys::enter(&home)?;
-        Ok(Self::parse(&text?))
-    }
-
-    /// Each line after the first two: a name, eight columns of what came in, and eight of what went out.
-    fn parse(text: &str) -> Self {
-        const ETHERNET_BYTES: u64 = 14;
-        let mut all = Self::default();
-        for line in text.lines().skip(2) {
-            let Some((name, columns)) = line.split_once(':') else { continue };
-            if name.trim() == "lo" {
-                continue;
-            }
-            let columns: Vec<u64> =
-                columns.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-            let column = |index: usize| columns.get(index).copied().unwrap_or_default();
-            all.packets_in += column(1);
-            all.bytes_in += column(0).saturating_sub(ETHERNET_BYTES * column(1));
-            all.packets_out += column(9);
-            all.bytes_out += column(8).saturating_sub(ETHERNET_BYTES * column(9));
-        }
-        all
-    }
-
-    const fn since(&self, before: &Self) -> Self {
-        Self {
-            packets_in: self.packets_in - before.packets_in,
-            bytes_in: self.bytes_in - before.bytes_in,
-            packets_out: self.packets_out - before.packets_out,
-            bytes_out: self.bytes_out - before.bytes_out,
-        }
-    }
-}
-
-/// Both directions: what entered at one end, what left at the other, and drops and marks of the queues in between.
-fn directions(
-    programs: &Programs,
-    increments: &[Counters; 2],
-    recording: &Recording,
-) -> Result<Vec<Value>, Fault> {
-    let Programs { scenario, ends, .. } = programs;
-    let pair = [(ends[0].as_str(), ends[1].as_str())];
-    let facts = scenario.path_facts(pair, FULL_FRAME_BYTES);
-    let facts = facts.map_err(|problem| Fault::Failed(problem.to_string()))?;
-    let is_back = |queue: &str| {
-        let link = queue.split(':').next().unwrap_or_default();
-        facts.iter().any(|facts| facts.back.iter().any(|name| name == link))
-    };
-    let queues = totals(recording);
-    let direction = |name: &str, from: &Counters, to: &Counters, back: bool| {
-        let here = || queues.iter().filter(|(queue, _)| is_back(queue) == back);
-        let drops: BTreeMap<&String, i64> = here()
-            .map(|(queue, all)| (queue, all.dropped))
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        json!({
-            "direction": name,
-            "packets_in": from.packets_out,
-            "bytes_in": from.bytes_out,
-            "packets_out": to.packets_in,
-            "bytes_out": to.bytes_in,
-            "drops": drops,
-            "marks": here().map(|(_, all)| all.marked).sum::<i64>(),
-        })
-    };
-    let [server, client] = increments;
-    Ok(vec![direction("down", server, client, false), direction("up", client, server, true)])
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Queue {
-    dropped: i64,
-    marked: i64,
-}
-
-/// Each watched queue's last row.
-fn totals(recording: &Recording) -> BTreeMap<String, Queue> {
-    let mut totals = BTreeMap::new();
-    let Some(table) = recording.table("queues") else { return totals };
-    let column = |name: &str| {
-        table.columns.iter().find(|column| column.name == name).map(|column| &column.data)
-    };
-    if let (Some(Data::Text { names, index }), Some(Data::Int(dropped)), Some(Data::Int(marked))) =
-        (column("link"), column("dropped"), column("marked"))
-    {
-        for ((&link, &dropped), &marked) in index.iter().zip(dropped).zip(marked) {
-            totals.insert(names[link as usize].clone(), Queue { dropped, marked });
-        }
-    }
-    totals
-}
-
 /// A file that was asked for.
 struct Output {
     name: String,
@@ -412,35 +282,22 @@ impl Output {
 
 /// The answer: a line of JSON, and the bytes of streams, files and captures that it lists.
 fn answer(
-    about: Value,
-    streams: Vec<(Stream, Vec<u8>)>,
-    outputs: Vec<Output>,
-    captured: Vec<Captured>,
+    about: &Value,
+    streams: &[(Stream, Vec<u8>)],
+    outputs: &[Output],
+    captured: &[Captured],
 ) -> Vec<u8> {
-    let mut raw = Vec::new();
-    let mut place = |mut description: Value, bytes: Vec<u8>| {
-        description["offset"] = raw.len().into();
-        description["bytes"] = bytes.len().into();
-        raw.extend(bytes);
-        description
-    };
+    let mut raw = Behind::default();
     let streams: Vec<Value> = streams
-        .into_iter()
-        .map(|(stream, bytes)| place(json!({"name": stream.name()}), bytes))
+        .iter()
+        .map(|(stream, bytes)| raw.append(json!({"name": stream.name()}), bytes))
         .collect();
     let outputs: Vec<Value> = outputs
-        .into_iter()
-        .map(|Output { name, content }| place(json!({ "name": name }), content))
+        .iter()
+        .map(|Output { name, content }| raw.append(json!({ "name": name }), content))
         .collect();
-    let captures: Vec<Value> = captured
-        .into_iter()
-        .map(|Captured { bytes, described }| place(json!(described), bytes))
-        .collect();
-    let head = json!({"run": about, "streams": streams, "outputs": outputs, "captures": captures});
-    let mut answer = head.to_string().into_bytes();
-    answer.push(b'\n');
-    answer.extend(raw);
-    answer
+    let captures = raw.captures(captured);
+    raw.under(&json!({"run": about, "streams": streams, "outputs": outputs, "captures": captures}))
 }
 
 #[cfg(test)]
@@ -448,23 +305,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_counts_its_ip_bytes_and_not_its_loopback() {
-        let text = "Inter-| Receive | Transmit\n face |bytes packets ...\n    \
-            lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n    \
-            v0: 1514 1 0 0 0 0 0 0 132 2 0 0 0 0 0 0\n";
-        let counters = Counters::parse(text);
-        let expected = Counters { packets_in: 1, bytes_in: 1500, packets_out: 2, bytes_out: 104 };
-        assert_eq!(counters, expected);
-        assert_eq!(counters.since(&counters), Counters::default());
-    }
-
-    #[test]
     fn an_answer_lists_where_its_bytes_are() {
         let bytes = answer(
-            json!({"status": 0}),
-            vec![(Stream::Out, b"out".to_vec()), (Stream::Errors, Vec::new())],
-            vec![Output { name: "a file".to_owned(), content: b"content".to_vec() }],
-            Vec::new(),
+            &json!({"status": 0}),
+            &[(Stream::Out, b"out".to_vec()), (Stream::Errors, Vec::new())],
+            &[Output { name: "a file".to_owned(), content: b"content".to_vec() }],
+            &[],
         );
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
         let head: Value = serde_json::from_slice(&bytes[..end]).unwrap();

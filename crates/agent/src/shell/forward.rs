@@ -4,11 +4,11 @@ use super::exit::{self, Exit};
 use super::ledger::Ledger;
 use super::packet::describe;
 use crate::fault::{Fault, refusal};
+use crate::network;
 use crate::sys::{self, process};
 use dragstrip_scenario::{FULL_FRAME_BYTES, Scenario, Topology};
 use dragstrip_sim::{Forwarder, Way};
 use dragstrip_units::Instant;
-use std::fs;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -117,7 +117,7 @@ impl Carrier {
             self.round();
             if self.now().as_nanos() >= looked.as_nanos() + DRAIN_STEP_NS {
                 looked = self.now();
-                if !sends_on() && self.ledger().on_their_way(Way::Back) == 0 {
+                if !network::sends_on() && self.ledger().on_their_way(Way::Back) == 0 {
                     break;
                 }
             }
@@ -175,21 +175,4 @@ impl Carrier {
     pub fn ledger(&self) -> &Ledger {
         self.network.observer()
     }
-}
-
-/// True when a TCP socket of this thread's network namespace has data or a FIN that is not acknowledged.
-fn sends_on() -> bool {
-    // Documentation/networking/proc_net_tcp.rst: the fourth column is the state, the fifth tx_queue:rx_queue.
-    const CLOSING: [&str; 3] = ["04", "09", "0B"]; // FIN_WAIT1, LAST_ACK, CLOSING
-    const LISTENING: &str = "0A";
-    ["tcp", "tcp6"].into_iter().any(|file| {
-        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-        text.lines().skip(1).any(|line| {
-            let columns: Vec<&str> = line.split_whitespace().collect();
-            let state = columns.get(3).copied().unwrap_or_default();
-            let unsent = columns.get(4).and_then(|queues| queues.split(':').next());
-            let is_empty = unsent.is_none_or(|unsent| unsent.bytes().all(|digit| digit == b'0'));
-            state != LISTENING && (CLOSING.contains(&state) || !is_empty)
-        })
-    })
 }

@@ -10,11 +10,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// Time that a server has to begin to listen.
-const LISTEN_WAIT: Duration = Duration::from_secs(10);
-const LISTEN_STEP: Duration = Duration::from_millis(10);
+use std::time::Instant;
 
 /// Ends of the programs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -102,16 +98,11 @@ fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
     sys::enter(&space.namespace)?;
     let start = Instant::now();
     while !network::has_listener() {
-        if let Some(status) = process::has_ended(server) {
-            let expected = format!("a server that listens: it has ended with status {status}");
-            return refusal("--server", program, expected);
+        let ended = process::has_ended(server);
+        if ended.is_some() || start.elapsed() > network::LISTEN_WAIT {
+            return network::no_listener(program, ended, "");
         }
-        if start.elapsed() > LISTEN_WAIT {
-            let wait_s = LISTEN_WAIT.as_secs();
-            let expected = format!("a server that listens on some port within {wait_s} s");
-            return refusal("--server", program, expected);
-        }
-        std::thread::sleep(LISTEN_STEP);
+        std::thread::sleep(network::LISTEN_STEP);
     }
     Ok(())
 }

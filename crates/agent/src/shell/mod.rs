@@ -170,7 +170,7 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
 fn build(request: &Request, end: usize, host: &str) -> Result<(Space, OwnedFd), Fault> {
     let defaults = Sysctls::linux_6().values();
     sys::unshare_network()?;
-    let namespace = fs::File::open("/proc/thread-self/ns/net")?;
+    let namespace = network::own_namespace()?;
     let mut netlink = Socket::new()?;
     network::up(&mut netlink, 1)?;
     for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {

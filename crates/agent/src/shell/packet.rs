@@ -4,8 +4,8 @@ use dragstrip_packet::{
     Body, Datagram, ETHERNET_BYTES, Flags, SackBlock, Segment, Timestamps, TrafficClass,
 };
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 /// Bits of the fragment offset (RFC 791 §3.1).
@@ -22,7 +22,8 @@ pub struct Description {
     pub frame_bytes: u32,
 }
 
-fn pair(bytes: &[u8], at: usize) -> Option<u16> {
+/// Two octets at a position.
+pub fn pair(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
@@ -30,20 +31,44 @@ fn quad(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
+/// Fields of an IP header that both the queues and the [way out](super::exit) look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a> {
+    pub class: u8,
+    pub protocol: u8,
+    /// Source and destination, one behind the other.
+    pub addresses: &'a [u8],
+    /// Position of what follows the header.
+    pub start: usize,
+    /// False of an IPv4 fragment other than the first, which has no ports.
+    pub is_first: bool,
+}
+
+/// Reads an IPv4 or IPv6 header; none if the packet is neither. Extension headers of IPv6 are not looked behind.
+pub fn header(packet: &[u8]) -> Option<Header<'_>> {
+    Some(match packet.first()? >> 4 {
+        4 if packet.len() >= IPV4_BYTES => Header {
+            class: packet[1],
+            protocol: packet[9],
+            addresses: &packet[12..20],
+            start: usize::from(packet[0] & 15) * 4,
+            is_first: pair(packet, 6)? & OFFSET == 0,
+        },
+        6 if packet.len() >= IPV6_BYTES => Header {
+            class: packet[0] << 4 | packet[1] >> 4,
+            protocol: packet[6],
+            addresses: &packet[8..40],
+            start: IPV6_BYTES,
+            is_first: true,
+        },
+        _ => return None,
+    })
+}
+
 /// Reads an IPv4 or IPv6 packet; none if it is neither. Extension headers of IPv6 hide the ports behind them.
 pub fn describe(packet: &[u8]) -> Option<Description> {
     let frame_bytes = ETHERNET_BYTES + packet.len() as u32;
-    let (class, protocol, addresses, start, is_first) = match packet.first()? >> 4 {
-        4 if packet.len() >= IPV4_BYTES => {
-            let start = usize::from(packet[0] & 15) * 4;
-            let is_first = pair(packet, 6)? & OFFSET == 0;
-            (packet[1], packet[9], &packet[12..20], start, is_first)
-        }
-        6 if packet.len() >= IPV6_BYTES => {
-            (packet[0] << 4 | packet[1] >> 4, packet[6], &packet[8..40], IPV6_BYTES, true)
-        }
-        _ => return None,
-    };
+    let Header { class, protocol, addresses, start, is_first } = header(packet)?;
     let payload = packet.get(start..).unwrap_or_default();
     let ports = if is_first && matches!(protocol, TCP | UDP) { quad(payload, 0) } else { None };
     let words = addresses.chunks_exact(4).filter_map(|word| quad(word, 0));

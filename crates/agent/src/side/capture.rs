@@ -3,6 +3,7 @@
 //! Nothing of the measurement depends on them. A ring that is full loses packets, and a file that is full takes no more: both are
 //! counted.
 
+use super::Side;
 use super::tap::{Head, Tap};
 use crate::fault::{Fault, fault};
 use dragstrip_capture::format::{INBOUND, OUTBOUND};
@@ -30,6 +31,20 @@ pub struct CaptureRequest {
     program: String,
     /// Comment on the run, stored in each file.
     comment: String,
+}
+
+/// Files of all sides; a fault if a requested vantage point has none.
+pub fn collect(
+    sides: &mut [Side<'_>],
+    end_ns: u64,
+    request: Option<&CaptureRequest>,
+) -> Result<Vec<Captured>, Fault> {
+    let mut files = Vec::new();
+    for side in sides {
+        files.extend(side.captured(end_ns)?);
+    }
+    request.map_or(Ok(()), |request| request.check(&files))?;
+    Ok(files)
 }
 
 /// A file's description in an answer.

@@ -16,7 +16,7 @@ mod tap;
 mod watch;
 
 pub use agenda::{Agenda, Event};
-pub use capture::{CaptureRequest, Captured, Described, Wire};
+pub use capture::{CaptureRequest, Captured, Described, Wire, collect as collect_captures};
 pub use message::{Counts, EndReport, Notice, Order, Report};
 pub use probe::Pinger;
 

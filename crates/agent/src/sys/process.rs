@@ -269,8 +269,7 @@ pub fn tun(device: &str, name: &str) -> Result<OwnedFd, Fault> {
     if unsafe { libc::ioctl(fd, TUNSETIFF as _, &raw mut request) } < 0 {
         return Err(os("TUNSETIFF"));
     }
-    let set = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK) };
-    checked(set.into(), "fcntl")?;
+    set_nonblocking(&file)?;
     Ok(file)
 }
 
@@ -281,8 +280,5 @@ pub fn close_inherited(number: i32) {
 
 /// A file that the process inherited under this number.
 pub fn inherited(number: i32) -> fs::File {
-    unsafe {
-        libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
-        fs::File::from_raw_fd(number)
-    }
+    private(unsafe { fs::File::from_raw_fd(number) })
 }

@@ -23,7 +23,7 @@ const ALLOT: u64 = 1514;
 /// Words of nfq_codel with their defaults, where they are not fq_codel's.
 const NFQ_CODEL: [(&str, &str); 2] = [("limit", "1024"), ("quantum", "300")];
 
-/// What cbq's words say of a class.
+/// Parameters of a class of cbq.
 struct Cbq {
     rate_bps: u64,
     bounded: bool,

@@ -3,6 +3,7 @@
 use super::Wrong;
 use super::lines::Word;
 use crate::disciplines::KINDS;
+use crate::disciplines::tree::has_added_classes;
 use crate::tc::wrong;
 use std::fmt::{self, Display};
 
@@ -192,7 +193,7 @@ impl Interface {
                 );
                 return refuse(format!("\"parent {}\"", parent.text), expected);
             };
-            let has_classes = ["htb", "drr", "hfsc", "cbq"].contains(&above.kind.text.as_str());
+            let has_classes = has_added_classes(&above.kind.text) || above.kind.text == "cbq";
             if has_classes && !self.classes.iter().any(|class| class.id == id) {
                 let expected = format!(
                     "a class that a line before adds: tc class add dev {} ... classid {id}",

@@ -40,13 +40,16 @@ def _kinds(qdisc: Json) -> Iterator[str]:
         yield kind
 
 
+def _matchings(qdisc: Json) -> Iterator[Json]:
+    """Conditions of the filters of a class tree, and of the trees in its classes."""
+    yield from (rule["matching"] for rule in qdisc.get("filters", ()))
+    for child in (qdisc.get("leaf"), *(each.get("leaf") for each in qdisc.get("classes", ()))):
+        yield from _matchings(child) if child else ()
+
+
 def looks_at_marks(qdisc: Json) -> bool:
     """Return whether a filter of a class tree in a discipline looks at the firewall's mark."""
-    matchings = [rule["matching"] for rule in qdisc.get("filters", ())]
-    children = [qdisc.get("leaf"), *(each.get("leaf") for each in qdisc.get("classes", ()))]
-    return any(each["kind"] == "fw" or "mark" in each.get("keys", ()) for each in matchings) or any(
-        looks_at_marks(child) for child in children if child
-    )
+    return any(each["kind"] == "fw" or "mark" in each.get("keys", ()) for each in _matchings(qdisc))
 
 
 def _marks(scenario: Json, firewall: bool) -> Iterator[Refusal]:
@@ -137,6 +140,9 @@ def without_a_kernel(
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
             expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
             refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
+        if any(each["kind"] == "basic" for each in _matchings(qdisc)):
+            expected = "filters of kind u32 or flower"
+            refusals.append(Refusal(f"{where}: queue", "a filter of kind basic", expected))
         refusals += [] if release is None else _too_young(where, qdisc, release)
         netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
         if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):

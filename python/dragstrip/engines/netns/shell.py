@@ -21,10 +21,6 @@ SERVER, SERVER6 = "198.18.0.2", "2001:2::2"
 """Addresses of the server's end (`addresses` in crates/agent/src/shell/mod.rs)."""
 LATE_NS = 1_000_000
 """A run whose packets left later than this, one in a hundred, is marked."""
-TIMED_OUT = 124
-"""Exit status of a command whose time was over, as timeout(1) has it."""
-KILLED = 137
-"""Exit status of a command that ended with its process namespace, as a shell has it for SIGKILL."""
 ANSWER_BYTES_MAX = 1 << 20
 _DIRECTION: dict[str, Shape] = {
     "direction": TEXT,
@@ -132,10 +128,3 @@ def reasons(outcome: Json) -> list[str]:
             if direction[key]:
                 marks.append(f"{name}: {direction[key]} packets were lost {who} the path")
     return marks
-
-
-def status(outcome: Json) -> int:
-    """Return the exit status of the command."""
-    if outcome["timed_out"]:
-        return TIMED_OUT
-    return KILLED if outcome["status"] is None else int(outcome["status"])

@@ -50,9 +50,9 @@ CERTIFICATES = (
     *("/usr/lib/ssl/certs/ca-certificates.crt", "/etc/pki/tls/openssl.cnf", "/etc/pki/tls/cert.pem"),
     "/etc/pki/tls/certs/ca-bundle.crt",
 )
-"""What libraries for TLS read, where a distribution has it."""
+"""Files that libraries for TLS read, where a distribution has them."""
 SHELL = Path("/bin/sh")
-"""What programs start by system(3), and what a login has."""
+"""The shell that programs start by system(3), and that a login has."""
 LOOKUPS = ("/etc/services", "/etc/protocols")
 OF_THE_MACHINE = re.compile(r"/(dev|proc|sys)(/.*)?|/etc/(hosts|passwd|group|nsswitch\.conf|resolv\.conf)")
 """Files that a guest has of its own."""

@@ -1,4 +1,4 @@
-"""What an ELF program asks for at its start, read from the file (elf(5)); nothing is executed."""
+"""Interpreter and libraries of an ELF program, read from the file (elf(5)); nothing is executed."""
 
 from __future__ import annotations
 

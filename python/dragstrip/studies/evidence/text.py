@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dragstrip.display.quantity import digits
+from dragstrip.display.quantity import digits, plural
 from dragstrip.studies.evidence.document import SHOWN
-from dragstrip.studies.passport.wording import escaped, measured, plural
+from dragstrip.studies.passport.wording import escaped, measured
 
 MARKDOWN, APPENDIX = "evidence.md", "evidence.txt"
 COLUMNS = 69

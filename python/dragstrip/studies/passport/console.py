@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dragstrip.display.quantity import plural
 from dragstrip.display.terminal import WIDTH, wrapped
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
-from dragstrip.studies.passport.wording import agreed, by_reason, engine, measured, plural, tally, unit
+from dragstrip.studies.passport.wording import agreed, by_reason, engine, measured, tally, unit
 
 MARKS = {"better": "+", "worse": "-"}
 

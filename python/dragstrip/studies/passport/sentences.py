@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from dragstrip.display.quantity import plural
 from dragstrip.studies.passport import suite
 from dragstrip.studies.passport.chapters import beside
 from dragstrip.studies.passport.figures import NEIGHBOUR
 from dragstrip.studies.passport.rows import BASELINES, Subject
 from dragstrip.studies.passport.verdicts import RowVerdict, ratio, worst
-from dragstrip.studies.passport.wording import measured, plural
+from dragstrip.studies.passport.wording import measured
 
 
 def sentences(subject: Subject, judged: Sequence[RowVerdict]) -> dict[str, str]:

@@ -13,11 +13,6 @@ def measured(figure: float | None) -> str:
     return quantity.MISSING if figure is None else quantity.digits(figure)
 
 
-def plural(count: int, noun: str) -> str:
-    """A count with its noun, such as `1 row` or `2 rows`."""
-    return f"{count} {noun if count == 1 else noun + 's'}"
-
-
 def engine(document: Mapping[str, Any]) -> str:
     """The engine of a document with its kernel, such as `vm (Linux 6.1.0-56-amd64)`."""
     kernel = document.get("kernel")
@@ -36,7 +31,7 @@ def agreed(comparison: Mapping[str, Any]) -> str:
     """Number of rows with the same verdict on a second engine, in words."""
     rows, same_verdicts = comparison["rows"], comparison["same"]
     share = f" ({quantity.percent(same_verdicts / rows)})" if rows else ""
-    counts = f"{same_verdicts} of {plural(rows, 'row')} have the same verdict{share}"
+    counts = f"{same_verdicts} of {quantity.plural(rows, 'row')} have the same verdict{share}"
     return f"Beside engine {engine(comparison)}: {counts}"
 
 

@@ -14,7 +14,7 @@ from dragstrip.display.progress_cell import in_notebook
 from dragstrip.engines import named
 from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.io.files import DamagedError
+from dragstrip.io.files import DamagedError, expect_empty_folder
 from dragstrip.io.untrusted import whole_number
 from dragstrip.runs.child import without_pandas
 from dragstrip.runs.local import Local, Place
@@ -311,8 +311,7 @@ def replay(folder: Path | None, key: str, out: Path | None) -> Path:
     present = build_version(engine, options)
     if version != present:
         raise DragstripError(f"that run is of version {version}, this is {present}")
-    if out.exists() and any(out.iterdir()):
-        raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet", "command line")
+    expect_empty_folder("--out", out)
     recording = named(engine).run(json.loads(text), options)
     recording.provenance["replay_of"] = key
     if out.exists():

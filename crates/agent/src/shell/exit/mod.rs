@@ -12,12 +12,13 @@ use crate::sys::{self, process};
 pub use opening::may_open;
 pub use relay::Counts;
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 /// Address of the name server inside: the relay asks the machine's own.
-pub const NAME_SERVER: &str = "198.18.0.3";
+pub const NAME_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 3));
 /// Longest answer of the relay.
 const COUNTS_BYTES: usize = 4096;
 /// Time that the relay has for its answer.

@@ -1,16 +1,13 @@
 //! Packets that may open a connection or a flow of datagrams to an address outside.
 
+use crate::shell::packet::{self, Header, TCP, UDP, pair};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 const FRAGMENT: u8 = 44;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
-/// Bits of the fragment offset (RFC 791 §3.1).
-const OFFSET: u16 = 0x1fff;
 
 /// Kind of a packet to an address outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,49 +30,33 @@ pub struct Opening {
     pub to: SocketAddr,
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn ipv4(bytes: &[u8], at: usize) -> Option<IpAddr> {
-    let octets: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
-    Some(Ipv4Addr::from(octets).into())
-}
-
-fn ipv6(bytes: &[u8], at: usize) -> Option<IpAddr> {
-    let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
-    Some(Ipv6Addr::from(octets).into())
+fn address(octets: &[u8]) -> Option<IpAddr> {
+    let ipv4 = <[u8; 4]>::try_from(octets).map(|octets| Ipv4Addr::from(octets).into());
+    ipv4.or_else(|_| <[u8; 16]>::try_from(octets).map(|octets| Ipv6Addr::from(octets).into())).ok()
 }
 
 /// Reads a packet's ends and kind; none of a segment that opens nothing, or of what is no IP packet.
 pub fn read(packet: &[u8]) -> Option<Opening> {
-    let (protocol, from, to, start, is_later) = match packet.first()? >> 4 {
-        4 => {
-            let start = usize::from(packet[0] & 15) * 4;
-            let is_later = word(packet, 6)? & OFFSET != 0;
-            (*packet.get(9)?, ipv4(packet, 12)?, ipv4(packet, 16)?, start, is_later)
-        }
-        6 => {
-            let (from, to) = (ipv6(packet, 8)?, ipv6(packet, 24)?);
-            match *packet.get(6)? {
-                // RFC 8200 §4.5: the offset is in the upper thirteen bits.
-                FRAGMENT => (*packet.get(40)?, from, to, 48, word(packet, 42)? >> 3 != 0),
-                protocol => (protocol, from, to, 40, false),
-            }
-        }
-        _ => return None,
-    };
+    let mut header = packet::header(packet)?;
+    if header.protocol == FRAGMENT && packet[0] >> 4 == 6 {
+        // RFC 8200 §4.5: the offset is in the upper thirteen bits.
+        let (protocol, offset) = (*packet.get(header.start)?, pair(packet, header.start + 2)? >> 3);
+        header = Header { protocol, start: header.start + 8, is_first: offset == 0, ..header };
+    }
+    let Header { protocol, addresses, start, is_first, .. } = header;
+    let (from, to) = addresses.split_at(addresses.len() / 2);
+    let (from, to) = (address(from)?, address(to)?);
     let opening = |kind, ports: [u16; 2]| Opening {
         kind,
         protocol,
         from: SocketAddr::new(from, ports[0]),
         to: SocketAddr::new(to, ports[1]),
     };
-    let has_ports = !is_later && matches!(protocol, TCP | UDP);
+    let has_ports = is_first && matches!(protocol, TCP | UDP);
     if !has_ports {
         return Some(opening(Kind::Other, [0, 0]));
     }
-    let ports = [word(packet, start)?, word(packet, start + 2)?];
+    let ports = [pair(packet, start)?, pair(packet, start + 2)?];
     if protocol == UDP {
         return Some(opening(Kind::Datagram, ports));
     }
@@ -96,8 +77,7 @@ pub fn may_open(packet: &[u8], inside: &[IpAddr]) -> bool {
 fn is_about_a_path(packet: &[u8], opening: &Opening) -> bool {
     const ECHO_REQUEST: u8 = 8;
     const ECHO_REQUEST_V6: u8 = 128;
-    let start = if opening.to.is_ipv4() { usize::from(packet[0] & 15) * 4 } else { 40 };
-    let kind = packet.get(start).copied();
+    let kind = packet::header(packet).and_then(|header| packet.get(header.start)).copied();
     match opening.protocol {
         ICMP => kind != Some(ECHO_REQUEST),
         ICMPV6 => kind != Some(ECHO_REQUEST_V6),

@@ -212,36 +212,28 @@ impl Relay {
 
     /// The real address behind one inside; none of those that lead to this machine or nowhere.
     fn outside(&self, to: SocketAddr) -> Option<SocketAddr> {
-        if to.ip() == NAME_SERVER.parse::<IpAddr>().ok()? {
+        if to.ip() == NAME_SERVER {
             let asked = self.name_server.filter(|_| to.port() == DNS_PORT)?;
             return Some(SocketAddr::new(asked, DNS_PORT));
         }
-        is_outside(to.ip()).then_some(to)
-    }
-
-    fn is_name_server(&self, to: SocketAddr) -> bool {
-        NAME_SERVER.parse::<IpAddr>().is_ok_and(|address| address == to.ip())
+        (is_outside(to.ip()) && !is_own(to)).then_some(to)
     }
 
     /// Connects outside, and lets the far end's kernel have the first segment: it accepts if that worked, refuses if not, and
     /// has no answer if there was none.
     async fn connect(self: Rc<Self>, opening: Opening, packet: Vec<u8>) {
         let key = (opening.from, opening.to);
-        let to = self.outside(opening.to);
-        let stream = match to.filter(|to| self.is_name_server(opening.to) || !is_own(*to)) {
+        let stream = match self.outside(opening.to) {
             Some(to) => match timeout(CONNECT_WAIT, TcpStream::connect(to)).await {
-                Ok(Err(error)) if is_silence(&error) => {
-                    self.state.borrow_mut().pending.remove(&key);
-                    return;
-                }
                 Ok(stream) => stream,
-                Err(_elapsed) => {
-                    self.state.borrow_mut().pending.remove(&key);
-                    return;
-                }
+                Err(_elapsed) => Err(io::ErrorKind::TimedOut.into()),
             },
             None => Err(io::ErrorKind::ConnectionRefused.into()),
         };
+        if stream.as_ref().is_err_and(is_silence) {
+            self.state.borrow_mut().pending.remove(&key);
+            return;
+        }
         let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
         let listens = match &stream {
             Ok(_) => self.listen(opening.to).await,
@@ -364,14 +356,7 @@ impl Relay {
     async fn datagram_sockets(&self, opening: &Opening) -> io::Result<[UdpSocket; 2]> {
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
         let to = self.outside(opening.to).ok_or_else(refused)?;
-        let any: IpAddr = match to.ip() {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let outer = UdpSocket::bind((any, 0)).await?;
-        if is_own(to) && !self.is_name_server(opening.to) {
-            return Err(refused());
-        }
+        let outer = UdpSocket::bind(any_of(to)).await?;
         outer.connect(to).await?;
         let (answer, opened) = oneshot::channel();
         let kind = Socket::Datagrams(opening.from, answer);
@@ -384,14 +369,19 @@ impl Relay {
 
 /// True of an address of this machine: its routes lead there from the same address.
 fn is_own(to: SocketAddr) -> bool {
-    let any: IpAddr = match to.ip() {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
     // Connecting a datagram socket sends nothing.
-    let from = std::net::UdpSocket::bind((any, 0))
+    let from = std::net::UdpSocket::bind(any_of(to))
         .and_then(|socket| socket.connect(to).and_then(|()| socket.local_addr()));
     from.is_ok_and(|from| from.ip() == to.ip())
+}
+
+/// Any address and port of the family of `to`.
+const fn any_of(to: SocketAddr) -> SocketAddr {
+    let any = match to {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(any, 0)
 }
 
 /// True of an error that says nothing about the other end: it did not answer, or no descriptor is free here.

@@ -359,7 +359,7 @@ impl Prague {
         false
     }
 
-    /// What w grows by for packets that were not marked, /2²⁰ packets; by window 5.15 means the whole one, and packets as they are.
+    /// Growth of w for packets that were not marked, /2²⁰ packets; by window 5.15 means the whole one, and packets as they are.
     fn step(&self, view: &View, window: &Window, packets: u32) -> u64 {
         let increase = u64::from(packets) * self.increase;
         if self.rates.is_some() {
@@ -549,7 +549,15 @@ mod tests {
 
     /// A connection with accurate ECN, beyond slow start and the transition, with this RTT and window.
     fn with(srtt_us: u32, cwnd: u32) -> (Prague, View, Window) {
-        let mut prague = made!(Prague);
+        beyond_transition(made!(Prague), srtt_us, cwnd)
+    }
+
+    /// The same of kernel 5.15.
+    fn of_5_15(srtt_us: u32, cwnd: u32) -> (Prague, View, Window) {
+        beyond_transition(made!(Prague, &[("prague_kernel", 5.0)]), srtt_us, cwnd)
+    }
+
+    fn beyond_transition(mut prague: Prague, srtt_us: u32, cwnd: u32) -> (Prague, View, Window) {
         let view = View { ecn: true, srtt_us_x8: srtt_us * 8, ..view() };
         let mut window = Window { ssthresh: cwnd, ..Window::new(cwnd) };
         prague.init(&view, &mut window);
@@ -737,17 +745,6 @@ mod tests {
         assert_eq!((window.pacing_rate, prague.tso_segs()), (5_000_000, Some(1)));
         let (prague, _, window) = with(1_000, 1_000);
         assert_eq!((window.pacing_rate, prague.tso_segs()), (1_500_000_000, Some(244)));
-    }
-
-    /// The same of kernel 5.15.
-    fn of_5_15(srtt_us: u32, cwnd: u32) -> (Prague, View, Window) {
-        let mut prague = made!(Prague, &[("prague_kernel", 5.0)]);
-        let view = View { ecn: true, srtt_us_x8: srtt_us * 8, ..view() };
-        let mut window = Window { ssthresh: cwnd, ..Window::new(cwnd) };
-        prague.init(&view, &mut window);
-        prague.round = 4;
-        prague.update_increase(&view);
-        (prague, view, window)
     }
 
     /// A flow that is paced at its window is seldom limited by it: 6.x then stands still, 5.15 does not.

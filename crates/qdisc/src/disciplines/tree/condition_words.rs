@@ -3,7 +3,7 @@
 //! `A and B or C` is `A and (B or C)`: the kernel takes the rest behind a word as one (`__tcf_em_tree_match`).
 
 use super::actions::{Does, rest};
-use super::filter::{NEXT_HEADER, octets};
+use super::filter::{MODELLED, NEXT_HEADER, NOTHING_ELSE, octets};
 use super::types::{Condition, Field, Matching, Operand};
 use super::words::{key, number};
 use crate::tc::{Words, unknown, wrong};
@@ -142,14 +142,14 @@ impl Tokens {
             let expected = format!("at most {DEPTH_MAX} brackets within each other");
             return Err(wrong("\"(\"", expected));
         }
-        let mut parts = vec![self.one(depth)?];
+        let mut parts = vec![self.term(depth)?];
         let mut joins_before: Vec<bool> = Vec::new();
         while let Some(Token::Word(word)) = self.peek()
             && let Some(is_and) = joins(word)
         {
             self.at += 1;
             joins_before.push(is_and);
-            parts.push(self.one(depth)?);
+            parts.push(self.term(depth)?);
         }
         // From the end: what stands behind a word is one condition.
         let mut whole = parts.pop().expect("it begins with one");
@@ -171,7 +171,7 @@ impl Tokens {
     }
 
     /// A condition, or several in brackets.
-    fn one(&mut self, depth: usize) -> Result<Condition, Problem> {
+    fn term(&mut self, depth: usize) -> Result<Condition, Problem> {
         match self.next() {
             Some(Token::Open) => {
                 let inside = self.chain(depth + 1)?;
@@ -184,7 +184,7 @@ impl Tokens {
                 if depth > DEPTH_MAX {
                     return Err(wrong("\"not\"", "fewer of them"));
                 }
-                Ok(Condition::Not { of: Box::new(self.one(depth + 1)?) })
+                Ok(Condition::Not { of: Box::new(self.term(depth + 1)?) })
             }
             Some(Token::Word(name)) => {
                 if self.next() != Some(Token::Open) {
@@ -373,10 +373,8 @@ fn modelled(
     value: u32,
 ) -> Result<Condition, Problem> {
     if octets(offset, width).is_none_or(|known| mask & !known != 0) {
-        return Err(wrong(
-            format!("\"u{width} at {offset}\""),
-            "the length, the traffic class, the protocol, addresses, ports, or TCP's header length and flags, within four octets: nothing else of a packet is modelled",
-        ));
+        let expected = format!("{MODELLED}, within four octets: {NOTHING_ELSE}");
+        return Err(wrong(format!("\"u{width} at {offset}\""), expected));
     }
     Ok(Condition::Compare { field: Field::Octets { offset, width }, mask, operand, value })
 }

@@ -139,6 +139,9 @@ pub(super) fn octets(offset: u16, width: u8) -> Option<u32> {
 
 /// Offset of the first octet behind IP's header.
 pub(super) const NEXT_HEADER: u16 = IP_BYTES;
+/// Fields of a packet that filters may compare, for a refusal of others.
+pub(super) const MODELLED: &str = "the length, the traffic class, the protocol, addresses, ports, or TCP's header length and flags";
+pub(super) const NOTHING_ELSE: &str = "nothing else of a packet is modelled";
 
 #[derive(Clone, Debug)]
 struct Policer {

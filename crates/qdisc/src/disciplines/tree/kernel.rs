@@ -401,26 +401,29 @@ impl TreeSpec {
         [self.scheduler.kind()].into_iter().chain(inner).collect()
     }
 
+    /// True when one of its filters, or of a tree in its classes, fulfils a condition.
+    fn any_filter(&self, fulfils: &dyn Fn(&FilterSpec) -> bool) -> bool {
+        let inner =
+            |leaf: &QdiscSpec| matches!(leaf, QdiscSpec::Tc(tree) if tree.any_filter(fulfils));
+        self.filters.iter().any(fulfils) || self.leaves().any(|(_, leaf)| inner(leaf))
+    }
+
     /// True when one of its filters is of kind `basic`, whose conditions a kernel is not given here.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
-        let is_basic = |filter: &FilterSpec| matches!(filter.matching, Matching::Basic { .. });
-        let inner = |leaf: &QdiscSpec| matches!(leaf, QdiscSpec::Tc(tree) if tree.has_conditions());
-        self.filters.iter().any(is_basic) || self.leaves().any(|(_, leaf)| inner(leaf))
+        self.any_filter(&|filter| matches!(filter.matching, Matching::Basic { .. }))
     }
 
     /// True when one of its filters looks at the firewall's mark.
     #[must_use]
     pub fn looks_at_marks(&self) -> bool {
-        let by_mark = |filter: &FilterSpec| match &filter.matching {
+        self.any_filter(&|filter| match &filter.matching {
             Matching::Fw { .. } => true,
             Matching::Flow { keys, .. } => keys.contains(&FlowKey::Mark),
             Matching::Basic { condition } => {
                 condition.compares(&|field| matches!(field, Field::Mark {}))
             }
             Matching::Everything {} | Matching::U32 { .. } => false,
-        };
-        let inner = |leaf: &QdiscSpec| matches!(leaf, QdiscSpec::Tc(tree) if tree.looks_at_marks());
-        self.filters.iter().any(by_mark) || self.leaves().any(|(_, leaf)| inner(leaf))
+        })
     }
 }

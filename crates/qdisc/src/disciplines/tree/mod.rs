@@ -46,7 +46,7 @@ use crate::disciplines::tbf;
 use dragstrip_units::Instant;
 use filter::{Answer, Filters};
 use leaves::Leaves;
-pub(crate) use parse::plain;
+pub(crate) use parse::{has_added_classes, plain};
 use rounds::Rounds;
 use std::collections::BTreeMap;
 pub use types::{Key, TreeSpec};

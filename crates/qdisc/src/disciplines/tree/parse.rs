@@ -321,8 +321,7 @@ impl<'a> Commands<'a> {
                 &command(),
             ));
         }
-        if let Some(at) = standing.words.iter().position(|word| *word == "leaf") {
-            let _ = at;
+        if standing.words.contains(&"leaf") {
             return Err(within(
                 wrong("\"leaf\"", "a command of its own: tc qdisc add parent ..."),
                 &command(),
@@ -464,7 +463,8 @@ impl<'a> Commands<'a> {
     }
 }
 
-fn has_added_classes(kind: &str) -> bool {
+/// True for a discipline whose classes are added by commands.
+pub(crate) fn has_added_classes(kind: &str) -> bool {
     ["htb", "hfsc", "drr"].contains(&kind)
 }
 

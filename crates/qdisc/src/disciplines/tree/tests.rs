@@ -572,7 +572,7 @@ fn the_rate_of_a_tree_is_that_of_its_root_classes() {
     }
 }
 
-/// Whether filters lead a packet to class 1:1.
+/// True when filters lead a packet to class 1:1.
 fn taken(filters: &str, sender: &Sender, len: u32) -> bool {
     let text = format!("tc qdisc add root handle 1: drr\ntc class add classid 1:1 drr\n{filters}");
     let mut tree = built(&text);
@@ -700,7 +700,7 @@ fn words_of_u32_are_read_as_tc_reads_them() {
     assert!(taken(ordered, &to(1), 100));
 }
 
-/// What a table does not take goes on behind its link; filters stand in the order of their numbers, then as they were added.
+/// A packet that a table does not take goes on behind its link; filters stand in the order of their numbers, then as they were added.
 #[test]
 fn linked_tables_stand_in_the_place_of_their_links() {
     let filters = |order: &str| {

@@ -10,10 +10,10 @@
 //! ht 2:7: match C classid ...                    (the link's own class, if it has one)
 //! ```
 //!
-//! What no filter of the bucket takes goes on behind the link, as in the kernel. All packets have a header of 20 bytes.
+//! A packet that no filter of the bucket takes goes on behind the link, as in the kernel. All packets have a header of 20 bytes.
 
 use super::check::FILTERS_MAX;
-use super::filter::{NEXT_HEADER, comparable};
+use super::filter::{MODELLED, NEXT_HEADER, NOTHING_ELSE, comparable};
 use super::filter_content::{Content, FilterWords};
 use super::types::{Condition, Field, FilterSpec, Key, Matching};
 use super::u32_words::{Node, NodeKey, Offset, U32};
@@ -220,10 +220,7 @@ fn comparable_at(key: Key, base: u16, quoted: &str) -> Result<Key, Problem> {
     if key.mask & !comparable(key.offset).unwrap_or(0) == 0 {
         return Ok(key);
     }
-    Err(wrong(
-        format!("\"{quoted}\""),
-        "the length, the traffic class, the protocol, addresses, ports, or TCP's header length and flags: nothing else of a packet is modelled",
-    ))
+    Err(wrong(format!("\"{quoted}\""), format!("{MODELLED}: {NOTHING_ELSE}")))
 }
 
 /// All of them, as a filter has it.
