@@ -36,6 +36,7 @@ mod tests;
 pub mod types;
 mod u32_tables;
 mod u32_words;
+mod watched;
 mod words;
 
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
@@ -50,6 +51,7 @@ pub(crate) use parse::{has_added_classes, plain};
 use rounds::Rounds;
 use std::collections::BTreeMap;
 pub use types::{Key, TreeSpec};
+use watched::Watched;
 
 /// Levels of htb's classes (`TC_HTB_MAXDEPTH`).
 pub(crate) const HTB_LEVELS: usize = 8;
@@ -168,19 +170,30 @@ impl Tree {
         if self.leaves.has(band) { Destination::Leaf(band) } else { Destination::Nowhere }
     }
 
-    /// A leaf may have packets from now on.
-    fn activate<S: Sink>(&mut self, class: usize, item: &Item, now: Instant, sink: &mut S) {
+    /// A leaf may have packets from now on. Returns the verdict on `item`: hfsc looks at the head of a leaf at once, and a leaf that
+    /// decides when it is looked at may drop or mark the packet that it has just taken.
+    fn activate<S: Sink>(
+        &mut self,
+        class: usize,
+        item: &Item,
+        verdict: Verdict,
+        now: Instant,
+        sink: &mut S,
+    ) -> Verdict {
         if self.leaves.packets(class) == 0 {
-            return;
+            return verdict;
         }
         match &mut self.scheduler {
             Scheduler::Htb { hierarchy, .. } => hierarchy.activate(class),
             Scheduler::Hfsc(hierarchy) => {
-                hierarchy.activate(class, item.len, &mut self.leaves, now, sink);
+                let mut watched = Watched { sink, packet: item.packet, verdict };
+                hierarchy.activate(class, item.len, &mut self.leaves, now, &mut watched);
+                return watched.verdict;
             }
             Scheduler::Drr(rounds) | Scheduler::Ets { rounds, .. } => rounds.activate(class),
             Scheduler::Prio | Scheduler::Netem(_) | Scheduler::Tbf(_) => {}
         }
+        verdict
     }
 }
 
@@ -273,8 +286,7 @@ impl Qdisc for Tree {
         match self.destination(&item, now, sink) {
             Destination::Leaf(class) => {
                 let verdict = self.leaves.enqueue(class, item, now, sink);
-                self.activate(class, &item, now, sink);
-                verdict
+                self.activate(class, &item, verdict, now, sink)
             }
             Destination::Direct => {
                 let Scheduler::Htb { direct, .. } = &mut self.scheduler else {

@@ -4,6 +4,7 @@ use crate::contract::{
     Dequeue, DropReason, Dscp, Ecn, Headers, Item, PacketId, Qdisc, Sink, Verdict,
 };
 use crate::disciplines::{Discipline, QdiscSpec, Streams};
+use crate::testing::Log;
 use dragstrip_packet::{Flags, Segment};
 use dragstrip_units::{Duration, Instant, Rate, Report};
 
@@ -921,5 +922,27 @@ fn mistakes_name_the_command_and_what_would_be_right() {
         let problem = QdiscSpec::parse(text).expect_err(text);
         assert!(problem.value.starts_with(value), "{text}: {problem}");
         assert!(problem.expected.contains(hint), "{text}: {problem}");
+    }
+}
+
+/// A leaf may decide when hfsc looks at its head (`hfsc_enqueue`): the answer says what became of the packet that came.
+#[test]
+fn the_answer_knows_what_hfsc_saw_when_it_looked() {
+    let tree = |leaf: &str| {
+        built(&script(&format!(
+            "Q root handle 1: hfsc default 10
+             C parent 1: classid 1:10 hfsc rt m2 1mbit
+             Q parent 1:10 handle 10: {leaf}"
+        )))
+    };
+    let item = Item { len: 1514, ..Item::default() };
+    for (leaf, verdict, packets) in [
+        ("netem corrupt 100%", Verdict::Dropped(DropReason::Corrupt), 0),
+        ("pfifo", Verdict::Queued, 1),
+    ] {
+        let (mut tree, mut log) = (tree(leaf), Log::default());
+        assert_eq!(tree.enqueue(item, Instant::ZERO, &mut log), verdict, "{leaf}");
+        assert_eq!(tree.backlog().packets, packets, "{leaf}");
+        assert_eq!(log.drops.len() as u32, 1 - packets, "{leaf}");
     }
 }
