@@ -58,6 +58,9 @@ class FlowWord:
     @property
     def name(self) -> str: ...
     @property
+    def own_name(self) -> str:
+        """The algorithm without the QUIC stack that carries it: `my-exp` of `noq/dragstrip-my-exp`."""
+    @property
     def count(self) -> int | None: ...
     @property
     def rtt_ns(self) -> int | None: ...

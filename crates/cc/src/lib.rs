@@ -34,7 +34,7 @@ pub use contract::{
     Ack, AckEvent, CongestionControl, Event, LostPacket, PacingStatus, RateSample, Response,
     Stamps, View,
 };
-pub use parameters::{Options, PARTS, Parameters, UnknownAlgorithm};
+pub use parameters::{Options, PARTS, Parameters, UnknownAlgorithm, check_options};
 #[cfg(feature = "guest")]
 pub use registry::Guest;
 pub use registry::{Algorithm, about, check, draws, names, paces};

@@ -44,22 +44,12 @@ impl<'a> Parameters<'a> {
     /// # Errors
     /// A parameter that the algorithm does not have, or a value out of its range.
     pub fn new(about: &'static About, options: &'a Options) -> Result<Self, UnknownAlgorithm> {
-        let parameters = Self { about, options };
-        for (name, value) in options {
-            let wrong = match about.parameters.iter().find(|parameter| parameter.name == name) {
-                None => Some(parameters.list_names(name)),
-                Some(parameter) => parameters.complaint(parameter, *value),
-            };
-            if let Some(expected) = wrong {
-                let parameter = name.clone();
-                return Err(UnknownAlgorithm::Parameter {
-                    algorithm: about.name,
-                    parameter,
-                    expected,
-                });
+        match check_options(about.parameters, options) {
+            Ok(()) => Ok(Self { about, options }),
+            Err((parameter, expected)) => {
+                Err(UnknownAlgorithm::Parameter { algorithm: about.name, parameter, expected })
             }
         }
-        Ok(parameters)
     }
 
     /// A whole number.
@@ -83,35 +73,64 @@ impl<'a> Parameters<'a> {
     /// A number.
     #[must_use]
     pub fn real(&self, name: &'static str) -> f64 {
-        let row = self.about.parameters.iter().find(|parameter| parameter.name == name);
-        let row = row.unwrap_or_else(|| panic!("{} has no {name} in its row", self.about.name));
-        self.options.get(name).copied().unwrap_or(row.default)
+        value_of(self.about.parameters, self.options, name)
+            .unwrap_or_else(|| panic!("{} has no {name} in its row", self.about.name))
     }
+}
 
-    fn list_names(&self, name: &str) -> String {
-        let names: Vec<&str> = self.about.parameters.iter().map(|it| it.name).collect();
-        if names.is_empty() {
-            "no parameters".to_owned()
-        } else {
-            suggest(name, names.iter().copied(), &format!("one of {}", names.join(", ")))
-        }
-    }
-
-    /// Returns the permitted values if `value` is not one; `None`: it is.
-    fn complaint(&self, parameter: &Parameter, value: f64) -> Option<String> {
-        let range = match parameter.range {
-            Range::UpTo(from, other) => Range::Whole(from, self.whole(other)),
-            Range::Whole(..) | Range::OneOf(_) | Range::Real(..) | Range::Switch => parameter.range,
+/// Checks options against a table of parameters.
+///
+/// # Errors
+/// The first parameter that the table does not have or whose value is out of its range, and what is expected.
+pub fn check_options(table: &[Parameter], options: &Options) -> Result<(), (String, String)> {
+    for (name, value) in options {
+        let wrong = match table.iter().find(|parameter| parameter.name == name) {
+            None => Some(list_names(table, name)),
+            Some(parameter) => complaint(table, options, parameter, *value),
         };
-        if range.contains(value) {
-            return None;
+        if let Some(expected) = wrong {
+            return Err((name.clone(), expected));
         }
-        Some(match (parameter.unit, range) {
-            (PARTS, Range::Whole(from, to)) => {
-                let share = |whole: u32| f64::from(whole * 1000 / 1024) / 1000.0;
-                format!("{range}, in 1/1024: {} to {}", share(from), share(to))
-            }
-            _ => range.to_string(),
-        })
     }
+    Ok(())
+}
+
+/// The value of a parameter, given or its default; `None`: the table has no such parameter.
+fn value_of(table: &[Parameter], options: &Options, name: &str) -> Option<f64> {
+    let row = table.iter().find(|parameter| parameter.name == name)?;
+    Some(options.get(name).copied().unwrap_or(row.default))
+}
+
+fn list_names(table: &[Parameter], name: &str) -> String {
+    let names: Vec<&str> = table.iter().map(|parameter| parameter.name).collect();
+    if names.is_empty() {
+        "no parameters".to_owned()
+    } else {
+        suggest(name, names.iter().copied(), &format!("one of {}", names.join(", ")))
+    }
+}
+
+/// Returns the permitted values if `value` is not one; `None`: it is.
+fn complaint(
+    table: &[Parameter],
+    options: &Options,
+    parameter: &Parameter,
+    value: f64,
+) -> Option<String> {
+    let range = match parameter.range {
+        Range::UpTo(from, other) => {
+            Range::Whole(from, value_of(table, options, other).unwrap_or_default() as u32)
+        }
+        Range::Whole(..) | Range::OneOf(_) | Range::Real(..) | Range::Switch => parameter.range,
+    };
+    if range.contains(value) {
+        return None;
+    }
+    Some(match (parameter.unit, range) {
+        (PARTS, Range::Whole(from, to)) => {
+            let share = |whole: u32| f64::from(whole * 1000 / 1024) / 1000.0;
+            format!("{range}, in 1/1024: {} to {}", share(from), share(to))
+        }
+        _ => range.to_string(),
+    })
 }

@@ -17,7 +17,7 @@ use crate::types::{
 use crate::words::{Holds, queue_words, spelt_out};
 use dragstrip_scenario::{
     CpuSpec, FlowSpec, HistorySpec, HostSpec, InterruptSpec, LinkSpec, NodeSpec, ProbeSpec,
-    Problem, QdiscSpec, Record, Scenario,
+    Problem, QdiscSpec, Record, Scenario, Transport, quic,
 };
 use dragstrip_units::suggest;
 use std::collections::BTreeMap;
@@ -84,8 +84,12 @@ fn used_programs(
     flows: &[FlowSpec],
 ) -> BTreeMap<String, String> {
     let uses = |name: &String| {
-        let ends = flows.iter().flat_map(|flow| [false, true].map(|end| flow.transport.cc(end)));
-        ends.flatten().any(|cc| cc == name)
+        flows.iter().any(|flow| match &flow.transport {
+            Transport::Quic { cc, .. } => &cc[quic::own_start(cc)..] == name,
+            transport @ (Transport::Tcp { .. } | Transport::Udp) => {
+                [false, true].into_iter().any(|end| transport.cc(end) == Some(name))
+            }
+        })
     };
     let entries = programs.iter().filter(|(name, _)| uses(name));
     entries.map(|(name, text)| (name.clone(), text.clone())).collect()

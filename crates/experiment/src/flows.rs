@@ -55,7 +55,7 @@ pub(crate) fn flows(
                 None => Transport::Udp,
                 Some(cc) if cc.contains('/') => {
                     without_tcp(flow, position)?;
-                    Transport::Quic { cc: cc.clone() }
+                    Transport::Quic { cc: cc.clone(), cc_options: flow.cc_options.clone() }
                 }
                 Some(cc) => Transport::Tcp {
                     cc: cc.clone(),
@@ -87,7 +87,6 @@ pub(crate) fn flows(
 /// Refuses settings of TCP in a flow of QUIC.
 fn without_tcp(flow: &FlowForm, position: usize) -> Result<(), Problem> {
     let given = [
-        ("cc_options", flow.cc_options.keys().next().cloned()),
         ("receiver_cc", flow.receiver_cc.clone()),
         ("send_buffer", flow.send_buffer.map(|bytes| bytes.0.to_string())),
         ("receive_buffer", flow.receive_buffer.map(|bytes| bytes.0.to_string())),
@@ -95,7 +94,7 @@ fn without_tcp(flow: &FlowForm, position: usize) -> Result<(), Problem> {
     match given.into_iter().find_map(|(field, value)| Some((field, value?))) {
         None => Ok(()),
         Some((field, value)) => {
-            let expected = "none for a flow of QUIC: its stack runs with its defaults";
+            let expected = "none for a flow of QUIC: its stack has flow control of its own";
             Err(problem(&format!("flows[{position}].{field}"), &value, expected))
         }
     }

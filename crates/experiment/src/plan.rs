@@ -9,7 +9,7 @@ use crate::rules;
 use crate::run::build_run;
 use crate::types::Experiment;
 use crate::words::FlowWord;
-use dragstrip_scenario::{NodeSpec, Problem, Scenario};
+use dragstrip_scenario::{NodeSpec, Problem, Scenario, quic};
 use serde_json::{Map, Value};
 
 /// The congestion controls that the simulator has, those of QUIC's stacks last.
@@ -48,11 +48,14 @@ fn name_alike(content: &mut Value, algorithms: &[String]) {
     for cc in flows.into_iter().flatten().filter_map(|flow| flow.get_mut("cc")) {
         let Some(word) = cc.as_str() else { continue };
         let Ok(FlowWord { name, .. }) = FlowWord::parse(word, "") else { continue };
+        // A word begins with its name; that of an own algorithm in a QUIC stack, with the stack.
+        let (stack, rest) = word.split_at(quic::own_start(name));
+        let name = &name[stack.len()..];
         if names().any(|candidate| candidate == name) {
             continue;
         }
         if let Some(canonical) = names().find(|candidate| alike(candidate) == alike(name)) {
-            *cc = Value::String(word.replacen(name, canonical, 1));
+            *cc = Value::String(format!("{stack}{canonical}{}", &rest[name.len()..]));
         }
     }
 }

@@ -198,9 +198,12 @@ impl Rules<'_> {
                 let name = FlowWord::parse(word, &at("cc"))?.name;
                 let has_quic = algorithms.iter().any(|known| known.contains('/'));
                 if name.contains('/') && has_quic {
+                    use dragstrip_scenario::quic::{Control, find};
                     let wrong =
                         |expected: String| problem(&at("cc"), &format!("{name:?}"), &expected);
-                    dragstrip_scenario::quic::find(name).map_err(wrong)?;
+                    if let Control::Own(own) = find(name).map_err(wrong)? {
+                        one_of(own, algorithms, &at("cc"))?;
+                    }
                 } else {
                     one_of(name, algorithms, &at("cc"))?;
                 }

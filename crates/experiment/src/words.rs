@@ -153,7 +153,8 @@ fn first_sign(word: &str) -> usize {
 }
 
 /// Scales a fraction of a parameter that is counted in 1024ths: `beta=0.8` of CUBIC is 819.
-fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
+fn in_its_unit(word: &str, option: &str, value: f64) -> f64 {
+    let algorithm = &word[dragstrip_scenario::quic::own_start(word)..];
     let row = dragstrip_cc::about().iter().find(|row| row.name == algorithm);
     let parameter =
         row.and_then(|row| row.parameters.iter().find(|candidate| candidate.name == option));

@@ -193,6 +193,12 @@ pub struct PyFlowWord {
 
 #[pymethods]
 impl PyFlowWord {
+    /// The algorithm without the QUIC stack that carries it: `my-exp` of `noq/dragstrip-my-exp`.
+    #[getter]
+    fn own_name(&self) -> &str {
+        &self.name[dragstrip_scenario::quic::own_start(&self.name)..]
+    }
+
     /// True if the word has no count, RTT or start: an algorithm with its options.
     #[getter]
     fn is_algorithm_alone(&self) -> bool {

@@ -2,6 +2,7 @@
 //! datagrams leave until there are none.
 
 use crate::contract::{Outbox, Snapshot};
+use dragstrip_cc::program::Fault;
 use dragstrip_units::Instant;
 
 /// One end of a connection of any stack.
@@ -17,6 +18,7 @@ pub(crate) trait Connection {
     fn snapshot(&self) -> Snapshot;
     fn take_rtt_ns(&mut self) -> Option<u64>;
     fn take_loss(&mut self) -> Option<String>;
+    fn fault(&self) -> Option<Fault>;
 }
 
 /// Datagrams of a burst that the stack may hand over at once.
@@ -30,9 +32,11 @@ macro_rules! connection {
     ($proto:ident) => {
         use crate::clock::{simulated_time, stack_time};
         use crate::contract::{Outbox, Role, Settings, Snapshot};
-        use crate::data::{Data, STREAMS, ZEROES};
+        use crate::data::{Data, SEND_WINDOWS, ZEROES};
         use crate::seeds::{CID_BYTES, connection_ids, generator};
         use crate::watch::Figures;
+        use dragstrip_cc::program::Fault;
+        use dragstrip_scenario::quic::FlowSettings;
         use dragstrip_units::{Instant, Stream};
         use std::net::{IpAddr, Ipv4Addr, SocketAddr};
         use std::sync::{Arc, Mutex};
@@ -78,6 +82,7 @@ macro_rules! connection {
             client: Option<$proto::ClientConfig>,
             peer: SocketAddr,
             connection: Option<($proto::ConnectionHandle, $proto::Connection)>,
+            stream_count: u32,
             streams: Vec<$proto::StreamId>,
             data: Data,
             figures: Arc<Figures>,
@@ -86,8 +91,8 @@ macro_rules! connection {
             loss: Option<String>,
             /// Of the stack's timers.
             deadline: Instant,
-            /// Figures of the path after the last input, and the slow-start threshold.
-            path: ($proto::PathStats, Option<u64>),
+            /// Figures of the path and of the congestion control after the last input.
+            path: ($proto::PathStats, ControllerMetrics),
             /// The last burst.
             burst: Vec<u8>,
         }
@@ -102,9 +107,21 @@ macro_rules! connection {
                 .min_mtu(settings.payload_bytes)
                 .mtu_discovery_config(None)
                 .congestion_controller_factory(Arc::new(Watching {
-                    factory: factory(settings.about.algorithm),
+                    factory: factory(settings, &figures),
                     figures: Arc::clone(&figures),
                 }));
+            let FlowSettings { stream_window, streams, ack_threshold, initial_window: _ } =
+                settings.flow;
+            transport
+                .stream_receive_window(stream_window.into())
+                .send_window(SEND_WINDOWS * u64::from(stream_window))
+                .max_concurrent_uni_streams(streams.into());
+            if let Some(threshold) = ack_threshold {
+                let mut frequency = $proto::AckFrequencyConfig::default();
+                // The stacks count the packets that may wait; the one beyond is acknowledged at once.
+                frequency.ack_eliciting_threshold(threshold.into());
+                transport.ack_frequency_config(Some(frequency));
+            }
             let transport = Arc::new(transport);
             let ids = Arc::new(Mutex::new(connection_ids(settings)));
             let mut config = $proto::EndpointConfig::new(Arc::new(ResetKey));
@@ -138,6 +155,7 @@ macro_rules! connection {
                 client,
                 peer,
                 connection: None,
+                stream_count: streams,
                 streams: Vec::new(),
                 data: Data::default(),
                 figures,
@@ -182,7 +200,7 @@ macro_rules! connection {
                     match event {
                         $proto::Event::Connected => {
                             self.established = true;
-                            let streams = (0..STREAMS)
+                            let streams = (0..self.stream_count)
                                 .filter_map(|_| connection.streams().open($proto::Dir::Uni));
                             if self.client.is_some() {
                                 self.streams = streams.collect();
@@ -342,7 +360,7 @@ macro_rules! connection {
             fn snapshot(&self) -> Snapshot {
                 let figures = &self.figures;
                 let rtts = figures.rtts();
-                let (path, ssthresh) = &self.path;
+                let (path, metrics) = &self.path;
                 Snapshot {
                     bytes_in_flight: figures.in_flight(),
                     rtt_ns: rtts.map(|[last, _]| last),
@@ -353,7 +371,8 @@ macro_rules! connection {
                     established: self.established,
                     idle: self.data.next_len() == 0,
                     cwnd_bytes: path.cwnd,
-                    ssthresh_bytes: ssthresh.filter(|bytes| *bytes < u64::MAX),
+                    ssthresh_bytes: metrics.ssthresh.filter(|bytes| *bytes < u64::MAX),
+                    pacing_bps: metrics.pacing_rate.map(|rate| rate.saturating_mul(8)),
                     srtt_ns: rtts.map(|_| path.rtt.as_nanos() as u64),
                     packets_sent: path.sent_packets,
                     packets_lost: path.lost_packets,
@@ -366,6 +385,10 @@ macro_rules! connection {
 
             fn take_loss(&mut self) -> Option<String> {
                 self.loss.take()
+            }
+
+            fn fault(&self) -> Option<Fault> {
+                self.figures.fault().copied()
             }
         }
     };

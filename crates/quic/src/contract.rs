@@ -1,6 +1,6 @@
 //! The interface between the simulator and an endpoint.
 
-use dragstrip_scenario::quic::About;
+use dragstrip_scenario::quic::{self, FlowSettings};
 use std::fmt;
 
 /// End of a connection.
@@ -12,11 +12,22 @@ pub enum Role {
     Server,
 }
 
+/// Stack and congestion control of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub enum Control<'a> {
+    /// A control of the stack's own.
+    Stack(quic::Stack, quic::Algorithm),
+    /// One of Dragstrip's, in noq.
+    Own(&'a dragstrip_cc::Algorithm),
+}
+
 /// Settings of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// Stack and congestion control.
-    pub about: &'static About,
+    pub control: Control<'a>,
+    /// Settings of the flow.
+    pub flow: FlowSettings,
     /// End of the connection.
     pub role: Role,
     /// Largest payload of a datagram, bytes.
@@ -58,6 +69,8 @@ pub struct Snapshot {
     pub rtt_ns: Option<u64>,
     /// Least RTT sample, ns.
     pub min_rtt_ns: Option<u64>,
+    /// Rate at which the controller wants packets spaced, bit/s; `None`: the stack's pacer follows the window.
+    pub pacing_bps: Option<u64>,
     /// Bytes of packets that were acknowledged.
     pub bytes_acked: u64,
     /// Bytes that the streams took, sent or not.

@@ -1,8 +1,7 @@
 //! The application's data: how much it wants sent, has written and has read.
 
-/// Streams over which a flow's data is spread. One stream's window would limit a flow at large products of bandwidth and
-/// delay, and a larger window lets the receiver's buffer of gaps overflow.
-pub(crate) const STREAMS: usize = 4;
+/// Bytes that a sender may have in hand, as a multiple of a stream's window: the stacks' own default.
+pub(crate) const SEND_WINDOWS: u64 = 8;
 
 /// Bytes written at a time.
 const CHUNK: usize = 16 * 1024;

@@ -2,7 +2,10 @@
 
 #[cfg(feature = "stacks")]
 use crate::connection::Connection;
+#[cfg(feature = "stacks")]
+use crate::contract::Control;
 use crate::contract::{Outbox, Settings, Snapshot, Unavailable};
+use dragstrip_cc::program::Fault;
 #[cfg(feature = "stacks")]
 use dragstrip_scenario::quic::Stack;
 use dragstrip_units::Instant;
@@ -30,9 +33,9 @@ impl Endpoint {
     /// A build without stacks.
     pub fn new(settings: &Settings<'_>) -> Result<Self, Unavailable> {
         Ok(Self {
-            connection: match settings.about.stack {
-                Stack::Noq => crate::noq::connection(settings),
-                Stack::Quinn => crate::quinn::connection(settings),
+            connection: match settings.control {
+                Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
+                Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
             },
         })
     }
@@ -105,6 +108,8 @@ forward! {
         deadline() -> Instant;
         /// Bytes that the application has read.
         bytes_read() -> u64;
+        /// Fault that has stopped the program that controls the congestion.
+        fault() -> Option<Fault>;
         /// State of the sender.
         snapshot() -> Snapshot;
     }

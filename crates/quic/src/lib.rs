@@ -1,6 +1,6 @@
 //! QUIC stacks of other projects as endpoints of the simulator.
 //!
-//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own. Out of scope: the words for them
+//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls within noq. Out of scope: the words for them
 //! (`dragstrip-scenario`), the network between two endpoints and the application (`dragstrip-sim`).
 //!
 //! Without the feature `stacks` there is the interface alone, and no endpoint can be made.
@@ -18,6 +18,8 @@ mod handshake;
 #[cfg(feature = "stacks")]
 mod noq;
 #[cfg(feature = "stacks")]
+mod own;
+#[cfg(feature = "stacks")]
 mod quinn;
 #[cfg(feature = "stacks")]
 mod seeds;
@@ -26,5 +28,5 @@ mod session;
 #[cfg(feature = "stacks")]
 mod watch;
 
-pub use contract::{Outbox, Role, Settings, Snapshot, Unavailable};
+pub use contract::{Control, Outbox, Role, Settings, Snapshot, Unavailable};
 pub use endpoint::Endpoint;

@@ -2,6 +2,8 @@
 
 use crate::clock::StackInstant;
 use crate::connection::{BURST_DATAGRAMS, connection};
+use crate::contract::Control;
+use crate::own::{INITIAL_WINDOW, OwnFactory};
 use crate::session::session;
 use dragstrip_scenario::quic::Algorithm;
 use noq_proto::congestion::{
@@ -15,10 +17,26 @@ connection!(noq_proto);
 
 type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-fn factory(algorithm: Algorithm) -> Factory {
-    match algorithm {
-        Algorithm::NewReno => Arc::new(NewRenoConfig::default()),
-        Algorithm::Cubic | Algorithm::Bbr => Arc::new(CubicConfig::default()),
+fn factory(settings: &Settings<'_>, figures: &Arc<Figures>) -> Factory {
+    let initial_window = settings.flow.initial_window;
+    let bytes =
+        initial_window.map(|packets| u64::from(packets) * u64::from(settings.payload_bytes));
+    match settings.control {
+        Control::Own(algorithm) => Arc::new(OwnFactory {
+            algorithm: algorithm.clone(),
+            initial_window: initial_window.unwrap_or(INITIAL_WINDOW),
+            figures: Arc::clone(figures),
+        }),
+        Control::Stack(_, Algorithm::NewReno) => {
+            let mut config = NewRenoConfig::default();
+            bytes.map(|bytes| config.initial_window(bytes));
+            Arc::new(config)
+        }
+        Control::Stack(_, Algorithm::Cubic | Algorithm::Bbr) => {
+            let mut config = CubicConfig::default();
+            bytes.map(|bytes| config.initial_window(bytes));
+            Arc::new(config)
+        }
     }
 }
 
@@ -55,10 +73,10 @@ fn poll_transmit(
     connection.poll_transmit(now, MAX, burst)
 }
 
-fn path(connection: &mut noq_proto::Connection) -> (noq_proto::PathStats, Option<u64>) {
+fn path(connection: &mut noq_proto::Connection) -> (noq_proto::PathStats, ControllerMetrics) {
     let stats = connection.path_stats(PathId::ZERO).unwrap_or_default();
     let controller = connection.congestion_state(PathId::ZERO);
-    (stats, controller.and_then(|controller| controller.metrics().ssthresh))
+    (stats, controller.map(|controller| controller.metrics()).unwrap_or_default())
 }
 
 /// A key for tokens, of which a server without Retry sends none.

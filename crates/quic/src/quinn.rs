@@ -2,6 +2,7 @@
 
 use crate::clock::StackInstant;
 use crate::connection::{BURST_DATAGRAMS, connection};
+use crate::contract::Control;
 use crate::session::session;
 use dragstrip_scenario::quic::Algorithm;
 use quinn_proto::RttEstimator;
@@ -14,13 +15,29 @@ connection!(quinn_proto);
 
 type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-fn factory(algorithm: Algorithm) -> Factory {
-    match algorithm {
-        Algorithm::Cubic => Arc::new(CubicConfig::default()),
-        Algorithm::NewReno => Arc::new(NewRenoConfig::default()),
+fn factory(settings: &Settings<'_>, _: &Arc<Figures>) -> Factory {
+    let initial_window = settings.flow.initial_window;
+    let bytes =
+        initial_window.map(|packets| u64::from(packets) * u64::from(settings.payload_bytes));
+    match settings.control {
+        // Dragstrip's controls run in noq alone.
+        Control::Own(_) | Control::Stack(_, Algorithm::Cubic) => {
+            let mut config = CubicConfig::default();
+            bytes.map(|bytes| config.initial_window(bytes));
+            Arc::new(config)
+        }
+        Control::Stack(_, Algorithm::NewReno) => {
+            let mut config = NewRenoConfig::default();
+            bytes.map(|bytes| config.initial_window(bytes));
+            Arc::new(config)
+        }
         // It draws where its cycle of pacing gains begins, unseeded; the pacer reads no rate, so that nothing is sent
         // another time for it.
-        Algorithm::Bbr => Arc::new(BbrConfig::default()),
+        Control::Stack(_, Algorithm::Bbr) => {
+            let mut config = BbrConfig::default();
+            bytes.map(|bytes| config.initial_window(bytes));
+            Arc::new(config)
+        }
     }
 }
 
@@ -56,8 +73,11 @@ fn poll_transmit(
     connection.poll_transmit(now, BURST_DATAGRAMS, burst)
 }
 
-fn path(connection: &mut quinn_proto::Connection) -> (quinn_proto::PathStats, Option<u64>) {
-    (connection.stats().path, connection.congestion_state().metrics().ssthresh)
+fn path(connection: &mut quinn_proto::Connection) -> (quinn_proto::PathStats, ControllerMetrics) {
+    let mut metrics = connection.congestion_state().metrics();
+    // The pacer does not read it, and BBR's is not seeded.
+    metrics.pacing_rate = None;
+    (connection.stats().path, metrics)
 }
 
 /// A key for tokens, of which a server without Retry sends none.

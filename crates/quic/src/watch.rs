@@ -1,5 +1,7 @@
 //! Inputs of a congestion controller, for the recording: the stacks have no getters for them.
 
+use dragstrip_cc::program::Fault;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Figures of a sender. They are atomic because the stacks want their controllers shareable.
@@ -12,6 +14,8 @@ pub(crate) struct Figures {
     rtt_min: AtomicU64,
     /// The last sample has not been taken yet.
     rtt_new: AtomicU64,
+    /// Of a program that controls the congestion.
+    fault: OnceLock<Fault>,
 }
 
 impl Default for Figures {
@@ -24,6 +28,7 @@ impl Default for Figures {
             rtt: zero(),
             rtt_min: AtomicU64::new(u64::MAX),
             rtt_new: zero(),
+            fault: OnceLock::new(),
         }
     }
 }
@@ -57,6 +62,15 @@ impl Figures {
         if after < before {
             set(&self.reductions, get(&self.reductions) + 1);
         }
+    }
+
+    /// The first fault of a program.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.fault.get()
+    }
+
+    pub fn set_fault(&self, fault: &Fault) {
+        let _ = self.fault.set(*fault);
     }
 
     pub fn in_flight(&self) -> u64 {

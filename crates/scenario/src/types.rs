@@ -390,6 +390,9 @@ pub enum Transport {
     Quic {
         /// The stack and its congestion control: `noq/cubic`.
         cc: String,
+        /// Parameters of the connection, and of a congestion control of Dragstrip's.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        cc_options: BTreeMap<String, f64>,
     },
     /// UDP.
     Udp,
@@ -400,7 +403,7 @@ impl Transport {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Tcp { cc, .. } | Self::Quic { cc } => cc,
+            Self::Tcp { cc, .. } | Self::Quic { cc, .. } => cc,
             Self::Udp => "",
         }
     }

@@ -2,9 +2,10 @@
 
 use crate::error::{SetupError, problem};
 use dragstrip_cc::program::Program;
-use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
+use dragstrip_cc::{Algorithm, Options, Rules, UnknownAlgorithm};
 use dragstrip_quic::Role as QuicRole;
 use dragstrip_scenario::{FlowSpec, NodeSpec, Scenario, Transport, quic};
+use dragstrip_tcp::Settings;
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub(crate) fn programs(scenario: &Scenario) -> Result<Programs<'_>, SetupError> 
     read.collect()
 }
 
-/// The congestion control of one end of a flow.
+/// The congestion control of one end of a flow of TCP; that of others is not asked.
 pub(crate) fn algorithm(
     programs: &Programs<'_>,
     flow: &FlowSpec,
@@ -36,52 +37,76 @@ pub(crate) fn algorithm(
     field: &str,
 ) -> Result<Algorithm, SetupError> {
     let none = BTreeMap::new();
-    let (named, cc, cc_options) = match &flow.transport {
+    let (name_field, cc, options) = match &flow.transport {
         Transport::Tcp { receiver_cc: Some(cc), .. } if side == "server" => {
             ("receiver_cc", cc.as_str(), &none)
         }
         Transport::Tcp { cc, cc_options, .. } => ("cc", cc.as_str(), cc_options),
         Transport::Quic { .. } | Transport::Udp => ("", "reno", &none),
     };
+    let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
+    named(programs, (cc, options), (rules, stream), (&format!("{field}.transport"), name_field))
+}
+
+/// The congestion control called so, a program or a registered one.
+fn named(
+    programs: &Programs<'_>,
+    (cc, options): (&str, &Options),
+    (rules, stream): (&Rules, Stream),
+    (transport, name_field): (&str, &str),
+) -> Result<Algorithm, SetupError> {
     if let Some(program) = programs.get(cc) {
-        return Algorithm::of(program, cc_options).map_err(|(option, expected)| {
-            problem(
-                format!("{field}.transport.cc_options.{option}"),
-                format!("expected {expected}"),
-            )
+        return Algorithm::of(program, options).map_err(|(option, expected)| {
+            problem(format!("{transport}.cc_options.{option}"), format!("expected {expected}"))
         });
     }
-    let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
-    Algorithm::new(cc, cc_options, rules, stream).map_err(|error| match error {
+    Algorithm::new(cc, options, rules, stream).map_err(|error| match error {
         UnknownAlgorithm::Name { name, nearest } => problem(
-            format!("{field}.transport.{named}"),
+            format!("{transport}.{name_field}"),
             format!("{name:?} is no congestion control; did you mean {nearest:?}?"),
         ),
         UnknownAlgorithm::Parameter { algorithm, parameter, expected } => problem(
-            format!("{field}.transport.cc_options.{parameter}"),
+            format!("{transport}.cc_options.{parameter}"),
             format!("{algorithm} expects {expected}"),
         ),
     })
 }
 
-/// One end of a flow of QUIC; else the field of its transport at fault, and why.
+/// One end of a flow of QUIC.
 pub(crate) fn quic_endpoint(
     scenario: &Scenario,
+    programs: &Programs<'_>,
     spec: &FlowSpec,
-    cc: &str,
     is_client: bool,
-    name: &str,
-) -> Result<dragstrip_quic::Endpoint, (&'static str, String)> {
-    let about = quic::find(cc).map_err(|expected| ("cc", expected))?;
+    (name, transport): (&str, &str),
+) -> Result<dragstrip_quic::Endpoint, SetupError> {
+    let wrong = |part: &str, expected: String| problem(format!("{transport}.{part}"), expected);
+    let none = BTreeMap::new();
+    let (cc, options) = match &spec.transport {
+        Transport::Quic { cc, cc_options } => (cc.as_str(), cc_options),
+        Transport::Tcp { .. } | Transport::Udp => ("", &none),
+    };
+    let own;
+    let control = match quic::find(cc).map_err(|expected| wrong("cc", expected))? {
+        quic::Control::Stack(stack, algorithm) => dragstrip_quic::Control::Stack(stack, algorithm),
+        quic::Control::Own(algorithm) => {
+            let options = quic::of_algorithm(options);
+            let rules = &Settings::linux_6().profile.congestion;
+            let stream = Stream::named(scenario.seed, &format!("{name}/{algorithm}"));
+            own = named(programs, (algorithm, &options), (rules, stream), (transport, "cc"))?;
+            dragstrip_quic::Control::Own(&own)
+        }
+    };
     let hosts = scenario.nodes.iter().filter_map(NodeSpec::host);
     let ends = hosts.filter(|host| host.name == spec.sender || host.name == spec.receiver);
     let mtu = ends.map(|host| host.mtu_bytes).min().unwrap_or_default();
     let settings = dragstrip_quic::Settings {
-        about,
+        control,
+        flow: quic::FlowSettings::new(options),
         role: if is_client { QuicRole::Client } else { QuicRole::Server },
         payload_bytes: u16::try_from(mtu).unwrap_or(u16::MAX) - quic::HEADERS_BYTES,
         seed: scenario.seed,
         name,
     };
-    dragstrip_quic::Endpoint::new(&settings).map_err(|error| ("protocol", error.to_string()))
+    dragstrip_quic::Endpoint::new(&settings).map_err(|error| wrong("protocol", error.to_string()))
 }

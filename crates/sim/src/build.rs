@@ -450,7 +450,7 @@ fn build_flows(
         let dscp = Dscp::new(spec.dscp).unwrap_or_default();
         let (there, back) = headers::of_flow((from, to), index, spec);
         let kind = match &spec.transport {
-            Transport::Quic { cc } => {
+            Transport::Quic { .. } => {
                 let client = quic_sockets.len() as u32;
                 let server = client + 1;
                 let target = Target::Quic(server);
@@ -460,10 +460,10 @@ fn build_flows(
                 for (is_client, side, first_hop) in
                     [(true, "client", to_server), (false, "server", to_client)]
                 {
-                    let endpoint = quic_endpoint(scenario, spec, cc, is_client, &name(side))
-                        .map_err(|error| {
-                            problem(format!("{field}.transport.{}", error.0), error.1)
-                        })?;
+                    let at = format!("{field}.transport");
+                    let name = name(side);
+                    let endpoint =
+                        quic_endpoint(scenario, &programs, spec, is_client, (&name, &at))?;
                     let scheduled = Instant::NEVER;
                     let flow = index as u32;
                     quic_sockets.push(QuicSocket {
@@ -473,6 +473,7 @@ fn build_flows(
                         is_client,
                         dscp,
                         endpoint,
+                        wakes_now: 0,
                     });
                 }
                 FlowKind::Quic { client, server }

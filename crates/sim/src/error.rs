@@ -1,7 +1,7 @@
 //! Why a scenario cannot be run.
 
 use dragstrip_cc::program::Fault;
-use dragstrip_scenario::Scenario;
+use dragstrip_scenario::{Scenario, quic};
 
 /// A scenario that cannot be run: the field (a JSON path such as `links[2].qdisc.limit_bytes`), and
 /// what is wrong with it.
@@ -17,6 +17,7 @@ pub struct SetupError {
 pub(crate) fn of_program(scenario: &Scenario, flow: u32, fault: &Fault) -> SetupError {
     let flow = &scenario.flows[flow as usize];
     let name = flow.transport.name();
+    let name = &name[quic::own_start(name)..];
     problem(
         format!("programs.{name}:{}", fault.at),
         format!(

@@ -82,7 +82,7 @@ fn ran<O: Observer>(
     let mut world = build::build(scenario, observer)?;
     world.run(progress);
     match world.fault() {
-        Some((flow, fault)) => Err(error::of_program(scenario, flow, fault)),
+        Some((flow, fault)) => Err(error::of_program(scenario, flow, &fault)),
         None => Ok(world),
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn quic_sample(
         srtt_ns: signed(sender.srtt_ns),
         rtt_ns: signed(sender.rtt_ns),
         min_rtt_ns: signed(sender.min_rtt_ns),
-        pacing_bps: None,
+        pacing_bps: signed(sender.pacing_bps),
         delivery_bps: None,
         bytes_acked: sender.bytes_acked as i64,
         bytes_written: sender.bytes_written as i64,

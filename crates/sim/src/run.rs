@@ -39,7 +39,7 @@ impl<O: Observer> Run<O> {
     #[must_use]
     pub fn fault(&self) -> Option<SetupError> {
         let (flow, fault) = self.world.fault()?;
-        Some(error::of_program(&self.scenario, flow, fault))
+        Some(error::of_program(&self.scenario, flow, &fault))
     }
 
     /// Current time in simulated nanoseconds.

@@ -15,7 +15,7 @@ fn run(scenario: &Scenario) -> Recording {
 fn quic_flow(sender: &str, cc: &str) -> FlowSpec {
     FlowSpec {
         label: cc.to_owned(),
-        transport: Transport::Quic { cc: cc.to_owned() },
+        transport: Transport::Quic { cc: cc.to_owned(), cc_options: Default::default() },
         ..flow(sender, "d", "")
     }
 }
@@ -53,7 +53,8 @@ fn goodputs(recording: &Recording, seconds: f64) -> Vec<f64> {
 
 #[test]
 fn every_stack_gives_the_same_bytes_twice_and_others_with_another_seed() {
-    for word in quic::names() {
+    let own = ["noq/dragstrip-cubic", "noq/dragstrip-bbr3"];
+    for word in quic::names().chain(own) {
         let scenario = race(&[word, "cubic"], 4);
         let hash = run(&scenario).sha256();
         assert_eq!(run(&scenario).sha256(), hash, "{word}");
@@ -162,6 +163,94 @@ fn a_connection_that_dies_ends_its_flow_in_the_stacks_words() {
     }
 }
 
+/// A race of one flow with this parameter.
+fn with_option(word: &str, option: &str, value: f64, seconds: u64) -> Scenario {
+    let mut scenario = race(&[word], seconds);
+    let (Transport::Quic { cc_options, .. } | Transport::Tcp { cc_options, .. }) =
+        &mut scenario.flows[0].transport
+    else {
+        unreachable!("no UDP here")
+    };
+    cc_options.insert(option.to_owned(), value);
+    scenario
+}
+
+/// Goodput as a share of what its headers leave of 10 Mbit/s, and packets lost.
+fn outcome(scenario: &Scenario) -> (f64, i64) {
+    let is_quic = matches!(scenario.flows[0].transport, Transport::Quic { .. });
+    let best = if is_quic { 9.489 } else { 9.564 };
+    let recording = run(scenario);
+    let seconds = scenario.duration_ns as f64 / 1e9;
+    let lost = *numbers(&recording, "flows", "retransmits").first().expect("a flow");
+    (goodputs(&recording, seconds)[0] / best, lost)
+}
+
+/// The same algorithm behind the other transport: goodput but for the headers, and as many losses where it fills the buffer.
+#[test]
+fn an_algorithm_does_in_quic_as_in_tcp() {
+    for (name, option, lost_within) in [
+        ("cubic", Some(("hystart", 0.0)), 0.05),
+        ("reno", None, 0.05),
+        ("bbr", None, 0.0),
+        ("bbr3", None, 0.0),
+    ] {
+        let of = |word: &str| match option {
+            Some((option, value)) => outcome(&with_option(word, option, value, 30)),
+            None => outcome(&race(&[word], 30)),
+        };
+        let (quic, tcp) = (of(&format!("noq/dragstrip-{name}")), of(name));
+        assert!((quic.0 / tcp.0 - 1.0).abs() < 0.01, "{name}: {quic:?} in QUIC, {tcp:?} in TCP");
+        let apart = (quic.1 - tcp.1).abs() as f64;
+        assert!(apart <= lost_within * tcp.1 as f64, "{name}: {quic:?} in QUIC, {tcp:?} in TCP");
+    }
+}
+
+#[test]
+fn a_program_controls_both_transports_and_its_fault_ends_the_run() {
+    let with = |name: &str, text: &str| {
+        let mut scenario = race(&[name], 10);
+        scenario.programs.insert("mine".to_owned(), text.to_owned());
+        scenario
+    };
+    let text = include_str!("../../../programs/my-reno.cc");
+    let (quic, tcp) = (outcome(&with("noq/dragstrip-mine", text)), outcome(&with("mine", text)));
+    assert!((quic.0 / tcp.0 - 1.0).abs() < 0.01, "{quic:?} in QUIC, {tcp:?} in TCP");
+    let fault = with("noq/dragstrip-mine", "on ack { cwnd = 0 / 0 }\n");
+    let error = dragstrip_sim::run(&fault, &mut |_| true).expect_err("a fault");
+    assert!(error.field.starts_with("programs.mine:"), "{error:?}");
+}
+
+#[test]
+fn parameters_of_a_connection_change_what_they_name() {
+    let window = |scenario: &Scenario| {
+        let recording = run(scenario);
+        numbers(&recording, "samples", "cwnd_bytes")[0]
+    };
+    for word in ["noq/cubic", "noq/dragstrip-cubic", "quinn/newreno"] {
+        let mut scenario = with_option(word, "initial_window", 40.0, 1);
+        scenario.links[0].rate_bps = Some(1_000_000);
+        assert!(window(&scenario) >= 40 * 1_472, "{word}");
+    }
+    // Four streams of 10 kB, then eight, in 40 ms: 8 and 16 Mbit/s at most; the second is more than the path carries.
+    let mut narrow = with_option("noq/cubic", "stream_window", 10_000.0, 10);
+    let four = outcome(&narrow).0 * 9.489;
+    let Transport::Quic { cc_options, .. } = &mut narrow.flows[0].transport else { unreachable!() };
+    cc_options.insert("streams".to_owned(), 8.0);
+    let eight = outcome(&narrow).0 * 9.489;
+    assert!(four < 8.0 && four > 5.0 && eight > four * 1.1, "{four} and {eight} Mbit/s");
+    // One acknowledgement for eleven packets in place of two.
+    let acks = |scenario: &Scenario| {
+        let recording = run(scenario);
+        numbers(&recording, "rtts", "rtt_ns").len()
+    };
+    let mut usual = race(&["noq/cubic"], 5);
+    usual.record.rtts = true;
+    let mut rare = with_option("noq/cubic", "ack_threshold", 10.0, 5);
+    rare.record.rtts = true;
+    let (usual, rare) = (acks(&usual), acks(&rare));
+    assert!(rare * 4 < usual, "{rare} and {usual} samples");
+}
+
 #[test]
 fn what_quic_does_not_have_is_refused() {
     let refusal = |change: &dyn Fn(&mut Scenario)| {
@@ -170,10 +259,28 @@ fn what_quic_does_not_have_is_refused() {
         let problems = scenario.validate().expect_err("it is refused");
         (problems[0].field.clone(), problems[0].to_string())
     };
-    let (field, text) =
-        refusal(&|s| s.flows[0].transport = Transport::Quic { cc: "noq/bbr3".into() });
+    let (field, text) = refusal(&|s| {
+        s.flows[0].transport =
+            Transport::Quic { cc: "noq/bbr3".into(), cc_options: Default::default() }
+    });
     assert_eq!(field, "flows[0].transport.cc");
     assert!(text.contains("cannot be seeded"), "{text}");
+    for (cc, option, expected_field, expected) in [
+        ("noq/dragstrip-cubik", "", "cc", "did you mean \"cubic\"?"),
+        ("noq/dragstrip-dctcp", "", "cc", "needs no ECN of its own"),
+        ("quinn/dragstrip-cubic", "", "cc", "only noq"),
+        ("noq/cubic", "beta", "cc_options.beta", "one of ack_threshold"),
+        ("noq/dragstrip-cubic", "betta", "cc_options.betta", "did you mean \"beta\"?"),
+        ("noq/cubic", "streams", "cc_options.streams", "a whole number from 1 to 100"),
+    ] {
+        let (field, text) = refusal(&|s| {
+            let options =
+                [(option.to_owned(), 0.0)].into_iter().filter(|(name, _)| !name.is_empty());
+            s.flows[0].transport = Transport::Quic { cc: cc.into(), cc_options: options.collect() };
+        });
+        assert_eq!(field, format!("flows[0].transport.{expected_field}"));
+        assert!(text.contains(expected), "{text}");
+    }
     let (field, text) = refusal(&|s| {
         s.flows[0].application =
             Application::RequestResponse { request_bytes: 1, response_bytes: 1, think_ns: 0 };

@@ -132,7 +132,7 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
     flow_words = []
     for word in algorithms:
         try:
-            flow_words.append(_core.flow_word(word).name)
+            flow_words.append(_core.flow_word(word).own_name)
         except _core.InputError:
             return  # it is told elsewhere
     for name in programs:

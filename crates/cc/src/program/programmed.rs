@@ -30,7 +30,7 @@ const ABOUT_CONTROL: About = About { needs: Needs { pacing: true, ..Needs::NOTHI
 const SECOND_US: f64 = 1e6;
 
 /// A program has come to something that is no number to go on with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
     /// Position in its text.
     pub at: Position,

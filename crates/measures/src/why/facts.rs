@@ -236,8 +236,10 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         crosses: path.map_or_else(Vec::new, |path| path.forward.clone()),
         signal: signal(&row.cc),
         options: match data.map(|spec| &spec.transport) {
-            Some(Transport::Tcp { cc_options, .. }) => cc_options.clone(),
-            Some(Transport::Quic { .. } | Transport::Udp) | None => BTreeMap::new(),
+            Some(Transport::Tcp { cc_options, .. } | Transport::Quic { cc_options, .. }) => {
+                cc_options.clone()
+            }
+            Some(Transport::Udp) | None => BTreeMap::new(),
         },
         ecn: row.ecn_negotiated,
         reductions: row.reductions as f64,

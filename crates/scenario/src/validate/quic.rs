@@ -1,22 +1,22 @@
 //! Flows of QUIC: what of a scenario their stacks know.
 
+use super::program::{self, Programs};
+use super::traffic::check_algorithm;
 use crate::applications::Application;
-use crate::quic::{HEADERS_BYTES, PAYLOAD_BYTES_MIN, find};
+use crate::quic::{Control, HEADERS_BYTES, PARAMETERS, PAYLOAD_BYTES_MIN, find, of_algorithm};
 use crate::routing::Topology;
 use crate::types::{FlowSpec, GsoMode, HostSpec, Scenario, Transport};
+use dragstrip_cc::{EcnMode, Options};
 use dragstrip_units::Report;
 
 /// Checks a flow whose application is called so, between hosts whose smaller MTU this is.
 pub(super) fn check(
     scenario: &Scenario,
     flow: &FlowSpec,
-    (cc, application, mtu): (&str, &str, u32),
+    (application, mtu): (&str, u32),
     (topology, at): (&Topology, &str),
     report: &mut Report,
 ) {
-    if let Err(expected) = find(cc) {
-        report.add(format!("{at}.transport.cc"), format!("{cc:?}"), expected);
-    }
     match flow.application {
         Application::Bulk { .. } | Application::OnOff { .. } => {}
         Application::RequestResponse { .. }
@@ -41,6 +41,41 @@ pub(super) fn check(
         {
             check_host(host, &format!("nodes[{index}]"), report);
         }
+    }
+}
+
+/// Checks the congestion control of a flow and its parameters.
+pub(super) fn check_options(
+    scenario: &Scenario,
+    (cc, options): (&str, &Options),
+    programs: &Programs<'_>,
+    at: &str,
+    report: &mut Report,
+) {
+    let transport = format!("{at}.transport");
+    let own = match find(cc) {
+        Err(expected) => return report.add(format!("{transport}.cc"), format!("{cc:?}"), expected),
+        Ok(Control::Stack(..)) => None,
+        Ok(Control::Own(name)) => Some(name),
+    };
+    let of_algorithm = of_algorithm(options);
+    if let Some(name) = own {
+        match programs.get(name) {
+            Some(text) => program::options(text.as_ref(), name, &of_algorithm, at, report),
+            None => check_algorithm(scenario, name, &of_algorithm, (&transport, "cc"), report),
+        }
+        let row = dragstrip_cc::about().iter().find(|row| row.name == name);
+        if row.is_some_and(|row| row.needs.ecn != EcnMode::Classic) {
+            let expected = "an algorithm that needs no ECN of its own: datagrams are sent Not-ECT";
+            report.add(format!("{transport}.cc"), format!("{cc:?}"), expected);
+        }
+    }
+    let of_connection =
+        options.iter().filter(|(name, _)| own.is_none() || !of_algorithm.contains_key(*name));
+    let of_connection = of_connection.map(|(name, value)| (name.clone(), *value)).collect();
+    if let Err((name, expected)) = dragstrip_cc::check_options(PARAMETERS, &of_connection) {
+        let value = options.get(&name).map_or_else(String::new, f64::to_string);
+        report.add(format!("{transport}.cc_options.{name}"), value, format!("{expected} ({cc})"));
     }
 }
 

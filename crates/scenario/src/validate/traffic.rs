@@ -115,10 +115,10 @@ fn check_flow(
             let ends = [sender, receiver];
             check_buffers(scenario, *socket, &ends, topology, &transport_field, report);
         }
-        Transport::Quic { cc } => {
-            let of_flow =
-                (cc.as_str(), kind(application), mtu(scenario, topology, &[sender, receiver]));
+        Transport::Quic { cc, cc_options } => {
+            let of_flow = (kind(application), mtu(scenario, topology, &[sender, receiver]));
             quic::check(scenario, flow, of_flow, (topology, at), report);
+            quic::check_options(scenario, (cc, cc_options), programs, at, report);
         }
         Transport::Udp => {}
     }
@@ -161,7 +161,7 @@ fn mtu(scenario: &Scenario, topology: &Topology, hosts: &[&String]) -> u32 {
     hosts.iter().filter_map(of).min().unwrap_or(u32::MAX)
 }
 
-fn check_algorithm(
+pub(super) fn check_algorithm(
     scenario: &Scenario,
     cc: &str,
     options: &BTreeMap<String, f64>,

@@ -28,6 +28,8 @@ REAL_TIME_MAX_S = 560.0
 """The same in real time, one run after the other."""
 RUN_MAX_S = 60.0
 """Seconds of one core that a single run may take there."""
+QUIC_LIMIT_S = 600.0
+"""The same where a QUIC stack takes part, whose packets cost ten times as much (docs/how-to/quic.md)."""
 SLOW_LIMIT_S = 600.0
 """Real time in seconds after which such a run counts as stalled: it shares the machine."""
 SLOW_SEEDS = 3
@@ -136,6 +138,8 @@ def _run(
     slow = not engines.named(on.engine).in_process
     # An emulator maps more memory than it uses.
     limits = Limits(SLOW_LIMIT_S, 0) if slow else Limits(time_s=TIME_LIMIT_S)
+    if any(flow["transport"]["protocol"] == "quic" for key in missing for flow in runs[key].scenario["flows"]):
+        limits = Limits(time_s=QUIC_LIMIT_S)
     waiting = list(missing)
     while waiting:
         watcher.begin(waiting, [algorithms[key] for key in waiting], too_long(limits)["reason"])
