@@ -58,6 +58,9 @@ agreement: python  ## The simulator beside a kernel on published experiments (do
 	@$(UV) run --no-sync dragstrip validate geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
 	  --write-docs docs/reference/agreement-geni-tcp.md
 
+quic-algorithms: python  ## One algorithm in TCP and in QUIC's stacks (docs/reference/quic-algorithms.md); some minutes.
+	@$(UV) run --no-sync python -m tools.quic_algorithms docs/reference/quic-algorithms.md
+
 agreement-trees: python  ## Class trees on the simulator and on a kernel (docs/reference/agreement-trees.md); a quarter of an hour.
 	@$(UV) run --no-sync python -m tools.tree_agreement docs/reference/agreement-trees.md
 

@@ -94,6 +94,8 @@ struct Own {
     first_sent: Instant,
     /// Start of the reduction, or of the last.
     reduced_at: Option<Instant>,
+    /// Time of the last loss: recovery lasts until what was sent after it arrives, as TCP's does until its holes are filled.
+    lost_at: Instant,
     /// Threshold before it.
     prior_ssthresh: u32,
     /// Bytes sent when the use of the window was last judged (`cwnd_usage_seq`).
@@ -152,6 +154,7 @@ impl Own {
             losses: 0,
             first_sent: now,
             reduced_at: None,
+            lost_at: now,
             prior_ssthresh: Window::INFINITE,
             judged_at: 0,
             figures: Arc::clone(figures),
@@ -250,6 +253,7 @@ impl Own {
     /// Begins a reduction (`tcp_enter_recovery`); RFC 9002 lets the window fall at once.
     fn reduce(&mut self, state: CaState) {
         self.reduced_at = Some(self.view.now);
+        self.lost_at = self.view.now;
         self.prior_ssthresh = self.window.ssthresh;
         self.view.prior_cwnd = self.window.cwnd;
         self.window.ssthresh = self.algorithm.ssthresh(&self.view, &mut self.window);
@@ -382,8 +386,7 @@ impl Controller for Own {
         self.algorithm.acked(&self.view, &mut self.window, &ack);
         let event = AckEvent { newly_delivered: self.draft.packets, ..AckEvent::default() };
         self.algorithm.in_ack_event(&self.view, &mut self.window, &event);
-        let sent_since = self.reduced_at.is_none_or(|start| latest.sent > start);
-        if self.view.state != CaState::Open && sent_since {
+        if self.view.state != CaState::Open && latest.sent > self.lost_at {
             if self.view.state != CaState::Loss {
                 self.algorithm.cwnd_event(&self.view, &mut self.window, Event::CompleteCwr);
             }
@@ -409,6 +412,7 @@ impl Controller for Own {
         let Some(flight) = self.take_oldest(number) else { return };
         self.view.lost += 1;
         self.losses += 1;
+        self.lost_at = self.view.now;
         if self.algorithm.wants_flights() {
             let packet = LostPacket {
                 tx_in_flight: flight.in_flight,

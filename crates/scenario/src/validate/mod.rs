@@ -2,6 +2,7 @@
 //!
 //! Every problem is reported, not only the first, each with the JSON path of its field.
 
+mod algorithm;
 mod changes;
 mod medium;
 mod memory;

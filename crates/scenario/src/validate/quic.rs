@@ -1,7 +1,8 @@
 //! Flows of QUIC: what of a scenario their stacks know.
 
+use super::algorithm::check_algorithm;
 use super::program::{self, Programs};
-use super::traffic::check_algorithm;
+
 use crate::applications::Application;
 use crate::quic::{Control, HEADERS_BYTES, PARAMETERS, PAYLOAD_BYTES_MIN, find, of_algorithm};
 use crate::routing::Topology;

@@ -1,13 +1,14 @@
 //! Flows and probes, each on its own.
 
+use super::algorithm::check_algorithm;
 use super::program::{self, Programs};
 use super::quic;
 use crate::applications::Application;
 use crate::routing::Topology;
 use crate::types::{FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
-use dragstrip_cc::UnknownAlgorithm;
+
 use dragstrip_tcp::profiles::Sysctls;
-use dragstrip_units::{DURATION_MAX_NS, Duration, Report, nearest as nearest_of, tc};
+use dragstrip_units::{DURATION_MAX_NS, Duration, Report, tc};
 use std::collections::BTreeMap;
 
 /// Headers of IPv4 and UDP.
@@ -159,34 +160,6 @@ fn check_start(scenario: &Scenario, start_ns: u64, at: &str, report: &mut Report
 fn mtu(scenario: &Scenario, topology: &Topology, hosts: &[&String]) -> u32 {
     let of = |name: &&String| Some(scenario.nodes[topology.node(name)?].host()?.mtu_bytes);
     hosts.iter().filter_map(of).min().unwrap_or(u32::MAX)
-}
-
-pub(super) fn check_algorithm(
-    scenario: &Scenario,
-    cc: &str,
-    options: &BTreeMap<String, f64>,
-    (at, field): (&str, &str),
-    report: &mut Report,
-) {
-    match dragstrip_cc::check(cc, options) {
-        Ok(()) => {}
-        Err(UnknownAlgorithm::Name { name, nearest }) => {
-            let list: Vec<&str> = dragstrip_cc::names()
-                .iter()
-                .copied()
-                .chain(scenario.programs.keys().map(String::as_str))
-                .collect();
-            let nearest_program = nearest_of(&name, scenario.programs.keys().map(String::as_str));
-            let nearest = nearest_program.unwrap_or(nearest);
-            let expected = format!("one of {}; did you mean {nearest:?}?", list.join(", "));
-            report.add(format!("{at}.{field}"), format!("{name:?}"), expected);
-        }
-        Err(UnknownAlgorithm::Parameter { algorithm, parameter, expected }) => {
-            let value = options.get(&parameter).map_or_else(String::new, f64::to_string);
-            let expected = format!("{expected} ({algorithm})");
-            report.add(format!("{at}.cc_options.{parameter}"), value, expected);
-        }
-    }
 }
 
 /// Checks that the sending hosts' kernels have the congestion control.
