@@ -47,6 +47,25 @@ impl<O: Observer> Forwarder<O> {
     /// # Errors
     /// A scenario that validation would refuse, or hosts that it does not connect.
     pub fn new(scenario: &Scenario, ends: [&str; 2], observer: O) -> Result<Self, SetupError> {
+        build::check(scenario)?;
+        let bare = Scenario { flows: Vec::new(), probes: Vec::new(), ..scenario.clone() };
+        Self::unchecked(&bare, ends, observer)
+    }
+
+    /// The same with the flows and probes of `scenario`, which begin as in any run. The observer sees their packets too.
+    ///
+    /// # Errors
+    /// A scenario that validation would refuse, or hosts that it does not connect.
+    pub fn among_flows(
+        scenario: &Scenario,
+        ends: [&str; 2],
+        observer: O,
+    ) -> Result<Self, SetupError> {
+        build::check(scenario)?;
+        Self::unchecked(scenario, ends, observer)
+    }
+
+    fn unchecked(scenario: &Scenario, ends: [&str; 2], observer: O) -> Result<Self, SetupError> {
         let (world, first_hops) = build::build_between(scenario, ends, observer)?;
         let ways = first_hops.map(|first_hop| Ports { first_hop, flows: BTreeMap::new() });
         Ok(Self { world, ways })
@@ -94,6 +113,12 @@ impl<O: Observer> Forwarder<O> {
         let id = network.insert(Packet::of_length(frame_bytes, body, class));
         keep(&mut network.watch.observer, id);
         network.depart(id, first_hop, frame_bytes, self.world.now);
+    }
+
+    /// Bytes that the receiver of the scenario's flow with this index has in order.
+    #[must_use]
+    pub fn bytes_received(&self, flow: usize) -> u64 {
+        self.world.bytes_received(flow)
     }
 
     /// The observer.

@@ -183,6 +183,11 @@ impl<O: Observer> World<O> {
         (at <= self.end).then_some(at)
     }
 
+    /// Bytes that a flow's receiver has in order.
+    pub fn bytes_received(&self, flow: usize) -> u64 {
+        self.arrivals[flow].total_new_bytes
+    }
+
     /// End time of the run.
     pub const fn end(&self) -> Instant {
         self.end
