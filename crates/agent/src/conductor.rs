@@ -4,6 +4,7 @@
 use crate::checks::{self, Check, RoundTrips};
 use crate::event_loop::{Alone, TIMER, drive};
 use crate::fault::{Fault, fault};
+use crate::forward::lines::{Lines, Running};
 use crate::kernel::Kernel;
 use crate::load::Load;
 use crate::machine::{self, Grant, Part};
@@ -37,6 +38,8 @@ pub const CLOCK_STEP_NS: i64 = 1_000_000;
 pub const PINGS: usize = 10;
 /// A ping's answer is waited for so long, and twice the delay.
 pub const PINGS_WAIT_NS: i64 = 50_000_000;
+/// The same behind a line in the simulator's code, as slow as a modem.
+const LINE_WAIT_NS: i64 = 2_000_000_000;
 /// Bytes on the wire of a ping whose round trip is not evaluated here.
 const PING_FRAME_BYTES: u32 = 98;
 /// The kernel's counters (netstat -s) that together count every loss epoch of a host.
@@ -73,6 +76,8 @@ pub fn run(
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let mut path_report = network.verify(&plan)?;
     path_report.extend(plan.cables.iter().cloned());
+    let lines = Lines::open(&plan, &network, scenario)?;
+    let idle_lines = lines.as_ref().map(Lines::start_idle).transpose()?;
     wait_until(sys::now() + SETTLE_NS)?;
     let (idle, mut checked) = idle_round_trips(scenario, &plan, &network, *real_time)?;
     if *real_time {
@@ -86,9 +91,14 @@ pub fn run(
     let poll = Poll::new()?;
     let (mut sides, _relays) = open_sides(scenario, &plan, network, capture.as_ref(), &poll)?;
     let mut tables = Writer::default();
+    let running_lines = lines.as_ref().map(Lines::start).transpose()?;
+    idle_lines.map(Running::stop).transpose()?;
     let before = Load::now();
     let clock = sys::clock_offset();
     let start = sys::now() + 1_000_000;
+    if let Some(running) = &running_lines {
+        running.begin((start - clock) as u64);
+    }
     let end_ns = scenario.duration_ns as i64;
     let lateness = drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut Alone(progress))?;
     let load = before.until(Load::now());
@@ -96,6 +106,7 @@ pub fn run(
     if step.abs() > CLOCK_STEP_NS {
         return fault(format!("the machine's clock was set by {step} ns in the middle of the run"));
     }
+    let carried = running_lines.map(Running::stop).transpose()?;
     let mut reports = BTreeMap::new();
     for side in &mut sides {
         reports.insert(side.node(), side.finish(scenario.duration_ns as i64, &mut tables)?);
@@ -127,8 +138,14 @@ pub fn run(
         let together: u64 = senders.map(|sender| sender.acks_together).sum();
         about["acks_sampled_with_a_later_one"] = together.into();
     }
+    if let Some((lines, carried)) = lines.as_ref().zip(carried) {
+        about["lines"] = lines.record(&carried, &mut tables.queues).into();
+    }
     let mut recording = tables.finish();
     record::in_order(&mut recording);
+    if lines.is_some() {
+        record::queues_in_order(&mut recording);
+    }
     Ok(record::answer(&recording, about, &captured))
 }
 
@@ -175,9 +192,13 @@ pub fn idle_round_trips(
         let slots = (plan.slots_ns(from, to) + plan.slots_ns(to, from)) as i64;
         let slack = RoundTrips::slack_ns(delay_ns, serialisation_ns(scenario)) + slots;
         let mut answers = Vec::new();
+        // A slow line's answer is waited for longer, and no longer than for it.
+        let has_line = plan.has_line(from, to) || plan.has_line(to, from);
+        let wait_ns = if has_line { LINE_WAIT_NS } else { PINGS_WAIT_NS };
         for _ in 0..PINGS {
             pinger.send(0);
-            let rtt = answer_until(&mut pinger, sys::now() + 2 * delay_ns + PINGS_WAIT_NS)?;
+            let until = sys::now() + 2 * delay_ns + wait_ns;
+            let rtt = answer_until(&mut pinger, until, has_line)?;
             answers.extend(rtt);
             // The first one may have waited for neighbours to be found.
             let enough =
@@ -216,16 +237,16 @@ pub fn expect_in_time(checks: &[Check]) -> Result<(), Fault> {
     }
 }
 
-/// The round trip of the last answer up to `time`. Each answer is read at once: the kernel starts stamping packets
+/// The round trip of the last answer up to `time`, or of the first one if that is enough. Each answer is read at once: the kernel starts stamping packets
 /// some time after the request to do so (net_enable_timestamp), and until then an answer's time is that of its
 /// reading.
-fn answer_until(pinger: &mut Pinger, time: i64) -> Result<Option<i64>, Fault> {
+fn answer_until(pinger: &mut Pinger, time: i64, first: bool) -> Result<Option<i64>, Fault> {
     let (poll, timer) = (Poll::new()?, sys::timer()?);
     poll.add(&timer, libc::EPOLLIN, TIMER)?;
     poll.add(&pinger.socket, libc::EPOLLIN, TIMER + 1)?;
     sys::arm(&timer, time)?;
     let (mut ready, mut last) = (Vec::new(), None);
-    while sys::now() < time {
+    while sys::now() < time && !(first && last.is_some()) {
         poll.wait(&mut ready, 1_000)?;
         last = pinger.answers().last().map(|(_, rtt)| *rtt).or(last);
     }

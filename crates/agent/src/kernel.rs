@@ -13,11 +13,14 @@ pub struct Kernel {
     pub lacks: Vec<&'static str>,
     /// Its release (`uname -r`), where it is known.
     pub release: Option<String>,
+    /// Links that it cannot have are the simulator's (forward/lines.rs).
+    pub has_lines: bool,
 }
 
 impl Kernel {
     /// Debian builds its kernels with 250 ticks per second and every discipline.
-    pub const DEBIAN: Self = Self { tick_hz: Some(250), lacks: Vec::new(), release: None };
+    pub const DEBIAN: Self =
+        Self { tick_hz: Some(250), lacks: Vec::new(), release: None, has_lines: true };
 
     /// Description of this machine's abilities, as JSON.
     pub fn describe(&self) -> Value {

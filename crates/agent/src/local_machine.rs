@@ -18,6 +18,7 @@ pub fn kernel() -> Result<Kernel, Fault> {
         tick_hz: sys::tick_hz(),
         lacks: network::unknown_kinds(&kinds)?,
         release: Some(network::kernel_release()),
+        has_lines: true,
     })
 }
 

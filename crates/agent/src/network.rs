@@ -185,9 +185,10 @@ impl Network {
             if keeps_arp(plan, index) {
                 continue;
             }
+            let next = &plan.nodes[plan.hops[plan.opposite(index)].from];
             let fixed = neighbour_message(self.interfaces[index]);
             let mut message = Message::new(RTM_DELNEIGH, flag::ACK, &fixed);
-            message.bytes(1, &plan.nodes[hop.to].address.octets()); // NDA_DST
+            message.bytes(1, &next.address.octets()); // NDA_DST
             let _ = self.places[hop.from].netlink.ask(message); // one that was never known is fine
         }
     }
@@ -195,12 +196,15 @@ impl Network {
     fn routes(&mut self, plan: &Plan, cold_arp: bool) -> Result<(), Fault> {
         for (at, node) in plan.nodes.iter().enumerate() {
             let mut neighbours = BTreeSet::new();
-            for &(destination, hop) in &node.routes {
-                let next = &plan.nodes[plan.hops[hop].to];
+            // A line passes on what comes, whoever it is for.
+            let routes = node.routes.iter().filter(|_| !plan.is_line(at));
+            for &(destination, hop) in routes {
+                let far = plan.opposite(hop);
+                let next = &plan.nodes[plan.hops[far].from];
                 let netlink = &mut self.places[at].netlink;
                 let interface = self.interfaces[hop];
                 if (!cold_arp || keeps_arp(plan, hop)) && neighbours.insert(hop) {
-                    neighbour(netlink, interface, next.address.octets(), mac(opposite(hop)))?;
+                    neighbour(netlink, interface, next.address.octets(), mac(far))?;
                 }
                 let mut message = Message::new(RTM_NEWROUTE, CREATE, &ROUTE);
                 message.bytes(1, &plan.nodes[destination].address.octets()); // RTA_DST
@@ -258,6 +262,16 @@ impl Network {
             let offloads = if hop.whole_bursts { "tso gso on, gro off" } else { "tso gso gro off" };
             lines.push(format!("{route}: {comparison}, mtu {mtu}, {offloads}"));
         }
+        lines.extend(plan.lines.iter().map(|line| {
+            let links = line.links.iter().zip(&line.kinds);
+            let links: Vec<String> = links.map(|(link, kind)| format!("{link} ({kind})")).collect();
+            format!(
+                "{} to {}: {} in the simulator's code",
+                line.ends[0],
+                line.ends[1],
+                links.join(", ")
+            )
+        }));
         Ok(lines)
     }
 }

@@ -7,10 +7,11 @@
 use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
+use crate::lines;
 use crate::qdisc::Marking;
 use crate::trees;
 use dragstrip_scenario::{
-    Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
+    Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
 };
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,30 @@ pub struct Hop {
     pub watched: Option<String>,
     /// Its interface is the near end of this link.
     pub near_end_of: Option<String>,
+    /// Delay of the line that packets of this hop meet behind it.
+    #[serde(default)]
+    pub line_delay_ns: Option<u64>,
+}
+
+/// Links in the simulator's code, to and from, between the two interfaces of a namespace of their own.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// The namespace.
+    pub node: usize,
+    /// The first of its hops: to it, from it, on to the other end, and back to it.
+    pub first_hop: usize,
+    /// Names of the nodes that it joins.
+    pub ends: [String; 2],
+    /// The links there and back, and what each is.
+    pub links: Vec<String>,
+    pub kinds: Vec<String>,
+}
+
+impl Line {
+    /// Hops out of its namespace, to its first end and to its second.
+    pub const fn hops_out(&self) -> [usize; 2] {
+        [self.first_hop + 1, self.first_hop + 2]
+    }
 }
 
 /// The network to build.
@@ -62,6 +87,8 @@ pub struct Plan {
     /// Delays that are left to what hosts and cables take themselves, a line each.
     #[serde(default)]
     pub cables: Vec<String>,
+    #[serde(default)]
+    pub lines: Vec<Line>,
 }
 
 /// A delay up to this is what cables and hosts take themselves; where it is not set, it is measured and not added. All of
@@ -97,7 +124,8 @@ impl Plan {
         refuse(scenario, kernel)?;
         let topology = Topology::new(scenario);
         let nodes = scenario.nodes.iter().map(node).collect();
-        let mut plan = Self { nodes, hops: Vec::new(), steps: Vec::new(), seed: None, cables };
+        let (hops, steps, lines) = (Vec::new(), Vec::new(), Vec::new());
+        let mut plan = Self { nodes, hops, steps, seed: None, cables, lines };
         let mut chains: Vec<Chain> = Vec::new();
         for index in 0..scenario.links.len() {
             let ends = topology.ends(index);
@@ -116,10 +144,15 @@ impl Plan {
             }
         }
         let mtus = link_mtus(scenario, &topology);
+        let carried = lines::carried(scenario, kernel);
         for chain in &mut chains {
             let back = chain.back.map(|back| mtus[back]);
             chain.mtu_bytes = mtus[chain.link].max(back.unwrap_or_default());
-            plan.lay(scenario, &topology, kernel, chain)?;
+            if carried.contains(&chain.link) {
+                plan.lay_line(scenario, &topology, chain);
+            } else {
+                plan.lay(scenario, &topology, kernel, chain)?;
+            }
         }
         plan.routes(scenario, &topology, &chains);
         for (index, node) in plan.nodes.iter_mut().enumerate() {
@@ -161,27 +194,11 @@ impl Plan {
             .zip(&relays)
             .filter(|(_, relay)| **relay)
         {
-            chain.nodes.push(self.relay(&scenario.links[link].name));
+            let name = format!("relay of {}", scenario.links[link].name);
+            chain.nodes.push(self.inner_node(name, true));
         }
         chain.nodes.push(to);
-        chain.first = self.hops.len();
-        let whole_bursts = keeps_bursts(scenario);
-        for pair in chain.nodes.windows(2) {
-            for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
-                let limit = scenario.nodes.get(from).and_then(gso_limit);
-                self.hops.push(Hop {
-                    from,
-                    to,
-                    mtu_bytes: chain.mtu_bytes,
-                    gso_segments_max: limit,
-                    whole_bursts,
-                    qdisc: QdiscSpec::NOQUEUE,
-                    markings: Vec::new(),
-                    watched: None,
-                    near_end_of: None,
-                });
-            }
-        }
+        self.pairs(scenario, chain);
         // Forward: the first hop, then the second; back: the last hop's other direction, then the one before.
         let last = self.hops.len() - 1;
         let places = [[chain.first, chain.first + 2], [last, last.wrapping_sub(2)]];
@@ -206,6 +223,53 @@ impl Plan {
         Ok(())
     }
 
+    /// Lays the veth pairs between a chain's nodes.
+    fn pairs(&mut self, scenario: &Scenario, chain: &mut Chain) {
+        chain.first = self.hops.len();
+        let whole_bursts = keeps_bursts(scenario);
+        for pair in chain.nodes.windows(2) {
+            for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+                let limit = scenario.nodes.get(from).and_then(gso_limit);
+                self.hops.push(Hop {
+                    from,
+                    to,
+                    mtu_bytes: chain.mtu_bytes,
+                    gso_segments_max: limit,
+                    whole_bursts,
+                    qdisc: QdiscSpec::NOQUEUE,
+                    markings: Vec::new(),
+                    watched: None,
+                    near_end_of: None,
+                    line_delay_ns: None,
+                });
+            }
+        }
+    }
+
+    /// Lays two veth pairs, and between them a namespace in which the simulator's code carries both links.
+    fn lay_line(&mut self, scenario: &Scenario, topology: &Topology<'_>, chain: &mut Chain) {
+        let (from, to) = topology.ends(chain.link);
+        let links: Vec<&LinkSpec> = [Some(chain.link), chain.back]
+            .iter()
+            .flatten()
+            .map(|&link| &scenario.links[link])
+            .collect();
+        let name = format!("line of {}", links[0].name);
+        let node = self.inner_node(name, false);
+        chain.nodes = vec![from, node, to];
+        self.pairs(scenario, chain);
+        for (&link, hop) in links.iter().zip([chain.first, chain.first + 3]) {
+            self.hops[hop].line_delay_ns = Some(scenario.link_facts(link).delay_ns);
+        }
+        self.lines.push(Line {
+            node,
+            first_hop: chain.first,
+            ends: [from, to].map(|end| scenario.nodes[end].name().to_owned()),
+            links: links.iter().map(|link| link.name.clone()).collect(),
+            kinds: links.iter().map(|link| lines::kind(scenario, link)).collect(),
+        });
+    }
+
     /// The steps of a link whose queue, and the stage after it, are at these hops.
     fn change(
         &mut self,
@@ -227,11 +291,12 @@ impl Plan {
         Ok(())
     }
 
-    fn relay(&mut self, link: &str) -> usize {
+    /// A node that the scenario does not have.
+    fn inner_node(&mut self, name: String, forwards: bool) -> usize {
         self.nodes.push(Node {
-            name: format!("relay of {link}"),
+            name,
             address: Ipv4Addr::UNSPECIFIED,
-            forwards: true,
+            forwards,
             sysctl: BTreeMap::new(),
             routes: Vec::new(),
         });
@@ -292,7 +357,8 @@ impl Plan {
     pub fn delay_ns(&self, from: usize, to: usize) -> (u64, bool) {
         let (mut at, mut total, mut constant) = (from, 0, true);
         for hop in self.way(from, to) {
-            let (delay_ns, same) = trees::delay_ns(&hop.qdisc);
+            let (delay_ns, same) =
+                hop.line_delay_ns.map_or_else(|| trees::delay_ns(&hop.qdisc), |ns| (ns, false));
             (at, total, constant) = (hop.to, total + delay_ns, constant && same);
         }
         (total, constant && at == to)
@@ -301,6 +367,26 @@ impl Plan {
     /// True when a tree on a path may drop a packet that no filter leads to a class, such as a ping.
     pub fn may_drop(&self, from: usize, to: usize) -> bool {
         self.way(from, to).any(|hop| trees::is_in(&hop.qdisc))
+    }
+
+    /// True when the simulator's code carries a link of a path.
+    pub fn has_line(&self, from: usize, to: usize) -> bool {
+        self.way(from, to).any(|hop| hop.line_delay_ns.is_some())
+    }
+
+    /// True for a node in which the simulator's code carries links.
+    pub fn is_line(&self, node: usize) -> bool {
+        self.lines.iter().any(|line| line.node == node)
+    }
+
+    /// The hop whose interface is at the other end of this one's: a line is no neighbour.
+    pub fn opposite(&self, hop: usize) -> usize {
+        let line = self.lines.iter().find(|line| line.node == self.hops[hop].to);
+        match line.map(|line| hop - line.first_hop) {
+            Some(0) => hop + 3,
+            Some(3) => hop - 3,
+            Some(_) | None => hop ^ 1,
+        }
     }
 }
 
@@ -395,7 +481,12 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
         }
     }
     trees::refuse(scenario)?;
-    for link in &scenario.links {
+    let carried = lines::carried(scenario, kernel);
+    for (index, link) in scenario.links.iter().enumerate() {
+        if carried.contains(&index) {
+            lines::refuse(scenario, link)?;
+            continue;
+        }
         if link.qdisc.classes().iter().any(|class| *class.child == QdiscSpec::NOQUEUE) {
             let expected = format!(
                 "a queue, such as pfifo limit 1000: the kernel's {} holds packets in one",
@@ -403,15 +494,7 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             );
             return refusal(format!("link {}: queue", link.name), "noqueue", expected);
         }
-        let leaves = link.qdisc.classes();
-        let queues = leaves.iter().map(|class| class.child).chain([&link.qdisc]);
-        let inside =
-            queues.filter_map(
-                |queue| {
-                    if let QdiscSpec::Netem(netem) = queue { Some(netem) } else { None }
-                },
-            );
-        if inside.chain(&link.netem).any(|netem| matches!(netem.loss, LossModel::Every { .. })) {
+        if lines::loses_by_number(link) {
             let expected = "random or gemodel: a kernel's netem loses no packet by its number";
             return refusal(format!("link {}: loss", link.name), "every", expected);
         }
@@ -523,7 +606,7 @@ pub fn link_mtus(scenario: &Scenario, topology: &Topology<'_>) -> Vec<u32> {
 }
 
 /// True when bursts stay one packet at every interface.
-fn keeps_bursts(scenario: &Scenario) -> bool {
+pub fn keeps_bursts(scenario: &Scenario) -> bool {
     let mut hosts = scenario.nodes.iter().filter_map(NodeSpec::host);
     hosts.all(|host| host.gso == dragstrip_scenario::GsoMode::Whole)
 }
@@ -565,7 +648,7 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 const BURST: u64 = 1600;
 
 /// Name of a value, or of its member, in a scenario's file.
-fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
+pub fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
     let value = serde_json::to_value(part).unwrap_or_default();
     let field = member.map_or(Some(&value), |member| value.get(member));
     field.and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -64,15 +64,28 @@ pub fn in_order(recording: &mut Recording) {
         let (Some(time), Some(flow)) = (integers(table, "time_ns"), integers(table, "flow")) else {
             continue;
         };
-        let mut order: Vec<usize> = (0..time.len()).collect();
-        order.sort_by_key(|&row| (time[row], flow[row]));
-        for column in &mut table.columns {
-            match &mut column.data {
-                Data::Int(values) => permute(values, &order),
-                Data::Text { index, .. } => permute(index, &order),
-                Data::Bool(values) => permute(values, &order),
-                Data::Float(values) => permute(values, &order),
-            }
+        sort_rows(table, |row| (time[row], flow[row]));
+    }
+}
+
+/// Rows of `queues` by time, those of one time as they are.
+pub fn queues_in_order(recording: &mut Recording) {
+    for table in recording.tables.iter_mut().filter(|table| table.name == "queues") {
+        let Some(time) = integers(table, "time_ns") else { continue };
+        sort_rows(table, |row| time[row]);
+    }
+}
+
+fn sort_rows<K: Ord>(table: &mut Table, key: impl Fn(usize) -> K) {
+    let rows = table.columns.first().map_or(0, |column| column.data.len());
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.sort_by_key(|&row| key(row));
+    for column in &mut table.columns {
+        match &mut column.data {
+            Data::Int(values) => permute(values, &order),
+            Data::Text { index, .. } => permute(index, &order),
+            Data::Bool(values) => permute(values, &order),
+            Data::Float(values) => permute(values, &order),
         }
     }
 }

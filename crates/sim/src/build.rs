@@ -181,24 +181,33 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
     build_part(scenario, &Topology::new(scenario), &cut_links, None, observer)
 }
 
-/// Builds the world of a valid scenario between two hosts whose packets come from outside, and the first hops of the ways from the first host to the
-/// second and back.
+/// Builds the world of a valid scenario between pairs of nodes whose packets come from outside, and the first hops of the ways from
+/// each pair's first node to its second and back.
 pub(crate) fn build_between<O: Observer>(
     scenario: &Scenario,
-    ends: [&str; 2],
+    pairs: &[[&str; 2]],
     observer: O,
-) -> Result<(World<O>, [u32; 2]), SetupError> {
+) -> Result<(World<O>, Vec<u32>), SetupError> {
     let topology = Topology::new(scenario);
     let node = |name: &str| {
         topology.node(name).ok_or_else(|| problem("nodes", format!("{name:?} is no node")))
     };
-    let ends = [node(ends[0])?, node(ends[1])?];
-    let mut first_hops = [0; 2];
+    let mut ways = Vec::new();
+    for &[near, far] in pairs {
+        let (near, far) = (node(near)?, node(far)?);
+        ways.extend([(near, far), (far, near)]);
+    }
+    let mut first_hops = Vec::new();
     let cut_links = CutLinks::of(scenario, FLOWS_MIN);
     let world = build_world(scenario, &topology, &cut_links, None, observer, |ports| {
-        let ways = [(ends[0], ends[1]), (ends[1], ends[0])];
-        for (first_hop, way) in first_hops.iter_mut().zip(ways) {
-            *first_hop = ports.add(way, Target::Outside, Headers::default(), "outside", "links")?;
+        for way in ways {
+            first_hops.push(ports.add(
+                way,
+                Target::Outside,
+                Headers::default(),
+                "outside",
+                "links",
+            )?);
         }
         Ok(())
     })?;

@@ -1,4 +1,4 @@
-//! The network between two hosts that are not simulated: it takes their packets at the instants of a clock that its caller
+//! The network between nodes that are not simulated: it takes their packets at the instants of a clock that its caller
 //! reads, and says when each one arrives. Queues, lines and media are those of any run.
 
 use crate::build;
@@ -8,6 +8,7 @@ use crate::packets::Packet;
 use crate::world::World;
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::PacketId;
+use dragstrip_recording::Queues;
 use dragstrip_scenario::Scenario;
 use dragstrip_units::Instant;
 use std::collections::BTreeMap;
@@ -15,13 +16,21 @@ use std::collections::BTreeMap;
 /// Flows that a queue tells apart; later ones share the places of earlier ones.
 const FLOWS_MAX: usize = 1 << 16;
 
-/// One of the two directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From the first host to the second.
-    There,
-    /// From the second host to the first.
-    Back,
+/// A direction between the nodes of a pair: twice the pair's number, and one more for the way back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Way(pub usize);
+
+impl Way {
+    /// From the first node of the first pair to its second.
+    pub const THERE: Self = Self(0);
+    /// The way back.
+    pub const BACK: Self = Self(1);
+
+    /// The other direction of the same pair.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        Self(self.0 ^ 1)
+    }
 }
 
 /// Paths of one direction.
@@ -33,42 +42,47 @@ struct Ports {
     flows: BTreeMap<u32, u32>,
 }
 
-/// A network between two hosts. Its observer sees every packet on every link, and those that arrive at a host; a packet that a
-/// host sends is handed over with its number instead.
+/// A network between pairs of nodes. Its observer sees every packet on every link, and those that arrive at a node; a packet that
+/// a node sends is handed over with its number instead.
 #[derive(Debug)]
 pub struct Forwarder<O> {
     world: World<O>,
-    ways: [Ports; 2],
+    /// By number.
+    ways: Vec<Ports>,
 }
 
 impl<O: Observer> Forwarder<O> {
-    /// The network of `scenario` between the hosts `ends`, at instant zero; its flows and probes are left out.
+    /// The network of `scenario` between the nodes of each pair, at instant zero; its flows and probes are left out.
     ///
     /// # Errors
-    /// A scenario that validation would refuse, or hosts that it does not connect.
-    pub fn new(scenario: &Scenario, ends: [&str; 2], observer: O) -> Result<Self, SetupError> {
+    /// A scenario that validation would refuse, or nodes that it does not connect.
+    pub fn new(scenario: &Scenario, pairs: &[[&str; 2]], observer: O) -> Result<Self, SetupError> {
         build::check(scenario)?;
         let bare = Scenario { flows: Vec::new(), probes: Vec::new(), ..scenario.clone() };
-        Self::unchecked(&bare, ends, observer)
+        Self::unchecked(&bare, pairs, observer)
     }
 
     /// The same with the flows and probes of `scenario`, which begin as in any run. The observer sees their packets too.
     ///
     /// # Errors
-    /// A scenario that validation would refuse, or hosts that it does not connect.
+    /// A scenario that validation would refuse, or nodes that it does not connect.
     pub fn among_flows(
         scenario: &Scenario,
-        ends: [&str; 2],
+        pairs: &[[&str; 2]],
         observer: O,
     ) -> Result<Self, SetupError> {
         build::check(scenario)?;
-        Self::unchecked(scenario, ends, observer)
+        Self::unchecked(scenario, pairs, observer)
     }
 
-    fn unchecked(scenario: &Scenario, ends: [&str; 2], observer: O) -> Result<Self, SetupError> {
-        let (world, first_hops) = build::build_between(scenario, ends, observer)?;
-        let ways = first_hops.map(|first_hop| Ports { first_hop, flows: BTreeMap::new() });
-        Ok(Self { world, ways })
+    fn unchecked(
+        scenario: &Scenario,
+        pairs: &[[&str; 2]],
+        observer: O,
+    ) -> Result<Self, SetupError> {
+        let (world, first_hops) = build::build_between(scenario, pairs, observer)?;
+        let ports = |first_hop| Ports { first_hop, flows: BTreeMap::new() };
+        Ok(Self { world, ways: first_hops.into_iter().map(ports).collect() })
     }
 
     /// Lets everything happen that is due until `until`, the arrivals among it.
@@ -100,7 +114,7 @@ impl<O: Observer> Forwarder<O> {
         keep: impl FnOnce(&mut O, PacketId),
     ) {
         let network = &mut self.world.network;
-        let ports = &mut self.ways[way as usize];
+        let ports = &mut self.ways[way.0];
         let flow = if ports.flows.len() < FLOWS_MAX || ports.flows.contains_key(&flow) {
             flow
         } else {
@@ -119,6 +133,12 @@ impl<O: Observer> Forwarder<O> {
     #[must_use]
     pub fn bytes_received(&self, flow: usize) -> u64 {
         self.world.bytes_received(flow)
+    }
+
+    /// Rows of `queues` so far: one per link with a queue and interval.
+    #[must_use]
+    pub const fn queues(&self) -> &Queues {
+        &self.world.tables().queues
     }
 
     /// The observer.

@@ -53,11 +53,11 @@ fn a_packet_from_outside_arrives_when_a_simulated_one_would() {
         run_observed(&scenario, &mut simulated, &mut |_| true).unwrap();
         assert!(simulated.drops > 0, "{queue} is full");
 
-        let mut forwarder = Forwarder::new(&scenario, ["s0", "d"], Log::default()).unwrap();
+        let mut forwarder = Forwarder::new(&scenario, &[["s0", "d"]], Log::default()).unwrap();
         for (at, body, frame) in &simulated.sent {
             forwarder.advance(*at);
             let class = TrafficClass::default();
-            forwarder.send(Way::There, 7, class, *body, *frame, |log, id| log.numbers.push(id));
+            forwarder.send(Way::THERE, 7, class, *body, *frame, |log, id| log.numbers.push(id));
         }
         forwarder.advance(forwarder.end());
         let outside = forwarder.observer();
@@ -70,21 +70,21 @@ fn a_packet_from_outside_arrives_when_a_simulated_one_would() {
 #[test]
 fn flows_share_a_fair_queue_and_capable_packets_are_marked() {
     let scenario = scenario("fq_codel ecn");
-    let mut forwarder = Forwarder::new(&scenario, ["s0", "d"], Log::default()).unwrap();
+    let mut forwarder = Forwarder::new(&scenario, &[["s0", "d"]], Log::default()).unwrap();
     let body = Body::Udp(dragstrip_packet::Datagram { number: 1, len: 1_000 });
     let class = TrafficClass::new(Dscp::EF, Ecn::Ect0);
     for ms in 0..1_000 {
         forwarder.advance(Instant::from_nanos(ms * 1_000_000));
         for _ in 0..2 {
-            forwarder.send(Way::There, 1, class, body, 1_042, |_, _| ());
+            forwarder.send(Way::THERE, 1, class, body, 1_042, |_, _| ());
         }
         if ms % 10 == 0 {
             // A second flow with a tenth of its share is not delayed by the first one's backlog.
-            forwarder.send(Way::There, 2, class, body, 60, |_, _| ());
+            forwarder.send(Way::THERE, 2, class, body, 60, |_, _| ());
         }
     }
     // The way back has its own delay.
-    forwarder.send(Way::Back, 3, class, body, 99, |_, _| ());
+    forwarder.send(Way::BACK, 3, class, body, 99, |_, _| ());
     forwarder.advance(forwarder.end());
     let log = forwarder.observer();
     assert!(log.marks > 10, "{} marks", log.marks);

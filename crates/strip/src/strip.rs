@@ -41,7 +41,7 @@ impl Strip {
     pub fn new(options: &[(&str, &str)], rivals: &[&str], seed: u64) -> Result<Self, Error> {
         let (scenario, [client, server]) = path::scenario(options, rivals, seed)?;
         if rivals.is_empty() {
-            let network = Forwarder::new(&scenario, [&client, &server], Ledger::default())?;
+            let network = Forwarder::new(&scenario, &[[&client, &server]], Ledger::default())?;
             return Ok(Self { network, rivals: Vec::new(), now: Instant::ZERO });
         }
         Self::of_scenario(&scenario, [&client, &server])
@@ -52,7 +52,7 @@ impl Strip {
     /// # Errors
     /// A scenario that is not valid, or hosts that it does not connect.
     pub fn of_scenario(scenario: &Scenario, ends: [&str; 2]) -> Result<Self, Error> {
-        let network = Forwarder::among_flows(scenario, ends, Ledger::default())?;
+        let network = Forwarder::among_flows(scenario, &[ends], Ledger::default())?;
         let rivals = scenario.flows.iter().map(|flow| flow.transport.name().to_owned());
         Ok(Self { network, rivals: rivals.collect(), now: Instant::ZERO })
     }
@@ -69,7 +69,7 @@ impl Strip {
             return;
         }
         let frame_bytes = HEADERS_BYTES + payload.len() as u32;
-        let way = if from == End::Client { Way::There } else { Way::Back };
+        let way = if from == End::Client { Way::THERE } else { Way::BACK };
         let class = TrafficClass::new(Dscp::DEFAULT, ecn);
         let body = Body::Udp(dragstrip_packet::Datagram { number: 0, len: payload.len() as u16 });
         self.network.send(way, FLOW, class, body, frame_bytes, |ledger, packet| {

@@ -351,6 +351,7 @@ impl Placement {
             markings: Vec::new(),
             watched: queue.watched.clone(),
             near_end_of: None,
+            line_delay_ns: None,
         });
         Plan { hops: hops.collect(), steps: part.steps.clone(), ..self.plan() }
     }
@@ -365,7 +366,8 @@ impl Placement {
             routes: Vec::new(),
         };
         let nodes = self.nodes.iter().map(node).collect();
-        Plan { nodes, hops: Vec::new(), steps: Vec::new(), seed: None, cables: Vec::new() }
+        let (hops, steps, lines) = (Vec::new(), Vec::new(), Vec::new());
+        Plan { nodes, hops, steps, seed: None, cables: Vec::new(), lines }
     }
 
     /// The host of a node.

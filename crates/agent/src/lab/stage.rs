@@ -38,7 +38,7 @@ pub fn look(remote: &Remote, host: &Host) -> Result<Facts, Fault> {
 pub fn kernel(facts: &Facts) -> Kernel {
     let lacks = KINDS.iter().map(|kind| kind.name);
     let lacks = lacks.filter(|kind| facts.lacks.iter().any(|lacking| lacking == kind)).collect();
-    Kernel { tick_hz: facts.tick_hz, lacks, release: Some(facts.kernel.clone()) }
+    Kernel { tick_hz: facts.tick_hz, lacks, release: Some(facts.kernel.clone()), has_lines: false }
 }
 
 /// Refuses errors in the files before any host is contacted.

@@ -5,19 +5,16 @@
 //! namespace, which ends with this process, and this process with the one that started it.
 
 mod exit;
-mod forward;
 mod inside;
-mod lateness;
-mod ledger;
-mod packet;
+mod path;
 
 use crate::fault::{Fault, fault, refusal};
 use crate::local_machine::Rights;
 use crate::netlink::{Attributes, Message, Rtnetlink as _, Socket, flag};
 use crate::{network, sys};
 use dragstrip_scenario::{NodeSpec, Scenario, Sysctls};
-use forward::{Carrier, Stop};
 use inside::Outcome;
+use path::Stop;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -118,7 +115,7 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
     let exit =
         waiting.map(|waiting| waiting.start(&spaces[0].namespace, &devices[0])).transpose()?;
     let inside = server_addresses();
-    let mut carrier = Carrier::new(&request.scenario, ends, devices, exit, inside)?;
+    let mut carrier = path::open(&request.scenario, ends, devices, exit, inside)?;
     let (from, to) = process::pipe()?;
     process::unshare_processes()?;
     let Some(programs) = process::fork()? else {

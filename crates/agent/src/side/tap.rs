@@ -101,11 +101,9 @@ impl Tap {
         }
     }
 
-    /// Packets for which the ring had no room, since the last call (struct tpacket_stats: packets, drops).
+    /// Packets for which the ring had no room, since the last call.
     pub fn dropped_packets(&self) -> Result<u64, Fault> {
-        let mut stats = [0; 8];
-        sys::get_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
-        Ok(full(&stats, 4).into())
+        sys::dropped_packets(&self.socket)
     }
 }
 

@@ -243,16 +243,18 @@ pub fn monotonic() -> u64 {
     super::clock(libc::CLOCK_MONOTONIC) as u64
 }
 
-/// Waits until one of these can be read, or for a time (ppoll(2), which counts in nanoseconds).
-pub fn wait_readable<const N: usize>(files: [i32; N], timeout_ns: u64) -> [bool; N] {
-    let mut requests = files.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+/// Waits until one of these can be read, or for a time (ppoll(2), which counts in nanoseconds); true if it is `first`.
+pub fn wait_readable(first: i32, others: &[i32], timeout_ns: u64) -> bool {
+    let request = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut requests: Vec<libc::pollfd> =
+        [&first].into_iter().chain(others).copied().map(request).collect();
     let timeout = libc::timespec {
         tv_sec: (timeout_ns / 1_000_000_000) as i64,
         tv_nsec: (timeout_ns % 1_000_000_000) as i64,
     };
-    let no_mask = std::ptr::null();
-    unsafe { libc::ppoll(requests.as_mut_ptr(), N as _, &raw const timeout, no_mask) };
-    requests.map(|request| request.revents != 0)
+    let (count, no_mask) = (requests.len() as libc::nfds_t, std::ptr::null());
+    unsafe { libc::ppoll(requests.as_mut_ptr(), count, &raw const timeout, no_mask) };
+    requests[0].revents != 0
 }
 
 /// A TUN device in the network namespace of this thread: IP packets without a header of the device's own.

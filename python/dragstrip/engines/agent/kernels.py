@@ -82,6 +82,49 @@ def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
             yield Refusal(f"{where}: queue", kind, expected)
 
 
+def _loses_by_number(link: Json) -> bool:
+    """Return whether a netem of a link loses packets by their numbers."""
+    qdisc = link.get("qdisc") or {}
+    netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
+    return any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem)
+
+
+def _kind(scenario: Json, link: Json) -> str:
+    """The kind of a link's medium."""
+    kind: str = scenario.get("media", {}).get(link.get("medium"), {}).get("kind", "wire")
+    return kind
+
+
+def _carried(scenario: Json) -> set[str]:
+    """The links that the simulator's code carries for a kernel: those beyond kernels, and the links back."""
+    beyond = {
+        frozenset((link["from"], link["to"]))
+        for link in scenario["links"]
+        if link.get("medium") is not None or _loses_by_number(link)
+    }
+    return {link["name"] for link in scenario["links"] if frozenset((link["from"], link["to"])) in beyond}
+
+
+def _has_tree(qdisc: Json) -> bool:
+    """Return whether a discipline is a class tree, or has one in a class."""
+    children = (qdisc.get("leaf"), *(each.get("leaf") for each in qdisc.get("classes", ())))
+    return qdisc.get("kind") == "tc" or any(_has_tree(child) for child in children if child)
+
+
+def _not_carried(scenario: Json, link: Json, *, bursts: bool) -> Iterator[Refusal]:
+    """Refusals of a link that the simulator's code cannot carry for a kernel."""
+    where, kind = f"link {link['name']}", _kind(scenario, link)
+    if kind == "tunnel":
+        expected = "none, or a line or a shared medium: a tunnel's TCP runs in the engine sim"
+        yield Refusal(f"{where}: medium", f"{link['medium']} (tunnel)", expected)
+    elif _has_tree(link.get("qdisc") or {}):
+        expected = "a queue without filters: packets of this link have no addresses for them"
+        yield Refusal(f"{where}: queue", "a class tree", expected)
+    elif bursts:
+        expected = "gso off or auto on its hosts: this link takes packet by packet"
+        yield Refusal(f"{where}: medium", kind, expected)
+
+
 def loading(cc: str) -> str:
     """Advice on loading a congestion control that a kernel has as a module, as the agent says it."""
     return f"; as root, `modprobe tcp_{cc.replace('-', '_')}` loads it if the kernel was built with it"
@@ -97,12 +140,14 @@ def without_a_kernel(
     loadable: bool = False,
     offloads: bool = True,
     firewall: bool = True,
+    lines: bool = True,
 ) -> list[Refusal]:
     """Refusals by a kernel that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
     `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
     `offloads`: its interfaces can carry whole bursts. `firewall`: packets get their flows' marks at a router.
+    `lines`: links that no kernel has are carried by the simulator's code (crates/agent/src/lines.rs).
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
@@ -135,23 +180,25 @@ def without_a_kernel(
     if scenario["record"].get("captures"):
         expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
         refusals.append(Refusal("record: captures", "true", expected))
+    carried = _carried(scenario) if lines else set()
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
-        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
-            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
-            refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
         if any(each["kind"] == "basic" for each in _matchings(qdisc)):
             expected = "filters of kind u32 or flower"
             refusals.append(Refusal(f"{where}: queue", "a filter of kind basic", expected))
+        if link["name"] in carried:
+            refusals += _not_carried(scenario, link, bursts=bool(hosts) and all_whole)
+            continue
+        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
+            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
+            refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
         refusals += [] if release is None else _too_young(where, qdisc, release)
-        netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
-        if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
+        if _loses_by_number(link):
             expected = "random or gemodel: a kernel's netem loses no packet by its number"
             refusals.append(Refusal(f"{where}: loss", "every", expected))
         if medium is not None:
-            kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
             expected = "none: a kernel has only links of its own"
-            refusals.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
+            refusals.append(Refusal(f"{where}: medium", f"{medium} ({_kind(scenario, link)})", expected))
     refusals += _marks(scenario, firewall)
     for flow in scenario["flows"]:
         if flow["transport"]["protocol"] == "quic":

@@ -24,6 +24,8 @@ LATE_SHARE_MAX = 0.01
 """The share of late samples above which the machine limited the run."""
 STEAL_SHARE_MAX = 0.01
 IDLE_SHARE_MIN = 0.3
+LATENESS_P99_MAX_NS = 1_000_000
+"""The 99th percentile of a line's lateness above which the machine limited the run, as in a shell."""
 
 
 def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
@@ -79,6 +81,7 @@ def _limits(services: Mapping[str, float], report: Json) -> Iterator[str]:
             check_text = f"{check['path']}, before the traffic: {check['what']}"
             measured, expected = (f"{check[side]:.0f}" for side in ("measured", "asked"))
             yield f"{check_text} {measured} {check['unit']}, not {expected}"
+    yield from late_lines(report)
     samples = report["samples"]
     if samples["late"] > LATE_SHARE_MAX * samples["taken"]:
         worst_ms = samples["worst_ns"] / 1e6
@@ -89,3 +92,14 @@ def _limits(services: Mapping[str, float], report: Json) -> Iterator[str]:
         yield f"a hypervisor took {report['cpu_steal_share'] * 100:.1f} % of the processors' time"
     if report["cpu_idle_share"] < IDLE_SHARE_MIN:
         yield f"the processors were idle for {report['cpu_idle_share'] * 100:.0f} % of the time only"
+
+
+def late_lines(report: Json) -> Iterator[str]:
+    """The lines in the simulator's code that forwarded packets too late, a clause each."""
+    for line in report.get("lines", ()):
+        for link, direction in zip(line["links"], line["directions"], strict=False):
+            p99_ns = direction["lateness"]["p99_ns"]
+            if p99_ns > LATENESS_P99_MAX_NS:
+                yield f"packets left link {link} up to {p99_ns / 1e6:.1f} ms late (99th percentile)"
+            if missing := direction["device_drops"] + direction["refused"]:
+                yield f"link {link} lost {missing} packets that no queue saw"

@@ -49,7 +49,12 @@ class Hosts(KernelEngine):
         lab = _lab(options)
         _, unplaced = homes(scenario, lab)
         beyond = without_a_kernel(
-            media.as_they_are(scenario, lab), algorithms, self.own_stack, offloads=False, firewall=False
+            media.as_they_are(scenario, lab),
+            algorithms,
+            self.own_stack,
+            offloads=False,
+            firewall=False,
+            lines=False,
         )
         return [*invalid(scenario, algorithms), *beyond, *unplaced, *media.refusals(scenario, lab)]
 

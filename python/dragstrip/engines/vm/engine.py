@@ -102,10 +102,14 @@ class VirtualMachine(KernelEngine):
 
     def notes(self, recording: Recording) -> list[str]:
         """Also that the guest's processor was too busy."""
-        lines, idle = super().notes(recording), recording.provenance["verified"]["cpu_idle_share"]
+        from dragstrip.engines.agent.limits import late_lines
+
+        verified, name = recording.provenance["verified"], recording.scenario["name"]
+        lines, idle = super().notes(recording), verified["cpu_idle_share"]
+        lines += [f"warning: {name}: the emulated processor limited this run: {at}" for at in late_lines(verified)]
         if idle < IDLE_MIN:
             lines.append(
-                f"note: {recording.scenario['name']}: the emulated processor was idle for only "
+                f"note: {name}: the emulated processor was idle for only "
                 f"{idle * 100:.0f} % of the run: its own delays are in the figures; "
                 "fewer flows or a lower rate need less of it"
             )

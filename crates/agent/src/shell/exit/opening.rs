@@ -1,6 +1,6 @@
 //! Packets that may open a connection or a flow of datagrams to an address outside.
 
-use crate::shell::packet::{self, Header, TCP, UDP, pair};
+use crate::forward::packet::{self, Header, TCP, UDP, pair};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const ICMP: u8 = 1;

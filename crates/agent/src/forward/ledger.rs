@@ -36,48 +36,47 @@ pub struct Arrival {
 #[derive(Debug, Default)]
 struct Carried {
     bytes: Vec<u8>,
+    way: Way,
     class: TrafficClass,
 }
 
 /// The forwarder's observer.
 #[derive(Debug)]
 pub struct Ledger {
-    /// Index of the second host's node.
-    far: u32,
-    /// Links of the way back.
-    back: Vec<bool>,
+    /// Bytes in front of a packet's IP header.
+    header_bytes: usize,
     /// By number.
     carried: Vec<Carried>,
     pub arrivals: VecDeque<Arrival>,
     /// Buffers to use again.
     spare: Vec<Vec<u8>>,
-    pub totals: [Totals; 2],
-    pub lateness: [Lateness; 2],
+    /// By way.
+    pub totals: Vec<Totals>,
+    pub lateness: Vec<Lateness>,
 }
 
 impl Ledger {
-    /// `far`: the node at the end of the way there; `back`: for each link whether it is one of the way back.
-    pub fn new(far: u32, back: Vec<bool>) -> Self {
+    /// A ledger of this number of ways, for packets with so many bytes in front of their IP headers.
+    pub fn new(ways: usize, header_bytes: usize) -> Self {
         Self {
-            far,
-            back,
+            header_bytes,
             carried: Vec::new(),
             arrivals: VecDeque::new(),
             spare: Vec::new(),
-            totals: Default::default(),
-            lateness: Default::default(),
+            totals: (0..ways).map(|_| Totals::default()).collect(),
+            lateness: (0..ways).map(|_| Lateness::default()).collect(),
         }
     }
 
     /// A packet enters under this number.
     pub fn keep(&mut self, id: PacketId, way: Way, class: TrafficClass, bytes: &[u8]) {
-        let totals = &mut self.totals[way as usize];
+        let totals = &mut self.totals[way.0];
         totals.packets_in += 1;
         totals.bytes_in += bytes.len() as u64;
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
-        self.put(id, Carried { bytes: buffer, class });
+        self.put(id, Carried { bytes: buffer, way, class });
     }
 
     fn put(&mut self, id: PacketId, carried: Carried) {
@@ -90,7 +89,7 @@ impl Ledger {
 
     /// An arrival has been written, so much later than due, or refused.
     pub fn written(&mut self, arrival: Arrival, late_ns: Option<u64>) {
-        let way = arrival.way as usize;
+        let way = arrival.way.0;
         let totals = &mut self.totals[way];
         if let Some(late_ns) = late_ns {
             totals.packets_out += 1;
@@ -104,14 +103,10 @@ impl Ledger {
 
     /// Packets of a direction that are neither written, refused nor dropped yet.
     pub fn on_their_way(&self, way: Way) -> u64 {
-        let totals = &self.totals[way as usize];
+        let totals = &self.totals[way.0];
         let drops: u64 = totals.drops.values().sum();
         (totals.packets_in + totals.copies)
             .saturating_sub(totals.packets_out + totals.refused + drops)
-    }
-
-    fn way(&self, link: u32) -> usize {
-        usize::from(self.back[link as usize])
     }
 }
 
@@ -138,44 +133,28 @@ impl Observer for Ledger {
     }
 
     fn saw(&mut self, sighting: &Sighting<'_>) {
-        let id = sighting.packet;
-        match (sighting.event, sighting.vantage) {
-            (Event::Received, Vantage::Node { node }) => {
-                let way = if node == self.far { Way::There } else { Way::Back };
-                let Carried { mut bytes, class } = std::mem::take(&mut self.carried[id.0 as usize]);
+        let index = sighting.packet.0 as usize;
+        match sighting.event {
+            Event::Received => {
+                let Carried { mut bytes, way, class } = std::mem::take(&mut self.carried[index]);
                 if class != sighting.class {
-                    set_class(&mut bytes, sighting.class);
+                    set_class(&mut bytes[self.header_bytes..], sighting.class);
                 }
                 self.arrivals.push_back(Arrival { due: sighting.at, way, bytes });
             }
-            (Event::Dropped(loss), Vantage::Link { link, .. }) => {
-                let way = self.way(link);
-                *self.totals[way].drops.entry(word(loss)).or_default() += 1;
-                let dropped = std::mem::take(&mut self.carried[id.0 as usize]);
+            Event::Dropped(loss) => {
+                let dropped = std::mem::take(&mut self.carried[index]);
+                *self.totals[dropped.way.0].drops.entry(word(loss)).or_default() += 1;
                 self.spare.push(dropped.bytes);
             }
-            (Event::Marked, Vantage::Link { link, .. }) => {
-                let way = self.way(link);
-                self.totals[way].marks += 1;
+            Event::Marked => self.totals[self.carried[index].way.0].marks += 1,
+            Event::Duplicated { of } => {
+                let Carried { bytes, way, class } = &self.carried[of.0 as usize];
+                let copy = Carried { bytes: bytes.clone(), way: *way, class: *class };
+                self.totals[copy.way.0].copies += 1;
+                self.put(sighting.packet, copy);
             }
-            (Event::Duplicated { of }, Vantage::Link { link, .. }) => {
-                let way = self.way(link);
-                self.totals[way].copies += 1;
-                let Carried { bytes, class } = &self.carried[of.0 as usize];
-                let copy = Carried { bytes: bytes.clone(), class: *class };
-                self.put(id, copy);
-            }
-            (
-                Event::Sent { .. }
-                | Event::Received
-                | Event::Enqueued
-                | Event::Dequeued
-                | Event::Arrived
-                | Event::Dropped(_)
-                | Event::Marked
-                | Event::Duplicated { .. },
-                _,
-            ) => {}
+            Event::Sent { .. } | Event::Enqueued | Event::Dequeued | Event::Arrived => {}
         }
     }
 }

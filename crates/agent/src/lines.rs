@@ -1,0 +1,67 @@
+//! Links that the simulator's code carries for a kernel: which they are, and what is refused of them.
+
+use crate::fault::{Fault, refusal};
+use crate::kernel::Kernel;
+use crate::plan::{keeps_bursts, serialized};
+use crate::trees;
+use dragstrip_scenario::{LinkSpec, LossModel, MediumSpec, QdiscSpec, Scenario, Topology};
+use std::collections::BTreeSet;
+
+/// Links by number that a kernel cannot have itself, each with the one back.
+pub fn carried(scenario: &Scenario, kernel: &Kernel) -> BTreeSet<usize> {
+    if !kernel.has_lines {
+        return BTreeSet::new();
+    }
+    let topology = Topology::new(scenario);
+    let ends = |link: usize| topology.ends(link);
+    let links = scenario.links.iter().enumerate();
+    let own: BTreeSet<(usize, usize)> =
+        links.filter(|(_, link)| beyond_kernels(link)).map(|(index, _)| ends(index)).collect();
+    let all = 0..scenario.links.len();
+    all.filter(|&link| {
+        let (from, to) = ends(link);
+        own.contains(&(from, to)) || own.contains(&(to, from))
+    })
+    .collect()
+}
+
+/// True when no kernel has such a link.
+fn beyond_kernels(link: &LinkSpec) -> bool {
+    link.medium.is_some() || loses_by_number(link)
+}
+
+/// True when a netem loses packets by their numbers.
+pub fn loses_by_number(link: &LinkSpec) -> bool {
+    let leaves = link.qdisc.classes();
+    let queues = leaves.iter().map(|class| class.child).chain([&link.qdisc]);
+    let inside = queues
+        .filter_map(|queue| if let QdiscSpec::Netem(netem) = queue { Some(netem) } else { None });
+    inside.chain(&link.netem).any(|netem| matches!(netem.loss, LossModel::Every { .. }))
+}
+
+/// A link's kind in a word.
+pub fn kind(scenario: &Scenario, link: &LinkSpec) -> String {
+    let medium = link.medium.as_ref().and_then(|name| scenario.media.get(name));
+    medium.map_or_else(|| "wire".to_owned(), |medium| serialized(medium, Some("kind")))
+}
+
+/// A refusal of a link that the simulator's code cannot carry for a kernel.
+pub fn refuse(scenario: &Scenario, link: &LinkSpec) -> Result<(), Fault> {
+    let field = |part: &str| format!("link {}: {part}", link.name);
+    if let Some(name) = &link.medium
+        && let Some(MediumSpec::Tunnel { .. }) = scenario.media.get(name)
+    {
+        let expected = "none, or a line or a shared medium: a tunnel's TCP runs in the engine sim";
+        return refusal(field("medium"), format!("{name} (tunnel)"), expected);
+    }
+    if trees::is_in(&link.qdisc) {
+        let expected = "a queue without filters: packets of this link have no addresses for them";
+        return refusal(field("queue"), "a class tree", expected);
+    }
+    if keeps_bursts(scenario) {
+        let kind = kind(scenario, link);
+        let expected = "gso off or auto on its hosts: this link takes packet by packet";
+        return refusal(field("medium"), kind, expected);
+    }
+    Ok(())
+}
