@@ -276,9 +276,12 @@ impl Network {
     }
 }
 
-/// True when neighbours stay known: a tree on the wire may drop ARP's packets, which filters of IP do not lead to a class.
+/// True when neighbours stay known: a tree on the wire may drop ARP's packets, which filters of IP do not lead to a class, and a
+/// line has its first packets wait itself.
 fn keeps_arp(plan: &Plan, hop: usize) -> bool {
-    [hop, opposite(hop)].iter().any(|&hop| trees::is_in(&plan.hops[hop].qdisc))
+    let ends = [plan.hops[hop].from, plan.hops[hop].to];
+    ends.iter().any(|&node| plan.is_line(node))
+        || [hop, opposite(hop)].iter().any(|&hop| trees::is_in(&plan.hops[hop].qdisc))
 }
 
 /// True when an offload stays on. veth merges nothing by default (`veth_disable_gro`), and bursts come whole anyway.

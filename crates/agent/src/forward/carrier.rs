@@ -4,7 +4,6 @@ use super::ledger::Ledger;
 use super::packet::describe;
 use crate::fault::{Fault, refusal};
 use crate::sys::{self, process};
-use dragstrip_packet::{Body, Datagram};
 use dragstrip_recording::Queues;
 use dragstrip_scenario::Scenario;
 use dragstrip_sim::{Forwarder, Way};
@@ -17,8 +16,6 @@ const ROUND: usize = 32;
 const IDLE_NS: u64 = 1_000_000_000;
 /// A device's packets have at most the MTU.
 const PACKET_MAX: usize = 1 << 16;
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
 
 /// The devices at the ends of a network. Each way begins at the device of its number, which is the end of the opposite way.
 pub trait Devices {
@@ -28,7 +25,7 @@ pub trait Devices {
     /// Writes a packet at the end of a way; false if it is not taken.
     fn write(&mut self, way: Way, bytes: &[u8]) -> bool;
 
-    /// Bytes in front of a packet's IP header, an Ethernet header the last of them; 0: none.
+    /// Bytes in front of a packet's IP header. What is no IP packet is not carried.
     fn header_bytes(&self) -> usize;
 }
 
@@ -58,7 +55,7 @@ impl<D: Devices> Carrier<D> {
 
     /// The instant of the clock.
     pub fn now(&self) -> Instant {
-        Instant::from_nanos(process::monotonic().saturating_sub(self.epoch_ns))
+        now(self.epoch_ns)
     }
 
     /// The last instant that the network can reach.
@@ -105,21 +102,18 @@ impl<D: Devices> Carrier<D> {
         let Ok(length) = sys::read(&device, &mut self.buffer) else { return false };
         let bytes = &self.buffer[..length];
         let header_bytes = self.devices.header_bytes();
-        let Some(packet) = bytes.get(header_bytes..) else { return true };
-        let (flow, class, body, frame_bytes) = match describe(packet) {
-            Some(packet) => (packet.flow, packet.class, packet.body, packet.frame_bytes),
-            // Of Ethernet, everything is carried: ARP finds neighbours.
-            None if header_bytes >= ETHERNET_BYTES => {
-                let body = Body::Udp(Datagram { number: 0, len: packet.len() as u16 });
-                (0, Default::default(), body, (ETHERNET_BYTES + packet.len()) as u32)
-            }
-            None => return true,
-        };
-        self.network
-            .advance(Instant::from_nanos(process::monotonic().saturating_sub(self.epoch_ns)));
-        self.network.send(way, flow, class, body, frame_bytes, |ledger, id| {
-            ledger.keep(id, way, class, bytes);
-        });
+        if let Some(packet) = bytes.get(header_bytes..).and_then(describe) {
+            self.network.advance(now(self.epoch_ns));
+            let class = packet.class;
+            self.network.send(
+                way,
+                packet.flow,
+                class,
+                packet.body,
+                packet.frame_bytes,
+                |ledger, id| ledger.keep(id, way, class, bytes),
+            );
+        }
         true
     }
 
@@ -132,4 +126,9 @@ impl<D: Devices> Carrier<D> {
     pub const fn queues(&self) -> &Queues {
         self.network.queues()
     }
+}
+
+/// The instant of the clock.
+fn now(epoch_ns: u64) -> Instant {
+    Instant::from_nanos(process::monotonic().saturating_sub(epoch_ns))
 }

@@ -97,6 +97,7 @@ impl<'p> Lines<'p> {
     pub fn start_idle(&self) -> Result<Running, Fault> {
         let mut scenario = self.scenario.clone();
         scenario.changes.clear();
+        scenario.cold_arp = false;
         scenario.duration_ns = IDLE_NS;
         scenario.record.interval_ns = IDLE_NS;
         let running = self.prepare(scenario)?;
@@ -223,11 +224,9 @@ fn socket(interface: i32) -> Result<OwnedFd, Fault> {
 /// linux/if_packet.h.
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 
-/// The scenario whose links the simulator is to have: kernels find their neighbours themselves and have algorithms that it
-/// does not know.
+/// The scenario whose links the simulator is to have: kernels have algorithms that it does not know.
 fn links_of(scenario: &Scenario) -> Scenario {
     let mut links = scenario.clone();
-    links.cold_arp = false;
     links.programs.clear();
     links.record = Record { interval_ns: scenario.record.interval_ns, ..Record::default() };
     for flow in &mut links.flows {
