@@ -57,7 +57,7 @@ def test_an_unprivileged_user_races_in_namespaces(unprivileged: dict[str, Any], 
     assert unprivileged["rights"] == "user namespace"
     race = compare(["cubic"], rate="10mbit", rtt=rtt, queue="bfifo limit 60kb", duration="1s")
     scenario = expand(race)[0].scenario
-    (refusal,) = host.missing([scenario])
+    (refusal,) = host.missing([scenario], "media")
     if refusal is not None:
         pytest.skip(str(refusal.error("engine netns")))
     before = interfaces()

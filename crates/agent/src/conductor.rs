@@ -4,8 +4,8 @@
 use crate::checks::{self, Check, RoundTrips};
 use crate::event_loop::{Alone, TIMER, drive};
 use crate::fault::{Fault, fault};
-use crate::forward::lines::{Lines, Running};
-use crate::kernel::Kernel;
+use crate::forward::lines::{Carriers, Running};
+use crate::kernel::{Kernel, Lines};
 use crate::load::Load;
 use crate::machine::{self, Grant, Part};
 use crate::network::{Network, Place};
@@ -54,6 +54,9 @@ pub struct Request {
     /// Real time: probe streams verify the paths before the run.
     #[serde(default)]
     real_time: bool,
+    /// Links that the simulator's code carries, if not the kernel's usual ones.
+    #[serde(default)]
+    lines: Option<Lines>,
     /// Packets are kept too.
     #[serde(default)]
     capture: Option<CaptureRequest>,
@@ -68,16 +71,17 @@ pub fn run(
     kernel: &Kernel,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Vec<u8>, Fault> {
-    let Request { scenario, load, real_time, capture } = request;
-    let mut plan = Plan::new(scenario, kernel)?;
+    let Request { scenario, load, real_time, lines, capture } = request;
+    let kernel = Kernel { lines: lines.unwrap_or(kernel.lines), ..kernel.clone() };
+    let mut plan = Plan::new(scenario, &kernel)?;
     // In virtual time the kernel's own randomness is the seed's (machine/mod.rs).
     plan.seed = real_time.then_some(scenario.seed);
     let _held = machine::prepare(scenario, load, raw, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let mut path_report = network.verify(&plan)?;
     path_report.extend(plan.cables.iter().cloned());
-    let lines = Lines::open(&plan, &network, scenario)?;
-    let idle_lines = lines.as_ref().map(Lines::start_idle).transpose()?;
+    let carriers = Carriers::open(&plan, &network, scenario)?;
+    let idle_lines = carriers.as_ref().map(Carriers::start_idle).transpose()?;
     wait_until(sys::now() + SETTLE_NS)?;
     let (idle, mut checked) = idle_round_trips(scenario, &plan, &network, *real_time)?;
     if *real_time {
@@ -91,7 +95,7 @@ pub fn run(
     let poll = Poll::new()?;
     let (mut sides, _relays) = open_sides(scenario, &plan, network, capture.as_ref(), &poll)?;
     let mut tables = Writer::default();
-    let running_lines = lines.as_ref().map(Lines::start).transpose()?;
+    let running_lines = carriers.as_ref().map(Carriers::start).transpose()?;
     idle_lines.map(Running::stop).transpose()?;
     let before = Load::now();
     let clock = sys::clock_offset();
@@ -138,12 +142,12 @@ pub fn run(
         let together: u64 = senders.map(|sender| sender.acks_together).sum();
         about["acks_sampled_with_a_later_one"] = together.into();
     }
-    if let Some((lines, carried)) = lines.as_ref().zip(carried) {
-        about["lines"] = lines.record(&carried, &mut tables.queues).into();
+    if let Some((carriers, carried)) = carriers.as_ref().zip(carried) {
+        about["lines"] = carriers.record(&carried, &mut tables.queues).into();
     }
     let mut recording = tables.finish();
     record::in_order(&mut recording);
-    if lines.is_some() {
+    if carriers.is_some() {
         record::queues_in_order(&mut recording);
     }
     Ok(record::answer(&recording, about, &captured))

@@ -1,5 +1,6 @@
 //! Facts about the kernel that carries the packets.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -13,14 +14,28 @@ pub struct Kernel {
     pub lacks: Vec<&'static str>,
     /// Its release (`uname -r`), where it is known.
     pub release: Option<String>,
-    /// Links that it cannot have are the simulator's (forward/lines.rs).
-    pub has_lines: bool,
+    pub lines: Lines,
+}
+
+/// Links that the simulator's code carries for a kernel (forward/lines.rs).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lines {
+    /// None: what no kernel has is refused.
+    #[default]
+    None,
+    /// Those that no kernel has.
+    Media,
+    /// Also those that this kernel lacks something for.
+    Lacking,
+    /// All that have a queue, a rate, a delay or an impairment.
+    All,
 }
 
 impl Kernel {
     /// Debian builds its kernels with 250 ticks per second and every discipline.
     pub const DEBIAN: Self =
-        Self { tick_hz: Some(250), lacks: Vec::new(), release: None, has_lines: true };
+        Self { tick_hz: Some(250), lacks: Vec::new(), release: None, lines: Lines::Media };
 
     /// Description of this machine's abilities, as JSON.
     pub fn describe(&self) -> Value {

@@ -1,26 +1,36 @@
 //! Links that the simulator's code carries for a kernel: which they are, and what is refused of them.
 
 use crate::fault::{Fault, refusal};
-use crate::kernel::Kernel;
-use crate::plan::{keeps_bursts, serialized};
+use crate::kernel::{Kernel, Lines};
+use crate::plan::{keeps_bursts, lacking, serialized};
 use crate::trees;
 use dragstrip_scenario::{LinkSpec, LossModel, MediumSpec, QdiscSpec, Scenario, Topology};
 use std::collections::BTreeSet;
 
-/// Links by number that a kernel cannot have itself, each with the one back.
+/// Links by number that a kernel does not have itself, each with the one back.
 pub fn carried(scenario: &Scenario, kernel: &Kernel) -> BTreeSet<usize> {
-    if !kernel.has_lines {
-        return BTreeSet::new();
-    }
+    let is_carried = |link: &LinkSpec| match kernel.lines {
+        Lines::None => false,
+        Lines::Media => beyond_kernels(link),
+        Lines::Lacking => {
+            let mut periods = scenario.periods(link).into_iter();
+            beyond_kernels(link) || periods.any(|period| lacking(&period.link, kernel).is_err())
+        }
+        Lines::All => {
+            beyond_kernels(link)
+                || link.rate_bps.is_some()
+                || link.delay_ns > 0
+                || link.netem.is_some()
+                || link.qdisc != QdiscSpec::NOQUEUE
+        }
+    };
     let topology = Topology::new(scenario);
-    let ends = |link: usize| topology.ends(link);
-    let links = scenario.links.iter().enumerate();
-    let own: BTreeSet<(usize, usize)> =
-        links.filter(|(_, link)| beyond_kernels(link)).map(|(index, _)| ends(index)).collect();
+    let links = scenario.links.iter().enumerate().filter(|(_, link)| is_carried(link));
+    let ends: BTreeSet<(usize, usize)> = links.map(|(index, _)| topology.ends(index)).collect();
     let all = 0..scenario.links.len();
     all.filter(|&link| {
-        let (from, to) = ends(link);
-        own.contains(&(from, to)) || own.contains(&(to, from))
+        let (from, to) = topology.ends(link);
+        ends.contains(&(from, to)) || ends.contains(&(to, from))
     })
     .collect()
 }

@@ -2,7 +2,7 @@
 //! (user_namespaces(7)), and the features of its kernel. The machine itself is not changed.
 
 use crate::fault::{Fault, refusal};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Lines};
 use crate::{network, sys};
 use dragstrip_qdisc::KINDS;
 use std::fs;
@@ -18,7 +18,7 @@ pub fn kernel() -> Result<Kernel, Fault> {
         tick_hz: sys::tick_hz(),
         lacks: network::unknown_kinds(&kinds)?,
         release: Some(network::kernel_release()),
-        has_lines: true,
+        lines: Lines::Media,
     })
 }
 

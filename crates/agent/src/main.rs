@@ -13,7 +13,7 @@
 //! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
 //! `dragstrip-agent shell request=FD answer=FD parent=PID`: runs programs behind a described path (shell/mod.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
-//! `dragstrip-agent missing`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
+//! `dragstrip-agent missing [lines=WORD]`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
 //! If it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
 //! FILE (or FILE:OFFSET:SIZE) is shared with the requester, or `-` for frames on standard input and output
 //! (exchange.rs). WORDS list the permitted changes of the machine (machine/grant.rs).
@@ -126,7 +126,7 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
             outcome
         }
         Some("about") => in_namespaces(|| Rights::take(None).and_then(about)),
-        Some("missing") => in_namespaces(|| Rights::take(None).and_then(|_| missing())),
+        Some("missing") => in_namespaces(|| Rights::take(None).and_then(|_| missing(arguments))),
         Some("run") => in_namespaces(|| run_here(arguments)),
         Some(_) => fault(
             "usage: dragstrip-agent run|conduct exchange=FILE parent=PID [grant=WORDS] | shell request=FD answer=FD parent=PID | \
@@ -169,10 +169,14 @@ fn about(rights: Rights) -> Result<(), Fault> {
 }
 
 /// For each scenario what keeps this kernel from running it: nothing, or field, value and what would be right.
-fn missing() -> Result<(), Fault> {
+fn missing(arguments: &[String]) -> Result<(), Fault> {
     let scenarios: Vec<Scenario> = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| Fault::Failed(format!("scenarios: {error}")))?;
-    let kernel = local_machine::kernel()?;
+    let mut kernel = local_machine::kernel()?;
+    if let Some(word) = option(arguments, "lines") {
+        let lines = serde_json::from_value(word.into());
+        kernel.lines = lines.map_err(|error| Fault::Failed(format!("lines={word}: {error}")))?;
+    }
     let mut refusals = Vec::new();
     for scenario in &scenarios {
         refusals.push(match Plan::new(scenario, &kernel) {

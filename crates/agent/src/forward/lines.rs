@@ -46,8 +46,8 @@ impl Devices for Sockets {
     }
 }
 
-/// The lines of a plan.
-pub struct Lines<'p> {
+/// The lines of a plan, ready to be carried.
+pub struct Carriers<'p> {
     lines: &'p [Line],
     sockets: Arc<Vec<OwnedFd>>,
     /// The scenario as the simulator is to have it: its links are of interest only.
@@ -69,7 +69,7 @@ pub struct Carried {
     ways: Vec<Value>,
 }
 
-impl<'p> Lines<'p> {
+impl<'p> Carriers<'p> {
     /// Opens the sockets of the plan's lines; none if it has no lines.
     pub fn open(
         plan: &'p Plan,

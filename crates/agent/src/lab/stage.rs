@@ -9,7 +9,7 @@ use super::placement::{Placement, place};
 use crate::checks::{Check, RoundTrips};
 use crate::conductor::{PINGS_WAIT_NS, SETTLE_NS, serialisation_ns};
 use crate::fault::{Fault, fault, refusal};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Lines};
 use crate::{machine, sys};
 use dragstrip_qdisc::KINDS;
 use dragstrip_scenario::Scenario;
@@ -38,7 +38,12 @@ pub fn look(remote: &Remote, host: &Host) -> Result<Facts, Fault> {
 pub fn kernel(facts: &Facts) -> Kernel {
     let lacks = KINDS.iter().map(|kind| kind.name);
     let lacks = lacks.filter(|kind| facts.lacks.iter().any(|lacking| lacking == kind)).collect();
-    Kernel { tick_hz: facts.tick_hz, lacks, release: Some(facts.kernel.clone()), has_lines: false }
+    Kernel {
+        tick_hz: facts.tick_hz,
+        lacks,
+        release: Some(facts.kernel.clone()),
+        lines: Lines::None,
+    }
 }
 
 /// Refuses errors in the files before any host is contacted.

@@ -20,6 +20,22 @@ if TYPE_CHECKING:
 STRICT = "strict"
 """The option of engines in real time by which a run that the machine limited has failed."""
 
+LINES = "lines"
+"""The option that says which links the simulator's code carries for a kernel (crates/agent/src/kernel.rs)."""
+MEDIA, LACKING, ALL = "media", "lacking", "all"
+
+
+def lines_option(*names: str) -> Option:
+    """The option `lines` of an engine that takes these values beside `media`."""
+    meanings = {
+        LACKING: "also those that this kernel lacks a part of",
+        ALL: "all that have a queue or a delay",
+    }
+    others = "; ".join(f"`{name}`: {meanings[name]}" for name in names)
+    return Option(
+        f"links in the simulator's code: `{MEDIA}`, the default, those that no kernel has; {others}"
+    )
+
 
 def load_option(meaning: str) -> Option:
     """The option `load`: C files with congestion controls."""
@@ -32,6 +48,8 @@ class KernelEngine(Engine):
     own_stack = "linux-6"
     limiter: ClassVar[str] = ""
     """The party whose processor time may limit a run in real time, in words."""
+    more_lines: ClassVar[tuple[str, ...]] = ()
+    """Values of the option `lines` beside `media`."""
 
     @abstractmethod
     def own_algorithms(self, options: Options) -> list[str]:
@@ -63,11 +81,20 @@ class KernelEngine(Engine):
         strict = options.get(STRICT, "no")
         if strict not in ("yes", "no"):
             raise BadInputError(f"--engine-option {STRICT}", strict, "yes or no")
+        self.lines(options)
         kernel_algorithms = self.own_algorithms(options)
         return [
             *kernel_algorithms,
             *(name for source in options.get("load", ()) for name in bpf.names(source)),
         ]
+
+    def lines(self, options: Options) -> str:
+        """The links that the simulator's code carries; raises `BadInputError` for an unknown value."""
+        value: str = options.get(LINES, MEDIA)
+        if value not in (MEDIA, *self.more_lines):
+            expected = " or ".join((MEDIA, *self.more_lines))
+            raise BadInputError(f"--engine-option {LINES}", value, expected)
+        return value
 
     def prepare(self, options: Options, say: Say = quietly) -> None:
         """Compiles what is to be loaded and the agent, and makes what else all runs share."""
@@ -78,9 +105,10 @@ class KernelEngine(Engine):
         self.ready(options, say)
 
     def build(self, options: Options) -> str:
-        """A hash of the engine's parts, of what is loaded and of `strict`, by which a run may fail."""
+        """A hash of the engine's parts, of what is loaded, of `strict`, by which a run may fail, and of `lines`."""
         parts = self.parts(options) + [loadable.digest for loadable in loaded(options)]
         parts += [STRICT] if options.get(STRICT) == "yes" else []
+        parts += [lines] if (lines := self.lines(options)) != MEDIA else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:

@@ -95,14 +95,20 @@ def _kind(scenario: Json, link: Json) -> str:
     return kind
 
 
-def _carried(scenario: Json) -> set[str]:
-    """The links that the simulator's code carries for a kernel: those beyond kernels, and the links back."""
-    beyond = {
-        frozenset((link["from"], link["to"]))
-        for link in scenario["links"]
-        if link.get("medium") is not None or _loses_by_number(link)
-    }
-    return {link["name"] for link in scenario["links"] if frozenset((link["from"], link["to"])) in beyond}
+def _carried(scenario: Json, lines: str, release: str | None) -> set[str]:
+    """The links that the simulator's code carries for a kernel, and the links back. The agent knows of more."""
+
+    def is_carried(link: Json) -> bool:
+        qdisc = link.get("qdisc") or {"kind": "noqueue"}
+        if link.get("medium") is not None or _loses_by_number(link):
+            return True
+        if lines == "lacking":
+            return release is not None and any(_too_young("", qdisc, release))
+        parts = (link.get("rate_bps"), link.get("delay_ns"), link.get("netem"), qdisc["kind"] != "noqueue")
+        return lines == "all" and any(parts)
+
+    ends = {frozenset((link["from"], link["to"])) for link in scenario["links"] if lines and is_carried(link)}
+    return {link["name"] for link in scenario["links"] if frozenset((link["from"], link["to"])) in ends}
 
 
 def _has_tree(qdisc: Json) -> bool:
@@ -140,14 +146,14 @@ def without_a_kernel(
     loadable: bool = False,
     offloads: bool = True,
     firewall: bool = True,
-    lines: bool = True,
+    lines: str = "media",
 ) -> list[Refusal]:
     """Refusals by a kernel that has one stack, so many ticks per second and these congestion controls.
 
     As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
     `release`: as `uname -r` says; none: not known yet. `loadable`: modules can be loaded into it by hand.
     `offloads`: its interfaces can carry whole bursts. `firewall`: packets get their flows' marks at a router.
-    `lines`: links that no kernel has are carried by the simulator's code (crates/agent/src/lines.rs).
+    `lines`: which links the simulator's code carries (crates/agent/src/lines.rs); empty: none.
     """
     inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
@@ -180,7 +186,7 @@ def without_a_kernel(
     if scenario["record"].get("captures"):
         expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
         refusals.append(Refusal("record: captures", "true", expected))
-    carried = _carried(scenario) if lines else set()
+    carried = _carried(scenario, lines, release)
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
         if any(each["kind"] == "basic" for each in _matchings(qdisc)):

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragstrip.engines.agent.engine import STRICT, KernelEngine, load_option
+from dragstrip.engines.agent.engine import (
+    ALL,
+    LACKING,
+    LINES,
+    STRICT,
+    KernelEngine,
+    lines_option,
+    load_option,
+)
 from dragstrip.engines.agent.kernels import loading, without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
 from dragstrip.errors import BadInputError
@@ -31,10 +39,12 @@ class Namespaces(KernelEngine):
     options = {  # noqa: RUF012 - ClassVar in the contract
         "load": load_option("C files with congestion controls, in the kernel during a run"),
         STRICT: Option("`yes`: a run that the machine limited fails"),
+        LINES: lines_option(LACKING, ALL),
     }
     captures = True
     real_time = True
     limiter = "the machine"
+    more_lines = (LACKING, ALL)
 
     def own_algorithms(self, options: Options) -> list[str]:
         """The algorithms that the machine's kernel has loaded."""
@@ -51,7 +61,10 @@ class Namespaces(KernelEngine):
         """Also what no kernel has, the algorithms that this one has not, and options of any."""
         algorithms = self.algorithms(options)
         release = platform.release()
-        beyond = without_a_kernel(scenario, algorithms, self.own_stack, release=release, loadable=True)
+        lines = self.lines(options)
+        beyond = without_a_kernel(
+            scenario, algorithms, self.own_stack, release=release, loadable=True, lines=lines
+        )
         return [*invalid(scenario, algorithms), *beyond, *_options(scenario)]
 
     def ready(self, options: Options, say: Say) -> None:
@@ -64,7 +77,7 @@ class Namespaces(KernelEngine):
         """Disciplines and netem that this kernel lacks, and what else the agent would refuse."""
         from dragstrip.engines.netns import host
 
-        return host.missing(scenarios)
+        return host.missing(scenarios, self.lines(options))
 
     def parts(self, options: Options) -> list[str]:
         """The kernel, the machine and the agent. In real time two runs differ all the same."""
@@ -92,7 +105,8 @@ class Namespaces(KernelEngine):
         """Takes as long as the scenario says; no two at a time on a machine."""
         from dragstrip.engines.netns.host import run
 
-        return run(scenario, progress, load, strict=options.get(STRICT) == "yes", packets=packets)
+        strict, lines = options.get(STRICT) == "yes", self.lines(options)
+        return run(scenario, progress, load, strict=strict, packets=packets, lines=lines)
 
 
 def _options(scenario: Json) -> list[Refusal]:

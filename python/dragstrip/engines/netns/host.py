@@ -40,14 +40,17 @@ def about(say: Say = quietly) -> Json:
     return facts
 
 
-def missing(scenarios: Sequence[Json]) -> list[Refusal | None]:
-    """Returns why this machine's kernel cannot run each of these, or None; raises as `about` does."""
-    reasons = _query("missing", json.dumps(list(scenarios)))
+def missing(scenarios: Sequence[Json], lines: str) -> list[Refusal | None]:
+    """Returns why this machine's kernel cannot run each of these, or None; raises as `about` does.
+
+    `lines`: the links that the simulator's code carries.
+    """
+    reasons = _query("missing", json.dumps(list(scenarios)), more=[f"lines={lines}"])
     return [None if reason is None else Refusal(*reason) for reason in reasons]
 
 
-def _query(mode: str, content: str = "", say: Say = quietly) -> Any:
-    words: list[str | Path] = [program(say), mode]
+def _query(mode: str, content: str = "", say: Say = quietly, more: Sequence[str] = ()) -> Any:
+    words: list[str | Path] = [program(say), mode, *more]
     completed = subprocess.run(words, input=content, capture_output=True, text=True, check=False)  # noqa: S603
     if completed.returncode == REFUSED:
         raise Refusal(*completed.stderr.strip().split("\n")).error(f"engine {NAME}")
@@ -63,10 +66,11 @@ def run(
     *,
     strict: bool = False,
     packets: Packets | None = None,
+    lines: str,
 ) -> Recording:
     """Runs one scenario; if `progress` answers `False` it ends there with an error. `packets` are written.
 
-    The congestion controls of `load` are in the kernel meanwhile.
+    The congestion controls of `load` are in the kernel meanwhile. `lines`: as in `missing`.
     Raises `BadInputError` for one that this kernel cannot run, `DragstripError` for anything else.
     """
     with locked(cache() / f"{NAME}.lock"):  # two at a time would share the processors
@@ -77,6 +81,6 @@ def run(
             {"package": platform.version()},
             load=load,
             packets=packets,
-            words={"real_time": True},
+            words={"real_time": True, "lines": lines},
         )
     return with_limits(recording, "the machine", strict=strict)

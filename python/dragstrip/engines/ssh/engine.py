@@ -54,7 +54,7 @@ class Hosts(KernelEngine):
             self.own_stack,
             offloads=False,
             firewall=False,
-            lines=False,
+            lines="",
         )
         return [*invalid(scenario, algorithms), *beyond, *unplaced, *media.refusals(scenario, lab)]
 

@@ -7,7 +7,7 @@ every run starts from there. Request and answer travel through a file that is th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dragstrip.engines.agent import binaries
@@ -51,9 +51,11 @@ def emulate(
     kernel_name: str | None = None,
     load: Sequence[Loadable] = (),
     packets: Packets | None = None,
+    words: Mapping[str, str] | None = None,
 ) -> Recording:
     """Runs one scenario in an emulator of its own; `packets` are written too.
 
+    `words` are what the agent is asked beside the scenario (`Request` in crates/agent/src/conductor.rs).
     `progress` gets the virtual nanoseconds; if it answers `False` the run ends there with an error.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
@@ -71,7 +73,14 @@ def emulate(
 
     about = {"package": kernel_image.package, "image_sha256": sha256(kernel_image.image)}
     return run_by_agent(
-        "vm", scenario, ask, about, {"emulator": machine.version()}, load=load, packets=packets
+        "vm",
+        scenario,
+        ask,
+        about,
+        {"emulator": machine.version()},
+        load=load,
+        packets=packets,
+        words=words,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dragstrip.engines.agent.engine import KernelEngine, load_option
+from dragstrip.engines.agent.engine import ALL, LINES, MEDIA, KernelEngine, lines_option, load_option
 from dragstrip.engines.agent.kernels import lacks, looks_at_marks, without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
 
@@ -41,9 +41,11 @@ class VirtualMachine(KernelEngine):
     options = {  # noqa: RUF012 - ClassVar in the contract
         "load": load_option("C files with congestion controls to compile and put into the kernel"),
         "kernel": Option("which of `dragstrip kernel list`, instead of the one in use"),
+        LINES: lines_option(ALL),
     }
     captures = True
     slow = True
+    more_lines = (ALL,)
 
     def own_algorithms(self, options: Options) -> list[str]:
         """Algorithms built into the kernel or in its modules; without a kernel yet, those of Debian's."""
@@ -59,7 +61,10 @@ class VirtualMachine(KernelEngine):
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""
         algorithms = self.algorithms(options)
-        beyond = without_a_kernel(scenario, algorithms, self.own_stack, TICK_HZ, _release(options))
+        lines = self.lines(options)
+        beyond = without_a_kernel(
+            scenario, algorithms, self.own_stack, TICK_HZ, _release(options), lines=lines
+        )
         return [*invalid(scenario, algorithms), *_too_many(scenario), *beyond, *_unmarked(scenario, options)]
 
     def ready(self, options: Options, say: Say) -> None:
@@ -98,7 +103,9 @@ class VirtualMachine(KernelEngine):
         """Has an emulator of its own."""
         from dragstrip.engines.vm.emulate import emulate
 
-        return emulate(scenario, progress, options.get("kernel"), load, packets)
+        lines = self.lines(options)
+        words = {} if lines == MEDIA else {LINES: lines}
+        return emulate(scenario, progress, options.get("kernel"), load, packets, words)
 
     def notes(self, recording: Recording) -> list[str]:
         """Also that the guest's processor was too busy."""
@@ -106,7 +113,9 @@ class VirtualMachine(KernelEngine):
 
         verified, name = recording.provenance["verified"], recording.scenario["name"]
         lines, idle = super().notes(recording), verified["cpu_idle_share"]
-        lines += [f"warning: {name}: the emulated processor limited this run: {at}" for at in late_lines(verified)]
+        lines += [
+            f"warning: {name}: the emulated processor limited this run: {at}" for at in late_lines(verified)
+        ]
         if idle < IDLE_MIN:
             lines.append(
                 f"note: {name}: the emulated processor was idle for only "
