@@ -147,7 +147,7 @@ def measure(tree: Tree, progress: Progress) -> Tree:
     for number in range(SIMULATOR_RUNS):
         recording = named("sim").run(staggered(path, number), {}, progress)
         simulator.append(figures_of(recording))
-    tree.figures = list(_figures(tree.labels, kernel, simulator))
+    tree.figures = list(figures_between(tree.labels, kernel, simulator))
     return tree
 
 
@@ -162,7 +162,10 @@ def staggered(scenario: Json, number: int) -> Json:
     return {**scenario, "seed": 1 + number, "flows": flows}
 
 
-def _figures(labels: Sequence[str], kernel: Sequence[Run], simulator: Sequence[Run]) -> Iterator[Figure]:
+def figures_between(
+    labels: Sequence[str], kernel: Sequence[Run], simulator: Sequence[Run]
+) -> Iterator[Figure]:
+    """Return the figures of the flows with these labels, and the drops."""
     for index, label in enumerate(labels):
         on_kernel, in_model = ([run.goodputs[index] for run in runs] for runs in (kernel, simulator))
         yield Figure(f"{label}: goodput", "Mbit/s", on_kernel, in_model, GOODPUT_LIMIT)
@@ -190,12 +193,14 @@ def _causes(done: Sequence[Tree]) -> dict[str, dict[str, str]]:
     return causes
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a figure in three digits, or whole."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _range(values: Sequence[float]) -> str:
-    low, high = _number(min(values)), _number(max(values))
+def spread(values: Sequence[float]) -> str:
+    """Return the range of some figures."""
+    low, high = number_text(min(values)), number_text(max(values))
     return low if low == high else f"{low} to {high}"
 
 
@@ -225,14 +230,14 @@ def _outside(done: Sequence[Tree]) -> Iterator[str]:
                 continue
             usual = "chance: the ranges overlap" if figure.overlaps else "not known"
             cause = causes.get(tree.name, {}).get(figure.name, usual)
-            cells = (_range(figure.kernel), _range(figure.simulator), f"{figure.error:.1f} %")
+            cells = (spread(figure.kernel), spread(figure.simulator), f"{figure.error:.1f} %")
             yield f"| {tree.name} | {figure.name} | {' | '.join(cells)} | {cause} |"
 
 
 def _cells(tree: Tree, ending: str) -> tuple[str, str, str]:
     figures = [figure for figure in tree.figures if figure.name.endswith(ending)]
-    kernel = ", ".join(_number(fmean(figure.kernel)) for figure in figures)
-    simulator = ", ".join(_number(fmean(figure.simulator)) for figure in figures)
+    kernel = ", ".join(number_text(fmean(figure.kernel)) for figure in figures)
+    simulator = ", ".join(number_text(fmean(figure.simulator)) for figure in figures)
     errors = [f"{figure.error:.1f}" for figure in figures]
     marked = [
         error if figure.agrees else f"**{error}**" for error, figure in zip(errors, figures, strict=True)

@@ -105,7 +105,7 @@ class KernelEngine(Engine):
         self.ready(options, say)
 
     def build(self, options: Options) -> str:
-        """A hash of the engine's parts, of what is loaded, of `strict`, by which a run may fail, and of `lines`."""
+        """A hash of the engine's parts, of what is loaded, and of the options `strict` and `lines`."""
         parts = self.parts(options) + [loadable.digest for loadable in loaded(options)]
         parts += [STRICT] if options.get(STRICT) == "yes" else []
         parts += [lines] if (lines := self.lines(options)) != MEDIA else []

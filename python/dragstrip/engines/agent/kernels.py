@@ -96,7 +96,7 @@ def _kind(scenario: Json, link: Json) -> str:
 
 
 def _carried(scenario: Json, lines: str, release: str | None) -> set[str]:
-    """The links that the simulator's code carries for a kernel, and the links back. The agent knows of more."""
+    """The links that the simulator's code carries, and the links back. The agent knows of more."""
 
     def is_carried(link: Json) -> bool:
         qdisc = link.get("qdisc") or {"kind": "noqueue"}
