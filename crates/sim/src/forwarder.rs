@@ -135,6 +135,11 @@ impl<O: Observer> Forwarder<O> {
         self.world.bytes_received(flow)
     }
 
+    /// Adds rows of `queues` for the instant up to which time has advanced.
+    pub fn record_queues(&mut self) {
+        self.world.record_queues();
+    }
+
     /// Rows of `queues` so far: one per link with a queue and interval.
     #[must_use]
     pub const fn queues(&self) -> &Queues {

@@ -122,8 +122,11 @@ impl<D: Devices> Carrier<D> {
         self.network.observer()
     }
 
-    /// Rows of `queues` so far.
-    pub const fn queues(&self) -> &Queues {
+    /// Rows of `queues`, up to now.
+    pub fn queues(&mut self) -> &Queues {
+        if self.now() < self.network.end() {
+            self.network.record_queues();
+        }
         self.network.queues()
     }
 }

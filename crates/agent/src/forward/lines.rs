@@ -193,6 +193,7 @@ fn carry(mut carrier: Carrier<Sockets>, epoch_ns: u64, stop: &OwnedFd) -> Carrie
         carrier.round();
     }
     carrier.step();
+    let queues = carrier.queues().clone();
     let ledger = carrier.ledger();
     let ways = ledger.totals.iter().zip(&ledger.lateness).zip(carrier.devices.open.iter());
     let ways = ways.map(|((totals, lateness), socket)| {
@@ -201,7 +202,7 @@ fn carry(mut carrier: Carrier<Sockets>, epoch_ns: u64, stop: &OwnedFd) -> Carrie
         way["device_drops"] = sys::dropped_packets(socket).unwrap_or_default().into();
         way
     });
-    Carried { ways: ways.collect(), queues: carrier.queues().clone() }
+    Carried { ways: ways.collect(), queues }
 }
 
 /// A packet socket that takes what comes in at an interface and sends what is written there.

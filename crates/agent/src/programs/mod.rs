@@ -12,6 +12,7 @@ mod root;
 use crate::conductor::{self, SETTLE_NS};
 use crate::event_loop::{ELSEWHERE, drive};
 use crate::fault::{Fault, fault, refusal};
+use crate::forward::lines::{Carriers, Running};
 use crate::kernel::Kernel;
 use crate::load::Load;
 use crate::machine::{self, Grant, Part};
@@ -19,7 +20,7 @@ use crate::network::{self, Network};
 use crate::plan::Plan;
 use crate::record::Behind;
 use crate::side::{Agenda, CaptureRequest, Captured, Desk, Event, collect_captures};
-use crate::sys::{self, Poll};
+use crate::sys::{self, Poll, process};
 use counters::Counters;
 use dragstrip_recording::Writer;
 use dragstrip_scenario::Scenario;
@@ -91,6 +92,9 @@ pub fn run(
     let _held = machine::prepare(scenario, &programs.load, load, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let path_report = network.verify(&plan)?;
+    let timed = Scenario { duration_ns: programs.limit_ns, ..scenario.clone() };
+    let carriers = Carriers::open(&plan, &network, &timed)?;
+    let idle_lines = carriers.as_ref().map(Carriers::start_idle).transpose()?;
     conductor::wait_until(sys::now() + SETTLE_NS)?;
     let (idle, checked) = conductor::idle_round_trips(scenario, &plan, &network, false)?;
     conductor::expect_in_time(&checked)?;
@@ -129,15 +133,21 @@ pub fn run(
         }
         rest(&mut live, next_round())?;
     }
+    let running_lines = carriers.as_ref().map(Carriers::start).transpose()?;
+    idle_lines.map(Running::stop).transpose()?;
     let counters = [Counters::read(&ends[0])?, Counters::read(&ends[1])?];
     let before = Load::now();
     poll.add(live.poll(), libc::EPOLLIN, ELSEWHERE)?;
     let start = sys::now();
+    if let Some(running) = &running_lines {
+        running.begin(process::monotonic());
+    }
     live.start("COMMAND", &programs.command, &ends[1], Some(input))?;
     let mut tables = Writer::default();
     let end_ns = programs.limit_ns as i64;
     drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut live)?;
     let duration_ns = sys::now() - start;
+    let carried = running_lines.map(Running::stop).transpose()?;
     let load = before.until(Load::now());
     let after = [Counters::read(&ends[0])?, Counters::read(&ends[1])?];
     let end = live.finish()?;
@@ -147,10 +157,12 @@ pub fn run(
             Desk { poll: &poll, agenda: &mut agenda, tables: &mut tables, notices: &mut notices };
         side.on_event(duration_ns, Event::Sample, &mut desk)?;
     }
+    let lines = carriers.as_ref().zip(carried);
+    let lines = lines.map(|(carriers, carried)| carriers.record(&carried, &mut tables.queues));
     let captured = collect_captures(&mut sides, duration_ns as u64, capture)?;
     let (outputs, missing) = Output::all(programs)?;
     let increments = [0, 1].map(|end: usize| after[end].since(&counters[end]));
-    let about = json!({
+    let mut about = json!({
         "kernel": network::kernel_release(),
         "status": end.status,
         "timed_out": end.end == End::TimedOut,
@@ -164,6 +176,9 @@ pub fn run(
         "cpu_idle_share": load.idle_share,
         "missing_outputs": missing,
     });
+    if let Some(lines) = lines {
+        about["lines"] = lines.into();
+    }
     Ok(answer(&about, &end.streams, &outputs, &captured))
 }
 

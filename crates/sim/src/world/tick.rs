@@ -27,6 +27,12 @@ impl<O: Observer> World<O> {
                 self.sample(index, sender as usize);
             }
         }
+        self.record_queues();
+        self.set_tick();
+    }
+
+    /// Records the state of every queue that is watched.
+    pub(crate) fn record_queues(&mut self) {
         for watch in &self.queues {
             let backlog = self.network.backlog(watch.stage, self.now);
             let sent_bytes = self.network.sent_bytes(watch.stage, self.now);
@@ -42,7 +48,6 @@ impl<O: Observer> World<O> {
                 sent_bytes: sent_bytes as i64,
             });
         }
-        self.set_tick();
     }
 
     /// The last interval ends with the run, and may be shorter than the others.
