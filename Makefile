@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement agreement-trees diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement agreement-trees agreement-media diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -63,6 +63,9 @@ quic-algorithms: python  ## One algorithm in TCP and in QUIC's stacks (docs/refe
 
 agreement-trees: python  ## Class trees on the simulator and on a kernel (docs/reference/agreement-trees.md); a quarter of an hour.
 	@$(UV) run --no-sync python -m tools.tree_agreement docs/reference/agreement-trees.md
+
+agreement-media: python  ## Media under a kernel, on both engines (docs/reference/agreement-media.md); a quarter of an hour.
+	@$(UV) run --no-sync python -m tools.media_agreement docs/reference/agreement-media.md
 
 # What comes before pytest, two stages at a time. A stage prints its output when it ends, with its time.
 STAGE := .ci/stage

@@ -47,7 +47,7 @@ pub struct Hop {
     pub markings: Vec<Marking>,
     /// Name in the table of queues.
     pub watched: Option<String>,
-    /// Its interface is the near end of this link.
+    /// Its interface is the near end of this link, or of a line the first one behind its queue.
     pub near_end_of: Option<String>,
     /// Delay of the line that packets of this hop meet behind it.
     #[serde(default)]
@@ -258,8 +258,10 @@ impl Plan {
         let node = self.inner_node(name, false);
         chain.nodes = vec![from, node, to];
         self.pairs(scenario, chain);
-        for (&link, hop) in links.iter().zip([chain.first, chain.first + 3]) {
+        let [first, last] = [chain.first, chain.first + 3];
+        for (&link, [hop, beyond]) in links.iter().zip([[first, first + 2], [last, first + 1]]) {
             self.hops[hop].line_delay_ns = Some(scenario.link_facts(link).delay_ns);
+            self.hops[beyond].near_end_of = Some(link.name.clone());
         }
         self.lines.push(Line {
             node,

@@ -176,7 +176,7 @@ pub struct PathForm {
     pub jitter: TimeText,
     /// Any other impairment after the bottleneck in netem's words, such as `delay 5ms 2ms distribution normal loss
     /// 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets, which no kernel
-    /// does and the engine vm refuses.
+    /// does by itself.
     #[serde(default)]
     pub netem: Option<String>,
     /// Random loss on each sender's own link, ahead of the bottleneck's queue.

@@ -78,7 +78,7 @@ class Path(Part):
     netem: str | None = None
     """Any other impairment after the bottleneck in netem's words, such as `delay 5ms 2ms distribution normal
     loss 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets, which
-    no kernel does and the engine vm refuses.
+    no kernel does by itself.
     """
     ahead_loss: str = "0%"
     """Random loss on each sender's own link, ahead of the bottleneck's queue."""

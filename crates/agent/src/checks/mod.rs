@@ -74,6 +74,8 @@ struct Path<'a> {
     from: String,
     facts: PathFacts,
     links: Vec<&'a LinkSpec>,
+    /// The most that its slowest medium carries.
+    medium_bps: Option<u64>,
     mtu_bytes: u32,
     near: OwnedFd,
     far: OwnedFd,
@@ -113,10 +115,14 @@ impl<'a> Path<'a> {
         let poll = Poll::new()?;
         poll.add(&far, libc::EPOLLIN, 0)?;
         let on_path = |link: &&LinkSpec| facts.forward.contains(&link.name);
+        let links: Vec<&LinkSpec> = scenario.links.iter().filter(on_path).collect();
+        let media = links.iter().filter(|link| link.medium.is_some());
+        let medium_bps = media.filter_map(|link| scenario.link_facts(link).fastest_bps).min();
         Ok(Self {
             name: format!("{from} to {to}"),
             from: from.to_owned(),
-            links: scenario.links.iter().filter(on_path).collect(),
+            links,
+            medium_bps,
             facts,
             mtu_bytes: plan.mtu_bytes(from_node, to_node),
             near,
@@ -188,7 +194,7 @@ impl<'a> Path<'a> {
 
     /// Takes the rest of a stream.
     fn hear_out(&self, arrivals: &mut Vec<Arrived>) -> Result<(), Fault> {
-        let patience_ns = QUIET_NS + self.delay_ns();
+        let patience_ns = QUIET_NS + self.delay_ns() + self.medium_ns(self.mtu_bytes + ETHERNET);
         let mut last = (arrivals.len(), sys::now());
         while sys::now() - last.1 < patience_ns {
             self.hear(arrivals)?;
@@ -199,9 +205,16 @@ impl<'a> Path<'a> {
         Ok(())
     }
 
+    /// Time that a medium takes for a frame, as far as its most says: text for a modem shrinks, and stations wait for each
+    /// other.
+    fn medium_ns(&self, frame_bytes: u32) -> i64 {
+        const TIMES: i64 = 8;
+        self.medium_bps.map_or(0, |bps| TIMES * frame_ns(frame_bytes, bps))
+    }
+
     fn thin(&self, checks: &mut Vec<Check>) -> Result<(), Fault> {
-        let frame_ns = |bps: u64| i64::from(THIN_FRAME_BYTES) * 8_000_000_000 / bps.max(1) as i64;
-        let gap_ns = self.facts.rate_bps.map_or(GAP_NS, |bps| GAP_NS.max(2 * frame_ns(bps)));
+        let shaped_ns = self.facts.rate_bps.map_or(0, |bps| 2 * frame_ns(THIN_FRAME_BYTES, bps));
+        let gap_ns = GAP_NS.max(shaped_ns).max(self.medium_ns(THIN_FRAME_BYTES));
         let mut arrivals = Vec::new();
         for number in 0..THIN {
             let class = (number % 4) as i32;
@@ -300,6 +313,11 @@ impl<'a> Path<'a> {
         }
         Ok(())
     }
+}
+
+/// Time of a frame at a rate.
+fn frame_ns(frame_bytes: u32, bps: u64) -> i64 {
+    i64::from(frame_bytes) * 8_000_000_000 / bps.max(1) as i64
 }
 
 /// Bytes that a frame is charged at a link's rate.
